@@ -1,0 +1,22 @@
+"""Chance without state: every draw is a function of (seed, name, index).
+
+Adding a rule, a robot or a shard shifts no other's luck, and a snapshot holds a count, not a
+generator.
+"""
+
+from hashlib import blake2b
+
+_SCALE = 2.0**-53
+
+
+def draw(seed: int, name: str, index: int) -> float:
+    """A number in [0, 1), uniform over seeds, names and indices."""
+    digest = blake2b(f"{seed}/{name}/{index}".encode(), digest_size=8).digest()
+    return (int.from_bytes(digest, "little") >> 11) * _SCALE
+
+
+def spread(seed: int, name: str, index: int, *, count: int, amplitude: float) -> tuple[float, ...]:
+    """``count`` numbers within ±amplitude, all belonging to one index."""
+    return tuple(
+        (2.0 * draw(seed, f"{name}.{axis}", index) - 1.0) * amplitude for axis in range(count)
+    )

@@ -1,0 +1,1 @@
+"""Where things are: poses, chains, inverse kinematics, shapes. Knows nothing of time."""

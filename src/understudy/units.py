@@ -1,0 +1,18 @@
+"""Units at the door. Inside: metres, radians, seconds; on the time axis whole nanoseconds."""
+
+import math
+
+MM = 1e-3
+DEG = math.pi / 180.0
+MINUTE = 60.0
+NS_PER_SECOND = 1_000_000_000
+NS_PER_MS = 1_000_000
+
+
+def nanoseconds(seconds: float) -> int:
+    """Seconds on the time axis, rounded to the nearest nanosecond."""
+    return round(seconds * NS_PER_SECOND)
+
+
+def seconds(ns: int) -> float:
+    return ns / NS_PER_SECOND
