@@ -1,0 +1,1 @@
+"""pytest plugin: a robot as a fixture, on virtual time."""
