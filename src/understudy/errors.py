@@ -4,7 +4,9 @@
 ``ConfigError`` is raised while a cell is read, never later. Everything else is a bug.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,18 @@ class ConfigError(Exception):
         self.nearest = nearest
         super().__init__(self._sentence())
 
+    def within(self, key: str, *, file: str = "", line: int = 0) -> "ConfigError":
+        """The same error, seen from further out."""
+        return ConfigError(
+            self.problem,
+            file=self.file or file,
+            line=self.line or line,
+            key=".".join(part for part in (key, self.key) if part),
+            value=self.value,
+            allowed=self.allowed,
+            nearest=self.nearest,
+        )
+
     def _sentence(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         text = ": ".join(part for part in (place, self.key, self.problem) if part)
@@ -48,3 +62,15 @@ class ConfigError(Exception):
         if self.nearest:
             text += f"; did you mean '{self.nearest}'?"
         return text
+
+
+def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> ConfigError:
+    """A name that is not on the list, with the list and the nearest name on it."""
+    names = list(known)
+    return ConfigError(
+        f"unknown {kind}",
+        key=key,
+        value=value,
+        allowed=", ".join(names) or "none",
+        nearest=next(iter(get_close_matches(value, names, n=1, cutoff=0.5)), ""),
+    )

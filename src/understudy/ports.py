@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NewType, Protocol
 
+from msgspec import Struct
+
 from understudy.errors import Refused
 from understudy.space.pose import Pose
 
@@ -78,15 +80,20 @@ class Face(Part, Protocol):
         """Who is in conversation, by peer name; after `load` also those whose wire is gone."""
         ...
 
+    def stirred(self) -> list[str]:
+        """The peers for whom there is something to take, since this was last asked."""
+        ...
+
 
 # ── scenario rules, as the struck see them ──────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A fault that acts, with the parameters its rule gives."""
+    """A fault that acts: which rule, the how manyeth time, with what parameters."""
 
-    fault: str
+    rule: str
+    index: int
     parameters: Mapping[str, float]
 
 
@@ -97,8 +104,8 @@ class Luck(Protocol):
         """Does this fault act at this place now?"""
         ...
 
-    def noise(self, fault: str, place: str, now: int, count: int) -> tuple[float, ...]:
-        """Deviations of a reading; zeros where no rule says otherwise."""
+    def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
+        """Numbers in [-1, 1) that belong to this strike alone."""
         ...
 
 
@@ -107,9 +114,7 @@ class Injectable(Protocol):
 
     def faults(self) -> tuple[str, ...]: ...
 
-    def inject(
-        self, fault: str, parameters: Mapping[str, float], now: int
-    ) -> Refused | None: ...
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None: ...
 
 
 # ── a robot without joints ──────────────────────────────────────────────────────────────────────
@@ -131,6 +136,79 @@ class PoseMover(Protocol):
         """Emergency stop: what moves and what waits is refused before this returns."""
         ...
 
-    def reset(self, now: int) -> None: ...
+    def reset(self, now: int) -> None:
+        """Clear the emergency stop and the error code."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PoseReading:
+    """What a robot without joints tells of itself."""
+
+    pose: Pose
+    state: str
+    temperature_c: float
+    error_code: int
+    load_percent: int
+
+
+class PoseSource(Protocol):
+    """The telling side of a robot without joints."""
+
+    def reading(self, now: int) -> PoseReading:
+        """As its sensors see it: true pose and temperature, plus what scenario rules add."""
+        ...
+
+    def stopped(self) -> Refused | None:
+        """Why no motion is accepted now, if so."""
+        ...
+
+    def note_error(self, code: int) -> None:
+        """An error on the wire that the robot's error code tells of until reset."""
+        ...
 
     def on_finished(self, listener: Finished) -> None: ...
+
+
+class PoseRobot(PoseMover, PoseSource, Protocol):
+    """A robot without joints, simulated or real."""
+
+
+# ── the cell as the edge sees it ────────────────────────────────────────────────────────────────
+
+
+class Snapshot(Struct, frozen=True):
+    """A cell at one moment: ids and values, nothing else."""
+
+    format: int
+    cell: str
+    digest: str
+    now: int
+    parts: dict[str, State]
+    lines: dict[str, State] = {}
+
+
+class Stage(Protocol):
+    """A cell on its time axis."""
+
+    @property
+    def now(self) -> int: ...
+
+    @property
+    def faces(self) -> Mapping[str, Face]: ...
+
+    def next_wake(self) -> int | None: ...
+
+    def advance(self, to: int, settled: Callable[[int], None]) -> None: ...
+
+    def busy(self) -> bool: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    def restore(self, snapshot: Snapshot) -> None: ...
+
+
+class Desk(Protocol):
+    """The one command surface, as its doors see it."""
+
+    def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused: ...

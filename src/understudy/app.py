@@ -1,0 +1,87 @@
+"""The composition root: configuration → parts → faces → cell."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+
+from msgspec import Struct, structs
+
+from understudy.cell import scenario
+from understudy.cell.cell import Cell
+from understudy.config import CellConfig, find_cell, read_cell
+from understudy.errors import ConfigError, unknown
+from understudy.ports import Face, Injectable, Part
+from understudy.wire.rehearsal import Rehearsal
+
+# kind → module with `Config` and `build`; extended by entry points of the same group.
+ROBOTS = {"point": "understudy.cell.point"}
+FACES = {"text_tcp": "understudy.faces.text_tcp"}
+
+
+def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:
+    """The literal table, extended by what is installed."""
+    return dict(table) | {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def robot_module(kind: str) -> ModuleType:
+    return _module("robot", kind, kinds("understudy.robots", ROBOTS))
+
+
+def face_module(kind: str) -> ModuleType:
+    return _module("face", kind, kinds("understudy.faces", FACES))
+
+
+def load_config(name: str, *, seed: int | None = None) -> CellConfig:
+    """The configuration of a cell, by path or by the name of a shipped one."""
+    file, text = find_cell(name)
+    config = read_cell(text, file, robot_schema=_robot_config, face_schema=_face_config)
+    if seed is None:
+        return config
+    return config.with_head(structs.replace(config.head, seed=seed))
+
+
+def build_cell(config: CellConfig) -> Cell:
+    try:
+        return _build(config)
+    except ConfigError as problem:
+        raise config.document.error((), problem) from None
+
+
+def load_cell(name: str, *, seed: int | None = None) -> Rehearsal:
+    """A cell on virtual time, by path or by the name of a shipped one."""
+    return Rehearsal(build_cell(load_config(name, seed=seed)))
+
+
+def _build(config: CellConfig) -> Cell:
+    luck = scenario.build(config.head.scenario, config.head.seed)
+    parts: dict[str, Part] = {}
+    faces: dict[str, Face] = {}
+    places: dict[str, Injectable] = {}
+    for name, robot in config.robots.items():
+        built = robot_module(robot.kind).build(name, robot.config, luck)
+        parts[name] = places[name] = built
+        for face_name, face in robot.faces.items():
+            endpoint = f"{name}.{face_name}"
+            module = face_module(face.kind)
+            front = module.build(endpoint, face.config, built, luck)
+            parts[endpoint] = places[endpoint] = faces[endpoint] = front
+    luck.act_on(places)
+    parts["scenario"] = luck
+    return Cell(config.name, digest=config.digest, parts=parts, faces=faces)
+
+
+def _module(noun: str, kind: str, table: Mapping[str, str]) -> ModuleType:
+    if kind not in table:
+        raise unknown(f"kind of {noun}", kind, table)
+    return import_module(table[kind])
+
+
+def _robot_config(kind: str) -> type[Struct]:
+    schema: type[Struct] = robot_module(kind).Config
+    return schema
+
+
+def _face_config(kind: str) -> type[Struct]:
+    schema: type[Struct] = face_module(kind).Config
+    return schema

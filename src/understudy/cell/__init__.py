@@ -1,0 +1,1 @@
+"""The simulated things: robots, their surroundings, and the scenario that befalls them."""

@@ -1,0 +1,63 @@
+"""The one declared list of faults: what can go wrong, where, and with which figures."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from understudy.errors import ConfigError, unknown
+
+
+class Figure(NamedTuple):
+    """A parameter of a fault: its default and its range."""
+
+    default: float
+    low: float
+    high: float
+
+
+class Fault(NamedTuple):
+    """`asked`: may act whenever the thing it befalls asks. `brought`: comes about by script, by
+    hand or through the control endpoint."""
+
+    how: Literal["asked", "brought"]
+    acts_on: str
+    doc: str
+    figures: Mapping[str, Figure] = {}
+
+
+FAULTS: Mapping[str, Fault] = {
+    "communication_timeout": Fault(
+        "asked", "face text_tcp", "the command is not carried out and answered as timed out"
+    ),
+    "position_noise": Fault(
+        "asked",
+        "robot point",
+        "readings of the pose deviate, evenly within ± the amplitude",
+        {"amplitude_mm": Figure(0.1, 0.0, 1000.0), "amplitude_deg": Figure(0.1, 0.0, 180.0)},
+    ),
+    "temperature_noise": Fault(
+        "asked",
+        "robot point",
+        "readings of the temperature deviate, evenly within ± the amplitude",
+        {"amplitude_c": Figure(0.2, 0.0, 100.0)},
+    ),
+    "emergency_stop": Fault("brought", "any robot", "somebody presses the emergency stop"),
+    "emergency_release": Fault("brought", "any robot", "the emergency stop is released and reset"),
+    "overheat": Fault("brought", "robot point", "error code 6 (temperature) until reset"),
+}
+
+
+def figures_of(fault: str, given: Mapping[str, float]) -> Mapping[str, float]:
+    """The fault's figures, with those given in place of the defaults."""
+    figures = FAULTS[fault].figures
+    for name, value in given.items():
+        figure = figures.get(name)
+        if figure is None:
+            raise unknown(f"parameter of {fault}", name, figures, key=f"parameters.{name}")
+        if not figure.low <= value <= figure.high:
+            raise ConfigError(
+                "out of range",
+                key=f"parameters.{name}",
+                value=value,
+                allowed=f"{figure.low:g}…{figure.high:g}",
+            )
+    return {name: figure.default for name, figure in figures.items()} | dict(given)

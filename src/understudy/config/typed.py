@@ -1,0 +1,181 @@
+"""Plain values into frozen structs, with errors that teach."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec.inspect as shape
+
+from understudy.errors import ConfigError, unknown
+
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read(value: Any, kind: Any, key: str = "") -> Any:
+    """``value`` as a ``kind`` (a Struct class or any type msgspec knows), or a ConfigError."""
+    info = kind if isinstance(kind, shape.Type) else shape.type_info(kind)
+    reader = _READERS.get(type(info))
+    if reader is None:
+        raise TypeError(f"a Config class uses a type that cannot be read: {info}")
+    return reader(value, info, key)
+
+
+def _struct(value: Any, info: shape.StructType, key: str) -> Any:
+    if value is None:
+        value = {}
+    if not isinstance(value, Mapping):
+        raise _wrong(value, "a mapping", key)
+    fields = {field.encode_name: field for field in info.fields}
+    for name in value:
+        if name not in fields:
+            raise unknown("key", str(name), fields, key=_join(key, str(name)))
+    for name, field in fields.items():
+        if field.required and name not in value:
+            raise ConfigError("this key is missing", key=_join(key, name), allowed=tell(field.type))
+    given = {
+        fields[name].name: read(item, fields[name].type, _join(key, name))
+        for name, item in value.items()
+    }
+    return info.cls(**given)
+
+
+def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _wrong(value, tell(info), key)
+    return {
+        read(name, info.key_type, _join(key, str(name))): read(
+            item, info.value_type, _join(key, str(name))
+        )
+        for name, item in value.items()
+    }
+
+
+def _list(value: Any, info: shape.ListType | shape.VarTupleType, key: str) -> Any:
+    if not isinstance(value, list):
+        raise _wrong(value, tell(info), key)
+    items = [read(item, info.item_type, _join(key, str(n))) for n, item in enumerate(value)]
+    return tuple(items) if isinstance(info, shape.VarTupleType) else items
+
+
+def _tuple(value: Any, info: shape.TupleType, key: str) -> tuple[Any, ...]:
+    if not isinstance(value, list) or len(value) != len(info.item_types):
+        raise _wrong(value, tell(info), key)
+    pairs = zip(value, info.item_types, strict=True)
+    return tuple(read(item, kind, _join(key, str(n))) for n, (item, kind) in enumerate(pairs))
+
+
+def _union(value: Any, info: shape.UnionType, key: str) -> Any:
+    problems = []
+    for kind in info.types:
+        try:
+            return read(value, kind, key)
+        except ConfigError as problem:
+            problems.append(problem)
+    inside = [problem for problem in problems if problem.key != key]
+    raise inside[0] if inside else _wrong(value, tell(info), key)
+
+
+def _int(value: Any, info: shape.IntType, key: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(value, tell(info), key)
+    return int(_ranged(value, info, key))
+
+
+def _float(value: Any, info: shape.FloatType, key: str) -> float:
+    # YAML 1.1 reads 1e3 as a text.
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong(value, tell(info), key)
+    return _ranged(float(value), info, key)
+
+
+def _ranged(value: float, info: shape.IntType | shape.FloatType, key: str) -> float:
+    fits = (
+        (info.ge is None or value >= info.ge)
+        and (info.gt is None or value > info.gt)
+        and (info.le is None or value <= info.le)
+        and (info.lt is None or value < info.lt)
+    )
+    if not fits:
+        raise ConfigError("out of range", key=key, value=value, allowed=tell(info))
+    return value
+
+
+def _str(value: Any, info: shape.StrType, key: str) -> str:
+    if not isinstance(value, str) or (info.pattern and not re.search(info.pattern, value)):
+        raise _wrong(value, tell(info), key)
+    return value
+
+
+def _bool(value: Any, info: shape.BoolType, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(value, tell(info), key)
+    return value
+
+
+def _none(value: Any, info: shape.NoneType, key: str) -> None:
+    if value is not None:
+        raise _wrong(value, tell(info), key)
+
+
+def _literal(value: Any, info: shape.LiteralType, key: str) -> Any:
+    if value not in info.values or isinstance(value, bool):
+        raise unknown("choice", str(value), map(str, info.values), key=key)
+    return value
+
+
+def _any(value: Any, info: shape.AnyType, key: str) -> Any:
+    return value
+
+
+_READERS: dict[type[shape.Type], Callable[[Any, Any, str], Any]] = {
+    shape.StructType: _struct,
+    shape.DictType: _dict,
+    shape.ListType: _list,
+    shape.VarTupleType: _list,
+    shape.TupleType: _tuple,
+    shape.UnionType: _union,
+    shape.IntType: _int,
+    shape.FloatType: _float,
+    shape.StrType: _str,
+    shape.BoolType: _bool,
+    shape.NoneType: _none,
+    shape.LiteralType: _literal,
+    shape.AnyType: _any,
+}
+
+
+def tell(info: shape.Type) -> str:
+    """A type in words."""
+    if isinstance(info, shape.IntType | shape.FloatType):
+        return _tell_range(
+            "a whole number" if isinstance(info, shape.IntType) else "a number", info
+        )
+    if isinstance(info, shape.UnionType):
+        return " or ".join(tell(kind) for kind in info.types)
+    if isinstance(info, shape.LiteralType):
+        return ", ".join(map(str, info.values))
+    if isinstance(info, shape.TupleType):
+        return f"a list of {len(info.item_types)}: {', '.join(map(tell, info.item_types))}"
+    if isinstance(info, shape.ListType | shape.VarTupleType):
+        return f"a list, each {tell(info.item_type)}"
+    if isinstance(info, shape.StrType):
+        return f"a text like {info.pattern}" if info.pattern else "a text"
+    names = {shape.BoolType: "true or false", shape.NoneType: "nothing", shape.AnyType: "anything"}
+    return names.get(type(info), "a mapping")
+
+
+def _tell_range(noun: str, info: shape.IntType | shape.FloatType) -> str:
+    bounds = {"≥": info.ge, ">": info.gt, "≤": info.le, "<": info.lt}
+    told = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
+    return f"{noun} {told}".strip()
+
+
+def _wrong(value: Any, allowed: str, key: str) -> ConfigError:
+    return ConfigError("this does not fit", key=key, value=value, allowed=allowed)
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name

@@ -1,0 +1,64 @@
+"""The table of commands: name, typed parameters, role, doc. The app fills it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from understudy.errors import Refused
+
+Role = Literal["viewer", "operator"]
+RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
+
+UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
+
+
+class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
+    """A command that takes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing that can be asked; ``run`` answers with a value that msgspec can write."""
+
+    name: str
+    doc: str
+    run: Callable[[Any], Any]
+    parameters: type[Struct] = NoParameters
+    role: Role = "operator"
+
+
+class Commands:
+    """`Desk`: looks a command up, checks who asks and what comes with it, runs it."""
+
+    def __init__(self, commands: Iterable[Command]) -> None:
+        self._commands = {command.name: command for command in commands}
+
+    def __iter__(self) -> Iterable[Command]:
+        return iter(self._commands.values())
+
+    def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused:
+        command = self._commands.get(name)
+        if command is None:
+            return Refused(_no_such(name, self._commands), code=UNKNOWN_COMMAND)
+        if RANK.get(role, -1) < RANK[command.role]:
+            return Refused(f"{name} needs role {command.role}, not {role}", code=NOT_ALLOWED)
+        try:
+            checked = msgspec.convert(dict(parameters), command.parameters)
+        except msgspec.ValidationError as problem:
+            fields = ", ".join(command.parameters.__struct_fields__) or "none"
+            return Refused(f"{name}: {problem}; parameters: {fields}", code=BAD_PARAMETERS)
+        result = command.run(checked)
+        if isinstance(result, Refused):
+            return Refused(result.reason, code=result.code or REFUSED)
+        return result
+
+
+def _no_such(name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"unknown command {name!r}; there are: {', '.join(names)}{hint}"

@@ -1,0 +1,1 @@
+"""Wire dialects: bytes in, bytes out. No socket, no physics, no clock."""

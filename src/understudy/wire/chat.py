@@ -1,0 +1,123 @@
+"""Transcripts: who said what, when. Written by the recorder, played by the golden tests.
+
+    # face: text_tcp                 facts about the recording
+    @ 0.500000000 bench.text_tcp 1   from here on: this time, endpoint and peer
+    > GET_POS\\n                      the client said
+    < OK 0.00,0.00,…\\n               the robot answered
+    ! open                           the client came (open), said all (eof), went (closed)
+
+Bytes that are not printable ASCII are written as \\n, \\r, \\t, \\\\ or \\xNN, spaces at the end
+as \\x20.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from understudy.errors import ConfigError
+from understudy.units import NS_PER_SECOND
+
+Kind = Literal[">", "<", "!"]
+EVENTS = ("open", "eof", "closed")
+_ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
+_UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
+_PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened on a wire."""
+
+    at: int
+    endpoint: str
+    peer: str
+    kind: Kind
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A transcript with the facts at its head."""
+
+    facts: dict[str, str]
+    events: tuple[Event, ...]
+
+
+def escape(data: bytes) -> str:
+    text = "".join(
+        _ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}")
+        for byte in data
+    )
+    return text[:-1] + "\\x20" if text.endswith(" ") else text
+
+
+def unescape(text: str) -> bytes:
+    """Back to bytes; ValueError where it cannot be."""
+    data, at = b"", 0
+    while at < len(text):
+        piece = _PIECE.match(text, at)
+        if piece is None:
+            raise ValueError(f"a backslash must be followed by n, r, t, \\ or xNN: {text[at:]!r}")
+        code, letter, plain = piece.groups()
+        if code:
+            data += bytes.fromhex(code)
+        else:
+            data += _UNESCAPES[letter] if letter else plain.encode("ascii")
+        at = piece.end()
+    return data
+
+
+def write_facts(facts: dict[str, str]) -> str:
+    return "".join(f"# {key}: {value}\n" for key, value in facts.items())
+
+
+class ChatWriter:
+    """Turns events into lines as they happen; a new `@` line only when it is needed."""
+
+    def __init__(self) -> None:
+        self._place: tuple[int, str, str] | None = None
+
+    def lines(self, event: Event) -> Iterator[str]:
+        place = (event.at, event.endpoint, event.peer)
+        if place != self._place:
+            self._place = place
+            whole, rest = divmod(event.at, NS_PER_SECOND)
+            yield f"@ {whole}.{rest:09d} {event.endpoint} {event.peer}\n"
+        yield f"{event.kind} {escape(event.data)}\n"
+
+
+def write(facts: dict[str, str], events: Iterable[Event]) -> str:
+    writer = ChatWriter()
+    return write_facts(facts) + "".join(line for event in events for line in writer.lines(event))
+
+
+def parse(text: str, file: str = "") -> Chat:
+    facts: dict[str, str] = {}
+    events: list[Event] = []
+    place = (0, "", "1")
+    for number, line in enumerate(text.splitlines(), 1):
+        mark, _, rest = line.partition(" ")
+        try:
+            if mark == "#":
+                key, colon, value = rest.partition(":")
+                facts |= {key.strip(): value.strip()} if colon else {}
+            elif mark == "@":
+                place = _place(rest, place)
+            elif mark in get_args(Kind):
+                events.append(Event(*place, mark, unescape(rest)))  # type: ignore[arg-type]
+            elif line.strip():
+                raise ValueError("a line begins with '@', '>', '<', '!' or '#'")
+        except ValueError as problem:
+            raise ConfigError(str(problem), file=file, line=number, value=line) from None
+    return Chat(facts, tuple(events))
+
+
+def _place(text: str, before: tuple[int, str, str]) -> tuple[int, str, str]:
+    at, *rest = text.split()
+    whole, _, part = at.partition(".")
+    if not (whole.isdigit() and (part.isdigit() or not part)) or len(rest) > 2:
+        raise ValueError("'@' is followed by seconds, endpoint and peer")
+    now = int(whole) * NS_PER_SECOND + int(part.ljust(9, "0")[:9])
+    endpoint = rest[0] if rest else before[1]
+    return now, endpoint, rest[1] if len(rest) > 1 else before[2]

@@ -1,0 +1,148 @@
+"""Plays the client's side of a transcript and finds the first byte that is answered otherwise."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Protocol
+
+from understudy.units import nanoseconds, seconds
+from understudy.wire.chat import Chat, Event, escape
+from understudy.wire.rehearsal import Client, Rehearsal
+
+_NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
+Peer = tuple[str, str]
+
+
+class Dialect(Protocol):
+    """How a face's answers are cut into messages, and what their parts are called."""
+
+    def messages(self, stream: bytes) -> list[bytes]: ...
+
+    def name_field(self, answer: bytes, byte: int) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far answers may be off: numbers by ``number``, moments by ``seconds`` (None: at will)."""
+
+    number: float = 0.0
+    seconds: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One message, and the moment its last byte came."""
+
+    at: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the answers part."""
+
+    peer: Peer
+    number: int
+    byte: int
+    field: str
+    expected: Answer | None
+    got: Answer | None
+
+    def __str__(self) -> str:
+        endpoint, peer = self.peer
+        return (
+            f"{endpoint} {peer}, answer {self.number}: byte {self.byte} ({self.field}) differs\n"
+            f"  expected {_tell(self.expected)}\n"
+            f"  got      {_tell(self.got)}"
+        )
+
+
+def play(
+    chat: Chat, rehearsal: Rehearsal, *, dialect: Dialect, tolerance: Tolerance
+) -> Difference | None:
+    """Say what was said, when it was said; the first difference in what was answered."""
+    events = [_named(event, rehearsal) for event in chat.events]
+    _say_all(events, rehearsal)
+    for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
+        expected = _answers(events, peer, dialect)
+        got = _answers(rehearsal.transcript, peer, dialect)
+        for number, (a, b) in enumerate(zip_longest(expected, got), 1):
+            if not _alike(a, b, tolerance):
+                byte, field = _first_difference(a, b, dialect)
+                return Difference(peer, number, byte, field, a, b)
+    return None
+
+
+def _named(event: Event, rehearsal: Rehearsal) -> Event:
+    """A recording may name its endpoint otherwise than the cell does, if there is only one."""
+    faces = rehearsal.stage.faces
+    if event.endpoint in faces or len(faces) != 1:
+        return event
+    return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
+
+
+def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> None:
+    clients: dict[Peer, Client] = {}
+    due: dict[Peer, int] = {}
+    for event in events:
+        peer = (event.endpoint, event.peer)
+        if event.kind == "<":
+            due[peer] = due.get(peer, 0) + len(event.data)
+            continue
+        rehearsal.advance_to(max(event.at, rehearsal.stage.now))
+        if peer not in clients:
+            clients[peer] = rehearsal.connect(event.endpoint)
+        client = clients[peer]
+        # A client that waited for an answer before it went on waits for it here too.
+        while client.count < due.get(peer, 0) and rehearsal.run_to_next_answer():
+            pass
+        if event.kind == ">":
+            client.say(event.data)
+        elif event.data == b"eof":
+            client.end()
+        elif event.data == b"closed":
+            client.leave()
+    rehearsal.run_while_owed()
+    last = max((event.at for event in events), default=0)
+    rehearsal.advance_to(max(last, rehearsal.stage.now))
+
+
+def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answer]:
+    pieces = [e for e in events if e.kind == "<" and (e.endpoint, e.peer) == peer]
+    moments = [event.at for event in pieces for _ in event.data]
+    answers, end = [], 0
+    for message in dialect.messages(b"".join(event.data for event in pieces)):
+        end += len(message)
+        answers.append(Answer(moments[end - 1], message))
+    return answers
+
+
+def _alike(a: Answer | None, b: Answer | None, tolerance: Tolerance) -> bool:
+    if a is None or b is None:
+        return False
+    if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
+        return False
+    return a.data == b.data or _nearly(a.data, b.data, tolerance.number)
+
+
+def _nearly(a: bytes, b: bytes, tolerance: float) -> bool:
+    pieces = list(zip_longest(_NUMBER.split(a), _NUMBER.split(b), fillvalue=b""))
+    words, values = pieces[0::2], pieces[1::2]
+    if tolerance <= 0.0 or any(x != y for x, y in words):
+        return False
+    return all(x and y and abs(float(x) - float(y)) <= tolerance for x, y in values)
+
+
+def _first_difference(a: Answer | None, b: Answer | None, dialect: Dialect) -> tuple[int, str]:
+    if a is None or b is None:
+        return 0, "the whole answer"
+    if a.data == b.data:
+        return 0, "the moment"
+    pairs = enumerate(zip_longest(a.data, b.data))
+    byte = next(at for at, (x, y) in pairs if x != y)
+    return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
+
+
+def _tell(answer: Answer | None) -> str:
+    return "nothing" if answer is None else f"{seconds(answer.at):.6f} s  {escape(answer.data)}"

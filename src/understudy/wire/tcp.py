@@ -1,0 +1,178 @@
+"""TCP servers: any number of connections, bounded buffers, back-pressure in both directions."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import socket
+from typing import Annotated, Protocol, cast
+
+from msgspec import Meta, Struct
+
+from understudy.errors import ConfigError
+from understudy.wire.exchange import UNLIMITED, Line, Sink
+
+log = logging.getLogger(__name__)
+
+LARGEST_BACKLOG = 256 * 1024
+CLOSING_SECONDS = 1.0
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+
+
+class Address(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a server listens. Port 0: a free one. A peer that takes no bytes for
+    `stalled_after_s` of wall time, while some wait for it, is dropped."""
+
+    host: str = "127.0.0.1"
+    port: Port = 0
+    stalled_after_s: Annotated[float, Meta(gt=0, le=3600)] = 10.0
+
+
+class Switchboard(Protocol):
+    """Whoever is told what the peers do: a pump for a cell's faces, an exchange beside it."""
+
+    def open(self, endpoint: str, sink: Sink) -> Line: ...
+
+    def receive(self, line: Line, data: bytes) -> object: ...
+
+    def eof(self, line: Line) -> None: ...
+
+    def closed(self, line: Line) -> None: ...
+
+    def drained(self, line: Line) -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """One peer; `Sink` for its line."""
+
+    def __init__(self, server: "TcpServer") -> None:
+        self._server = server
+        self._board = server.board
+        self._line: Line | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+
+    # ── asyncio ──
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        # Every byte that does not go out at once is told of, and when all of them have gone.
+        self.transport.set_write_buffer_limits(high=0)
+        raw = self.transport.get_extra_info("socket")
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._server.came(self)
+        self._line = self._board.open(self._server.endpoint, self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._line is not None:
+            self._board.receive(self._line, data)
+
+    def eof_received(self) -> bool:
+        if self._line is not None:
+            self._board.eof(self._line)
+        return True
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._server.went(self)
+        self._watch(stalled=False)
+        if self._line is not None:
+            self._board.closed(self._line)
+
+    def pause_writing(self) -> None:
+        self._watch(stalled=True)
+
+    def resume_writing(self) -> None:
+        self._watch(stalled=False)
+        if self._line is not None:
+            self._board.drained(self._line)
+
+    # ── sink ──
+
+    def room(self) -> int:
+        waiting = self.transport.get_write_buffer_size()
+        return UNLIMITED if waiting == 0 else max(0, LARGEST_BACKLOG - waiting)
+
+    def send(self, data: bytes) -> None:
+        self.transport.write(data)
+
+    def listen(self, willing: bool) -> None:
+        if willing:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+
+    def hang_up(self) -> None:
+        self.transport.close()
+
+    def _watch(self, *, stalled: bool) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        if stalled:
+            loop = asyncio.get_running_loop()
+            self._stalled = loop.call_later(self._server.address.stalled_after_s, self._give_up)
+
+    def _give_up(self) -> None:
+        log.warning(
+            "%s: a client took no bytes for %g s and was dropped",
+            self._server.endpoint,
+            self._server.address.stalled_after_s,
+        )
+        self.transport.abort()
+
+
+class TcpServer:
+    """Listens for one endpoint."""
+
+    def __init__(self, endpoint: str, address: Address, board: Switchboard) -> None:
+        self.endpoint = endpoint
+        self.address = address
+        self.board = board
+        self._connections: set[Connection] = set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> str:
+        """Listen, and say where."""
+        loop = asyncio.get_running_loop()
+        host, port = self.address.host, self.address.port
+        try:
+            self._server = await loop.create_server(
+                lambda: Connection(self), host, port, reuse_address=True, backlog=1024
+            )
+        except OSError as problem:
+            raise cannot_listen(self.endpoint, self.address, problem) from None
+        host, port = self._server.sockets[0].getsockname()[:2]
+        return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def stop(self) -> None:
+        """Say good-bye; cut off whoever has not taken his bytes within a second."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.hang_up()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._empty.wait(), CLOSING_SECONDS)
+        for connection in list(self._connections):
+            connection.transport.abort()
+
+    def came(self, connection: Connection) -> None:
+        self._connections.add(connection)
+        self._empty.clear()
+
+    def went(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not self._connections:
+            self._empty.set()
+
+
+def cannot_listen(endpoint: str, address: Address, problem: OSError) -> ConfigError:
+    where = f"{address.host}:{address.port}"
+    if problem.errno == errno.EADDRINUSE:
+        return ConfigError(
+            f"port {address.port} is taken, {endpoint} cannot listen on {where}; "
+            "end what listens there, choose another port with "
+            f"--port {endpoint}=N, or let every port be a free one with --ephemeral"
+        )
+    return ConfigError(f"{endpoint} cannot listen on {where}: {problem.strerror or problem}")
