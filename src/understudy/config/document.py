@@ -1,5 +1,6 @@
 """YAML text as plain values that still know the line each of them stands on."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,28 @@ import yaml
 from understudy.errors import ConfigError
 
 Keys = tuple[str, ...]
+
+
+class Yaml12Loader(yaml.SafeLoader):
+    """YAML as people expect it: `on` and `no` are words, `1e3` is a number."""
+
+
+_TAGS = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")
+Yaml12Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _TAGS]
+    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+Yaml12Loader.add_implicit_resolver(
+    _TAGS[0], re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+Yaml12Loader.add_implicit_resolver(
+    _TAGS[1],
+    re.compile(
+        r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"
+        r"|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$"
+    ),
+    list("-+0123456789."),
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +51,7 @@ class Document:
 
 
 def parse(text: str, file: str) -> Document:
-    loader = yaml.SafeLoader(text)
+    loader = Yaml12Loader(text)
     try:
         node = loader.get_single_node()
         lines: dict[Keys, int] = {}

@@ -9,8 +9,6 @@ import msgspec.inspect as shape
 
 from understudy.errors import ConfigError, unknown
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
 
 def read(value: Any, kind: Any, key: str = "") -> Any:
     """``value`` as a ``kind`` (a Struct class or any type msgspec knows), or a ConfigError."""
@@ -83,9 +81,6 @@ def _int(value: Any, info: shape.IntType, key: str) -> int:
 
 
 def _float(value: Any, info: shape.FloatType, key: str) -> float:
-    # YAML 1.1 reads 1e3 as a text.
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise _wrong(value, tell(info), key)
     return _ranged(float(value), info, key)
