@@ -33,6 +33,8 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
 EVENT_OF: Mapping[Kind, str] = {"move_abs": "move", "move_rel": "move", "home": "home"}
 
 ENVELOPE_ERROR, STATE_ERROR, TEMPERATURE_ERROR = 2, 4, 6
+READING_FAULTS = ("position_noise", "temperature_noise")
+BROUGHT_FAULTS = ("emergency_stop", "emergency_release", "overheat")
 FARTHEST = 1e300  # metres; beyond it differences of two poses overflow
 STOPPED = Refused("Robot in emergency stop state", code=STATE_ERROR)
 OUTSIDE = Refused("Target outside work envelope", code=ENVELOPE_ERROR)
@@ -224,7 +226,7 @@ class Point:
     # ── faults ──
 
     def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release", "overheat")
+        return (*READING_FAULTS, *BROUGHT_FAULTS)
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
@@ -234,7 +236,8 @@ class Point:
         elif fault == "overheat":
             self.note_error(TEMPERATURE_ERROR)
         else:
-            return Refused(f"{fault} cannot happen to {self._name}: {', '.join(self.faults())} can")
+            can = ", ".join(BROUGHT_FAULTS)
+            return Refused(f"{fault} cannot be brought about on {self._name}; {can} can")
         return None
 
     # ── snapshots ──

@@ -7,6 +7,7 @@ while somebody is owed an answer, or, at `max`, while something is under way.
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from understudy.ports import Snapshot
 from understudy.wire.clock import Clock, Rate
@@ -14,6 +15,9 @@ from understudy.wire.exchange import Exchange, Line, Sink
 
 # How long one turn may keep the event loop from reading bytes.
 TURN_SECONDS = 0.02
+
+
+Outcome = TypeVar("Outcome")
 
 
 class Pump:
@@ -89,6 +93,14 @@ class Pump:
         self._catch_up()
         self._leap_to(self._stage.now + duration)
         self._schedule()
+
+    def act(self, deed: Callable[[int], Outcome]) -> Outcome:
+        """Do something to the cell at its present moment, from outside."""
+        self._catch_up()
+        outcome = deed(self._stage.now)
+        self._exchange.settle()
+        self._schedule()
+        return outcome
 
     def snapshot(self) -> Snapshot:
         self._catch_up()

@@ -1,0 +1,32 @@
+"""The command line: thin, one module per kind of command, the same exit codes everywhere.
+
+0 all right · 1 the robot program or check failed · 2 usage or configuration error
+"""
+
+import sys
+
+import typer
+
+from understudy.cli import cells, chats, kernels, look, run, running
+from understudy.errors import ConfigError
+
+app = typer.Typer(
+    name="understudy",
+    help="Stand-in robots: a robot cell that is not there, but answers on the wire as the real "
+    "one does.\n\nExample: understudy run text_robot --rate 10",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+for module in (run, cells, look, chats, running, kernels):
+    module.add_to(app)
+
+
+def main() -> int:
+    try:
+        app()
+    except ConfigError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    return 0

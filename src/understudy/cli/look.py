@@ -1,0 +1,112 @@
+"""`understudy cells`, `faces`, `faults`, `doctor`: what is there."""
+
+import platform
+import socket
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy import __version__
+from understudy.app import FACES, face_module, kinds, load_config
+from understudy.cell.faults import FAULTS
+from understudy.config import shipped_cells
+
+EXTRAS = {
+    "mesh": ("trimesh", "meshes of robots and fixtures"),
+    "ik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
+}
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(epilog="Example: understudy cells")(cells)
+    app.command(epilog="Example: understudy faces")(faces)
+    app.command(epilog="Example: understudy faults")(faults)
+    app.command(epilog="Example: understudy doctor")(doctor)
+
+
+def cells() -> None:
+    """The shipped cells."""
+    table = _table("cell", "robots", "what it is")
+    for name in shipped_cells():
+        config = load_config(name)
+        table.add_row(name, ", ".join(config.robots), config.head.description)
+    Console().print(table)
+
+
+def faces() -> None:
+    """The wire dialects."""
+    table = _table("face", "what it speaks")
+    for name in kinds("understudy.faces", FACES):
+        table.add_row(name, _first_sentence(face_module(name).__doc__))
+    Console().print(table)
+
+
+def faults() -> None:
+    """What can go wrong: the faults that scenario rules and `inject` know."""
+    table = _table("fault", "acts on", "how", "parameters", "what happens")
+    for name, fault in FAULTS.items():
+        figures = ", ".join(f"{key} {figure.default:g}" for key, figure in fault.figures.items())
+        table.add_row(name, fault.acts_on, fault.how, figures, fault.doc)
+    Console().print(table)
+
+
+def doctor() -> None:
+    """What works here, what is missing, and how to get it."""
+    table = _table("", "what", "state", "how to get it")
+    for ok, what, state, cure in _findings():
+        mark = "[green]ok[/green]" if ok else "[yellow]--[/yellow]"
+        table.add_row(mark, escape(what), escape(state), "" if ok else escape(cure))
+    Console().print(table)
+
+
+def _findings() -> list[tuple[bool, str, str, str]]:
+    fits = sys.version_info >= (3, 11)
+    found = [
+        (fits, "python", platform.python_version(), "Python 3.11 or newer"),
+        (True, "understudy", __version__, ""),
+    ]
+    found += [_package(name) for name in ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba")]
+    for extra, (module, purpose) in EXTRAS.items():
+        there = find_spec(module) is not None
+        state = "installed" if there else "not installed"
+        found.append((there, f"{purpose} ({module})", state, f"pip install 'understudy[{extra}]'"))
+    for name, robot in load_config("default").robots.items():
+        for face_name, face in robot.faces.items():
+            free = _is_free(face.address.host, face.address.port)
+            state = "free" if free else "taken"
+            what = f"port {face.address.port} ({name}.{face_name})"
+            found.append((free, what, state, "end what listens there, or run with --ephemeral"))
+    return found
+
+
+def _package(name: str) -> tuple[bool, str, str, str]:
+    try:
+        return True, name, version(name), ""
+    except PackageNotFoundError:
+        return False, name, "not installed", "pip install understudy"
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _table(*columns: str) -> Table:
+    table = Table()
+    for number, column in enumerate(columns):
+        table.add_column(column, no_wrap=number == 0)
+    return table
+
+
+def _first_sentence(doc: str | None) -> str:
+    return (doc or "").partition("\n")[0]

@@ -1,0 +1,131 @@
+"""`understudy run`: a live cell."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from understudy.app import load_config
+from understudy.config import CellConfig
+from understudy.errors import ConfigError
+from understudy.live import Live, Options
+from understudy.ready import ReadyFile, registry_file
+from understudy.wire.chat import ChatWriter, Event, write_facts
+from understudy.wire.clock import Rate, parse_rate
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="run", epilog="Example: understudy run text_robot --rate 10 --ephemeral")(run)
+
+
+def run(
+    cell: Annotated[str, typer.Argument(help="a YAML file, or the name of a shipped cell")] = (
+        "default"
+    ),
+    rate: Annotated[
+        str, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
+    ] = "1",
+    seed: Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")] = None,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="every port a free one")] = False,
+    port: Annotated[
+        list[str] | None, typer.Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")
+    ] = None,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="JSON, written when everything listens")
+    ] = None,
+    for_: Annotated[
+        float | None, typer.Option("--for", min=0.0, help="end after so many simulated seconds")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="transcript of all that is said on the wires (.chat)")
+    ] = None,
+    real: Annotated[bool, typer.Option("--real", help="allow a REAL controller")] = False,
+    no_hmi: Annotated[bool, typer.Option("--no-hmi", help="without the page")] = False,
+) -> None:
+    """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    config = load_config(cell, seed=seed)
+    with ExitStack() as stack:
+        options = Options(
+            rate=_rate(rate),
+            ephemeral=ephemeral,
+            ports=_ports(port or [], config),
+            for_seconds=for_,
+            note=_transcript(log, config, stack),
+        )
+        files = [file for file in (registry_file(), ready_file) if file is not None]
+        asyncio.run(_live(config, options, [ReadyFile(file) for file in files]))
+
+
+async def _live(config: CellConfig, options: Options, files: list[ReadyFile]) -> None:
+    live = Live(config, options)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, live.finished.set)
+    await live.start()
+    try:
+        for file in files:
+            file.write(config.name, live.rate, live.endpoints)
+        _show(config, live.endpoints)
+        await live.finished.wait()
+    finally:
+        await live.stop()
+        for file in files:
+            file.remove()
+
+
+def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
+    table = Table(title=f"{config.name}: {config.head.description}", title_justify="left")
+    table.add_column("endpoint", style="bold", no_wrap=True)
+    table.add_column("listens on", no_wrap=True)
+    for endpoint, address in endpoints.items():
+        table.add_row(endpoint, address)
+    console = Console()
+    console.print(table)
+    console.print("Ctrl-C ends it.")
+
+
+def _rate(text: str) -> Rate:
+    try:
+        return parse_rate(text)
+    except ValueError:
+        raise ConfigError(
+            "--rate", value=text, allowed="a number from 0 to 1000000, max or step"
+        ) from None
+
+
+def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
+    faces = [f"{name}.{face}" for name, robot in config.robots.items() for face in robot.faces]
+    ports = {}
+    for text in given:
+        endpoint, equals, number = text.rpartition("=")
+        if not number.isdecimal() or int(number) > 65535:
+            raise ConfigError("--port", value=text, allowed="[ROBOT.FACE=]N with N from 0 to 65535")
+        if not equals and len(faces) != 1:
+            raise ConfigError(
+                "--port: the cell has several endpoints, name one of them",
+                value=text,
+                allowed=", ".join(f"{face}={number}" for face in faces),
+            )
+        ports[endpoint if equals else faces[0]] = int(number)
+    return ports
+
+
+def _transcript(log: Path | None, config: CellConfig, stack: ExitStack) -> Callable[[Event], None]:
+    if log is None:
+        return lambda event: None
+    try:
+        file = stack.enter_context(log.open("w", encoding="ascii", buffering=1))
+    except OSError as problem:
+        raise ConfigError(f"--log cannot be written: {problem.strerror}", file=str(log)) from None
+    file.write(write_facts({"cell": config.name, "seed": str(config.head.seed)}))
+    writer = ChatWriter()
+    return lambda event: file.writelines(writer.lines(event))
