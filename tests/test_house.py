@@ -44,9 +44,9 @@ def test_functions_fit_a_screen(source: str) -> None:
 
 def test_protocols_are_small(source: str) -> None:
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and any(
-            isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases
-        ):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        if any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases):
             methods = [child for child in node.body if isinstance(child, ast.FunctionDef)]
             assert len(methods) <= PROTOCOL_LIMIT, f"{node.name} wants to be two Protocols"
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
@@ -36,9 +36,7 @@ def load_config(name: str, *, seed: int | None = None) -> CellConfig:
     """The configuration of a cell, by path or by the name of a shipped one."""
     file, text = find_cell(name)
     config = read_cell(text, file, robot_schema=_robot_config, face_schema=_face_config)
-    if seed is None:
-        return config
-    return config.with_head(structs.replace(config.head, seed=seed))
+    return config if seed is None else config.with_seed(seed)
 
 
 def build_cell(config: CellConfig) -> Cell:

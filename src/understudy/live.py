@@ -78,6 +78,7 @@ class Live:
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
         )
+        self.desk = self._make_desk()
         self._servers = self._make_servers(options)
 
     @property
@@ -106,7 +107,7 @@ class Live:
         self._pump.advance(nanoseconds(duration))
 
     def _make_servers(self, options: Options) -> list[TcpServer]:
-        lobby = Exchange(Lobby({"control": ControlFace(self._desk())}))
+        lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))
         wires: dict[str, tuple[Address, Switchboard]] = {
             "control": (self.config.head.control, lobby)
         }
@@ -123,7 +124,7 @@ class Live:
 
     # ── the desk ──
 
-    def _desk(self) -> Commands:
+    def _make_desk(self) -> Commands:
         viewer: Literal["viewer"] = "viewer"
         return Commands(
             [

@@ -188,7 +188,15 @@ class Snapshot(Struct, frozen=True):
     lines: dict[str, State] = {}
 
 
-class Stage(Protocol):
+class Kept(Protocol):
+    """What can be put away and brought back."""
+
+    def snapshot(self) -> Snapshot: ...
+
+    def restore(self, snapshot: Snapshot) -> None: ...
+
+
+class Stage(Kept, Protocol):
     """A cell on its time axis."""
 
     @property
@@ -202,10 +210,6 @@ class Stage(Protocol):
     def advance(self, to: int, settled: Callable[[int], None]) -> None: ...
 
     def busy(self) -> bool: ...
-
-    def snapshot(self) -> Snapshot: ...
-
-    def restore(self, snapshot: Snapshot) -> None: ...
 
 
 class Desk(Protocol):

@@ -1,1 +1,181 @@
-"""pytest plugin: a robot as a fixture, on virtual time."""
+"""pytest plugin: a robot as a fixture, on a free port and on virtual time.
+
+    def test_my_client(text_robot):
+        client = MyClient(text_robot.host, text_robot.port)
+        client.move(100, 200, 150)          # the answer comes at once: time runs while it is owed
+        text_robot.forward(seconds=3)
+        text_robot.inject("emergency_stop")
+
+`@pytest.mark.understudy(cell="my_cell.yaml", seed=7, rules=True)` chooses another cell, another
+seed, or the cell's scenario rules, which are off otherwise.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from understudy.live import Live
+    from understudy.wire.clock import Rate
+
+PATIENCE_SECONDS = 10.0
+
+
+class StandIn:
+    """A live cell in a thread of its own; `step` unless told otherwise."""
+
+    def __init__(
+        self,
+        cell: str,
+        *,
+        seed: int | None = None,
+        rules: bool = False,
+        rate: "Rate" = "step",
+    ) -> None:
+        self._settings = (cell, seed, rules, rate)
+        self._loop = asyncio.new_event_loop()
+        self._live: Live | None = None
+        self._sockets: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._run, name=f"understudy {cell}", daemon=True)
+        self._started: threading.Event = threading.Event()
+        self._problem: Exception | None = None
+
+    # ── where it listens ──
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        return self._running().endpoints
+
+    def address(self, endpoint: str = "") -> tuple[str, int]:
+        """Host and port of an endpoint; of the cell's only face if none is named."""
+        faces = [name for name in self.endpoints if name != "control"]
+        name = endpoint or faces[0]
+        if name not in self.endpoints or (not endpoint and len(faces) != 1):
+            raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(self.endpoints)}")
+        host, _, port = self.endpoints[name].removeprefix("tcp://").rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def host(self) -> str:
+        return self.address()[0]
+
+    @property
+    def port(self) -> int:
+        return self.address()[1]
+
+    # ── what a test does ──
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds since the cell started."""
+        return float(self._call(lambda live: live.now))
+
+    def forward(self, seconds: float) -> None:
+        """Let so many simulated seconds pass."""
+        self._call(lambda live: live.advance(seconds))
+
+    def do(self, command: str, **parameters: Any) -> Any:
+        """Anything the control endpoint knows; RuntimeError where it refuses."""
+        from understudy.errors import Refused
+
+        result = self._call(lambda live: live.desk.call(command, parameters, "operator"))
+        if isinstance(result, Refused):
+            raise RuntimeError(result.reason)
+        return result
+
+    def inject(self, fault: str, on: str = "", **parameters: float) -> None:
+        """Bring a fault about; on the cell's first robot if none is named."""
+        robot = on or next(iter(self._running().config.robots))
+        self.do("inject", fault=fault, on=robot, parameters=parameters)
+
+    def ask(self, line: str, endpoint: str = "") -> str:
+        """One line to a text face, one line back, on a connection that is kept."""
+        if endpoint not in self._sockets:
+            raw = socket.create_connection(self.address(endpoint), PATIENCE_SECONDS)
+            self._sockets[endpoint] = raw.makefile("rwb", buffering=0)
+            raw.close()
+        stream = self._sockets[endpoint]
+        stream.write(line.encode() + b"\n")
+        return bytes(stream.readline()).decode().rstrip("\r\n")
+
+    # ── its life ──
+
+    def __enter__(self) -> "StandIn":
+        self._thread.start()
+        if not self._started.wait(PATIENCE_SECONDS):
+            raise TimeoutError("the cell did not start")
+        if self._problem is not None:
+            raise self._problem
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for stream in self._sockets.values():
+            stream.close()
+        if self._live is not None:
+            self._call(lambda live: live.finished.set())
+        self._thread.join(PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except Exception as problem:  # noqa: BLE001 - told in the thread that waits for the start
+            self._problem = problem
+        finally:
+            self._loop.close()
+            self._started.set()
+
+    async def _serve(self) -> None:
+        from understudy.app import load_config
+        from understudy.live import Live, Options
+
+        cell, seed, rules, rate = self._settings
+        config = load_config(cell, seed=seed)
+        live = Live(config if rules else config.without_rules(), Options(rate, ephemeral=True))
+        await live.start()
+        self._live = live
+        self._started.set()
+        await live.finished.wait()
+        await live.stop()
+
+    def _running(self) -> "Live":
+        if self._live is None:
+            raise RuntimeError("the cell does not run; use it in a `with` statement")
+        return self._live
+
+    def _call(self, deed: Callable[["Live"], Any]) -> Any:
+        live = self._running()
+
+        async def do() -> Any:
+            return deed(live)
+
+        return asyncio.run_coroutine_threadsafe(do(), self._loop).result(PATIENCE_SECONDS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "understudy(cell, seed, rules, rate): which cell the fixtures run, and how",
+    )
+
+
+def _stand_in(request: pytest.FixtureRequest, cell: str) -> StandIn:
+    marker = request.node.get_closest_marker("understudy")
+    return StandIn(**({"cell": cell} | (marker.kwargs if marker else {})))
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+    """The default cell, or the one the marker names."""
+    with _stand_in(request, "default") as stand_in:
+        yield stand_in
+
+
+@pytest.fixture
+def text_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+    """The text TCP robot."""
+    with _stand_in(request, "text_robot") as stand_in:
+        yield stand_in

@@ -271,7 +271,7 @@ class Point:
         if self._state == "EmergencyStopped":
             self._error_code = STATE_ERROR
             return STOPPED
-        if self._is_outside(target) and kind == "move_abs":
+        if self._motion is None and self._is_outside(self._end_of(kind, target)):
             self._error_code = ENVELOPE_ERROR
             return OUTSIDE
         ticket = Ticket(self._next_ticket)
@@ -284,15 +284,19 @@ class Point:
     def _begin_next(self, now: int) -> None:
         while self._waiting and self._motion is None:
             wait = self._waiting.popleft()
-            start, end = self._rest, wait.target
-            if wait.kind == "move_rel":
-                end = Pose(*(a + b for a, b in zip(start, end, strict=True)))
-                if self._is_outside(end):
-                    self._tell(wait.ticket, OUTSIDE, now)
-                    continue
+            end = self._end_of(wait.kind, wait.target)
+            if self._is_outside(end):
+                self._tell(wait.ticket, OUTSIDE, now)
+                continue
             self._enter(EVENT_OF[wait.kind], now)
             ends = now + self._durations[wait.kind]
-            self._motion = Motion(wait.ticket, wait.kind, start, end, now, ends)
+            self._motion = Motion(wait.ticket, wait.kind, self._rest, end, now, ends)
+
+    def _end_of(self, kind: Kind, target: Pose) -> Pose:
+        """Where a motion that begins now would end."""
+        if kind != "move_rel":
+            return target
+        return Pose(*(a + b for a, b in zip(self._rest, target, strict=True)))
 
     def _enter(self, event: str, now: int) -> None:
         """Called before the motion changes: the warmth so far belongs to what went on so far."""

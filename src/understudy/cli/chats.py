@@ -4,11 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from understudy.app import FACES, build_cell, face_module, kinds, load_config
-from understudy.cell.scenario import Config as Scenario
 from understudy.config import CellConfig, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
@@ -57,7 +55,7 @@ def replay(
     recording = parse(read_text(chat), str(chat))
     config = _config_for(recording, cell, chat)
     if not (rules if rules is not None else "cell" in recording.facts):
-        config = config.with_head(msgspec.structs.replace(config.head, scenario=Scenario()))
+        config = config.without_rules()
     rehearsal = Rehearsal(build_cell(config))
     kind = recording.facts.get("face") or _face_of(config, recording)
     difference = play(

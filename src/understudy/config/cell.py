@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from understudy.cell.scenario import Config as Scenario
 from understudy.config.document import Document, Keys, parse
@@ -64,8 +64,11 @@ class CellConfig:
     robots: dict[str, RobotConfig]
     document: Document
 
-    def with_head(self, head: Head) -> "CellConfig":
-        return replace(self, head=head)
+    def with_seed(self, seed: int) -> "CellConfig":
+        return replace(self, head=structs.replace(self.head, seed=seed))
+
+    def without_rules(self) -> "CellConfig":
+        return replace(self, head=structs.replace(self.head, scenario=Scenario()))
 
     @property
     def digest(self) -> str:

@@ -1,0 +1,60 @@
+"""Golden chats: what was said and answered, when; played in process on virtual time."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from understudy.app import build_cell, face_module, load_config
+from understudy.wire.chat import Chat, Event, parse
+from understudy.wire.play import Tolerance, play
+from understudy.wire.rehearsal import Rehearsal
+
+GOLDEN = Path(__file__).parent / "golden"
+CHATS = sorted(GOLDEN.rglob("*.chat"))
+
+
+def as_written(events: Iterable[Event]) -> Iterable[Event]:
+    return events
+
+
+def byte_by_byte(events: Iterable[Event]) -> Iterator[Event]:
+    for event in events:
+        pieces = [event.data]
+        if event.kind == ">":
+            pieces = [event.data[n : n + 1] for n in range(len(event.data))]
+        yield from (replace(event, data=piece) for piece in pieces)
+
+
+def in_one_packet(events: Iterable[Event]) -> Iterator[Event]:
+    """What a client said at one moment without waiting for an answer."""
+    said: Callable[[Event], tuple[int, str, str, str]]
+    said = lambda event: (event.at, event.endpoint, event.peer, event.kind)  # noqa: E731
+    for (*_, kind), group in groupby(events, key=said):
+        same = list(group)
+        if kind != ">":
+            yield from same
+        else:
+            yield replace(same[0], data=b"".join(event.data for event in same))
+
+
+@pytest.mark.parametrize("cut", [as_written, byte_by_byte, in_one_packet])
+@pytest.mark.parametrize("path", CHATS, ids=lambda path: str(path.relative_to(GOLDEN)))
+def test_chat(path: Path, cut: Callable[[Iterable[Event]], Iterable[Event]]) -> None:
+    chat = parse(path.read_text(), path.name)
+    config = load_config(chat.facts["cell"])
+    if chat.facts.get("rules") == "off":
+        config = config.without_rules()
+    difference = play(
+        Chat(chat.facts, tuple(cut(chat.events))),
+        Rehearsal(build_cell(config)),
+        dialect=face_module(chat.facts["face"]),
+        tolerance=Tolerance(),
+    )
+    assert difference is None, str(difference)
+
+
+def test_there_are_chats() -> None:
+    assert {path.parent.name for path in CHATS} >= {"text_tcp"}

@@ -1,0 +1,42 @@
+"""The pytest plugin: robots as fixtures."""
+
+import socket
+
+import pytest
+
+from understudy.testing import StandIn
+
+
+def test_answers_need_no_waiting(text_robot: StandIn) -> None:
+    assert text_robot.ask("MOVE_ABS 100,200,150,0,0,90") == "OK Movement completed"
+    assert text_robot.ask("GET_POS") == "OK 100.00,200.00,150.00,0.00,0.00,90.00"
+    assert text_robot.now == 0.5
+
+
+def test_time_stands_until_it_is_told_to_run(text_robot: StandIn) -> None:
+    text_robot.forward(seconds=3)
+    assert text_robot.now == 3.0
+
+
+def test_faults_on_demand(text_robot: StandIn) -> None:
+    text_robot.inject("emergency_stop")
+    assert text_robot.ask("HOME") == "ERROR Robot in emergency stop state"
+    with pytest.raises(RuntimeError, match="overheat"):
+        text_robot.inject("overhead")
+
+
+def test_a_client_of_ones_own(text_robot: StandIn) -> None:
+    with socket.create_connection((text_robot.host, text_robot.port), timeout=5) as client:
+        client.sendall(b"HOME\n")
+        assert client.recv(100) == b"OK Homing completed\n"
+
+
+@pytest.mark.understudy(cell="text_robot", seed=3, rules=True)
+def test_the_marker_chooses_cell_and_rules(cell: StandIn) -> None:
+    answers = {cell.ask("HOME") for _ in range(100)}
+    assert answers == {"OK Homing completed", "ERROR Communication timeout"}
+
+
+def test_a_cell_that_cannot_be_says_why() -> None:
+    with pytest.raises(Exception, match="did you mean 'text_robot'"), StandIn("text_robt"):
+        pass
