@@ -1,3 +1,25 @@
 """Stand-in robots: a robot cell that is not there, but answers on the wire as the real one does."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.app import load_cell as load_cell
+    from understudy.errors import ConfigError as ConfigError
+    from understudy.errors import Refused as Refused
+
 __version__ = "0.1.0"
+
+# name → module; imported when asked for, so that `import understudy` stays fast.
+_OFFERED = {
+    "load_cell": "understudy.app",
+    "ConfigError": "understudy.errors",
+    "Refused": "understudy.errors",
+}
+__all__ = ["ConfigError", "Refused", "load_cell"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OFFERED:
+        raise AttributeError(f"module 'understudy' has no attribute {name!r}")
+    return getattr(import_module(_OFFERED[name]), name)

@@ -1,9 +1,10 @@
 """The composition root: configuration → parts → faces → cell."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,16 +58,25 @@ def _build(config: CellConfig) -> Cell:
     faces: dict[str, Face] = {}
     places: dict[str, Injectable] = {}
     for name, robot in config.robots.items():
-        built = robot_module(robot.kind).build(name, robot.config, luck)
+        built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, luck)
         parts[name] = places[name] = built
         for face_name, face in robot.faces.items():
             endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)
-            front = module.build(endpoint, face.config, built, luck)
+            where = f"robots.{name}.faces.{face_name}"
+            front = _within(where, module.build, endpoint, face.config, built, luck)
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
     luck.act_on(places)
     parts["scenario"] = luck
     return Cell(config.name, digest=config.digest, parts=parts, faces=faces)
+
+
+def _within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:
+    """Build; what does not fit is told with its place in the cell file."""
+    try:
+        return build(*arguments)
+    except ConfigError as problem:
+        raise problem.within(key) from None
 
 
 def _module(noun: str, kind: str, table: Mapping[str, str]) -> ModuleType:

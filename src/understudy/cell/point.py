@@ -271,7 +271,8 @@ class Point:
         if self._state == "EmergencyStopped":
             self._error_code = STATE_ERROR
             return STOPPED
-        if self._motion is None and self._is_outside(self._end_of(kind, target)):
+        known = kind != "move_rel" or self._motion is None
+        if known and self._is_outside(self._end_of(kind, target)):
             self._error_code = ENVELOPE_ERROR
             return OUTSIDE
         ticket = Ticket(self._next_ticket)
@@ -335,33 +336,33 @@ class Point:
         return any(not low * MM <= value <= high * MM for value, (low, high) in sides)
 
 
+def check(config: Config) -> None:
+    """What the types cannot say."""
+    box, warmth = config.envelope_mm, config.temperature_c
+    for axis, value in zip("xyz", config.home_mm_deg[:3], strict=True):
+        low, high = getattr(box, axis) if box else (value, value)
+        if not low <= value <= high:
+            raise ConfigError(
+                "home lies outside the envelope, or the envelope is empty",
+                key=f"envelope_mm.{axis}",
+                value=[low, high],
+                allowed=f"lower bound first, {value:g} inside",
+            )
+    for name, value in (("idle", warmth.idle), ("moving", warmth.moving)):
+        if not warmth.lowest <= value <= warmth.highest:
+            raise ConfigError(
+                "out of range",
+                key=f"temperature_c.{name}",
+                value=value,
+                allowed=f"lowest…highest, here {warmth.lowest:g}…{warmth.highest:g}",
+            )
+
+
 def pose_of(mm_deg: PoseMmDeg) -> Pose:
     x, y, z, rx, ry, rz = mm_deg
     return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
 
 
 def build(name: str, config: Config, luck: Luck) -> Point:
-    box = config.envelope_mm
-    for axis in ("x", "y", "z") if box else ():
-        low, high = getattr(box, axis)
-        if low >= high:
-            raise ConfigError(
-                "an envelope with no room in it",
-                key=f"envelope_mm.{axis}",
-                value=[low, high],
-                allowed="lower bound first",
-            )
-    warmth = config.temperature_c
-    if (
-        not warmth.lowest
-        <= min(warmth.idle, warmth.moving)
-        <= max(warmth.idle, warmth.moving)
-        <= warmth.highest
-    ):
-        raise ConfigError(
-            "idle and moving must lie between lowest and highest",
-            key="temperature_c",
-            value=msgspec.to_builtins(warmth),
-            allowed=f"{warmth.lowest}…{warmth.highest}",
-        )
+    check(config)
     return Point(name, config, luck)

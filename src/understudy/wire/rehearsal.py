@@ -34,9 +34,9 @@ class Client:
         return data
 
     def ask(self, data: bytes) -> bytes:
-        """Say it, let time run until nobody is owed an answer, and hear."""
+        """Say it, let time run while an answer to it is owed, and hear."""
         self.say(data)
-        self._rehearsal.run_while_owed()
+        self._rehearsal.run_while(self._line.session.owed)
         return self.heard()
 
     def end(self) -> None:
@@ -91,9 +91,15 @@ class Rehearsal:
     def advance_to(self, moment: int) -> None:
         self.exchange.advance(moment)
 
+    def run_while(self, condition: Callable[[], bool]) -> None:
+        """Let time run from wake to wake as long as the condition holds."""
+        end = self.stage.now + nanoseconds(PATIENCE_SECONDS)
+        while condition() and (at := self.stage.next_wake()) is not None and at <= end:
+            self.exchange.advance(at)
+
     def run_while_owed(self) -> None:
         """Let time run until nobody waits for an answer that needs time."""
-        self._run_while(self.exchange.owed)
+        self.run_while(self.exchange.owed)
 
     def run_to_next_answer(self) -> bool:
         """Let time run to the next wake if somebody is owed an answer; did it?"""
@@ -105,15 +111,10 @@ class Rehearsal:
 
     def run_while_busy(self) -> None:
         """Let time run until nothing is under way."""
-        self._run_while(self.stage.busy)
+        self.run_while(self.stage.busy)
 
     def snapshot(self) -> Snapshot:
         return self.exchange.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
         self.exchange.restore(snapshot)
-
-    def _run_while(self, condition: Callable[[], bool]) -> None:
-        end = self.stage.now + nanoseconds(PATIENCE_SECONDS)
-        while condition() and (at := self.stage.next_wake()) is not None and at <= end:
-            self.exchange.advance(at)

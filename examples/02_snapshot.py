@@ -1,0 +1,18 @@
+"""Put a cell away in the middle of a motion, bring it back, and see the same thing happen."""
+
+import understudy
+
+cell = understudy.load_cell("text_robot")
+client = cell.connect()
+client.say(b"MOVE_ABS 100,200,150,0,0,90\n")
+cell.advance(0.2)
+moment = cell.snapshot()
+
+endings = []
+for _ in range(2):
+    cell.restore(moment)
+    cell.run_while_owed()
+    endings.append((cell.now, client.heard()))
+
+print(endings[0])
+assert endings[0] == endings[1]
