@@ -10,9 +10,4 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """The same function as machine code; compiled at its first call, then taken from the cache."""
-    return cast(F, njit(cache=True, nogil=True, fastmath=False)(function))
-
-
-def inlined(function: F) -> F:
-    """For a few lines of arithmetic that only other kernels use."""
-    return cast(F, njit(cache=True, nogil=True, fastmath=False, inline="always")(function))
+    return cast(F, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))

@@ -6,9 +6,7 @@ from understudy.errors import ConfigError
 from understudy.space.robot import Joint, Link
 
 
-def tree(
-    links: Sequence[Link], joints: Sequence[Joint], base: str, tip: str
-) -> tuple[str, str]:
+def tree(links: Sequence[Link], joints: Sequence[Joint], base: str, tip: str) -> tuple[str, str]:
     """Base and tip of the arm, or the ConfigError that says why there is none."""
     names = _unique(links, joints)
     leads_to = _parents(joints, names)

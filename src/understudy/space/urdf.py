@@ -41,9 +41,7 @@ LINK_PARTS = frozenset("inertial collision visual collision_checking understudy"
 JOINT_PARTS = frozenset(
     "origin parent child axis limit dynamics calibration safety_controller understudy".split()
 )
-ROBOT_PARTS = frozenset(
-    "link joint material transmission gazebo ros2_control sensor drake".split()
-)
+ROBOT_PARTS = frozenset("link joint material transmission gazebo ros2_control sensor drake".split())
 
 
 def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
