@@ -67,7 +67,8 @@ def unlimited(chain: Chain, target: Array, *, frames: Frames, near: Array) -> Ar
     robot = _eaik(chain)
     if robot is not None:
         return _by_eaik(chain, robot, flange)
-    return searched(chain, flange, near)
+    found = searched(chain, flange, near)
+    return found if len(found) else _in_one_turn(chain, searched(chain, flange, near, limits=False))
 
 
 def solve_all(
@@ -205,4 +206,9 @@ def _by_eaik(chain: Chain, robot: Any, flange: Array) -> Array:
     found = found[np.isfinite(found).all(axis=1)]
     close = refined(chain, np.repeat(flange[None], len(found), axis=0), found)
     close = close[~np.isnan(close[:, 0])]
-    return distinct(close - TURN * np.ceil(close / TURN - 0.5))
+    return distinct(_in_one_turn(chain, close))
+
+
+def _in_one_turn(chain: Chain, Q: Array) -> Array:
+    """Revolute joints brought to -180°…180°."""
+    return np.where(chain.slides > 0.0, Q, Q - TURN * np.ceil(Q / TURN - 0.5))
