@@ -34,7 +34,9 @@ def craig(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
 def test_g60_is_its_denavit_hartenberg_table(g60: Chain) -> None:
     q = np.random.default_rng(1).uniform(-180, 180, 6)
     here = np.eye(4)
-    for link, (a, alpha, d, offset), angle in zip(g60.links(q * DEG)[1:], G60_TABLE, q, strict=True):
+    for link, (a, alpha, d, offset), angle in zip(
+        g60.links(q * DEG)[1:], G60_TABLE, q, strict=True
+    ):
         here = here @ craig(a, alpha, d, offset + angle)
         np.testing.assert_allclose(link, here, atol=1e-12)
 

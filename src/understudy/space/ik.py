@@ -62,7 +62,7 @@ def unlimited(chain: Chain, target: Array, *, frames: Frames, near: Array) -> Ar
     arm = closed_form(chain)
     if arm is not None:
         found = _branches(chain, arm, target[None], frames, near)[0]
-        return distinct(found[~np.isnan(found[:, 0])])
+        return distinct(found[np.isfinite(found).all(axis=1)])
     flange = frames.flange(target)
     robot = _eaik(chain)
     if robot is not None:
@@ -173,8 +173,9 @@ def _out_of_reach(chain: Chain, target: Array, frames: Frames) -> str:
     if math.hypot(x, y) < side:
         return f"out of reach: closer than {side / MM:.1f} mm to the axis of {chain.names[0]}"
     ahead = math.sqrt(x * x + y * y - side * side)
-    distance = math.hypot(ahead - arm.geometry[0], z)
     low, high = arm.reach
+    both = (math.hypot(side_of * ahead - arm.geometry[0], z) for side_of in (1, -1))
+    distance = min(both, key=lambda d: max(low - d, d - high))
     return (
         f"out of reach: the wrist would be {distance / MM:.1f} mm from the axis of "
         f"{chain.names[1]}, the arm spans {low / MM:.1f}…{high / MM:.1f} mm"
