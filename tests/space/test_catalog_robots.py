@@ -1,7 +1,9 @@
 """The shipped arms are what their tables say."""
 
 import math
+from itertools import pairwise
 
+import coal
 import numpy as np
 import pinocchio
 import pytest
@@ -9,7 +11,7 @@ from own_arms import catalog_text
 
 from understudy.space.chain import Chain
 from understudy.space.robot import Capsule, Cylinder
-from understudy.space.transform import about, pose
+from understudy.space.transform import about, matrix, pose
 from understudy.units import DEG, MM
 
 G60_TABLE = [  # a, alpha, d, theta offset, in mm and degrees
@@ -92,21 +94,19 @@ def test_g60_shapes(g60: Chain) -> None:
     assert radii == [0.065, 0.05, 0.05, 0.04]
 
 
-def test_neighbours_in_the_shapes_touch_end_to_end(arm: Chain) -> None:
-    """The shapes cover the arm: at zero each one overlaps the next."""
-    import coal
-
-    links = arm.links(np.zeros(6))
-    placed = []
-    for body, link in zip(arm.bodies, links, strict=True):
-        solid = body.collision[0]
+def placed(arm: Chain) -> list[tuple[coal.CollisionGeometry, coal.Transform3s]]:
+    found = []
+    for body, link in zip(arm.bodies, arm.links(np.zeros(6)), strict=True):
+        (solid,) = body.collision
         make = coal.Capsule if isinstance(solid.geometry, Capsule) else coal.Cylinder
-        from understudy.space.transform import matrix
-
         at = link @ matrix(solid.origin)
-        place = coal.Transform3s(at[:3, :3], at[:3, 3])
-        placed.append((make(solid.geometry.radius, solid.geometry.length), place))
-    for (one, here), (other, there) in zip(placed, placed[1:], strict=False):
+        shape = make(solid.geometry.radius, solid.geometry.length)
+        found.append((shape, coal.Transform3s(at[:3, :3], at[:3, 3])))
+    return found
+
+
+def test_the_shapes_leave_no_gap(arm: Chain) -> None:
+    for (one, here), (other, there) in pairwise(placed(arm)):
         result = coal.DistanceResult()
         assert coal.distance(one, here, other, there, coal.DistanceRequest(), result) <= 0.0
 

@@ -15,7 +15,7 @@ from understudy.units import DEG, MM
 STEPS = np.linspace(0.0, 1.0, 401)
 FINE = np.linspace(0.0, 1.0, 20_001)
 BENT = np.array([0.2, -0.3, 0.6, 0.4, 0.8, -0.5])
-FOLDED = BENT + [0.0, -1.0, 1.0, 0.0, 0.0, 0.0]
+FOLDED = np.array([0.2, -1.3, 1.6, 0.4, 0.8, -0.5])
 
 
 def shifted(frame: np.ndarray, *by: float) -> np.ndarray:
@@ -57,7 +57,7 @@ def test_whatever_branch_it_starts_in_it_stays_in(g60: Chain, way: int) -> None:
 
 
 def test_whole_turns_are_kept(g60: Chain) -> None:
-    q = BENT + [0, 0, 0, 0, 0, 5.5]
+    q = BENT + np.array([0, 0, 0, 0, 0, 5.5])
     start = g60.flange(q)
     path = follow(g60, q, line(start, shifted(start, 0.05, 0, 0), STEPS))
     assert path.trouble is None
@@ -114,9 +114,9 @@ def test_the_end_of_the_reach_is_named(kr6: Chain) -> None:
 
 
 def test_a_flip_is_named(g60: Chain) -> None:
-    """Two targets so far apart that another way of holding the arm is nearer to none."""
+    """With the wrist bent the other way, the same pose is a jump away."""
     target = g60.flange(BENT)
-    other = BENT + [0, 0, 0, -np.pi, -1.6, np.pi]
+    other = BENT + np.array([0, 0, 0, -np.pi, -1.6, np.pi])
     path = follow(g60, other, target[None])
     assert path.trouble is None  # the same pose, held the other way
     path = follow(g60, np.array([0.2, -0.3, 0.6, 0.4, -0.8, -0.5]), target[None])

@@ -231,7 +231,8 @@ def test_too_far(kr6: Chain) -> None:
     answer = solve(kr6, matrix(Pose(3, 0, 0, 0, 0, 0)), frames=EKI)
     assert isinstance(answer, Refused)
     assert answer.reason == (
-        "out of reach: the wrist would be 3425.1 mm from the axis of A2, the arm spans 33.5…876.5 mm"
+        "out of reach: the wrist would be 3425.1 mm from the axis of A2, "
+        "the arm spans 33.5…876.5 mm"
     )
 
 

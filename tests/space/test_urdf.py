@@ -60,7 +60,8 @@ def test_shapes() -> None:
       <collision_checking><capsule name="d"/></collision_checking>
       <visual><origin xyz="1 0 0"/><geometry><mesh filename="m.stl" scale="1 1 2"/></geometry>
         <material name="red"/></visual>
-      <understudy index="5"/></link><link name="b"/><material name="red"><color rgba="1 0 0 1"/></material>"""
+      <understudy index="5"/></link><link name="b"/>
+      <material name="red"><color rgba="1 0 0 1"/></material>"""
     link_a = read(robot(link + JOINT)).link("a")
     assert [solid.geometry for solid in link_a.collision] == [
         Box((1, 2, 3)), Sphere(1), Cylinder(1, 2), Capsule(1, 2), Capsule(1, 2),
@@ -77,7 +78,8 @@ def test_fixed_links_become_one_body() -> None:
       <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
       <collision><geometry><sphere radius="0.1"/></geometry></collision>"""
     text = f"""<link name="a"/><link name="b">{ball}</link><link name="c">{ball}</link>{JOINT}
-      <joint name="f" type="fixed"><parent link="b"/><child link="c"/><origin xyz="0.5 0 0"/></joint>"""
+      <joint name="f" type="fixed"><parent link="b"/><child link="c"/>
+      <origin xyz="0.5 0 0"/></joint>"""
     arm = chain(read(robot(text)))
     foot, body = arm.bodies
     assert (foot.mass, body.mass) == (0.0, 2.0)
@@ -118,6 +120,11 @@ def wrong(find: str, put: str) -> str:
     return text.replace(find, put)
 
 
+def shaped(shape: str) -> str:
+    solid = f"<collision><geometry>{shape}</geometry></collision>"
+    return wrong('<link name="a"/>', f'<link name="a">{solid}</link>')
+
+
 MALFORMED = {
     "not XML": ("<robot", "not XML"),
     "another document": ("<sdf/>", "not a URDF (got '<sdf>'); allowed: <robot>"),
@@ -146,11 +153,11 @@ MALFORMED = {
         "robot: no joint moves between 'a' and 'b'",
     ),
     "shape": (
-        wrong('<link name="a"/>', '<link name="a"><collision><geometry><cone/></geometry></collision></link>'),
+        shaped("<cone/>"),
         "link 'a': unknown shape (got 'cone'); allowed: box sphere cylinder capsule mesh",
     ),
     "flat": (
-        wrong('<link name="a"/>', '<link name="a"><collision><geometry><sphere radius="0"/></geometry></collision></link>'),
+        shaped('<sphere radius="0"/>'),
         "link 'a': <sphere> radius (got 0.0); allowed: above 0",
     ),
     "no mass": (

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from understudy.space.arctan import arctan2
 from understudy.space.compiled import compiled
+from understudy.space.lanes import arctan2
 from understudy.space.transform import Array
 
 BRANCHES = 8

@@ -1,4 +1,4 @@
-"""The arc tangent in lanes agrees with the C library's."""
+"""Trigonometry in lanes agrees with the C library's."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.space.arctan import arctan2
+from understudy.space.lanes import arctan2, sincos
 
 anything = st.floats(-1e6, 1e6)
 
@@ -31,3 +31,18 @@ def test_all_the_way_round() -> None:
     arctan2(y, x, got)
     expected = [plain(a, b) for a, b in zip(y, x, strict=True)]
     np.testing.assert_allclose(got, expected, rtol=5e-16, atol=0)
+
+
+def plain_sincos(angle: float) -> tuple[float, float]:
+    """The oracle of sincos."""
+    return math.sin(angle), math.cos(angle)
+
+
+@given(st.lists(st.floats(-6000.0, 6000.0), min_size=1, max_size=9))
+def test_sines_and_cosines(angles: list[float]) -> None:
+    sin, cos = np.empty(len(angles)), np.empty(len(angles))
+    sincos(np.array(angles), sin, cos)
+    expected = np.array([plain_sincos(angle) for angle in angles])
+    np.testing.assert_allclose(np.column_stack([sin, cos]), expected, rtol=0, atol=1e-15)
+    if abs(angles[0]) < 0.5:
+        assert sin[0] == pytest.approx(math.sin(angles[0]), rel=1e-15)
