@@ -10,10 +10,10 @@ import numpy as np
 import pinocchio
 from eaik.IK_HP import HPRobot
 
-from understudy.space.branches import BRANCHES, all_branches
+from understudy.space.branches import BRANCHES, all_branches, limited_branches
 from understudy.space.chain import Chain, chain
 from understudy.space.follow import follow
-from understudy.space.ik import closed_form, solve_all
+from understudy.space.ik import closed_form
 from understudy.space.transform import line, translation
 from understudy.space.urdf import read
 
@@ -76,6 +76,9 @@ def rows() -> list[Row]:
     start = arm.flange(near)
     path = line(start, translation(-0.2, 0.0, -0.2) @ start, np.linspace(0.0, 1.0, 50_001))
 
+    def within_limits() -> None:
+        limited_branches(targets, left, right, form.geometry, near, arm.lower, arm.upper, out)
+
     def eaik() -> None:
         robot.IK_batched(few, 1)
 
@@ -91,7 +94,7 @@ def rows() -> list[Row]:
             (lambda: all_branches(targets, left, right, form.geometry, near, out), len(Q)),
             peer,
         ),
-        versus("IK, branches and turns in limits", (lambda: solve_all(arm, targets), len(Q)), peer),
+        versus("IK, branches inside the limits", (within_limits, len(Q)), peer),
         versus("IK along a line", (lambda: follow(arm, near, path), len(path)), peer),
         versus("FK", (lambda: arm.flanges(Q), len(Q)), ("pinocchio, from Python", pin, 20_000)),
     ]
