@@ -1,6 +1,7 @@
 """Steps of a block that move nothing: feed, spindle, tool, pins, dwell, flow.
 
-Each step takes the workbench and returns a refusal or nothing. Numbers of refusals are
+Each step takes the workbench and returns a refusal or nothing; it is asked only where its group
+of commands is in the block (see `interpreter.STEPS`). Numbers of refusals are
 grblHAL's, and so is the order of the questions.
 """
 
@@ -45,8 +46,6 @@ def announce(work: Work) -> Refused | None:
 
 def call_macro(work: Work) -> Refused | None:
     name = work.command("macro")
-    if name is None:
-        return None
     if not work.has("P"):
         return work.missing(name, "P")
     return work.refuse(faults.UNSUPPORTED, name, "there are no macros on this controller")
@@ -135,8 +134,6 @@ def _set_tool_number(work: Work) -> Refused | None:
 
 def switch_pins(work: Work) -> Refused | None:
     name = work.command("io")
-    if name is None:
-        return None
     if name == "M66":
         return _wait_for_input(work)
     if name in ("M67", "M68"):
@@ -208,15 +205,13 @@ def turn_spindle(work: Work) -> Refused | None:
     direction = name or work.old.spindle
     speed = work.changes.get("speed", work.old.speed)
     if name or ("speed" in work.changes and direction != "M5"):
-        work.requests.append(Spindle(direction, speed))  # type: ignore[arg-type]
+        work.requests.append(Spindle(direction, speed))
         work.changes["spindle"] = direction
     return None
 
 
 def switch_coolant(work: Work) -> Refused | None:
     name = work.command("coolant")
-    if name is None:
-        return None
     mist = name == "M7" or (name == "M8" and work.old.mist)
     flood = name == "M8" or (name == "M7" and work.old.flood)
     work.changes.update(mist=mist, flood=flood)
@@ -226,8 +221,6 @@ def switch_coolant(work: Work) -> Refused | None:
 
 def allow_overrides(work: Work) -> Refused | None:
     name = work.command("overrides")
-    if name is None:
-        return None
     allowed = work.value("P", 1.0) != 0
     if work.has("P") and work.value("P") < 0:
         return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
@@ -240,9 +233,14 @@ def allow_overrides(work: Work) -> Refused | None:
         "M53": {"hold_allowed": allowed},
     }[name]
     work.changes.update(changes)
-    now = {key: getattr(work.old, key) for key in ("feed_override", "speed_override")}
-    now |= {"hold_allowed": work.old.hold_allowed} | changes
-    work.requests.append(Overrides(*now.values()))
+    old = work.old
+    work.requests.append(
+        Overrides(
+            changes.get("feed_override", old.feed_override),
+            changes.get("speed_override", old.speed_override),
+            changes.get("hold_allowed", old.hold_allowed),
+        )
+    )
     return None
 
 
@@ -261,16 +259,13 @@ def dwell(work: Work) -> Refused | None:
 
 def choose_kinematics(work: Work) -> Refused | None:
     name = work.command("kinematics")
-    if name is not None:
-        work.changes["kinematics"] = name
-        work.requests.append(KinematicsMode(world=name == "M429"))
+    work.changes["kinematics"] = name
+    work.requests.append(KinematicsMode(world=name == "M429"))
     return None
 
 
 def choose_path(work: Work) -> Refused | None:
     name = work.command("path")
-    if name is None:
-        return None
     tolerance = 0.0
     if name == "G64":
         scale = MM_PER_INCH if work.imperial else 1.0
@@ -279,20 +274,20 @@ def choose_path(work: Work) -> Refused | None:
             return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
         work.use("P")
     work.changes.update(path=name, path_tolerance=tolerance)
-    work.requests.append(PathMode(name, tolerance))  # type: ignore[arg-type]
+    work.requests.append(PathMode(name, tolerance))
     return None
 
 
 def flow(work: Work) -> Refused | None:
     name = work.command("flow")
     if name in ("M0", "M1", "M60"):
-        work.requests.append(ProgramPause(name))  # type: ignore[arg-type]
+        work.requests.append(ProgramPause(name))
     if name in ("M2", "M30"):
         work.changes.update(
             motion="G1", plane="G17", distance="G90", feed_mode="G94", coordinates=0,
             spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
         )  # fmt: skip
-        work.requests.append(ProgramEnd(name))  # type: ignore[arg-type]
+        work.requests.append(ProgramEnd(name))
     return None
 
 

@@ -4,7 +4,8 @@ Words are judged from left to right, and the first fault counts, as on the real 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from understudy.gcode import faults
 from understudy.gcode.commands import (
@@ -31,20 +32,25 @@ _PLAIN_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True, eq=False):
     """One line of a program, understood word by word but not yet carried out.
 
     Two blocks are equal when they say the same, wherever in the line it stood.
     """
 
-    commands: Mapping[Group, str] = field(default_factory=dict)
-    values: Mapping[str, float] = field(default_factory=dict)
+    commands: Mapping[Group, str] = {}
+    values: Mapping[str, float] = {}
     axis: AxisUse = ""
     message: str | None = None
     demarcation: bool = False
-    columns: Mapping[str, int] = field(default_factory=dict, compare=False)
-    line: int = field(default=0, compare=False)
+    columns: Mapping[str, int] = {}
+    line: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Block) and self._said() == other._said()
+
+    def _said(self) -> tuple[object, ...]:
+        return self.commands, self.values, self.axis, self.message, self.demarcation
 
     def problem(self, code: int, word: str, message: str) -> Problem:
         """`word` is a command's name or the letter of a value."""

@@ -5,6 +5,7 @@ Groups as in RS274/NGC, table 4: a line has at most one code of a group.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from understudy.gcode import faults
@@ -83,6 +84,7 @@ def whole_and_hundredths(value: float) -> tuple[int, int]:
     return whole, 1 if value < 0 else math.floor(100.0 * (value - whole) + 0.5)
 
 
+@lru_cache(maxsize=1024)
 def find(letter: str, value: float, *, without: frozenset[str]) -> Command | int:
     """The command of a G or M word, or grblHAL's error number for it."""
     whole, hundredths = whole_and_hundredths(value)

@@ -49,10 +49,8 @@ def interpret(
     if not (block.commands or block.values):
         return Step(modal, () if block.message is None else (Message(block.message),))
     work = _with(block, modal, dialect, position)
-    for step in STEPS:
-        refused = step(work)
-        if refused is not None:
-            return refused
+    if refused := _through_steps(work):
+        return refused
     _keep_modes(work)
     actions.flow(work)
     changed = {key: new for key, new in work.changes.items() if new != getattr(modal, key)}
@@ -68,10 +66,8 @@ def jog(block: Block, modal: Modal, *, dialect: Dialect, position: Position) -> 
     Modes and F hold for this jog alone. Without axis words nothing moves.
     """
     work = _with(block, modal, dialect, position, jogging=True)
-    for step in STEPS:
-        refused = step(work)
-        if refused is not None:
-            return refused
+    if refused := _through_steps(work):
+        return refused
     for group, name in block.commands.items():
         if group not in _JOG_GROUPS or (group == "nonmodal" and name != "G53"):
             return work.refuse(faults.BAD_JOG, name, "is no part of a jog: G20 G21 G90 G91 G53 are")
@@ -116,6 +112,16 @@ def _frame(block: Block, modal: Modal, dialect: Dialect) -> Frame:
     return "tool" if arc and block.axis == "motion" else "axes"
 
 
+def _through_steps(work: Work) -> Refused | None:
+    commands = work.block.commands
+    for group, step in STEPS:
+        if group is None or group in commands:
+            refused = step(work)
+            if refused is not None:
+                return refused
+    return None
+
+
 def _check_unused(work: Work) -> Refused | None:
     """Every word has a meaning or is refused."""
     work.use("NF" if work.jogging else "NFST")
@@ -147,32 +153,33 @@ def _step(work: Work, after: Modal) -> Step:
     return Step(after, tuple(work.requests), reached["axes"], reached["tool"])
 
 
-STEPS: tuple[Callable[[Work], Refused | None], ...] = (
-    actions.announce,
-    actions.call_macro,
-    motion.choose_frame,
-    actions.number_line,
-    actions.check_tool_words,
-    actions.set_feed,
-    actions.set_speed,
-    actions.select_tool,
-    actions.switch_pins,
-    actions.change_tool,
-    actions.turn_spindle,
-    actions.switch_coolant,
-    actions.allow_overrides,
-    actions.dwell,
-    motion.convert_units,
-    motion.scale,
-    actions.choose_kinematics,
-    offsets.set_tool_length,
-    offsets.choose_coordinates,
-    actions.choose_path,
-    offsets.change_data,
-    offsets.shift_zero,
-    offsets.store_position,
-    motion.aim,
-    motion.go_home,
-    motion.move,
-    _check_unused,
+STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
+    (None, actions.announce),
+    ("macro", actions.call_macro),
+    (None, motion.choose_frame),
+    (None, actions.number_line),
+    (None, actions.check_tool_words),
+    (None, actions.set_feed),
+    (None, actions.set_speed),
+    (None, actions.select_tool),
+    ("io", actions.switch_pins),
+    ("tool", actions.change_tool),
+    (None, actions.turn_spindle),
+    ("coolant", actions.switch_coolant),
+    ("overrides", actions.allow_overrides),
+    ("nonmodal", actions.dwell),
+    (None, motion.convert_units),
+    ("scaling", motion.scale),
+    ("kinematics", actions.choose_kinematics),
+    ("tool offset", offsets.set_tool_length),
+    ("coordinates", offsets.choose_coordinates),
+    ("path", actions.choose_path),
+    ("nonmodal", offsets.change_data),
+    ("nonmodal", offsets.shift_zero),
+    ("nonmodal", offsets.store_position),
+    (None, motion.aim),
+    ("nonmodal", motion.go_home),
+    (None, motion.move),
+    (None, _check_unused),
 )
+"""What is asked of a block, and the group that makes it worth asking (None: always)."""

@@ -1,7 +1,6 @@
 """Steps that move: units, targets, going home, and the motion modes."""
 
 import math
-from typing import Literal
 
 from understudy.errors import Refused
 from understudy.gcode import faults
@@ -51,7 +50,7 @@ def convert_units(work: Work) -> Refused | None:
 
 
 def scale(work: Work) -> Refused | None:
-    if work.command("scaling") != "G51":
+    if work.command("scaling") == "G50":
         return None
     if not any(work.has(letter) for letter in "PIJK"):
         return work.refuse(faults.NO_AXIS_WORDS, "G51", "needs scale factors")
@@ -62,15 +61,15 @@ def aim(work: Work) -> Refused | None:
     """The target in machine coordinates; what is not named stays where it is."""
     if work.command("nonmodal") in ("G10", "G92") or work.axis == "tool offset":
         return None
-    offsets = not (work.dialect.two_frames and work.frame == "axes")
+    in_machine = work.dialect.two_frames and work.frame == "axes"
+    absolute = in_machine or work.command("nonmodal") == "G53"
     target = list(work.here)
     for axis, value in work.named.items():
-        if work.command("nonmodal") == "G53":
-            target[axis] = value
-        elif work.incremental:
-            target[axis] = work.exact(value + work.here[axis])
+        if work.incremental and work.command("nonmodal") != "G53":
+            shift = work.here[axis]
         else:
-            target[axis] = work.exact(value + work.offset(axis)) if offsets else value
+            shift = 0.0 if absolute else work.offset(axis)
+        target[axis] = work.exact(value + shift) if shift else value
     work.target = six(target)
     return None
 
@@ -90,8 +89,7 @@ def go_home(work: Work) -> Refused | None:
             home = six([home[axis] if axis in work.named else here[axis] for axis in range(6)])
     else:
         work.axis = ""
-    which: Literal["G28", "G30"] = "G28" if name == "G28" else "G30"
-    work.requests.append(GoHome(which, _straight(work, home, "axes", rapid=True)))
+    work.requests.append(GoHome(name, _straight(work, home, "axes", rapid=True)))
     work.reached, work.reached_frame = home, "axes"
     return None
 

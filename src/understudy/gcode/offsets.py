@@ -14,15 +14,12 @@ _TO_TABLE = (1, 10, 11)
 
 
 def choose_coordinates(work: Work) -> Refused | None:
-    if work.coordinates != work.old.coordinates:
-        work.changes["coordinates"] = work.coordinates
+    work.changes["coordinates"] = work.coordinates
     return None
 
 
 def set_tool_length(work: Work) -> Refused | None:
     name = work.command("tool offset")
-    if name is None:
-        return None
     if name == "G49":
         work.changes.update(tool_offset=name, tool_length=ZERO)
         return None

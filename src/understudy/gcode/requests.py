@@ -97,14 +97,14 @@ class Probe(Struct, frozen=True, tag=True):
 class GoHome(Struct, frozen=True, tag=True):
     """G28 or G30: rapid to a stored position; the way point, if any, came as a move before it."""
 
-    name: Literal["G28", "G30"]
+    name: str
     move: Move
 
 
 class SetHome(Struct, frozen=True, tag=True):
     """G28.1 or G30.1: the present position, in axis units, was stored."""
 
-    name: Literal["G28", "G30"]
+    name: str
     position: Axes
 
 
@@ -149,7 +149,7 @@ class WaitInput(Struct, frozen=True, tag=True):
 class Spindle(Struct, frozen=True, tag=True):
     """M3, M4, M5 and S; on a welding arm M3 is arc on, M5 arc off."""
 
-    direction: Literal["M3", "M4", "M5"]
+    direction: str
     speed: float
 
 
@@ -191,7 +191,7 @@ class OffsetsChanged(Struct, frozen=True, tag=True):
 class PathMode(Struct, frozen=True, tag=True):
     """G61 exact path, G61.1 exact stop, G64 blending within `tolerance` mm (0: no bound)."""
 
-    name: Literal["G61", "G61.1", "G64"]
+    name: str
     tolerance: float = 0.0
 
 
@@ -204,11 +204,13 @@ class KinematicsMode(Struct, frozen=True, tag=True):
 class ProgramPause(Struct, frozen=True, tag=True):
     """M0, M1 (only if the operator wants it), M60."""
 
-    name: Literal["M0", "M1", "M60"]
+    name: str
 
 
 class ProgramEnd(Struct, frozen=True, tag=True):
-    name: Literal["M2", "M30"]
+    """M2, M30."""
+
+    name: str
 
 
 Request = (

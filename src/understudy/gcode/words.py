@@ -5,10 +5,10 @@ real controller: ``G 0 X1 (to) 0`` is ``G0 X10``. Nothing here raises, whatever 
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.gcode import faults
@@ -29,8 +29,7 @@ class Word(NamedTuple):
         return self.letter + short_text(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Struct, frozen=True):
     """How a controller reads: `single` precision as the firmware's own number reader,
     `checksum` (``*71`` at the end, as some senders add) tolerated, lines starting with ``/``
     left out under `block_delete`, `longest` line in characters (0: any)."""
@@ -41,8 +40,7 @@ class Spelling:
     longest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """What is wrong where; `code` is grblHAL's error number."""
 
     code: int
@@ -60,8 +58,7 @@ class Problem:
         return Refused(str(self), self.code)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The words of a line up to its end or the first `problem`."""
 
     words: tuple[Word, ...] = ()

@@ -57,8 +57,9 @@ class Work:
     changes: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
 
-    def command(self, group: Group) -> str | None:
-        return self.block.commands.get(group)
+    def command(self, group: Group) -> str:
+        """The code of this group, empty if the line has none."""
+        return self.block.commands.get(group, "")
 
     def has(self, letter: str) -> bool:
         """Is there such a word that nobody has used yet?"""
@@ -82,7 +83,10 @@ class Work:
     def offset(self, axis: int) -> float:
         """From the program's zero to the machine's, along one axis."""
         work, g92 = self.old.offsets[self.coordinates][axis], self.old.g92[axis]
-        return self.exact(self.exact(work + g92) + self.old.tool_length[axis])
+        length = self.old.tool_length[axis]
+        if not (work or g92 or length):
+            return 0.0
+        return self.exact(self.exact(work + g92) + length)
 
 
 def six(values: list[float]) -> Axes:
