@@ -59,12 +59,16 @@ class Controller:
         if name in COORDINATE_SYSTEMS:
             return self.modal.offsets[COORDINATE_SYSTEMS.index(name)]
         modal = self.modal
-        return {"G28": modal.g28, "G30": modal.g30, "G92": modal.g92, "TLO": modal.tool_length}[name]
+        return {"G28": modal.g28, "G30": modal.g30, "G92": modal.g92, "TLO": modal.tool_length}[
+            name
+        ]
 
 
 def on_steps(axes: Axes) -> list[float]:
     """Rounded to whole steps in single precision, halves away from zero."""
-    steps = [np.float32(axis) * np.float32(per) for axis, per in zip(axes, STEPS_PER_UNIT, strict=True)]
+    steps = [
+        np.float32(axis) * np.float32(per) for axis, per in zip(axes, STEPS_PER_UNIT, strict=True)
+    ]
     return [
         float(np.copysign(np.floor(abs(float(step)) + 0.5), step)) / per
         for step, per in zip(steps, STEPS_PER_UNIT, strict=True)

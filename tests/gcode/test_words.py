@@ -67,6 +67,7 @@ def test_words_of_a_line(text: str, words: str) -> None:
         ("G0 X--1", 2, "X", 4),
         ("G0 Q.", 2, "Q", 4),
         ("G1 X F100", 2, "X", 4),
+        ("X1000000000001", 2, "X", 1),
         ("X" + "9" * 40, 2, "X", 1),
         ("$H", 3, "$", 1),
     ],
@@ -122,7 +123,6 @@ def test_the_longest_line_on_the_wire(length: int, fits: bool) -> None:
 def test_digits_beyond_what_counts_are_dropped() -> None:
     assert tokenize("X0." + "1" * 200).words[0].value == pytest.approx(1 / 9)
     assert tokenize("X0." + "1" * 200, WIRE).words[0].value == pytest.approx(1 / 9, rel=1e-7)
-    assert tokenize("X123456789012345678").words[0].value == pytest.approx(1.23456789012345e17)
 
 
 def test_single_precision_rounds_like_the_firmware() -> None:
@@ -132,7 +132,7 @@ def test_single_precision_rounds_like_the_firmware() -> None:
     assert tokenize("X10.002", WIRE).words[0].value == scaled_single(10002, -3)
 
 
-@given(st.integers(0, 10**15 - 1), st.integers(-22, 15))
+@given(st.integers(0, 10**12), st.integers(-22, 0))
 def test_numbers_are_the_nearest_to_their_text(digits: int, exponent: int) -> None:
     text = number_text(float(f"{digits}e{exponent}"))
     assert tokenize("X" + text).words[0].value == float(f"{digits}e{exponent}")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from understudy.gcode.faults import BAD_LETTER, BAD_NUMBER, SYSTEM_LINE, TOO_LONG
 from understudy.gcode.words import (
     DOUBLE_DIGITS,
+    LARGEST,
     MOST_DECIMALS,
     SINGLE_DIGITS,
     Line,
@@ -170,7 +171,7 @@ def _number(source: NDArray[np.uint8], at: int, stop: int, single: bool) -> tupl
     if exponent > MOST_DECIMALS:
         return False, 0.0, at
     value = _scaled_single(digits, exponent) if single else _scaled(digits, exponent)
-    return found, -value if negative else value, at
+    return found and value <= LARGEST, -value if negative else value, at
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,8 @@ DOUBLE_DIGITS = 15
 SINGLE_DIGITS = 9
 MOST_DECIMALS = 22
 """Powers of ten up to here are exact, so digits / 10**n is the nearest number to the text."""
+LARGEST = 1e12
+"""No machine goes there; squares and sums of such numbers stay finite in single precision."""
 
 
 class Word(NamedTuple):
@@ -211,4 +213,6 @@ def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Re
     if not found or exponent > MOST_DECIMALS:
         return _Reading(math.nan, at)
     value = scaled_single(digits, exponent) if single_precision else scaled(digits, exponent)
+    if value > LARGEST:
+        return _Reading(math.nan, at)
     return _Reading(-value if negative else value, at)
