@@ -80,7 +80,7 @@ def test_work_offsets_g92_and_tool_length_add_up(machine: Talk) -> None:
     machine.say("G10 L2 P1 X10", "G92 X-1", "G43.1 X0.5")
     assert machine.say("G0 X0")[-1] == AxisMove((1.5, 0, 0, 0, 0, 0), rapid=True)
     assert machine.say("G53 G0 X0")[-1] == AxisMove((0, 0, 0, 0, 0, 0), rapid=True)
-    assert machine.say("G55 X2")[0] == AxisMove((-6.5, 0, 0, 0, 0, 0), rapid=True)
+    assert machine.say("G55 X2")[-1] == AxisMove((-6.5, 0, 0, 0, 0, 0), rapid=True)
 
 
 def test_every_change_of_offsets_is_told(machine: Talk) -> None:
@@ -88,6 +88,7 @@ def test_every_change_of_offsets_is_told(machine: Talk) -> None:
     assert machine.say("G55") == [OffsetsChanged((3, 0, 0, 0, 0, 0))]
     assert machine.say("G55") == []
     assert machine.say("G10 L20 P0 X1 Z2") == [OffsetsChanged((-1, 0, -2, 0, 0, 0))]
+    assert machine.say("M2") == [ProgramEnd("M2"), OffsetsChanged((0, 0, 0, 0, 0, 0))]
 
 
 def test_g92_can_be_suspended_and_brought_back(machine: Talk) -> None:

@@ -27,6 +27,13 @@ def test_a_program_line_by_line() -> None:
     assert lines[1].block == Block(message="start")
 
 
+def test_text_is_utf8_and_columns_count_bytes() -> None:
+    (line,) = program_lines("(Größe) X", SEED)
+    assert line.text == "(Größe) X"
+    assert isinstance(line.block, Problem)
+    assert line.block.column == 11
+
+
 def test_nothing_is_a_program_too() -> None:
     assert list(program_lines(b"", SEED)) == []
 

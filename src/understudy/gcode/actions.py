@@ -10,6 +10,7 @@ from typing import Literal
 from understudy.errors import Refused
 from understudy.gcode import faults
 from understudy.gcode.dialect import MM_PER_INCH
+from understudy.gcode.offsets import tell_offsets
 from understudy.gcode.requests import (
     Coolant,
     Dwell,
@@ -278,7 +279,8 @@ def choose_path(work: Work) -> Refused | None:
     return None
 
 
-def flow(work: Work) -> Refused | None:
+def end_or_pause(work: Work) -> None:
+    """Comes last, after the motion of the line."""
     name = work.command("flow")
     if name in ("M0", "M1", "M60"):
         work.requests.append(ProgramPause(name))
@@ -288,7 +290,8 @@ def flow(work: Work) -> Refused | None:
             spindle="M5", mist=False, flood=False, feed_override=True, speed_override=True,
         )  # fmt: skip
         work.requests.append(ProgramEnd(name))
-    return None
+        if work.coordinates:
+            tell_offsets(work)
 
 
 def _whole(value: float) -> bool:

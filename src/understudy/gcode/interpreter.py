@@ -14,12 +14,11 @@ from understudy.gcode import actions, faults, motion, offsets
 from understudy.gcode.blocks import Block
 from understudy.gcode.commands import COORDINATE_SYSTEMS, Group
 from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
-from understudy.gcode.modal import Modal, work_offset
-from understudy.gcode.requests import Message, OffsetsChanged, Request
+from understudy.gcode.modal import Modal
+from understudy.gcode.requests import Message, Request
 from understudy.gcode.work import Position, Work
 
 _JOG_GROUPS: tuple[Group, ...] = ("nonmodal", "distance", "units")
-_OFFSET_FIELDS = ("offsets", "coordinates", "g92", "tool_length")
 
 
 class At(Struct, frozen=True):
@@ -48,15 +47,13 @@ def interpret(
     """Carries a block out on the modal state and says what the machine is to do."""
     if not (block.commands or block.values):
         return Step(modal, () if block.message is None else (Message(block.message),))
-    work = _with(block, modal, dialect, position)
+    work = _lay_out(block, modal, dialect, position)
     if refused := _through_steps(work):
         return refused
     _keep_modes(work)
-    actions.flow(work)
+    actions.end_or_pause(work)
     changed = {key: new for key, new in work.changes.items() if new != getattr(modal, key)}
     after = replace(modal, **changed) if changed else modal
-    if any(key in changed for key in _OFFSET_FIELDS):
-        work.requests.append(OffsetsChanged(work_offset(after)))
     return _step(work, after)
 
 
@@ -65,7 +62,7 @@ def jog(block: Block, modal: Modal, *, dialect: Dialect, position: Position) -> 
 
     Modes and F hold for this jog alone. Without axis words nothing moves.
     """
-    work = _with(block, modal, dialect, position, jogging=True)
+    work = _lay_out(block, modal, dialect, position, jogging=True)
     if refused := _through_steps(work):
         return refused
     for group, name in block.commands.items():
@@ -74,7 +71,7 @@ def jog(block: Block, modal: Modal, *, dialect: Dialect, position: Position) -> 
     return _step(work, modal)
 
 
-def _with(
+def _lay_out(
     block: Block, modal: Modal, dialect: Dialect, position: Position, *, jogging: bool = False
 ) -> Work:
     commands, values = block.commands, block.values
@@ -176,6 +173,7 @@ STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     ("path", actions.choose_path),
     ("nonmodal", offsets.change_data),
     ("nonmodal", offsets.shift_zero),
+    (None, offsets.tell_offsets),
     ("nonmodal", offsets.store_position),
     (None, motion.aim),
     ("nonmodal", motion.go_home),

@@ -106,7 +106,7 @@ def move(work: Work) -> Refused | None:
     if work.motion in SYNCHRONIZED:
         return work.refuse(faults.UNSUPPORTED, work.motion, "there is no encoder on the spindle")
     if work.feed == 0:
-        return work.refuse(faults.NO_FEED, work.motion, "needs a feed: F was never set")
+        return work.refuse(faults.NO_FEED, work.motion, "needs a feed: F is 0")
     if work.motion in UNOFFERED:
         return work.refuse(faults.UNSUPPORTED, work.motion, "is not offered by this controller")
     if work.motion in ARCS:

@@ -6,11 +6,13 @@ from understudy.errors import Refused
 from understudy.gcode import faults
 from understudy.gcode.commands import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import MM_PER_INCH, ZERO
-from understudy.gcode.requests import SetHome
+from understudy.gcode.modal import work_offset
+from understudy.gcode.requests import OffsetsChanged, SetHome
 from understudy.gcode.work import Work, six
 
 _G59_3 = COORDINATE_SYSTEMS.index("G59.3")
 _TO_TABLE = (1, 10, 11)
+_OFFSET_FIELDS = frozenset({"offsets", "coordinates", "g92", "tool_length"})
 
 
 def choose_coordinates(work: Work) -> Refused | None:
@@ -137,6 +139,17 @@ def shift_zero(work: Work) -> Refused | None:
         work.changes.update(g92=ZERO)
     elif name == "G92.3":
         work.changes.update(g92=work.old.g92_kept)
+    return None
+
+
+def tell_offsets(work: Work) -> Refused | None:
+    """Says so if this block shifts the zero that counts."""
+    if _OFFSET_FIELDS.isdisjoint(work.changes):
+        return None
+    fields = {name: work.changes[name] for name in _OFFSET_FIELDS if name in work.changes}
+    after = replace(work.old, **fields)
+    if after != work.old:
+        work.requests.append(OffsetsChanged(work_offset(after)))
     return None
 
 

@@ -18,8 +18,11 @@ class ProgramLine(NamedTuple):
 def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
     """All lines of a program, empty ones too; numbers count from 1.
 
-    Bytes stand for themselves: column n of a problem is the n-th byte of its line.
+    Column n of a problem is the n-th byte of its line; the text is read as UTF-8.
     """
     source = data.encode() if isinstance(data, str) else data
     for number, (text, words) in enumerate(read(source, dialect.spelling).lines(), 1):
-        yield ProgramLine(number, text, build(words, dialect, line=number))
+        block = build(words, dialect, line=number)
+        if not text.isascii():
+            text = text.encode("latin-1").decode("utf-8", "replace")
+        yield ProgramLine(number, text, block)

@@ -32,9 +32,13 @@ class Word(NamedTuple):
 
 
 class Spelling(Struct, frozen=True):
-    """How a controller reads: `single` precision as the firmware's own number reader,
-    `checksum` (``*71`` at the end, as some senders add) tolerated, lines starting with ``/``
-    left out under `block_delete`, `longest` line in characters (0: any)."""
+    """How a controller reads.
+
+    `single`: numbers in single precision, as the firmware's own reader makes them.
+    `checksum`: a ``*71`` at the end, as some senders add, is passed over.
+    `block_delete`: lines that begin with ``/`` are left out.
+    `longest`: characters in a line (0: any).
+    """
 
     single: bool = False
     checksum: bool = False
@@ -83,8 +87,7 @@ def number_text(value: float | np.float32) -> str:
 
 def short_text(value: float) -> str:
     """A number for the reader's eye, to the digits that single precision carries."""
-    whole = value == int(value) and abs(value) < 10**DOUBLE_DIGITS
-    return number_text(value if whole else np.float32(value))
+    return number_text(value if value == int(value) else np.float32(value))
 
 
 def single(value: float) -> float:
