@@ -15,11 +15,10 @@ from understudy.gcode import (
     Modal,
     Step,
     interpret,
-    program_lines,
-    read,
     tokenize,
-    warm,
 )
+from understudy.gcode.program import program_lines
+from understudy.gcode.reader import read, warm
 
 LINES, ROUNDS = 20_000, 7
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.gcode import warm
+from understudy.gcode.reader import warm
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -92,12 +92,9 @@ def test_every_change_of_offsets_is_told(machine: Talk) -> None:
 
 
 def test_g92_can_be_suspended_and_brought_back(machine: Talk) -> None:
-    machine.say("G92 X5", "G92.2")
-    assert machine.modal.g92 == (0, 0, 0, 0, 0, 0)
-    machine.say("G92.3")
-    assert machine.modal.g92 == (-5, 0, 0, 0, 0, 0)
-    machine.say("G92.1", "G92.3")
-    assert machine.modal.g92 == (0, 0, 0, 0, 0, 0)
+    shifted, zero = OffsetsChanged((-5, 0, 0, 0, 0, 0)), OffsetsChanged((0, 0, 0, 0, 0, 0))
+    assert machine.say("G92 X5", "G92.2", "G92.3") == [shifted, zero, shifted]
+    assert machine.say("G92.1", "G92.3") == [zero]
 
 
 def test_going_home_passes_the_way_point_and_moves_the_named_axes(machine: Talk) -> None:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Problem, parse, program_lines
+from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Problem, parse
+from understudy.gcode.program import program_lines
 
 PROGRAM = """%
 (MSG,start)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gcode.talk import Talk
-from understudy.gcode import GRBLHAL_ARM, SEED, Dialect, Modal, Step, Tool
+from understudy.gcode import GRBLHAL_ARM, SEED, Axes, Dialect, Modal, Step, Tool
 from understudy.gcode.requests import (
     Coolant,
     GoHome,
@@ -21,6 +21,7 @@ from understudy.gcode.requests import (
     SetOutput,
     Spindle,
 )
+from understudy.gcode.work import six
 from understudy.space.pose import Pose
 from understudy.units import DEG
 
@@ -32,8 +33,9 @@ def arm() -> Talk:
     return Talk(SEED).stand(pose=SCAN)
 
 
-def joints(*degrees: float) -> tuple[float, ...]:
-    return tuple(math.radians(degree) for degree in degrees)
+def joints(a: float, b: float, c: float, u: float, v: float, w: float) -> Axes:
+    """Degrees as the requests have them."""
+    return six([math.radians(degree) for degree in (a, b, c, u, v, w)])
 
 
 def test_the_first_line_of_all() -> None:

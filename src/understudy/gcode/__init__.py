@@ -1,7 +1,8 @@
 """G-code: text into words, words into blocks, blocks into requests.
 
-``parse`` understands a line, ``interpret`` carries it out on a ``Modal`` state and returns what
-the machine is asked for; ``program_lines`` reads whole programs. Refusals carry grblHAL's numbers.
+`parse` understands a line, `interpret` carries it out on a `Modal` state and returns what the
+machine is asked for (`requests`). Refusals carry grblHAL's numbers. Whole programs are read by
+`program.program_lines`, in compiled code, which is why it is not imported here.
 """
 
 from understudy.gcode.blocks import Block, format_block, parse
@@ -23,8 +24,6 @@ from understudy.gcode.modal import (
     modes_report,
     work_offset,
 )
-from understudy.gcode.program import ProgramLine, program_lines
-from understudy.gcode.reader import ProgramWords, read, warm
 from understudy.gcode.words import Line, Problem, Spelling, Word, tokenize
 from understudy.gcode.work import Position
 
@@ -41,8 +40,6 @@ __all__ = [
     "Modal",
     "Position",
     "Problem",
-    "ProgramLine",
-    "ProgramWords",
     "Spelling",
     "Step",
     "Tool",
@@ -54,10 +51,7 @@ __all__ = [
     "jog",
     "modes_report",
     "parse",
-    "program_lines",
-    "read",
     "rotary_axes",
     "tokenize",
-    "warm",
     "work_offset",
 ]
