@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from understudy.drivers.dialogue import Dialogue, Question
 from understudy.drivers.redial import Phase, Redial
 from understudy.drivers.text_codec import (
     LOST_ERROR,
@@ -32,8 +33,7 @@ from understudy.drivers.text_codec import (
     unspeakable,
 )
 from understudy.errors import Refused
-from understudy.faces.lines import Line, LineReader
-from understudy.faces.outbox import Outbox
+from understudy.faces.lines import Line
 from understudy.faces.text_tcp import LONGEST_LINE, TIMEOUT_ERROR
 from understudy.ports import Finished, PoseReading, Ticket
 from understudy.space.pose import Pose
@@ -68,15 +68,6 @@ class Move(NamedTuple):
     ticket: Ticket
     verb: str
     request: bytes
-
-
-@dataclass(slots=True)
-class Question:
-    """What was said and is not answered. A move that was stopped has lost its ticket."""
-
-    verb: str
-    due: int
-    ticket: Ticket | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +111,7 @@ class TextTcpDriver:
         self._redial = Redial(patience=self._patience, rests=rests)
         self._begun = 0
         self._poll_at = 0
-        self._lines = LineReader(LONGEST_LINE)
-        self._outbox = Outbox(self._stir)
-        self._awaited: deque[Question] = deque()
+        self._dialogue = Dialogue(LONGEST_LINE, self._stir)
         self._waiting: deque[Move] = deque()
         # What the robot told.
         self._trouble: Refused | None = NOT_CALLED
@@ -146,8 +135,7 @@ class TextTcpDriver:
     def stop(self, now: int) -> None:
         broken = self._pending()
         self._waiting.clear()
-        for question in self._awaited:
-            question.ticket = None
+        self._dialogue.disown()
         self._stop_owed = True
         self._command("STOP", now)
         self._refuse(broken, STOPPED, now)
@@ -166,7 +154,7 @@ class TextTcpDriver:
         """A move behind a RESET that is awaited is accepted, and said if the robot was reset."""
         if self._trouble or self._stop_owed:
             return self._trouble or STOPPED
-        locked = self._condition.state == "EmergencyStopped" and not self._awaits("RESET")
+        locked = self._condition.state == "EmergencyStopped" and not self._dialogue.awaits("RESET")
         return STOPPED if locked else None
 
     def reading(self, now: int) -> PoseReading:
@@ -207,7 +195,8 @@ class TextTcpDriver:
             return self._now
         if not self._talking():
             return self._redial.due
-        return self._awaited[0].due if self._awaited else self._poll_at
+        awaited = self._dialogue.awaited
+        return awaited[0].due if awaited else self._poll_at
 
     def wake(self, now: int) -> None:
         self._now = now
@@ -215,8 +204,9 @@ class TextTcpDriver:
         self._refuse(orphans, NOT_RESTORED, now)
         patience = f"within {self._patience // NS_PER_MS} ms"
         if self._talking():
-            if self._awaited and now >= self._awaited[0].due:
-                late = f"Communication timeout: no answer to {self._awaited[0].verb} {patience}"
+            awaited = self._dialogue.awaited
+            if awaited and now >= awaited[0].due:
+                late = f"Communication timeout: no answer to {awaited[0].verb} {patience}"
                 self._break_off(Refused(late, TIMEOUT_ERROR), now)
             self._go_on(now)
         elif now >= self._redial.due and self._redial.phase == "calling":
@@ -241,16 +231,13 @@ class TextTcpDriver:
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
-        call = self.wanted()
-        for line in self._lines.feed(data):
-            self._hear(line, now)
-            if self.wanted() != call:
-                return
-        if self._lines.save().cut:
-            self._hear(Line(b"", too_long=True), now)
+        dialogue = self._dialogue
+        for line in dialogue.hear(data):
+            if self._dialogue is dialogue:  # the line before it may have ended the call
+                self._hear(line, now)
 
     def take(self, room: int) -> bytes:
-        return self._outbox.take(room)
+        return self._dialogue.take(room)
 
     def lost(self, now: int, reason: str) -> None:
         self._now = now
@@ -291,16 +278,17 @@ class TextTcpDriver:
 
     def _command(self, verb: str, now: int) -> None:
         """STOP or RESET: said behind whatever is awaited, but not twice in a row."""
-        if not self._talking() or (self._awaited and self._awaited[-1].verb == verb):
+        awaited = self._dialogue.awaited
+        if not self._talking() or (awaited and awaited[-1].verb == verb):
             return
         self._say(verb, request_of(verb), now)
-        if len(self._awaited) > AWAITED_LIMIT:
+        if len(awaited) > AWAITED_LIMIT:
             many = f"Communication timeout: more than {AWAITED_LIMIT} answers are owed"
             self._break_off(Refused(many, TIMEOUT_ERROR), now)
 
     def _go_on(self, now: int) -> None:
         """Say what comes next, once all that was said is answered."""
-        if not self._talking() or self._awaited:
+        if not self._talking() or self._dialogue.awaited:
             return
         if now >= self._poll_at:
             self._poll_at = now + self._period - (now - self._begun) % self._period
@@ -311,16 +299,16 @@ class TextTcpDriver:
             self._say(move.verb, move.request, now, move.ticket)
 
     def _say(self, verb: str, request: bytes, now: int, ticket: Ticket | None = None) -> None:
-        self._awaited.append(Question(verb, now + self._patience, ticket))
-        self._outbox.say(request)
+        self._dialogue.say(request, Question(verb, now + self._patience, ticket))
 
     # ── what is heard ──
 
     def _hear(self, line: Line, now: int) -> None:
-        asked = self._awaited[0].verb if self._awaited else ""
+        awaited = self._dialogue.awaited
+        asked = awaited[0].verb if awaited else ""
         answer = read_answer(asked, line.data) if asked and not line.too_long else None
         if answer is not None:
-            self._understand(self._awaited.popleft(), answer, now)
+            self._understand(awaited.popleft(), answer, now)
             return
         what = f"{quoted(line.data)} is no answer to {asked or 'anything asked'}"
         if line.too_long:
@@ -345,7 +333,7 @@ class TextTcpDriver:
     def _conclude(self, question: Question, refusal: Refused | None, now: int) -> None:
         """A command was answered."""
         if question.verb == "STOP":
-            self._stop_owed &= self._awaits("STOP")
+            self._stop_owed &= self._dialogue.awaits("STOP")
         if refusal == STOPPED or (question.verb == "STOP" and refusal is None):
             self._condition = self._condition._replace(state="EmergencyStopped")
         elif question.verb == "RESET" and refusal is None:
@@ -357,8 +345,7 @@ class TextTcpDriver:
     # ── how it ends ──
 
     def _break_off(self, trouble: Refused, now: int) -> None:
-        said = [q.ticket for q in self._awaited if q.ticket is not None]
-        unsaid = [move.ticket for move in self._waiting]
+        said, unsaid = self._dialogue.tickets(), [move.ticket for move in self._waiting]
         self._redial.failed(now)
         self._forget_call(trouble)
         self._refuse(said, trouble, now)
@@ -366,10 +353,8 @@ class TextTcpDriver:
 
     def _forget_call(self, trouble: Refused) -> None:
         self._trouble = trouble
-        self._awaited.clear()
         self._waiting.clear()
-        self._lines = LineReader(LONGEST_LINE)
-        self._outbox = Outbox(self._stir)
+        self._dialogue = Dialogue(LONGEST_LINE, self._stir)
         self._stir()
 
     def _refuse(self, tickets: Sequence[Ticket], refusal: Refused, now: int) -> None:
@@ -382,14 +367,10 @@ class TextTcpDriver:
             listener(ticket, outcome, now)
 
     def _pending(self) -> list[Ticket]:
-        said = [q.ticket for q in self._awaited if q.ticket is not None]
-        return said + [move.ticket for move in self._waiting]
+        return self._dialogue.tickets() + [move.ticket for move in self._waiting]
 
     def _talking(self) -> bool:
         return self._redial.phase == "talking"
-
-    def _awaits(self, verb: str) -> bool:
-        return any(question.verb == verb for question in self._awaited)
 
     def _stir(self) -> None:
         for listener in self._stir_listeners:
