@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from understudy.agenda import advance, earliest
+from understudy.agenda import advance
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.point import Config as PointConfig
@@ -11,7 +11,7 @@ from understudy.cell.point import Point
 from understudy.drivers.text_tcp import Config, TextTcpDriver, build
 from understudy.errors import Refused
 from understudy.faces.text_tcp import TextTcpFace
-from understudy.ports import Ticket
+from understudy.ports import Part, Ticket
 from understudy.units import nanoseconds
 from understudy.wire.exchange import UNLIMITED
 from understudy.wire.rehearsal import Client, Rehearsal
@@ -54,7 +54,7 @@ class DriverBench:
         self.point = Point("bench", point, luck)
         face = TextTcpFace("bench.text_tcp", self.point, luck)
         luck.act_on({"bench": self.point, "bench.text_tcp": face})
-        parts = {"bench": self.point, "bench.text_tcp": face, "scenario": luck}
+        parts: dict[str, Part] = {"bench": self.point, "bench.text_tcp": face, "scenario": luck}
         cell = Cell("bench", digest="", parts=parts, faces={"bench.text_tcp": face})
         self.rehearsal = Rehearsal(cell)
         self.robot: TextTcpDriver = build(config)
@@ -79,8 +79,7 @@ class DriverBench:
     def advance(self, seconds: float) -> None:
         to = self.now + nanoseconds(seconds)
         self._carry()
-        both = [self.rehearsal.stage, self.robot]
-        while (at := earliest(both)) is not None and at <= to:  # type: ignore[arg-type]
+        while (at := self._next()) is not None and at <= to:
             self.rehearsal.advance_to(at)
             if self.robot.next_wake() == at:
                 self.robot.wake(at)
@@ -101,6 +100,10 @@ class DriverBench:
 
     def moves(self) -> list[str]:
         return [line for line in self.heard_by_robot() if line.startswith(("MOVE", "HOME"))]
+
+    def _next(self) -> int | None:
+        wakes = (self.rehearsal.stage.next_wake(), self.robot.next_wake())
+        return min((at for at in wakes if at is not None), default=None)
 
     # ── the null modem ──
 

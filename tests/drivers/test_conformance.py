@@ -2,9 +2,13 @@
 
 import pytest
 
+from understudy.cell import scenario
 from understudy.errors import Refused
+from understudy.faces.text_tcp import TextTcpFace
+from understudy.ports import Ticket
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
+from understudy.wire.exchange import UNLIMITED
 
 from .benches import DriverBench, PointBench
 
@@ -53,6 +57,35 @@ class TestConformance:
         assert not bench.robot.busy()
         assert told(bench) == ("Idle", 0, 10)
         assert_at(bench, THERE)
+
+    def test_who_is_told_of_the_end_finds_it_there(self, bench: Bench) -> None:
+        bench.robot.on_finished(lambda *_: assert_at(bench, THERE))
+        bench.do(lambda now: bench.robot.move_to(THERE, now))
+        bench.advance(0.5)
+        assert len(bench.ended) == 1
+
+    def test_a_face_in_front_of_it_speaks_the_same(self, bench: Bench) -> None:
+        face = TextTcpFace("front", bench.robot, scenario.build(scenario.Config(), 1))
+        client = face.open("1", bench.now)
+        client.receive(b"MOVE_ABS 1,2,3,0,0,0\nGET_POS\nMOVE_REL 1\nHOME\n", bench.now)
+        bench.advance(1.0)
+        assert client.owed()
+        client.receive(b"STOP\nMOVE_REL 1,1,1\n", bench.now)
+        bench.advance(0.1)
+        client.receive(b"GET_STATUS\nRESET\nMOVE_REL 0,0,1\n", bench.now)
+        bench.advance(0.2)
+        answers = b"".join(iter(lambda: client.take(UNLIMITED), b"")).decode()
+        assert answers.splitlines() == [
+            "OK Movement completed",
+            "OK 1.00,2.00,3.00,0.00,0.00,0.00",
+            "ERROR Invalid parameters (expected: dx,dy,dz)",
+            "ERROR Robot in emergency stop state",
+            "OK Emergency stop executed",
+            "ERROR Robot in emergency stop state",
+            "OK EmergencyStopped,26.1,4,0",
+            "OK Error reset",
+            "OK Movement completed",
+        ]
 
     def test_moves_by(self, bench: Bench) -> None:
         ticket = bench.do(lambda now: bench.robot.move_by(1 * MM, -2 * MM, 3 * MM, now))
@@ -127,8 +160,11 @@ class TestConformance:
     def test_a_listener_may_go_on_from_within(self, bench: Bench) -> None:
         """A program that submits its next move when it is told of the last one's end."""
         rest = [THERE, HERE]
-        bench.robot.on_finished(lambda _, __, now: bench.robot.move_to(rest.pop(), now))
-        bench.robot.on_finished(lambda *_: None)
+
+        def go_on(ticket: Ticket, outcome: Refused | None, now: int) -> None:
+            bench.robot.move_to(rest.pop(), now)
+
+        bench.robot.on_finished(go_on)
         bench.do(bench.robot.home)
         bench.advance(1.9)
         assert [at for *_, at in bench.ended] == [nanoseconds(1.0), nanoseconds(1.5)]

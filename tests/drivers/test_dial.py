@@ -125,8 +125,8 @@ def test_stops_while_it_moves_and_is_reset() -> None:
 def test_two_drivers_share_a_robot() -> None:
     async def test() -> None:
         async with robot() as port, Station(port) as one, Station(port) as other:
-            for station in (one, other):
-                await station.until(lambda station=station: station.state == "Idle")
+            await one.until(lambda: one.state == "Idle")
+            await other.until(lambda: other.state == "Idle")
             moves = [station.submit(station.driver.home) for station in (one, other)]
             assert await asyncio.gather(*moves) == [None, None]
             one.pump.act(one.driver.stop)

@@ -251,7 +251,7 @@ def test_what_cannot_be_said_as_a_number_is_refused(value: float) -> None:
 def test_refusals_carry_the_error_code(answer: str, refusal: Refused) -> None:
     desk = Desk().ready()
     ticket = desk.move()
-    desk.hear(b"ERROR " + answer.encode("latin-1") + b"\n")
+    desk.hear(b"ERROR " + answer.encode("latin-1") + b"\n" + POSITION + IDLE)
     assert desk.outcome(ticket) == refusal
 
 
@@ -260,6 +260,35 @@ def test_refusals_of_the_simulated_robot_arrive() -> None:
     outside = bench.do(lambda now: bench.robot.move_to(Pose(9.0, 0.0, 0.0, 0.0, 0.0, 0.0), now))
     assert bench.ended == [(outside, Refused("Target outside work envelope", code=2), 0)]
     assert bench.robot.reading(bench.now).error_code == 2
+
+
+def test_a_move_has_ended_when_the_robot_was_asked_where_it_is() -> None:
+    desk = Desk().ready()
+    poses = []
+    desk.driver.on_finished(lambda _, __, now: poses.append(desk.driver.reading(now).pose))
+    desk.move()
+    desk.hear(b"OK Movement completed\n")
+    assert desk.driver.busy()
+    assert not desk.ended
+    desk.hear(b"OK 0,0,0,0,0,0\n" + IDLE)
+    assert poses == [ORIGIN]
+    assert not desk.driver.busy()
+
+
+@pytest.mark.parametrize("then", ["lost", "stopped", "refused to tell"])
+def test_a_move_that_is_completed_stays_so_whatever_comes_before_it_is_told(then: str) -> None:
+    desk = Desk().ready()
+    completed, unsaid = desk.move(), desk.move()
+    desk.hear(b"OK Movement completed\n")
+    if then == "lost":
+        desk.driver.lost(desk.now, "gone")
+    elif then == "stopped":
+        desk.driver.stop(desk.now)
+    else:
+        desk.hear(b"ERROR Communication timeout\n" * 2)
+    assert desk.outcome(completed) is None
+    assert desk.ended[0][0] == completed
+    assert [ticket for ticket, *_ in desk.ended[1:]] == ([] if "tell" in then else [unsaid])
 
 
 def test_a_lost_command_is_refused_and_the_next_one_said() -> None:
@@ -307,7 +336,7 @@ def test_reset_is_said_behind_a_move_that_is_awaited() -> None:
     ticket = desk.move()
     desk.driver.reset(desk.now)
     assert desk.said().endswith("RESET")
-    desk.hear(b"OK Movement completed\nOK Error reset\n")
+    desk.hear(b"OK Movement completed\nOK Error reset\n" + POSITION + IDLE)
     assert desk.outcome(ticket) is None
 
 
@@ -579,7 +608,8 @@ def play(bench: DriverBench, cuts: list[float]) -> tuple[object, ...]:
     story = sorted([*STORY, *((at, nothing) for at in cuts)], key=lambda step: step[0])
     for at, deed in story:
         bench.advance(at - seconds(bench.now))
-        bench.do(lambda now, deed=deed: deed(bench))
+        deed(bench)
+        bench.advance(0.0)
     return told(bench)
 
 

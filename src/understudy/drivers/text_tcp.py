@@ -113,6 +113,7 @@ class TextTcpDriver:
         self._poll_at = 0
         self._dialogue = Dialogue(LONGEST_LINE, self._stir)
         self._waiting: deque[Move] = deque()
+        self._ends: list[tuple[Ticket, Refused | None]] = []
         # What the robot told.
         self._trouble: Refused | None = NOT_CALLED
         self._pose = NOWHERE
@@ -133,11 +134,12 @@ class TextTcpDriver:
         return self._submit("HOME", [], now)
 
     def stop(self, now: int) -> None:
-        broken = self._pending()
+        broken = self._dialogue.tickets() + self._unsaid()
         self._waiting.clear()
         self._dialogue.disown()
         self._stop_owed = True
         self._command("STOP", now)
+        self._tell_ends(now)
         self._refuse(broken, STOPPED, now)
 
     def reset(self, now: int) -> None:
@@ -258,6 +260,7 @@ class TextTcpDriver:
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
         self._stop_owed |= saved.stop_owed
         self._orphans = list(saved.pending)
+        self._ends.clear()
         self._redial.begin_anew(saved.now)
         self._forget_call(NOT_RESTORED)
 
@@ -324,8 +327,11 @@ class TextTcpDriver:
         elif not question.verb.startswith("GET"):
             self._poll_at = now
             self._conclude(question, answer if isinstance(answer, Refused) else None, now)
-        if refusal := self.stopped():
-            dropped = [move.ticket for move in self._waiting]
+        refusal = self.stopped()
+        if refusal or question.verb == "GET_STATUS":
+            self._tell_ends(now)
+        if refusal:
+            dropped = self._unsaid()
             self._waiting.clear()
             self._refuse(dropped, refusal, now)
         self._go_on(now)
@@ -340,14 +346,15 @@ class TextTcpDriver:
             state = self._condition.state.replace("EmergencyStopped", "Idle")
             self._condition = self._condition._replace(state=state, error_code=0)
         if question.ticket is not None:
-            self._tell(question.ticket, refusal, now)
+            self._ends.append((question.ticket, refusal))
 
     # ── how it ends ──
 
     def _break_off(self, trouble: Refused, now: int) -> None:
-        said, unsaid = self._dialogue.tickets(), [move.ticket for move in self._waiting]
+        said, unsaid = self._dialogue.tickets(), self._unsaid()
         self._redial.failed(now)
         self._forget_call(trouble)
+        self._tell_ends(now)
         self._refuse(said, trouble, now)
         self._refuse(unsaid, replace(trouble, reason=f"Not sent. {trouble.reason}"), now)
 
@@ -362,12 +369,21 @@ class TextTcpDriver:
             self._own_error = refusal.code
             self._tell(ticket, refusal, now)
 
+    def _tell_ends(self, now: int) -> None:
+        """Held back until the robot was asked again: who is told finds the reading fresh."""
+        ends, self._ends = self._ends, []
+        for ticket, outcome in ends:
+            self._tell(ticket, outcome, now)
+
     def _tell(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         for listener in self._listeners:
             listener(ticket, outcome, now)
 
     def _pending(self) -> list[Ticket]:
-        return self._dialogue.tickets() + [move.ticket for move in self._waiting]
+        return [ticket for ticket, _ in self._ends] + self._dialogue.tickets() + self._unsaid()
+
+    def _unsaid(self) -> list[Ticket]:
+        return [move.ticket for move in self._waiting]
 
     def _talking(self) -> bool:
         return self._redial.phase == "talking"
