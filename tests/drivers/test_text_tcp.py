@@ -376,6 +376,22 @@ def test_a_stop_by_somebody_else_refuses_what_waits(sign: str) -> None:
     assert desk.outcome(second) == STOPPED
 
 
+def test_a_reset_does_not_revive_what_waited_when_somebody_stopped() -> None:
+    desk = Desk().ready()
+    before = [desk.move(), desk.move()]
+    desk.driver.reset(desk.now)
+    after = desk.move()
+    desk.said()
+    desk.hear(b"ERROR Robot in emergency stop state\n")
+    assert [(ticket, outcome) for ticket, outcome, _ in desk.ended] == [
+        (ticket, STOPPED) for ticket in before
+    ]
+    desk.hear(b"OK Error reset\n" + POSITION + IDLE)
+    assert desk.said() == f"{POLL} MOVE_ABS 0.00,0.00,0.00,0.00,0.00,0.00"
+    desk.hear(b"OK Movement completed\n" + POSITION + IDLE)
+    assert desk.outcome(after) is None
+
+
 @pytest.mark.parametrize("told", ["never said", "said and not confirmed"])
 def test_a_stop_that_is_not_confirmed_is_the_first_word_of_the_next_call(told: str) -> None:
     desk = Desk().ready()

@@ -32,6 +32,7 @@ from understudy.drivers.text_codec import (
     request_of,
     unspeakable,
 )
+from understudy.drivers.text_picture import NOT_ASKED, Picture
 from understudy.errors import Refused
 from understudy.faces.lines import Line
 from understudy.faces.text_tcp import LONGEST_LINE, TIMEOUT_ERROR
@@ -45,10 +46,6 @@ Delay = Annotated[float, Meta(ge=1e-3, le=3600.0)]
 WAITING_LIMIT = 1024
 AWAITED_LIMIT = 64
 
-NOWHERE = Pose(*(float("nan"),) * 6)
-NOT_TOLD = Condition("Unknown", float("nan"), 0, 0)
-NOT_CALLED = Refused("Connection lost: the robot was not reached yet", LOST_ERROR)
-NOT_ASKED = Refused("Robot state unknown: it has not answered GET_STATUS yet", LOST_ERROR)
 NOT_RESTORED = Refused("A real robot cannot be brought back to an earlier moment", LOST_ERROR)
 TOO_MANY = Refused(f"{WAITING_LIMIT} moves are waiting already", STATE_ERROR)
 
@@ -63,11 +60,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Move(NamedTuple):
-    """A move that waits to be said."""
+    """A move that waits to be said. ``resets``: how many were asked for before it."""
 
     ticket: Ticket
     verb: str
     request: bytes
+    resets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,8 @@ class TextTcpDriver:
         self._next_ticket = 1
         self._orphans: list[Ticket] = []
         self._stop_owed = False
-        # The call.
+        self._resets = 0
+        self._picture = Picture()
         rests = [nanoseconds(rest) for rest in config.redial_s]
         self._redial = Redial(patience=self._patience, rests=rests)
         self._begun = 0
@@ -114,12 +113,6 @@ class TextTcpDriver:
         self._dialogue = Dialogue(LONGEST_LINE, self._stir)
         self._waiting: deque[Move] = deque()
         self._ends: list[tuple[Ticket, Refused | None]] = []
-        # What the robot told.
-        self._trouble: Refused | None = NOT_CALLED
-        self._pose = NOWHERE
-        self._condition = NOT_TOLD
-        self._told_at: int | None = None
-        self._own_error = 0
 
     # ── requests ──
 
@@ -143,32 +136,26 @@ class TextTcpDriver:
         self._refuse(broken, STOPPED, now)
 
     def reset(self, now: int) -> None:
-        self._own_error = 0
+        self._picture.own_error = 0
         self._stop_owed = False
+        self._resets += 1
         self._command("RESET", now)
 
     def note_error(self, code: int) -> None:
-        self._own_error = code
+        self._picture.own_error = code
 
     # ── what it tells ──
 
     def stopped(self) -> Refused | None:
         """A move behind a RESET that is awaited is accepted, and said if the robot was reset."""
-        if self._trouble or self._stop_owed:
-            return self._trouble or STOPPED
-        locked = self._condition.state == "EmergencyStopped" and not self._dialogue.awaits("RESET")
+        if self._picture.trouble or self._stop_owed:
+            return self._picture.trouble or STOPPED
+        locked = self._picture.locked and not self._dialogue.awaits("RESET")
         return STOPPED if locked else None
 
     def reading(self, now: int) -> PoseReading:
         """What the robot told when it was last asked; NaN where it never was."""
-        told, trouble = self._condition, self._trouble
-        return PoseReading(
-            pose=self._pose,
-            state="Unknown" if trouble else told.state,
-            temperature_c=told.temperature_c,
-            error_code=trouble.code if trouble else self._own_error or told.error_code,
-            load_percent=told.load_percent,
-        )
+        return self._picture.reading()
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)
@@ -177,16 +164,16 @@ class TextTcpDriver:
         return bool(self._pending())
 
     def status(self, now: int) -> Status:
-        reading = self.reading(now)
+        reading, trouble = self.reading(now), self._picture.trouble
         return Status(
             pose=reading.pose,
             state=reading.state,
             temperature_c=reading.temperature_c,
             error_code=reading.error_code,
             load_percent=reading.load_percent,
-            told_at=self._told_at,
+            told_at=self._picture.told_at,
             line=self._redial.phase,
-            trouble=self._trouble.reason if self._trouble else "",
+            trouble=trouble.reason if trouble else "",
             pending=len(self._pending()),
         )
 
@@ -226,7 +213,7 @@ class TextTcpDriver:
         self._now = now
         self._redial.connected()
         self._begun = self._poll_at = now
-        self._trouble = NOT_ASKED
+        self._picture.trouble = NOT_ASKED
         if self._stop_owed:
             self._command("STOP", now)
         self._go_on(now)
@@ -271,11 +258,11 @@ class TextTcpDriver:
         if refusal is None and len(self._waiting) >= WAITING_LIMIT:
             refusal = TOO_MANY
         if refusal is not None:
-            self._own_error = refusal.code
+            self._picture.own_error = refusal.code
             return refusal
         ticket = Ticket(self._next_ticket)
         self._next_ticket += 1
-        self._waiting.append(Move(ticket, verb, request_of(verb, values)))
+        self._waiting.append(Move(ticket, verb, request_of(verb, values), self._resets))
         self._go_on(now)
         return ticket
 
@@ -321,19 +308,16 @@ class TextTcpDriver:
     def _understand(self, question: Question, answer: Answer, now: int) -> None:
         self._redial.answered()
         if isinstance(answer, Pose):
-            self._pose = answer
+            self._picture.place(answer)
         elif isinstance(answer, Condition):
-            self._condition, self._told_at, self._trouble = answer, now, None
+            self._picture.describe(answer, now)
         elif not question.verb.startswith("GET"):
             self._poll_at = now
             self._conclude(question, answer if isinstance(answer, Refused) else None, now)
-        refusal = self.stopped()
-        if refusal or question.verb == "GET_STATUS":
+        if self._picture.locked or question.verb == "GET_STATUS":
             self._tell_ends(now)
-        if refusal:
-            dropped = self._unsaid()
-            self._waiting.clear()
-            self._refuse(dropped, refusal, now)
+        if self._picture.locked:
+            self._drop_waiting(now)
         self._go_on(now)
 
     def _conclude(self, question: Question, refusal: Refused | None, now: int) -> None:
@@ -341,12 +325,19 @@ class TextTcpDriver:
         if question.verb == "STOP":
             self._stop_owed &= self._dialogue.awaits("STOP")
         if refusal == STOPPED or (question.verb == "STOP" and refusal is None):
-            self._condition = self._condition._replace(state="EmergencyStopped")
+            self._picture.lock()
         elif question.verb == "RESET" and refusal is None:
-            state = self._condition.state.replace("EmergencyStopped", "Idle")
-            self._condition = self._condition._replace(state=state, error_code=0)
+            self._picture.unlock()
         if question.ticket is not None:
             self._ends.append((question.ticket, refusal))
+
+    def _drop_waiting(self, now: int) -> None:
+        """An emergency stop ends what waits, whoever brought it about, and no reset revives it;
+        what was submitted after a reset that is awaited may wait for that."""
+        kept = [] if self.stopped() else [m for m in self._waiting if m.resets == self._resets]
+        dropped = self._unsaid()[: len(self._waiting) - len(kept)]
+        self._waiting = deque(kept)
+        self._refuse(dropped, STOPPED, now)
 
     # ── how it ends ──
 
@@ -359,14 +350,14 @@ class TextTcpDriver:
         self._refuse(unsaid, replace(trouble, reason=f"Not sent. {trouble.reason}"), now)
 
     def _forget_call(self, trouble: Refused) -> None:
-        self._trouble = trouble
+        self._picture.trouble = trouble
         self._waiting.clear()
         self._dialogue = Dialogue(LONGEST_LINE, self._stir)
         self._stir()
 
     def _refuse(self, tickets: Sequence[Ticket], refusal: Refused, now: int) -> None:
         for ticket in tickets:
-            self._own_error = refusal.code
+            self._picture.own_error = refusal.code
             self._tell(ticket, refusal, now)
 
     def _tell_ends(self, now: int) -> None:
