@@ -340,6 +340,24 @@ def test_reset_is_said_behind_a_move_that_is_awaited() -> None:
     assert desk.outcome(ticket) is None
 
 
+def test_each_stop_stands_until_its_own_answer() -> None:
+    desk = Desk().ready()
+    for deed in (desk.driver.stop, desk.driver.reset, desk.driver.stop):
+        deed(desk.now)
+    desk.hear(b"OK Emergency stop executed\n")
+    assert desk.driver.home(desk.now) == STOPPED
+    desk.hear(b"OK Error reset\n")
+    assert desk.driver.home(desk.now) == STOPPED
+
+
+def test_reset_says_nothing_about_the_motion_of_others() -> None:
+    desk = Desk().connect()
+    desk.hear(POSITION + b"OK Moving,27.5,1,75\n")
+    desk.driver.reset(desk.now)
+    desk.hear(b"OK Error reset\n")
+    assert (desk.state, desk.error_code) == ("Moving", 0)
+
+
 def test_a_move_behind_a_reset_waits_for_its_answer() -> None:
     desk = Desk().connect()
     desk.hear(POSITION + LOCKED)
@@ -485,6 +503,7 @@ def test_a_connection_lost_in_the_middle_of_a_move() -> None:
     assert (reading.state, reading.error_code) == ("Unknown", 5)
     bench.advance(1.0)
     assert bench.robot.reading(bench.now).state == "Idle"
+    assert bench.robot.reading(bench.now).error_code == 5
     assert bench.robot.stopped() is None
     assert bench.moves() == ["MOVE_REL 1.00,0.00,0.00"]
     bench.do(bench.robot.reset)
@@ -586,6 +605,16 @@ def test_after_a_snapshot_the_call_begins_anew_and_what_was_under_way_is_refused
     other.ready()
     assert other.said() == ""
     assert other.move() == second + 1
+
+
+def test_a_ticket_restored_before_its_end_was_told_ends_once() -> None:
+    desk = Desk().ready()
+    ticket = desk.move()
+    desk.hear(b"OK Movement completed\n")
+    desk.driver.load(msgspec.to_builtins(desk.driver.save()))
+    desk.advance(0.0)
+    desk.ready()
+    assert [ended for ended, *_ in desk.ended] == [ticket]
 
 
 def test_an_emergency_stop_survives_a_snapshot() -> None:
