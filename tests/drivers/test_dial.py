@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from msgspec import structs
@@ -40,7 +41,7 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
 async def robot(port: int = 0) -> AsyncIterator[int]:
     """A live text robot whose time runs fifty times as fast, and its port."""
     config = load_config("text_robot")
-    config = config.with_head(structs.replace(config.head, scenario=NoScenario()))
+    config = replace(config, head=structs.replace(config.head, scenario=NoScenario()))
     live = Live(config, Options(rate=50.0, ephemeral=True, ports={ENDPOINT: port}))
     await live.start()
     try:
