@@ -85,6 +85,34 @@ class Face(Part, Protocol):
         ...
 
 
+class Caller(Part, Protocol):
+    """The calling side of a conversation: a driver, to whom a wire lends a line to a real thing.
+
+    The wire tells of the call that is wanted and of no other; what it tells may be late, never
+    out of order.
+    """
+
+    def wanted(self) -> int | None:
+        """The number of the call that should stand now; another number is another call."""
+        ...
+
+    def connected(self, now: int) -> None: ...
+
+    def receive(self, data: bytes, now: int) -> None: ...
+
+    def take(self, room: int) -> bytes:
+        """The next message to send, empty if there is none; ``room`` bytes can go out now."""
+        ...
+
+    def lost(self, now: int, reason: str) -> None:
+        """The call could not be made, or is gone."""
+        ...
+
+    def on_stir(self, listener: Callable[[], None]) -> None:
+        """Be told when there is something to take, or another call is wanted."""
+        ...
+
+
 # ── scenario rules, as the struck see them ──────────────────────────────────────────────────────
 
 
