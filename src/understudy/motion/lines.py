@@ -1,0 +1,163 @@
+"""Straight lines of the axes, measured as grblHAL measures a block.
+
+Targets are first rounded to whole steps (half away from zero). The length is the Euclidean norm over
+all axes, mm and deg mixed. Direction u = d/|d|; acceleration = min aᵢ/|uᵢ|; fastest = min vᵢ/|uᵢ|.
+A corner allows v² = a_j·JD·h/(1-h), h the sine of half the angle, a_j the acceleration along the
+change of direction; a reversal stops, a straight continuation is free, also with JD = 0.
+"""
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.motion.path import AXES, Floats, Limits, Path
+
+STRAIGHT = 0.999999
+"""Beyond this cosine two directions count as the same, or as opposite."""
+
+
+@numba.njit(cache=True, nogil=True)
+def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float) -> float:  # kernel
+    """The square of the speed two unit directions allow at their junction."""
+    cosine = 0.0
+    for i in range(len(before)):
+        cosine -= before[i] * after[i]
+    if cosine > STRAIGHT:
+        return 0.0
+    if cosine < -STRAIGHT:
+        return np.inf
+    norm = 0.0
+    for i in range(len(before)):
+        norm += (after[i] - before[i]) ** 2
+    norm = math.sqrt(norm)
+    along = np.inf
+    for i in range(len(before)):
+        turn = abs(after[i] - before[i])
+        if turn > 0.0:
+            along = min(along, acceleration[i] * norm / turn)
+    half = math.sqrt(0.5 * (1.0 - cosine))
+    return along * deviation * half / (1.0 - half)
+
+
+@numba.njit(cache=True, nogil=True)
+def on_steps(value: float, steps: float) -> float:  # kernel
+    """A coordinate rounded to whole steps, half away from zero; 0 steps per unit: as it is."""
+    if steps == 0.0:
+        return value
+    scaled = value * steps
+    return math.floor(abs(scaled) + 0.5) * math.copysign(1.0, scaled) / steps
+
+
+@numba.njit(cache=True, nogil=True)
+def measure(  # kernel
+    start: Floats,
+    targets: Floats,
+    steps: Floats,
+    limits: tuple[Floats, Floats, Floats],
+    deviation: Floats,
+    before: Floats,
+    out: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats],
+    source: NDArray[np.int64],
+) -> int:
+    """Fill the columns of every block that moves; returns how many there are."""
+    speeds, accelerations, jerks = limits
+    shape, end, length, acceleration, jerk, fastest, junction = out
+    axes = len(start)
+    here = np.empty(axes)
+    for i in range(axes):
+        here[i] = on_steps(start[i], steps[i])
+    last = before.copy()
+    moving = before.any()
+    n = 0
+    for k in range(len(targets)):
+        total = 0.0
+        for i in range(axes):
+            end[n, i] = on_steps(targets[k, i], steps[i])
+            shape[n, 0, i] = here[i]
+            shape[n, 1, i] = end[n, i] - here[i]
+            total += shape[n, 1, i] ** 2
+        if total == 0.0:
+            continue
+        total = math.sqrt(total)
+        a = v = j = np.inf
+        for i in range(axes):
+            shape[n, 1, i] /= total
+            share = abs(shape[n, 1, i])
+            here[i] = end[n, i]
+            if share > 0.0:
+                v = min(v, speeds[i] / share)
+                a = min(a, accelerations[i] / share)
+                j = min(j, jerks[i] / share)
+        junction[n] = 0.0
+        if moving:
+            junction[n] = corner(last, shape[n, 1], accelerations, deviation[k])
+        for i in range(axes):
+            last[i] = shape[n, 1, i]
+        moving = True
+        length[n] = total
+        acceleration[n] = a
+        jerk[n] = j
+        fastest[n] = v
+        source[n] = k
+        n += 1
+    return n
+
+
+def lines(
+    start: ArrayLike,
+    targets: ArrayLike,
+    limits: Limits,
+    *,
+    feed: ArrayLike = np.inf,
+    rapid: ArrayLike = False,
+    inverse_time: ArrayLike = False,
+    deviation: ArrayLike = 0.0,
+    exact: ArrayLike = False,
+    steps: ArrayLike = 0.0,
+    before: ArrayLike | None = None,
+    block: ArrayLike | None = None,
+) -> Path:
+    """Straight lines from ``start`` through ``targets``; what does not move a step is left out.
+
+    feed: length per second, or with ``inverse_time`` (G93) lines per second; exact: come to rest at
+    the line's start (G61.1); deviation: JD at the line's start; steps: steps per unit, 0 for none;
+    before: the unit direction of what is run just before, if anything is; block: the numbers by
+    which the lines are known, otherwise 0, 1, 2 …
+    """
+    where = np.asarray(start, dtype=np.float64)
+    through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
+    count, axes = through.shape
+    each = lambda value, kind=np.float64: np.broadcast_to(np.asarray(value, dtype=kind), count)  # noqa: E731
+    out = (np.empty((count, 2, axes)), np.empty((count, axes)), *np.empty((5, count)))
+    source = np.empty(count, dtype=np.int64)
+    moving = measure(
+        where,
+        through,
+        np.broadcast_to(np.asarray(steps, dtype=np.float64), axes),
+        (limits.velocity, limits.acceleration, limits.jerk),
+        each(deviation),
+        np.zeros(axes) if before is None else np.asarray(before, dtype=np.float64),
+        out,
+        source,
+    )
+    shape, end, length, acceleration, jerk, fastest, junction = (column[:moving] for column in out)
+    source = source[:moving]
+    junction = np.where(each(exact, np.bool_)[source], 0.0, junction)
+    asked = each(feed)[source] * np.where(each(inverse_time, np.bool_)[source], length, 1.0)
+    numbers = np.arange(count) if block is None else np.asarray(block)
+    return Path(
+        shape=shape,
+        end=end,
+        length=length,
+        acceleration=acceleration,
+        jerk=jerk,
+        fastest=fastest,
+        feed=asked,
+        rapid=each(rapid, np.bool_)[source],
+        junction=junction,
+        dwell=np.zeros(moving),
+        measure=np.full(moving, AXES, dtype=np.int8),
+        block=np.broadcast_to(numbers, count)[source].astype(np.int64),
+    )
