@@ -17,6 +17,9 @@ from understudy.motion.path import AXES, Floats, Limits, Path
 STRAIGHT = 0.999999
 """Beyond this cosine two directions count as the same, or as opposite."""
 
+SAME_PACE = 1e-3
+"""Up to this share two speeds of the axes count as the same."""
+
 
 @numba.njit(cache=True, nogil=True)
 def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float) -> float:  # kernel
@@ -117,15 +120,17 @@ def lines(
     exact: ArrayLike = False,
     steps: ArrayLike = 0.0,
     before: ArrayLike | None = None,
-    block: ArrayLike | None = None,
+    line: ArrayLike = 0,
 ) -> Path:
     """Straight lines from ``start`` through ``targets``; what does not move a step is left out.
 
     feed: length per second, or with ``inverse_time`` (G93) lines per second; exact: come to rest at
     the line's start (G61.1); deviation: JD at the line's start; steps: steps per unit, 0 for none;
-    before: the unit direction of what is run just before, if anything is; block: the numbers by
-    which the lines are known, otherwise 0, 1, 2 …
+    before: the unit direction of what is run just before, if anything is; line: the number by which
+    the asker knows each line.
     """
+    if not np.all(np.asarray(feed) > 0.0):
+        raise ValueError(f"a feed must be above 0, got {feed!r}")
     where = np.asarray(start, dtype=np.float64)
     through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
     count, axes = through.shape
@@ -146,7 +151,6 @@ def lines(
     source = source[:moving]
     junction = np.where(each(exact, np.bool_)[source], 0.0, junction)
     asked = each(feed)[source] * np.where(each(inverse_time, np.bool_)[source], length, 1.0)
-    numbers = np.arange(count) if block is None else np.asarray(block)
     return Path(
         shape=shape,
         end=end,
@@ -159,5 +163,28 @@ def lines(
         junction=junction,
         dwell=np.zeros(moving),
         measure=np.full(moving, AXES, dtype=np.int8),
-        block=np.broadcast_to(numbers, count)[source].astype(np.int64),
+        block=np.arange(moving, dtype=np.int64),
+        line=each(line, np.int64)[source],
     )
+
+
+def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:
+    """The square of the speed allowed where one path goes over into another.
+
+    Both measured over the axes: the corner. Both along the tool: the corner of the axes' way, at
+    the speed of whichever side moves the axes more; where the axes go straight on but faster or
+    slower, and between lines of the axes and of the tool, motion comes to rest.
+    """
+    same = before.measure[-1] == after.measure[0]
+    if not same or before.dwell[-1] > 0.0 or after.dwell[0] > 0.0:
+        return 0.0
+    out = before.tangent(len(before) - 1, float(before.length[-1]))
+    into = after.tangent(0, 0.0)
+    pace_out, pace_into = float(np.linalg.norm(out)), float(np.linalg.norm(into))
+    if not (pace_out > 0.0 and pace_into > 0.0):
+        return 0.0
+    allowed = corner(out / pace_out, into / pace_into, limits.acceleration, deviation)
+    faster = max(pace_out, pace_into)
+    if np.isinf(allowed):
+        return np.inf if abs(pace_out - pace_into) <= SAME_PACE * faster else 0.0
+    return float(allowed) / faster**2

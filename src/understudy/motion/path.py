@@ -64,7 +64,9 @@ class Path:
     """Seconds at rest; such a piece has no length."""
     measure: NDArray[np.int8]
     block: Ints
-    """The block (program line, request) the piece belongs to; never falls along the path."""
+    """Which block of the path the piece belongs to; never falls, and look-ahead counts these."""
+    line: Ints
+    """The number by which whoever asked for the block knows it: a program line, a ticket."""
 
     def __len__(self) -> int:
         return len(self.length)
@@ -82,6 +84,13 @@ class Path:
         """The speed each piece is to be run at: min(F, fastest)·override, never above fastest."""
         asked = np.minimum(self.feed, self.fastest) * feed_override
         return np.minimum(np.where(self.rapid, self.fastest * rapid_override, asked), self.fastest)
+
+    def position(self, piece: int, s: float) -> Floats:
+        """Where the axes are at the distance s along a piece; exactly its end at its length."""
+        if self.dwell[piece] == 0.0 and s >= self.length[piece]:
+            return np.asarray(self.end[piece])
+        rows = self.shape[piece]
+        return np.asarray(s ** np.arange(len(rows)) @ rows, dtype=np.float64)
 
     def tangent(self, piece: int, s: float) -> Floats:
         """dq/ds at the distance s along a piece."""
@@ -120,18 +129,27 @@ KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
     "rapid": np.bool_,
     "measure": np.int8,
     "block": np.int64,
+    "line": np.int64,
 }
 
 
 def joined(paths: Sequence[Path]) -> Path:
-    """The paths one after the other, their junctions left as they are."""
+    """The paths one after the other, junctions left as they are, blocks numbered on."""
+    paths = [path for path in paths if len(path)] or list(paths[:1])
     degree = max(path.shape.shape[1] for path in paths)
     columns = {
         column.name: np.concatenate([getattr(path, column.name) for path in paths])
         for column in fields(Path)
-        if column.name != "shape"
+        if column.name not in ("shape", "block")
     }
-    return Path(shape=np.concatenate([_raised(path.shape, degree) for path in paths]), **columns)
+    numbers = [paths[0].block]
+    for path in paths[1:]:
+        numbers.append(path.block - path.block[0] + numbers[-1][-1] + 1)
+    return Path(
+        shape=np.concatenate([_raised(path.shape, degree) for path in paths]),
+        block=np.concatenate(numbers),
+        **columns,
+    )
 
 
 def _raised(shape: Floats, degree: int) -> Floats:
@@ -155,10 +173,11 @@ def nothing(axes: int) -> Path:
         dwell=none,
         measure=np.zeros(0, dtype=np.int8),
         block=np.zeros(0, dtype=np.int64),
+        line=np.zeros(0, dtype=np.int64),
     )
 
 
-def pause(position: ArrayLike, seconds: float, *, block: int = 0) -> Path:
+def pause(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
     """To stand still for some seconds (G4); motion before it comes to rest."""
     where = np.asarray(position, dtype=np.float64)
     one = np.ones(1)
@@ -174,5 +193,6 @@ def pause(position: ArrayLike, seconds: float, *, block: int = 0) -> Path:
         junction=np.zeros(1),
         dwell=np.array([seconds]),
         measure=np.zeros(1, dtype=np.int8),
-        block=np.array([block], dtype=np.int64),
+        block=np.zeros(1, dtype=np.int64),
+        line=np.array([line], dtype=np.int64),
     )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from understudy.motion.law import Law
 from understudy.motion.path import Floats, Ints, Path, joined
@@ -169,46 +169,50 @@ class Plan:
         return rows
 
     def place(self, t: float) -> Place:
-        """The piece running at t, how far along it, how fast; at rest on the last one at the end."""
-        if not len(self.law) or t >= self.ends:
-            last = int(self.law.piece[-1]) if len(self.law) else 0
-            return Place(last, self._reach(t), 0.0, 0.0)
-        k = self._segment(t)
-        law = self.law
-        x = max(t - law.begins[k], 0.0)
-        s = law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0))
-        v = max(law.v[k] + x * (law.a[k] + 0.5 * x * law.j[k]), 0.0)
-        piece = int(law.piece[k])
-        return Place(piece, float(min(s, self.path.length[piece])), v, float(law.a[k] + x * law.j[k]))
-
-    def _reach(self, t: float) -> float:
-        """How far along its last piece the plan comes."""
+        """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
         if not len(self.law):
-            return 0.0
-        law, k = self.law, len(self.law) - 1
-        x = min(t, self.ends) - law.begins[k]
+            return Place(0, 0.0, 0.0, 0.0)
+        law, k = self.law, self._segment(t)
+        piece = int(law.piece[k])
+        x = min(max(t, law.begins[0]), self.ends) - law.begins[k]
+        if self.path.dwell[piece] > 0.0:
+            return Place(piece, float(law.s[k] + x), 0.0, 0.0)
         s = law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0))
-        return float(min(s, self.path.length[law.piece[k]]))
+        s = float(min(s, self.path.length[piece]))
+        if not self.begins <= t < self.ends:
+            return Place(piece, s, 0.0, 0.0)
+        v = max(law.v[k] + x * (law.a[k] + 0.5 * x * law.j[k]), 0.0)
+        return Place(piece, s, float(v), float(law.a[k] + x * law.j[k]))
 
     def speed(self, t: float) -> float:
         """The speed along the path."""
-        return self.place(t).v if self.begins <= t < self.ends else 0.0
+        return self.place(t).v
 
     def distance(self, t: float) -> float:
         """The way run along the path."""
         here = self.place(t)
-        return float(self.path.length[: here.piece].sum()) + here.s
+        on_piece = min(here.s, float(self.path.length[here.piece])) if len(self.path) else 0.0
+        return float(self.path.length[: here.piece].sum()) + on_piece
 
-    def block_at(self, t: float) -> int | None:
-        """The number of the block running at t; none before the plan begins or after it ends."""
+    def line_at(self, t: float) -> int | None:
+        """The line being run at t; none before the plan begins, in a gap, or after it ends."""
         if not self.begins <= t < self.ends:
             return None
-        return int(self.path.block[self.law.piece[self._segment(t)]])
+        segment = self._segment(t)
+        return int(self.path.line[self.law.piece[segment]]) if self._runs()[segment] else None
 
-    def block_begins(self) -> tuple[Ints, Floats]:
-        """The numbers of the blocks in the plan, and when each begins."""
-        blocks, first = np.unique(self.path.block[self.law.piece], return_index=True)
-        return blocks, self.law.begins[first]
+    def lines(self) -> tuple[Ints, Floats]:
+        """The line of each block in the plan, in the order they are run, and when each begins."""
+        running = np.flatnonzero(self._runs())
+        piece = self.law.piece[running]
+        first = np.flatnonzero(np.diff(self.path.block[piece], prepend=-1))
+        return self.path.line[piece[first]], self.law.begins[running[first]]
+
+    def _runs(self) -> NDArray[np.bool_]:
+        """Which segments are more than a wait for the block they stand before."""
+        law = self.law
+        waiting = (law.v == 0.0) & (law.a == 0.0) & (law.j == 0.0) & (law.s == 0.0)
+        return np.asarray(~waiting | (self.path.dwell[law.piece] > 0.0))
 
     def until(self, t: float) -> "Plan":
         """The plan cut off at t: at rest from there on, wherever that is."""

@@ -54,9 +54,10 @@ def trapezoids(  # kernel
         start = run if p == 0 else 0.0
         rest = length[p] - start
         if dwell[p] > 0.0:
-            rows[0][n + 1] = rows[0][n] + dwell[p]
+            rows[0][n + 1] = rows[0][n] + max(dwell[p] - start, 0.0)
             rows[1][n] = p
-            rows[2][n] = rows[3][n] = rows[4][n] = 0.0
+            rows[2][n] = start
+            rows[3][n] = rows[4][n] = 0.0
             n += 1
             continue
         a = acceleration[p]
