@@ -107,9 +107,7 @@ class Injectable(Protocol):
 
     def faults(self) -> tuple[str, ...]: ...
 
-    def inject(
-        self, fault: str, parameters: Mapping[str, float], now: int
-    ) -> Refused | None: ...
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None: ...
 
 
 # ── a robot without joints ──────────────────────────────────────────────────────────────────────
