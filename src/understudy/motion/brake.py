@@ -7,13 +7,13 @@ than the plan was at the same place: corners and limits that the plan held are h
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.motion.law import Law
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
+from understudy.space.compiled import compiled
 
 
 class Stop(NamedTuple):
@@ -25,7 +25,7 @@ class Stop(NamedTuple):
     s: float
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def braking(  # kernel
     length: Floats,
     acceleration: Floats,

@@ -37,7 +37,9 @@ class Law:
 
     def then(self, other: "Law") -> "Law":
         """The other law after this one; the other begins where this one ends."""
-        columns = (np.concatenate(pair) for pair in zip(self.columns(), other.columns(), strict=True))
+        columns = (
+            np.concatenate(pair) for pair in zip(self.columns(), other.columns(), strict=True)
+        )
         return Law(
             np.concatenate([self.begins[:-1], other.begins]),
             np.concatenate([self.piece, other.piece]),

@@ -8,11 +8,11 @@ change of direction; a reversal stops, a straight continuation is free, also wit
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.motion.path import AXES, Floats, Limits, Path
+from understudy.space.compiled import compiled
 
 STRAIGHT = 0.999999
 """Beyond this cosine two directions count as the same, or as opposite."""
@@ -21,8 +21,10 @@ SAME_PACE = 1e-3
 """Up to this share two speeds of the axes count as the same."""
 
 
-@numba.njit(cache=True, nogil=True)
-def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float) -> float:  # kernel
+@compiled
+def corner(
+    before: Floats, after: Floats, acceleration: Floats, deviation: float
+) -> float:  # kernel
     """The square of the speed two unit directions allow at their junction."""
     cosine = 0.0
     for i in range(len(before)):
@@ -44,7 +46,7 @@ def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float
     return along * deviation * half / (1.0 - half)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def on_steps(value: float, steps: float) -> float:  # kernel
     """A coordinate rounded to whole steps, half away from zero; 0 steps per unit: as it is."""
     if steps == 0.0:
@@ -53,7 +55,7 @@ def on_steps(value: float, steps: float) -> float:  # kernel
     return math.floor(abs(scaled) + 0.5) * math.copysign(1.0, scaled) / steps
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def measure(  # kernel
     start: Floats,
     targets: Floats,

@@ -8,11 +8,11 @@ window allows. Passes over all windows together cost as much as one pass: a bloc
 the speed at its exit to that at its entry by x ↦ min(M, x + W), and such maps compose.
 """
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.motion.path import Floats, Path
+from understudy.space.compiled import compiled
 
 ENDLESS = 1 << 40
 """A window that no program fills."""
@@ -21,7 +21,7 @@ SLACK = 1e-9
 """Braking that misses a bound by less than this share of what it can do is rounding."""
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> None:  # kernel
     """The square of the speed allowed at each piece's start by its corner and both neighbours."""
     before = np.inf
@@ -31,7 +31,7 @@ def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> N
         before = speed
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def windows(  # kernel
     ceiling: Floats, gain: Floats, first: NDArray[np.int64], window: int, bound: Floats
 ) -> None:
@@ -73,7 +73,7 @@ def windows(  # kernel
         bound[b] = min(tail_top[b], beyond + tail_gain[b])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def forward(  # kernel
     ceiling: Floats,
     gain: Floats,
@@ -96,7 +96,7 @@ def forward(  # kernel
             entry[p + 1] = max(min(entry[p + 1], entry[p] + gain[p]), lowest)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def block_starts(block: NDArray[np.int64], first: NDArray[np.int64]) -> int:  # kernel
     """Fill in the first piece of each block, and one past the last; returns how many blocks."""
     n = 0

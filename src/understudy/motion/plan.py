@@ -7,12 +7,12 @@ A plan's plain state (`to_state`) are lists of numbers, for snapshots.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.motion.law import Law
 from understudy.motion.path import Floats, Ints, Path, joined
+from understudy.space.compiled import compiled
 
 
 class Motion(NamedTuple):
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 Columns = tuple[Floats, Ints, Floats, Floats, Floats, Floats]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled
 def segment_at(begins: Floats, t: float, guess: int) -> int:  # kernel
     """The segment running at t, looked for upwards from a guess, by halving if it is further."""
     last = len(begins) - 2
@@ -56,7 +56,7 @@ def segment_at(begins: Floats, t: float, guess: int) -> int:  # kernel
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def positions_at(  # kernel
     times: Floats, law: Columns, shape: Floats, target: Floats, position: Floats
 ) -> None:
@@ -87,7 +87,7 @@ def positions_at(  # kernel
                 position[n, i] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def motions_at(  # kernel
     times: Floats,
     law: Columns,

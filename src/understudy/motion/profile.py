@@ -5,23 +5,23 @@
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from understudy.motion.law import Law
 from understudy.motion.path import Floats, Path
+from understudy.space.compiled import compiled
 
 Rows = tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def peak_speed(entry: float, exit_: float, top: float, gain: float) -> float:  # kernel
     """The square of the highest speed on a piece; all are squares, ``gain`` is 2·a·L."""
     return max(min(0.5 * (entry + exit_ + gain), top), entry, exit_)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def ramp(  # kernel
     rows: Rows, n: int, piece: int, s: float, state: tuple[float, float, float, float]
 ) -> int:
@@ -38,7 +38,7 @@ def ramp(  # kernel
     return n + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def trapezoids(  # kernel
     length: Floats,
     acceleration: Floats,

@@ -90,7 +90,9 @@ class Stream:
 
     # ── what comes in ───────────────────────────────────────────────────────────────────────────
 
-    def append(self, path: Path, now: float, *, deviation: float = 0.0, exact: bool = False) -> None:
+    def append(
+        self, path: Path, now: float, *, deviation: float = 0.0, exact: bool = False
+    ) -> None:
         """Queue a path that starts where the queue ends; ``exact``: come to rest before it.
 
         The corner between what is queued and the new path is measured here; corners inside the new
@@ -107,7 +109,9 @@ class Stream:
         self._waiting.append(path.with_entry(entry))
         self._end = path.end[-1]
 
-    def override(self, now: float, *, feed: float | None = None, rapid: float | None = None) -> None:
+    def override(
+        self, now: float, *, feed: float | None = None, rapid: float | None = None
+    ) -> None:
         """Other speeds than programmed, from ``now`` on."""
         self._settle()
         self.overrides = Overrides(
