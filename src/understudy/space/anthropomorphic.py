@@ -17,6 +17,9 @@ import numpy as np
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.transform import Array, about, inverse
 
+Y = (0.0, 1.0, 0.0)
+Z = (0.0, 0.0, 1.0)
+
 EXACT = 1e-9
 """Up to here the closed form is taken as it is."""
 ROUNDED = 2e-5
@@ -84,15 +87,12 @@ def _measure(u: Array, p: Array, center: Array, flange: Array, *, exact: bool) -
     pitch3 = math.atan2(fore[0], fore[2])
     u4, u5, u6 = (turn @ u[i] for i in (3, 4, 5))
     wrist_pitch = math.atan2(u4[0], u4[2])
-    offset4 = _angle(np.array([0.0, 1.0, 0.0]), u5, about=u4)
-    offset5 = _angle(u4, u6, about=u5)
+    offset4 = _angle(np.array(Y), u5, axis=u4)
+    offset5 = _angle(u4, u6, axis=u5)
     bend = wrist_pitch - pitch3
     hand = np.eye(4)
     hand[:3, :3] = (
-        (turn @ flange[:3, :3]).T
-        @ about([0.0, 1.0, 0.0], wrist_pitch)
-        @ about([0.0, 0.0, 1.0], offset4)
-        @ about([0.0, 1.0, 0.0], offset5)
+        (turn @ flange[:3, :3]).T @ about(Y, wrist_pitch) @ about(Z, offset4) @ about(Y, offset5)
     )
     hand[:3, 3] = flange[:3, :3].T @ (center - flange[:3, 3])
     geometry = [
@@ -110,6 +110,6 @@ def _meeting(u: Array, p: Array) -> Array:
     return np.linalg.solve(sum(across, np.zeros((3, 3))), right)
 
 
-def _angle(start: Array, end: Array, *, about: Array) -> float:
+def _angle(start: Array, end: Array, *, axis: Array) -> float:
     """The turn about an axis that takes start into end, both square to it."""
-    return math.atan2(float(np.cross(start, end) @ about), float(start @ end))
+    return math.atan2(float(np.cross(start, end) @ axis), float(start @ end))

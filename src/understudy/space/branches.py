@@ -24,6 +24,9 @@ ON_COLUMN = 1e-7
 GRAZING = 1e-9
 """How far beyond its reach an arm is still called stretched."""
 TURN = 2.0 * math.pi
+PER_TURN = 1.0 / TURN
+
+Row = tuple[float, float, float]
 
 SCRATCH = (4, 20)
 """Rows: numerators, denominators, angles; in the last row marks: wrist free (0, ±1), arm reaches.
@@ -36,11 +39,12 @@ shoulder and elbow, 8…19 joints 4, 5, 6 per shoulder and elbow.
 @compiled
 def wrapped(angle: float) -> float:
     """The same direction in -π…π, upper end included."""
-    return angle - TURN * np.ceil(angle / TURN - 0.5)
+    turns: float = np.ceil(angle * PER_TURN - 0.5)
+    return angle - TURN * turns
 
 
 @compiled
-def _wrist(s: int, e: int, scratch: Array, row0: Array, row1: Array, row2: Array) -> None:
+def _wrist(s: int, e: int, scratch: Array, row0: Row, row1: Row, row2: Row) -> None:
     """Prepare joints 4, 5, 6: the rows of Rz(q4)·Ry(q5)·Rz(q6) are given."""
     y, x, mark = scratch[0], scratch[1], scratch[3]
     at = 8 + 3 * (2 * s + e)
@@ -114,7 +118,7 @@ def _prepare(  # kernel
 
 
 @compiled
-def _product(T: Array, right: Array, row: int) -> tuple[float, float, float]:
+def _product(T: Array, right: Array, row: int) -> Row:
     u, v, w = T[row, 0], T[row, 1], T[row, 2]
     return (
         u * right[0, 0] + v * right[1, 0] + w * right[2, 0],
@@ -124,13 +128,7 @@ def _product(T: Array, right: Array, row: int) -> tuple[float, float, float]:
 
 
 @compiled
-def _blend(
-    left: Array,
-    row: int,
-    a0: tuple[float, float, float],
-    a1: tuple[float, float, float],
-    a2: tuple[float, float, float],
-) -> tuple[float, float, float]:
+def _blend(left: Array, row: int, a0: Row, a1: Row, a2: Row) -> Row:
     u, v, w = left[row, 0], left[row, 1], left[row, 2]
     return (
         u * a0[0] + v * a1[0] + w * a2[0],

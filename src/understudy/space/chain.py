@@ -67,7 +67,7 @@ class Chain:
 
     def flange(self, q: ArrayLike) -> Array:
         """The tip's frame from the foot, 4×4."""
-        return self.flanges(np.atleast_2d(np.asarray(q, dtype=np.float64)))[0]
+        return np.asarray(self.flanges(_row(q))[0])
 
     def flanges(self, Q: Array, frames: Frames = FOOT_AND_FLANGE) -> Array:
         """(m, dof) configurations → (m, 4, 4): the tool in the base, for many at once."""
@@ -82,7 +82,7 @@ class Chain:
 
     def links(self, q: ArrayLike) -> Array:
         """(dof + 1, 4, 4): the frames of all bodies from the foot, the foot's own first."""
-        return self.links_of(np.atleast_2d(np.asarray(q, dtype=np.float64)))[0]
+        return np.asarray(self.links_of(_row(q))[0])
 
     def links_of(self, Q: Array) -> Array:
         """(m, dof) → (m, dof + 1, 4, 4)."""
@@ -98,7 +98,7 @@ class Chain:
 
     def jacobian(self, q: ArrayLike, tool: Array | None = None) -> Array:
         """6×dof, in the axes of the foot: velocity of the tool's tip, then its turning rate."""
-        return self.jacobians(np.atleast_2d(np.asarray(q, dtype=np.float64)), tool)[0]
+        return np.asarray(self.jacobians(_row(q), tool)[0])
 
     def jacobians(self, Q: Array, tool: Array | None = None) -> Array:
         """(m, dof) → (m, 6, dof)."""
@@ -142,6 +142,10 @@ def chain(model: RobotModel) -> Chain:
         jerk=np.where(np.isfinite(stated), stated, UNSTATED_JERK * acceleration),
         effort=np.array([joint.effort for joint in moving]),
     )
+
+
+def _row(q: ArrayLike) -> Array:
+    return np.asarray(q, dtype=np.float64).reshape(1, -1)
 
 
 def _z_onto(axis: Array) -> Array:

@@ -65,7 +65,7 @@ def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) 
 
 @compiled
 def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # kernel
-    """out[k, j + 1] (4×4) = the frame of joint j, moved, whose z is its axis; out[k, 0] the foot."""
+    """out[k, j + 1] (4×4): the frame of joint j, moved, z along its axis; out[k, 0]: the foot."""
     for k in range(Q.shape[0]):
         for row in range(4):
             for column in range(4):

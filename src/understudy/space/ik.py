@@ -156,7 +156,9 @@ def _outside_limits(chain: Chain, raw: Array) -> str:
     """Names the joints of the configuration that is least outside."""
     over = np.array([excess(chain, q) for q in raw])
     best = int(np.argmin(over.max(axis=1)))
-    named = (outside(chain, j, float(raw[best, j])) for j in np.flatnonzero(over[best] > ON_LIMIT))
+    named = (
+        outside(chain, j, float(raw[best, j])) for j in range(chain.dof) if over[best, j] > ON_LIMIT
+    )
     return "outside joint limits: " + ", ".join(named)
 
 

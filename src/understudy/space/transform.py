@@ -7,7 +7,7 @@ turns read from the other end: A = rz, B = ry, C = rx.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from understudy.space.pose import Pose
 
@@ -132,9 +132,9 @@ def angle_between(first: Array, second: Array) -> float:
     return axis_angle(first[:3, :3].T @ second[:3, :3])[1]
 
 
-def about(axis: Array, angle: float | Array) -> Array:
+def about(axis: ArrayLike, angle: float | Array) -> Array:
     """Rotation about a unit axis by an angle, or a stack of them for many angles."""
-    x, y, z = axis
+    x, y, z = np.asarray(axis, dtype=np.float64)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     a = np.asarray(angle, dtype=np.float64)[..., None, None]
     return np.asarray(np.eye(3) + np.sin(a) * cross + (1.0 - np.cos(a)) * (cross @ cross))

@@ -37,11 +37,10 @@ from understudy.space.robot import (
 from understudy.space.tree import tree
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed")
-LINK_PARTS = frozenset("inertial collision visual collision_checking understudy".split())
-JOINT_PARTS = frozenset(
-    "origin parent child axis limit dynamics calibration safety_controller understudy".split()
-)
-ROBOT_PARTS = frozenset("link joint material transmission gazebo ros2_control sensor drake".split())
+LINK_PARTS = frozenset({"inertial", "collision", "visual", "collision_checking", "understudy"})
+JOINT_PARTS = frozenset({"origin", "parent", "child", "axis", "limit", "dynamics", "understudy"})
+JOINT_PARTS |= {"calibration", "safety_controller"}
+ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", "ros2_control"})
 
 
 def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
