@@ -16,8 +16,9 @@ SAME_PLACE = 5e-7
 
 
 def swept_angle(start: ArrayLike, end: ArrayLike, centre: ArrayLike, *, turns: int) -> float:
-    """The signed angle about the centre: counter-clockwise for turns > 0, more than one with more."""
-    (x0, y0), (x1, y1) = (np.asarray(p, dtype=np.float64) - centre for p in (start, end))
+    """The signed angle about the centre: counter-clockwise for turns > 0, clockwise below."""
+    middle = np.asarray(centre, dtype=np.float64)
+    (x0, y0), (x1, y1) = (np.asarray(p, dtype=np.float64) - middle for p in (start, end))
     angle = math.atan2(x0 * y1 - y0 * x1, x0 * x1 + y0 * y1)
     if turns > 0 and angle <= SAME_PLACE:
         angle += math.tau

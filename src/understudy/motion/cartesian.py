@@ -1,4 +1,4 @@
-"""Ways of the tool as paths of the joints: on the way within a micrometre, within the joints' limits.
+"""Ways of the tool as paths of the joints: on the way within a micrometre, within all limits.
 
 Inverse kinematics gives the joints at knots along the way, the Jacobian how they change; between
 knots each joint is a cubic, so position and velocity go on without a step. Knots are put closer
@@ -72,9 +72,7 @@ def along(
     if isinstance(knots, Blocked):
         return knots
     pace = turning * way.length / way.angle if way.angle > 0.0 else np.inf
-    return path_through(
-        knots, limits, feed=min(feed, pace), acceleration=acceleration, line=line
-    )
+    return path_through(knots, limits, feed=min(feed, pace), acceleration=acceleration, line=line)
 
 
 # ── knots ───────────────────────────────────────────────────────────────────────────────────────
@@ -109,9 +107,7 @@ def _slopes(chain: Chain, q: Floats, way: Way, shares: Floats, frames: Frames) -
     return np.asarray((inverse @ rates.reshape(-1, 6, 1))[..., 0])
 
 
-def _off_the_way(
-    chain: Chain, knots: Knots, way: Way, middle: Floats, frames: Frames
-) -> Floats:
+def _off_the_way(chain: Chain, knots: Knots, way: Way, middle: Floats, frames: Frames) -> Floats:
     """How far the tool is from the way in the middle of each piece; the greater of m and rad."""
     h = np.diff(knots.s)[:, None]
     halfway = 0.5 * (knots.q[1:] + knots.q[:-1]) - h / 8.0 * np.diff(knots.slope, axis=0)
@@ -120,7 +116,8 @@ def _off_the_way(
     # Of a small turn the antisymmetric part is its axis times its angle.
     turn = np.swapaxes(there[:, :3, :3], 1, 2) @ wanted[:, :3, :3]
     skew = 0.5 * (turn - np.swapaxes(turn, 1, 2))
-    return np.maximum(apart, np.sqrt(0.5) * np.linalg.norm(skew, axis=(1, 2)))
+    turned = np.sqrt(0.5) * np.linalg.norm(skew, axis=(1, 2))
+    return np.asarray(np.maximum(apart, turned))
 
 
 # ── pieces ──────────────────────────────────────────────────────────────────────────────────────
@@ -173,7 +170,7 @@ def greatest_slopes(shape: Floats, h: Floats) -> Floats:
 def greatest_bends(shape: Floats, h: Floats) -> Floats:
     """The greatest |d²q/ds²| on each piece; it changes evenly, so at one of its ends."""
     _, _, c, d = np.moveaxis(shape, 1, 0)
-    return np.maximum(np.abs(2.0 * c), np.abs(2.0 * c + 6.0 * d * h))
+    return np.asarray(np.maximum(np.abs(2.0 * c), np.abs(2.0 * c + 6.0 * d * h)))
 
 
 def _least(allowed: Floats, used: Floats) -> Floats:

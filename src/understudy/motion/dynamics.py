@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import Floats
+from understudy.motion.path import Floats, floats
 from understudy.motion.plan import Motion
 from understudy.space.chain import Chain
 from understudy.space.compiled import compiled
@@ -98,12 +98,18 @@ def dynamics(
     if payload is not None:
         held = _at_the_last_axis(payload, chain.tip)
         mass[-1], com[-1], inertia[-1] = _together((mass[-1], com[-1], inertia[-1]), held)
-    each = [
-        np.broadcast_to(np.asarray(v, dtype=np.float64), chain.dof)
-        for v in (joint_inertia, joint_friction)
-    ]
-    fields = (mass, com, inertia, *each, chain.effort)
-    return Dynamics(chain.names, chain.rest, chain.slides, *fields, np.array(gravity, dtype=float))
+    return Dynamics(
+        names=chain.names,
+        rest=chain.rest,
+        slides=chain.slides,
+        mass=mass,
+        com=com,
+        inertia=inertia,
+        joint_inertia=floats(joint_inertia, chain.dof),
+        joint_friction=floats(joint_friction, chain.dof),
+        effort=chain.effort,
+        gravity=np.array(gravity, dtype=np.float64),
+    )
 
 
 Lump = tuple[float, Floats, Floats]
@@ -129,7 +135,7 @@ def _together(first: Lump, second: Lump) -> Lump:
 
 
 @compiled
-def cross(a: Floats, b: Floats, out: Floats) -> None:  # kernel
+def cross(a: Floats, b: Floats, out: Floats) -> None:
     """out = a × b."""
     out[0] = a[1] * b[2] - a[2] * b[1]
     out[1] = a[2] * b[0] - a[0] * b[2]

@@ -1,21 +1,19 @@
-"""Jogging: every axis by itself towards a velocity, within its acceleration, stopping at its limits.
+"""Jogging: every axis by itself towards a velocity, within its limits, stopping at its ends.
 
 A jog is a plan like any other: its pieces are polynomials of time, run at one second per second.
 Change of speed, a second axis, stop: a new jog from the state of the running one.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from ruckig import ControlInterface, InputParameter, Result, Ruckig, Trajectory
 
 from understudy.motion.law import Law
 from understudy.motion.path import AXES, Floats, Limits, Path
+from understudy.motion.phases import Bounds, Phase, State, fastest_way
 from understudy.motion.plan import Motion, Plan
-
-Phase = tuple[float, float, float, float, float]
-"""Seconds; position, velocity, acceleration and jerk at its beginning."""
 
 LONG = 1e6
 """Seconds that a jog without a limit in its way goes on."""
@@ -49,11 +47,10 @@ def jog(
     space = within or Range.of(np.full(axes, -np.inf), np.full(axes, np.inf))
     phases = []
     for i in range(axes):
-        end = space.upper[i] if wanted[i] > 0.0 else space.lower[i]
-        if jerk_limited:
-            phases.append(_ramped(_row(state, i), wanted[i], end, limits, i))
-        else:
-            phases.append(_stepped(_row(state, i), wanted[i], end, float(limits.acceleration[i])))
+        end = float(space.upper[i] if wanted[i] > 0.0 else space.lower[i])
+        bounds = Bounds(abs(wanted[i]), float(limits.acceleration[i]), float(limits.jerk[i]))
+        moves = _ramped if jerk_limited else _stepped
+        phases.append(moves(_of_axis(state, i), float(wanted[i]), end, bounds))
     return polynomials(phases, at=at)
 
 
@@ -62,73 +59,44 @@ def stop_jog(state: Motion, limits: Limits, *, at: float, jerk_limited: bool = F
     return jog(state, 0.0, limits, at=at, jerk_limited=jerk_limited)
 
 
-def _row(state: Motion, axis: int) -> tuple[float, float, float]:
-    return (
-        float(state.position[axis]),
-        float(state.velocity[axis]),
-        float(state.acceleration[axis]),
-    )
+def _of_axis(state: Motion, axis: int) -> State:
+    return State(*(float(part[axis]) for part in state))
 
 
-def _stepped(state: tuple[float, float, float], wanted: float, end: float, a: float) -> list[Phase]:
+def _stepped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
     """One axis with steps of acceleration: to the wanted velocity, cruise, brake onto the end."""
-    q, v, _ = state
+    q, v, a = state.s, state.v, bounds.a
     if wanted == 0.0:
         return [_change(q, v, 0.0, a)]
-    sign = np.sign(wanted)
+    sign = math.copysign(1.0, wanted)
     phases = []
     if v * sign < 0.0:
         phases.append(_change(q, v, 0.0, a))
-        q, v = _after(phases[-1]), 0.0
+        q, v = phases[-1].end, 0.0
     top, v, way = abs(wanted), abs(v), max((end - q) * sign, 0.0)
     # The highest speed from which the end can still be reached at rest.
-    peak = min(top, np.sqrt(0.5 * v * v + a * way)) if v <= top else top
+    peak = min(top, math.sqrt(0.5 * v * v + a * way)) if v <= top else top
     spent = (abs(peak * peak - v * v) + peak * peak) / (2.0 * a)
-    if v > top and spent > way or peak < v <= top:
+    if v > peak and spent > way:
         return [*phases, _change(q, sign * v, 0.0, a)]
     phases.append(_change(q, sign * v, sign * peak, a))
     cruise = min((way - spent) / peak, LONG) if peak > 0.0 else 0.0
-    phases.append((max(cruise, 0.0), _after(phases[-1]), sign * peak, 0.0, 0.0))
-    phases.append(_change(_after(phases[-1]), sign * peak, 0.0, a))
+    phases.append(Phase(max(cruise, 0.0), phases[-1].end, sign * peak, 0.0, 0.0))
+    phases.append(_change(phases[-1].end, sign * peak, 0.0, a))
     return phases
 
 
 def _change(q: float, v0: float, v1: float, a: float) -> Phase:
-    return abs(v1 - v0) / a, q, v0, float(np.sign(v1 - v0)) * a, 0.0
+    return Phase(abs(v1 - v0) / a, q, v0, math.copysign(a, v1 - v0), 0.0)
 
 
-def _after(phase: Phase) -> float:
-    x, q, v, a, j = phase
-    return q + x * (v + x * (0.5 * a + x * j / 6.0))
-
-
-def _ramped(
-    state: tuple[float, float, float], wanted: float, end: float, limits: Limits, axis: int
-) -> list[Phase]:
+def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
     """One axis with ramps of acceleration, by ruckig."""
-    task, found = InputParameter(1), Trajectory(1)
-    q, v, a = state
-    task.current_position, task.current_velocity, task.current_acceleration = [q], [v], [a]
-    task.max_acceleration = [max(float(limits.acceleration[axis]), abs(a))]
-    task.max_jerk = [float(limits.jerk[axis])]
-    task.max_velocity = [max(abs(wanted), 1e-12)]
-    if wanted == 0.0 or not np.isfinite(end):
-        task.control_interface = ControlInterface.Velocity
-        task.target_velocity = [wanted]
-    else:
-        task.target_position = [float(end)]
-    if Ruckig(1).calculate(task, found) not in (Result.Working, Result.Finished):
-        raise RuntimeError(f"no jog from {state} to {wanted} within {limits}")
-    profile = found.profiles[0][0]
-    phases = [
-        (float(row[0]), *(float(value) for value in row[1:]))
-        for part in (profile.brake, profile)
-        for row in zip(part.t, part.p, part.v, part.a, part.j, strict=False)
-        if row[0] > 0.0
-    ] or [(0.0, q, v, a, 0.0)]
-    if task.control_interface == ControlInterface.Velocity and wanted != 0.0:
-        phases.append((LONG, _after(phases[-1]), wanted, 0.0, 0.0))
-    return phases
+    if wanted == 0.0 or math.isinf(end):
+        phases = fastest_way(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
+        on = [Phase(LONG, phases[-1].end, wanted, 0.0, 0.0)] if wanted else []
+        return [*phases, *on]
+    return fastest_way(state, bounds, speed=0.0, position=end) or [Phase(0.0, *state, 0.0)]
 
 
 # ── polynomials of time as a plan ───────────────────────────────────────────────────────────────
@@ -136,11 +104,13 @@ def _ramped(
 
 def polynomials(phases: list[list[Phase]], *, at: float) -> Plan:
     """Axes with phases of their own, as one plan: cut wherever any axis changes its phase."""
-    edges = [np.concatenate([[0.0], np.cumsum([p[0] for p in axis])]) for axis in phases]
+    edges = [
+        np.concatenate([[0.0], np.cumsum([phase.seconds for phase in axis])]) for axis in phases
+    ]
     cuts = np.unique(np.concatenate(edges))
     starts, seconds = cuts[:-1], np.diff(cuts)
     shape = np.zeros((len(starts), 4, len(phases)))
-    target = np.array([_after(axis[-1]) for axis in phases])
+    target = np.array([axis[-1].end for axis in phases])
     for i, (axis, edge) in enumerate(zip(phases, edges, strict=True)):
         for k, begin in enumerate(starts):
             shape[k, :, i] = _expanded(axis, edge, float(begin))
@@ -169,8 +139,7 @@ def _expanded(axis: list[Phase], edge: Floats, t: float) -> tuple[float, float, 
     """The polynomial of one axis from a time on; at rest when its phases are over."""
     k = int(np.searchsorted(edge, t, side="right")) - 1
     if k >= len(axis):
-        return _after(axis[-1]), 0.0, 0.0, 0.0
-    _, q, v, a, j = axis[k]
-    x = t - edge[k]
-    moved = q + x * (v + x * (0.5 * a + x * j / 6.0))
-    return moved, v + x * (a + 0.5 * x * j), 0.5 * (a + x * j), j / 6.0
+        return axis[-1].end, 0.0, 0.0, 0.0
+    phase, x = axis[k], t - edge[k]
+    v = phase.v + x * (phase.a + 0.5 * x * phase.j)
+    return phase.moved(x), v, 0.5 * (phase.a + x * phase.j), phase.j / 6.0

@@ -1,9 +1,9 @@
 """Straight lines of the axes, measured as grblHAL measures a block.
 
-Targets are first rounded to whole steps (half away from zero). The length is the Euclidean norm over
-all axes, mm and deg mixed. Direction u = d/|d|; acceleration = min aᵢ/|uᵢ|; fastest = min vᵢ/|uᵢ|.
-A corner allows v² = a_j·JD·h/(1-h), h the sine of half the angle, a_j the acceleration along the
-change of direction; a reversal stops, a straight continuation is free, also with JD = 0.
+Targets are first rounded to whole steps (half away from zero). The length is the Euclidean norm
+over all axes, mm and deg mixed. Direction u = d/|d|; acceleration = min aᵢ/|uᵢ|; fastest =
+min vᵢ/|uᵢ|. A corner allows v² = a_j·JD·h/(1-h), h the sine of half the angle, a_j the acceleration
+along the change of direction; a reversal stops, a straight continuation is free, also with JD = 0.
 """
 
 import math
@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.motion.path import AXES, Floats, Limits, Path
+from understudy.motion.path import AXES, Floats, Limits, Path, flags, floats
 from understudy.space.compiled import compiled
 
 STRAIGHT = 0.999999
@@ -47,7 +47,7 @@ def corner(
 
 
 @compiled
-def on_steps(value: float, steps: float) -> float:  # kernel
+def on_steps(value: float, steps: float) -> float:
     """A coordinate rounded to whole steps, half away from zero; 0 steps per unit: as it is."""
     if steps == 0.0:
         return value
@@ -74,7 +74,7 @@ def measure(  # kernel
     for i in range(axes):
         here[i] = on_steps(start[i], steps[i])
     last = before.copy()
-    moving = before.any()
+    moving = bool(before.any())
     n = 0
     for k in range(len(targets)):
         total = 0.0
@@ -136,23 +136,21 @@ def lines(
     where = np.asarray(start, dtype=np.float64)
     through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
     count, axes = through.shape
-    each = lambda value, kind=np.float64: np.broadcast_to(np.asarray(value, dtype=kind), count)  # noqa: E731
     out = (np.empty((count, 2, axes)), np.empty((count, axes)), *np.empty((5, count)))
     source = np.empty(count, dtype=np.int64)
     moving = measure(
         where,
         through,
-        np.broadcast_to(np.asarray(steps, dtype=np.float64), axes),
+        floats(steps, axes),
         (limits.velocity, limits.acceleration, limits.jerk),
-        each(deviation),
-        np.zeros(axes) if before is None else np.asarray(before, dtype=np.float64),
+        floats(deviation, count),
+        np.zeros(axes) if before is None else floats(before, axes),
         out,
         source,
     )
     shape, end, length, acceleration, jerk, fastest, junction = (column[:moving] for column in out)
     source = source[:moving]
-    junction = np.where(each(exact, np.bool_)[source], 0.0, junction)
-    asked = each(feed)[source] * np.where(each(inverse_time, np.bool_)[source], length, 1.0)
+    per_line = flags(inverse_time, count)[source]
     return Path(
         shape=shape,
         end=end,
@@ -160,13 +158,13 @@ def lines(
         acceleration=acceleration,
         jerk=jerk,
         fastest=fastest,
-        feed=asked,
-        rapid=each(rapid, np.bool_)[source],
-        junction=junction,
+        feed=floats(feed, count)[source] * np.where(per_line, length, 1.0),
+        rapid=flags(rapid, count)[source],
+        junction=np.where(flags(exact, count)[source], 0.0, junction),
         dwell=np.zeros(moving),
         measure=np.full(moving, AXES, dtype=np.int8),
         block=np.arange(moving, dtype=np.int64),
-        line=each(line, np.int64)[source],
+        line=np.broadcast_to(np.asarray(line, dtype=np.int64), count)[source],
     )
 
 

@@ -22,7 +22,7 @@ SLACK = 1e-9
 
 
 @compiled
-def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> None:  # kernel
+def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> None:
     """The square of the speed allowed at each piece's start by its corner and both neighbours."""
     before = np.inf
     for k in range(len(junction)):
@@ -97,7 +97,7 @@ def forward(  # kernel
 
 
 @compiled
-def block_starts(block: NDArray[np.int64], first: NDArray[np.int64]) -> int:  # kernel
+def block_starts(block: NDArray[np.int64], first: NDArray[np.int64]) -> int:
     """Fill in the first piece of each block, and one past the last; returns how many blocks."""
     n = 0
     for p in range(len(block)):

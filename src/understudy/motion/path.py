@@ -33,13 +33,9 @@ class Limits:
 
     @staticmethod
     def of(velocity: ArrayLike, acceleration: ArrayLike, jerk: ArrayLike = np.inf) -> "Limits":
-        fastest = np.atleast_1d(np.asarray(velocity, dtype=np.float64))
-        shape = fastest.shape
-        return Limits(
-            fastest,
-            np.broadcast_to(np.asarray(acceleration, dtype=np.float64), shape).copy(),
-            np.broadcast_to(np.asarray(jerk, dtype=np.float64), shape).copy(),
-        )
+        fastest = np.atleast_1d(np.array(velocity, dtype=np.float64))
+        axes = len(fastest)
+        return Limits(fastest, floats(acceleration, axes).copy(), floats(jerk, axes).copy())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +127,16 @@ KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
     "block": np.int64,
     "line": np.int64,
 }
+
+
+def floats(value: ArrayLike, count: int) -> Floats:
+    """One number for all, or a number each."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
+
+
+def flags(value: ArrayLike, count: int) -> NDArray[np.bool_]:
+    """Yes or no for all, or for each."""
+    return np.broadcast_to(np.asarray(value, dtype=np.bool_), count)
 
 
 def joined(paths: Sequence[Path]) -> Path:

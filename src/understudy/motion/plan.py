@@ -36,7 +36,7 @@ Columns = tuple[Floats, Ints, Floats, Floats, Floats, Floats]
 
 
 @compiled
-def segment_at(begins: Floats, t: float, guess: int) -> int:  # kernel
+def segment_at(begins: Floats, t: float, guess: int) -> int:
     """The segment running at t, looked for upwards from a guess, by halving if it is further."""
     last = len(begins) - 2
     if guess <= last and begins[guess] <= t:

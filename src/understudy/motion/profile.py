@@ -16,15 +16,13 @@ Rows = tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]
 
 
 @compiled
-def peak_speed(entry: float, exit_: float, top: float, gain: float) -> float:  # kernel
+def peak_speed(entry: float, exit_: float, top: float, gain: float) -> float:
     """The square of the highest speed on a piece; all are squares, ``gain`` is 2·a·L."""
     return max(min(0.5 * (entry + exit_ + gain), top), entry, exit_)
 
 
 @compiled
-def ramp(  # kernel
-    rows: Rows, n: int, piece: int, s: float, state: tuple[float, float, float, float]
-) -> int:
+def ramp(rows: Rows, n: int, piece: int, s: float, state: tuple[float, float, float, float]) -> int:
     """One segment over a distance, from one speed to another; nothing if there is no distance."""
     begins, pieces, starts, speeds, accelerations = rows
     distance, v0, v1, a = state
@@ -80,7 +78,7 @@ def trapezoids(  # kernel
 
 
 def trapezoid(path: Path, nominal: Floats, entry: Floats, *, at: float, run: float = 0.0) -> Law:
-    """The law of a path whose entry speeds (squares) are known; ``run`` of the first piece is past."""
+    """The law of a path with these entry speeds (squares); ``run`` of the first piece is behind."""
     room = 3 * len(path) + 1
     begins, pieces = np.empty(room), np.empty(room, dtype=np.int64)
     begins[0] = at

@@ -11,34 +11,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from ruckig import ControlInterface, InputParameter, Result, Ruckig, Trajectory
 
 from understudy.motion.brake import Stop
 from understudy.motion.law import Law, empty
 from understudy.motion.path import Floats, Path
+from understudy.motion.phases import Bounds, Phase, State, fastest_way
 from understudy.motion.plan import Place, Plan
-
-
-class Phase(NamedTuple):
-    """A stretch of constant jerk: how long, and from which state."""
-
-    seconds: float
-    s: float
-    v: float
-    a: float
-    j: float
-
-    def moved(self, x: float) -> float:
-        return self.s + x * (self.v + x * (0.5 * self.a + x * self.j / 6.0))
-
-
-class Bounds(NamedTuple):
-    """The lowest limits along a block."""
-
-    speed: float
-    a: float
-    j: float
-
 
 BACKWARDS = -1e-9
 """A speed below this is motion backwards along the path."""
@@ -102,32 +80,11 @@ def over_block(length: float, v0: float, v1: float, bounds: Bounds) -> list[Phas
     return [*up, Phase(cruise, cruise_at, peak, 0.0, 0.0), *change(peak, v1, down_at, bounds)]
 
 
-def from_anywhere(
-    start: Place, bounds: Bounds, *, length: float | None, speed: float
-) -> list[Phase] | None:
-    """From any speed and acceleration to a speed, after a length or as soon as it can be.
-
-    None where this is not possible without going back.
-    """
-    task, found = InputParameter(1), Trajectory(1)
-    task.current_velocity, task.current_acceleration = [start.v], [start.a]
-    task.target_velocity, task.target_acceleration = [speed], [0.0]
-    task.max_velocity = [max(bounds.speed, speed, 1e-12)]
-    task.max_acceleration, task.max_jerk = [max(bounds.a, abs(start.a))], [bounds.j]
-    if length is None:
-        task.control_interface = ControlInterface.Velocity
-    else:
-        task.target_position = [length]
-    if Ruckig(1).calculate(task, found) not in (Result.Working, Result.Finished):
-        return None
-    profile = found.profiles[0][0]
-    phases = [
-        Phase(*row)
-        for part in (profile.brake, profile)
-        for row in zip(part.t, part.p, part.v, part.a, part.j, strict=False)
-        if row[0] > 0.0
-    ]
-    return phases if all(_forwards(phase) for phase in phases) else None
+def from_anywhere(place: Place, bounds: Bounds, *, length: float, speed: float) -> list[Phase]:
+    """From any state over a length to a speed; nothing if that means going back."""
+    state = State(0.0, place.v, place.a)
+    phases = fastest_way(state, bounds, speed=speed, position=length) or []
+    return phases if all(_forwards(phase) for phase in phases) else []
 
 
 def _forwards(phase: Phase) -> bool:
@@ -196,10 +153,9 @@ def ramps_of_acceleration(
             phases = over_block(block.length, here.v, speed, block.bounds)
         else:
             speed = exit_
-            found = from_anywhere(here, block.bounds, length=block.length, speed=speed)
-            if found is None:
+            phases = from_anywhere(here, block.bounds, length=block.length, speed=speed)
+            if not phases:
                 return None
-            phases = found
         laws.append(over_pieces(path, block, phases, begins))
         here = Place(block.last, 0.0, speed, 0.0)
     return chained(laws)
@@ -211,7 +167,7 @@ def brake(plan: Plan, at: float) -> Stop:
     free = np.full(len(path), np.inf)
     blocks = blocks_of(path, free, first=place.piece, run=place.s)
     running = blocks[0]
-    phases = from_anywhere(place, running.bounds, length=None, speed=0.0) or []
+    phases = fastest_way(State(0.0, place.v, place.a), running.bounds, speed=0.0) or []
     laws = [plan.law.until(at)]
     if _way(phases) > running.length:
         # Too short to stop in: it is run as planned, and braking begins with the next one.
@@ -232,7 +188,7 @@ def brake(plan: Plan, at: float) -> Stop:
 
 
 def _way(phases: list[Phase]) -> float:
-    return phases[-1].moved(phases[-1].seconds) if phases else 0.0
+    return phases[-1].end if phases else 0.0
 
 
 def _stopped(path: Path, block: Block, way: float, law: Law) -> Stop:

@@ -41,6 +41,9 @@ class Overrides:
     rapid: float = 1.0
 
 
+AS_PROGRAMMED = Overrides()
+
+
 def steps_of_acceleration(
     path: Path, nominal: Floats, place: Place, *, at: float, window: int
 ) -> Law:
@@ -60,6 +63,21 @@ BRAKE: dict[Profile, Callable[[Plan, float], Stop]] = {
 }
 
 
+def planned(
+    path: Path,
+    *,
+    window: int = 100,
+    overrides: Overrides = AS_PROGRAMMED,
+    profile: Profile = "trapezoid",
+    at: float = 0.0,
+) -> Plan:
+    """A whole path at once, from rest to rest, as if streamed as fast as the window takes it."""
+    nominal = path.nominal(overrides.feed, overrides.rapid)
+    law = RUN[profile](path, nominal, Place(0, 0.0, 0.0, 0.0), at=at, window=window)
+    assert law is not None, "from rest every block can be run"
+    return Plan(path, law, path.end[-1])
+
+
 class Stream:
     """The one owner of a robot's motion queue. Times are seconds and never fall."""
 
@@ -77,7 +95,7 @@ class Stream:
         self.window = window
         self.commit = commit
         self.profile: Profile = profile
-        self.overrides = Overrides()
+        self.overrides = AS_PROGRAMMED
         self.held = False
         self._end: Floats = np.array(position, dtype=np.float64)
         self._target = self._end

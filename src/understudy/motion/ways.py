@@ -120,8 +120,8 @@ def arc(
     spoke = start[:3, 3] - middle
     x = spoke - (spoke @ axis) * axis
     frame = np.stack([x, np.cross(axis, x)])
-    ends = (frame @ (pose[:3, 3] - middle) for pose in (start, end))
-    swept = swept_angle(*ends, np.zeros(2), turns=turns)
+    first, last = (frame @ (pose[:3, 3] - middle) for pose in (start, end))
+    swept = swept_angle(first, last, np.zeros(2), turns=turns)
     return Arc(start, end, middle, axis, swept)
 
 
