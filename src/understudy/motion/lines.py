@@ -9,10 +9,13 @@ along the change of direction; a reversal stops, a straight continuation is free
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from understudy.motion.path import AXES, Floats, Limits, Path, flags, floats
+from understudy.motion.path import AXES, Each, Floats, Ints, Limits, Path, floats
 from understudy.space.compiled import compiled
+
+Columns = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]
+"""shape, end, length, acceleration, jerk, fastest and junction of a path."""
 
 STRAIGHT = 0.999999
 """Beyond this cosine two directions count as the same, or as opposite."""
@@ -62,9 +65,8 @@ def measure(  # kernel
     steps: Floats,
     limits: tuple[Floats, Floats, Floats],
     deviation: Floats,
-    before: Floats,
-    out: tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats],
-    source: NDArray[np.int64],
+    out: Columns,
+    source: Ints,
 ) -> int:
     """Fill the columns of every block that moves; returns how many there are."""
     speeds, accelerations, jerks = limits
@@ -73,8 +75,6 @@ def measure(  # kernel
     here = np.empty(axes)
     for i in range(axes):
         here[i] = on_steps(start[i], steps[i])
-    last = before.copy()
-    moving = bool(before.any())
     n = 0
     for k in range(len(targets)):
         total = 0.0
@@ -96,11 +96,8 @@ def measure(  # kernel
                 a = min(a, accelerations[i] / share)
                 j = min(j, jerks[i] / share)
         junction[n] = 0.0
-        if moving:
-            junction[n] = corner(last, shape[n, 1], accelerations, deviation[k])
-        for i in range(axes):
-            last[i] = shape[n, 1, i]
-        moving = True
+        if n > 0:
+            junction[n] = corner(shape[n - 1, 1], shape[n, 1], accelerations, deviation[k])
         length[n] = total
         acceleration[n] = a
         jerk[n] = j
@@ -121,36 +118,17 @@ def lines(
     deviation: ArrayLike = 0.0,
     exact: ArrayLike = False,
     steps: ArrayLike = 0.0,
-    before: ArrayLike | None = None,
     line: ArrayLike = 0,
 ) -> Path:
     """Straight lines from ``start`` through ``targets``; what does not move a step is left out.
 
-    feed: length per second, or with ``inverse_time`` (G93) lines per second; exact: come to rest at
-    the line's start (G61.1); deviation: JD at the line's start; steps: steps per unit, 0 for none;
-    before: the unit direction of what is run just before, if anything is; line: the number by which
-    the asker knows each line.
+    feed: length per second, or with ``inverse_time`` (G93) lines per second; deviation: JD at the
+    line's start; exact: come to rest there (G61.1); steps: steps per unit, 0 for none; line: the
+    number by which the asker knows each line. One value for all lines, or one each.
     """
-    if not np.all(np.asarray(feed) > 0.0):
-        raise ValueError(f"a feed must be above 0, got {feed!r}")
-    where = np.asarray(start, dtype=np.float64)
-    through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
-    count, axes = through.shape
-    out = (np.empty((count, 2, axes)), np.empty((count, axes)), *np.empty((5, count)))
-    source = np.empty(count, dtype=np.int64)
-    moving = measure(
-        where,
-        through,
-        floats(steps, axes),
-        (limits.velocity, limits.acceleration, limits.jerk),
-        floats(deviation, count),
-        np.zeros(axes) if before is None else floats(before, axes),
-        out,
-        source,
-    )
-    shape, end, length, acceleration, jerk, fastest, junction = (column[:moving] for column in out)
-    source = source[:moving]
-    per_line = flags(inverse_time, count)[source]
+    columns, source = _measured(start, targets, limits, deviation, steps)
+    shape, end, length, acceleration, jerk, fastest, junction = columns
+    each = Each(source, np.asarray(targets).size // shape.shape[2])
     return Path(
         shape=shape,
         end=end,
@@ -158,14 +136,37 @@ def lines(
         acceleration=acceleration,
         jerk=jerk,
         fastest=fastest,
-        feed=floats(feed, count)[source] * np.where(per_line, length, 1.0),
-        rapid=flags(rapid, count)[source],
-        junction=np.where(flags(exact, count)[source], 0.0, junction),
-        dwell=np.zeros(moving),
-        measure=np.full(moving, AXES, dtype=np.int8),
-        block=np.arange(moving, dtype=np.int64),
-        line=np.broadcast_to(np.asarray(line, dtype=np.int64), count)[source],
+        feed=_positive(each.number(feed)) * np.where(each.flag(inverse_time), length, 1.0),
+        rapid=each.flag(rapid),
+        junction=np.where(each.flag(exact), 0.0, junction),
+        dwell=np.zeros(len(length)),
+        measure=np.full(len(length), AXES, dtype=np.int8),
+        block=np.arange(len(length), dtype=np.int64),
+        line=each.number(line).astype(np.int64),
     )
+
+
+def _measured(
+    start: ArrayLike, targets: ArrayLike, limits: Limits, deviation: ArrayLike, steps: ArrayLike
+) -> tuple[Columns, Ints]:
+    """The columns of all lines that move, and which of the targets they belong to."""
+    where = np.asarray(start, dtype=np.float64)
+    through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
+    count, axes = through.shape
+    shape, end = np.empty((count, 2, axes)), np.empty((count, axes))
+    length, acceleration, jerk, fastest, junction = np.empty((5, count))
+    out = (shape, end, length, acceleration, jerk, fastest, junction)
+    source = np.empty(count, dtype=np.int64)
+    able = (limits.velocity, limits.acceleration, limits.jerk)
+    n = measure(where, through, floats(steps, axes), able, floats(deviation, count), out, source)
+    shape, end, length, acceleration, jerk, fastest, junction = (column[:n] for column in out)
+    return (shape, end, length, acceleration, jerk, fastest, junction), source[:n]
+
+
+def _positive(feed: Floats) -> Floats:
+    if not (feed > 0.0).all():
+        raise ValueError(f"a feed must be above 0, got {feed.min()}")
+    return feed
 
 
 def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:

@@ -9,7 +9,7 @@ All speeds are per second.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,9 +134,17 @@ def floats(value: ArrayLike, count: int) -> Floats:
     return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
 
 
-def flags(value: ArrayLike, count: int) -> NDArray[np.bool_]:
-    """Yes or no for all, or for each."""
-    return np.broadcast_to(np.asarray(value, dtype=np.bool_), count)
+class Each(NamedTuple):
+    """Reads values that were given once for all of ``count``, or one each, for some of them."""
+
+    chosen: Ints
+    count: int
+
+    def number(self, value: ArrayLike) -> Floats:
+        return floats(value, self.count)[self.chosen]
+
+    def flag(self, value: ArrayLike) -> NDArray[np.bool_]:
+        return np.broadcast_to(np.asarray(value, dtype=np.bool_), self.count)[self.chosen]
 
 
 def joined(paths: Sequence[Path]) -> Path:

@@ -12,6 +12,9 @@ from understudy.motion.law import Law
 from understudy.motion.path import Floats, Path
 from understudy.space.compiled import compiled
 
+NOISE = 1e-13
+"""A stretch shorter than this is what rounding left over."""
+
 Rows = tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]
 
 
@@ -26,7 +29,7 @@ def ramp(rows: Rows, n: int, piece: int, s: float, state: tuple[float, float, fl
     """One segment over a distance, from one speed to another; nothing if there is no distance."""
     begins, pieces, starts, speeds, accelerations = rows
     distance, v0, v1, a = state
-    if distance <= 0.0 or v0 + v1 <= 0.0:
+    if distance <= NOISE or v0 + v1 <= 0.0:
         return n
     begins[n + 1] = begins[n] + 2.0 * distance / (v0 + v1)
     pieces[n] = piece
@@ -69,10 +72,7 @@ def trapezoids(  # kernel
         up = min(abs(peak - low) / (2.0 * a), rest)
         down = min((peak - high) / (2.0 * a), rest - up)
         n = ramp(rows, n, p, start, (up, v0, vp, a if peak > low else -a))
-        # A cruise shorter than rounding would only be noise on the time axis.
-        cruise = rest - up - down
-        if cruise > 1e-12 * length[p]:
-            n = ramp(rows, n, p, start + up, (cruise, vp, vp, 0.0))
+        n = ramp(rows, n, p, start + up, (rest - up - down, vp, vp, 0.0))
         n = ramp(rows, n, p, length[p] - down, (down, vp, v1, -a))
     return n
 
