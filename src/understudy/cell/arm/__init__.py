@@ -1,0 +1,1 @@
+"""A simulated arm: the controller a real grblHAL-driven one would be."""
