@@ -222,6 +222,28 @@ class AnalogIO:
     outputs: tuple[float, ...] = ()
 
 
+# ── what a robot is built with ──────────────────────────────────────────────────────────────────
+
+
+class Tempo(Protocol):
+    """The cell's one clock, as a controller may turn it."""
+
+    def set_scale(self, scale: float) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What every robot may need; ``read`` gives a shipped or neighbouring file by name."""
+
+    luck: Luck
+    read: Callable[[str], bytes]
+    tempo: Tempo
+
+
 # ── the cell as the edge sees it ────────────────────────────────────────────────────────────────
 
 

@@ -76,7 +76,7 @@ class ArmMover:
 
     def _straight(self, move: JointMove, start: Floats, line: int) -> Path | Refused:
         target = np.array(move.target)
-        if refused := self._beyond(target):
+        if refused := self.beyond(target):
             return refused
         if move.duration is not None:
             pace, inverse = 1.0 / move.duration, True
@@ -104,7 +104,7 @@ class ArmMover:
             turns=int(turns),
         )
         for target in through:
-            if refused := self._beyond(target):
+            if refused := self.beyond(target):
                 return refused
         pace = move.speed or math.inf
         if move.duration is not None:
@@ -112,7 +112,8 @@ class ArmMover:
         deviation = self.deviation
         return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
 
-    def _beyond(self, target: Floats) -> Refused | None:
+    def beyond(self, target: Floats) -> Refused | None:
+        """Which joint such a target would take beyond its limits, if any."""
         over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
         if not len(over):
             return None
