@@ -28,7 +28,7 @@ def whole_steps(value: float, steps: float) -> float:
 
 
 def plain_corner(before: Vector, after: Vector, acceleration: Vector, deviation: float) -> float:
-    """The oracle of corner: the contract's junction formula, word by word."""
+    """The oracle of corner_speed: the contract's junction formula, word by word."""
     c = -sum(b * a for b, a in zip(before, after, strict=True))
     if c > 0.999999:
         return 0.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import TOOL, Floats, Limits, Path
+from understudy.motion.path import TOOL, Floats, Limits, Path, nothing
 from understudy.motion.ways import Way
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind, follow
@@ -66,8 +66,10 @@ def along(
     """The path of the joints from ``start``, where the arm is at the way's beginning.
 
     feed in m/s (rad/s where the tool only turns), turning: the fastest turn of the tool in rad/s,
-    acceleration along the way in m/s².
+    acceleration along the way in m/s². A way that leads nowhere is a path without pieces.
     """
+    if way.length == 0.0:
+        return nothing(chain.dof)
     knots = knots_along(chain, start, way, frames)
     if isinstance(knots, Blocked):
         return knots
