@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_braking
+from plain_motion import plain_braking, plain_stream
 from programs import AXES, Program, grid, programs
 
 from understudy.motion.brake import brake
@@ -78,6 +78,35 @@ def test_a_small_window_is_the_same_however_the_blocks_come(program: Program, wi
         stream.append(program.path(k, k + 1), 0.0, deviation=program.deviation)
         assert stream.plan.begins == 0.0
     assert stream.plan.ends == pytest.approx(planned(path, window=window).ends, rel=1e-9)
+
+
+@given(
+    programs(),
+    st.lists(st.floats(0.0, 0.2), min_size=30, max_size=30),
+    st.sampled_from([2, 5, 100]),
+)
+def test_blocks_that_come_while_running_are_planned_as_the_firmware_does(
+    program: Program, gaps: list[float], window: int
+) -> None:
+    path = program.path()
+    if not len(path):
+        return
+    stream = Stream(ORIGIN, program.limits, window=window)
+    arrivals = np.cumsum([0.0, *gaps])[: len(path)]
+    for k, now in enumerate(arrivals):
+        line = lines(
+            stream.end,
+            path.end[k],
+            program.limits,
+            feed=path.feed[k],
+            rapid=path.rapid[k],
+            line=k,
+        )
+        stream.append(line, now, deviation=program.deviation)
+    begins = stream.plan.lines()[1]
+    ends = plain_stream(path, arrivals.tolist(), window)
+    assert stream.plan.ends == pytest.approx(ends[-1], abs=1e-6)
+    assert (begins[1:] >= np.array(ends[:-1]) - 1e-6).all()
 
 
 def test_a_block_that_comes_in_time_is_run_into_without_a_stop() -> None:
