@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from understudy.space.arctan import arctan2
 from understudy.space.compiled import compiled
+from understudy.space.lanes import arctan2
 from understudy.space.transform import Array
 
 BRANCHES = 8
@@ -89,7 +89,8 @@ def _prepare(  # kernel
         d2 = X * X + pz * pz
         bend = (d2 - upper * upper - fore * fore) / (2.0 * upper * fore)
         mark[4 + s] = 0.0
-        if ahead2 < -2.0 * GRAZING * abs(side) or abs(bend) > 1.0 + GRAZING or d2 == 0.0:
+        reaches = ahead2 >= -2.0 * GRAZING * abs(side) and abs(bend) <= 1.0 + GRAZING
+        if not reaches or d2 == 0.0:
             continue
         mark[4 + s] = 1.0
         if r2 > ON_COLUMN * ON_COLUMN:

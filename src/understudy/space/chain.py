@@ -75,7 +75,7 @@ class Chain:
         rest, tip = self.rest, self.tip
         if frames is not FOOT_AND_FLANGE:
             tip = tip @ frames.tool
-        forward.flange_frames(np.ascontiguousarray(Q), rest, self.slides, tip, out)
+        forward.flange_frames(_rows(Q), rest, self.slides, tip, out)
         if frames is not FOOT_AND_FLANGE:
             return np.asarray(inverse(frames.base) @ out)
         return out
@@ -93,7 +93,7 @@ class Chain:
     def axes_of(self, Q: Array) -> Array:
         """(m, dof) → (m, dof + 1, 4, 4): the foot, then frames on the joint axes, z along them."""
         out = np.empty((len(Q), self.dof + 1, 4, 4))
-        forward.joint_frames(np.ascontiguousarray(Q), self.rest, self.slides, out)
+        forward.joint_frames(_rows(Q), self.rest, self.slides, out)
         return out
 
     def jacobian(self, q: ArrayLike, tool: Array | None = None) -> Array:
@@ -134,7 +134,7 @@ def chain(model: RobotModel) -> Chain:
         slides=np.array([float(joint.kind == "prismatic") for joint in moving]),
         rest=np.array(rest),
         align=np.array(align),
-        tip=before,
+        tip=np.ascontiguousarray(before),
         lower=np.array([joint.lower for joint in moving]),
         upper=np.array([joint.upper for joint in moving]),
         velocity=velocity,
@@ -142,6 +142,10 @@ def chain(model: RobotModel) -> Chain:
         jerk=np.where(np.isfinite(stated), stated, UNSTATED_JERK * acceleration),
         effort=np.array([joint.effort for joint in moving]),
     )
+
+
+def _rows(Q: Array) -> Array:
+    return np.ascontiguousarray(Q, dtype=np.float64)
 
 
 def _row(q: ArrayLike) -> Array:

@@ -144,7 +144,7 @@ def follow_branches(  # kernel
         for j in range(6):
             out[k, j] = found[best, j]
             before[j] = found[best, j]
-    return targets.shape[0]
+    return len(targets)
 
 
 def _step_by_step(chain: Chain, start: Array, flanges: Array, jump: float) -> Array:
@@ -184,18 +184,13 @@ def _why(
 def _jump(chain: Chain, before: Array, q: Array, index: int) -> Trouble:
     j = int(np.argmax(np.abs(q - before)))
     what = f"{chain.names[j]} would jump by {abs(q[j] - before[j]) / DEG:.1f}°"
-    flips = [
-        kind
-        for kind, one, other in zip(
-            kinds(chain), branch(chain, before), branch(chain, q), strict=False
-        )
-        if one != other
-    ]
-    if flips:
-        return Trouble(Kind.FLIP, index, f"{' and '.join(flips)} flip: {what}")
     share = distances(chain, np.array([before, q])).min(axis=0)
-    kind = kinds(chain)[int(np.argmin(share))]
-    return Trouble(Kind.SINGULAR, index, f"close to the {kind} singularity: {what}")
+    sides = zip(kinds(chain), branch(chain, before), branch(chain, q), strict=False)
+    flips = [kind for kind, one, other in sides if one != other]
+    if share.min() < CLOSE or not flips:
+        kind = kinds(chain)[int(np.argmin(share))]
+        return Trouble(Kind.SINGULAR, index, f"close to the {kind} singularity: {what}")
+    return Trouble(Kind.FLIP, index, f"{' and '.join(flips)} flip: {what}")
 
 
 def _close(chain: Chain, q: Array) -> tuple[Close, ...]:

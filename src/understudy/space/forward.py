@@ -5,19 +5,26 @@ moved, to that of joint i at zero (12 numbers, rotation row by row, then transla
 joint then turns about z, a prismatic one (``slides[i]``) shifts along z.
 """
 
-import math
-
 import numpy as np
 
 from understudy.space.compiled import compiled
+from understudy.space.lanes import sincos
 from understudy.space.transform import Array
+
+BLOCK = 64
+"""Configurations whose sines are taken at once: few enough to stay in the nearest cache."""
 
 
 @compiled
 def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) -> None:  # kernel
     """out[k] (4×4) = the product of all joints at Q[k], times ``tip``."""
     joints = Q.shape[1]
+    angles = Q.reshape(-1)
+    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
     for k in range(Q.shape[0]):
+        at = (k % BLOCK) * joints
+        if at == 0:
+            sincos(angles[k * joints : (k + BLOCK) * joints], sines, cosines)
         a, b, c, x = 1.0, 0.0, 0.0, 0.0
         d, e, f, y = 0.0, 1.0, 0.0, 0.0
         g, h, i, z = 0.0, 0.0, 1.0, 0.0
@@ -41,13 +48,13 @@ def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) 
                 g * r[1] + h * r[4] + i * r[7],
                 g * r[2] + h * r[5] + i * r[8],
             )
-            q = Q[k, j]
             if slides[j]:
+                q = Q[k, j]
                 x += c * q
                 y += f * q
                 z += i * q
             else:
-                sin, cos = math.sin(q), math.cos(q)
+                sin, cos = sines[at + j], cosines[at + j]
                 a, b = a * cos + b * sin, b * cos - a * sin
                 d, e = d * cos + e * sin, e * cos - d * sin
                 g, h = g * cos + h * sin, h * cos - g * sin
@@ -66,15 +73,20 @@ def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) 
 @compiled
 def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # kernel
     """out[k, j + 1] (4×4): the frame of joint j, moved, z along its axis; out[k, 0]: the foot."""
+    joints = Q.shape[1]
+    angles = Q.reshape(-1)
+    sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
     for k in range(Q.shape[0]):
+        at = (k % BLOCK) * joints
+        if at == 0:
+            sincos(angles[k * joints : (k + BLOCK) * joints], sines, cosines)
         for row in range(4):
             for column in range(4):
                 out[k, 0, row, column] = 1.0 if row == column else 0.0
-        for j in range(Q.shape[1]):
+        for j in range(joints):
             T = out[k, j + 1]
             r = rest[j]
-            q = Q[k, j]
-            sin, cos = math.sin(q), math.cos(q)
+            sin, cos = sines[at + j], cosines[at + j]
             for row in range(3):
                 before = out[k, j, row]
                 u, v, w = before[0], before[1], before[2]
@@ -85,7 +97,7 @@ def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # k
                 T[row, 3] = u * r[9] + v * r[10] + w * r[11] + before[3]
                 if slides[j]:
                     T[row, 0], T[row, 1] = x, y
-                    T[row, 3] += z * q
+                    T[row, 3] += z * Q[k, j]
                 else:
                     T[row, 0] = x * cos + y * sin
                     T[row, 1] = y * cos - x * sin

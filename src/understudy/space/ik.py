@@ -62,12 +62,13 @@ def unlimited(chain: Chain, target: Array, *, frames: Frames, near: Array) -> Ar
     arm = closed_form(chain)
     if arm is not None:
         found = _branches(chain, arm, target[None], frames, near)[0]
-        return distinct(found[~np.isnan(found[:, 0])])
+        return distinct(found[np.isfinite(found).all(axis=1)])
     flange = frames.flange(target)
     robot = _eaik(chain)
     if robot is not None:
         return _by_eaik(chain, robot, flange)
-    return searched(chain, flange, near)
+    found = searched(chain, flange, near)
+    return found if len(found) else _in_one_turn(chain, searched(chain, flange, near, limits=False))
 
 
 def solve_all(
@@ -172,8 +173,9 @@ def _out_of_reach(chain: Chain, target: Array, frames: Frames) -> str:
     if math.hypot(x, y) < side:
         return f"out of reach: closer than {side / MM:.1f} mm to the axis of {chain.names[0]}"
     ahead = math.sqrt(x * x + y * y - side * side)
-    distance = math.hypot(ahead - arm.geometry[0], z)
     low, high = arm.reach
+    both = (math.hypot(side_of * ahead - arm.geometry[0], z) for side_of in (1, -1))
+    distance = min(both, key=lambda d: max(low - d, d - high))
     return (
         f"out of reach: the wrist would be {distance / MM:.1f} mm from the axis of "
         f"{chain.names[1]}, the arm spans {low / MM:.1f}…{high / MM:.1f} mm"
@@ -205,4 +207,9 @@ def _by_eaik(chain: Chain, robot: Any, flange: Array) -> Array:
     found = found[np.isfinite(found).all(axis=1)]
     close = refined(chain, np.repeat(flange[None], len(found), axis=0), found)
     close = close[~np.isnan(close[:, 0])]
-    return distinct(close - TURN * np.ceil(close / TURN - 0.5))
+    return distinct(_in_one_turn(chain, close))
+
+
+def _in_one_turn(chain: Chain, Q: Array) -> Array:
+    """Revolute joints brought to -180°…180°."""
+    return np.where(chain.slides > 0.0, Q, Q - TURN * np.ceil(Q / TURN - 0.5))

@@ -131,14 +131,16 @@ def refined(chain: Chain, targets: Array, starts: Array, *, iterations: int = 8)
     return Q
 
 
-def searched(chain: Chain, target: Array, near: Array) -> Array:
-    """The distinct solutions found from ``near`` and evenly spread starts, limits kept: (k, n)."""
+def searched(chain: Chain, target: Array, near: Array, *, limits: bool = True) -> Array:
+    """The distinct solutions (k×dof) found from ``near`` and from evenly spread starts."""
     Q = np.vstack([np.clip(near, chain.lower, chain.upper), _spread(chain, STARTS - 1)])
     targets = np.repeat(target[None], len(Q), axis=0)
     error = np.empty(len(Q))
     search(
         targets, Q, chain.rest, chain.slides, chain.tip,
-        chain.lower, chain.upper, ITERATIONS, error,
+        chain.lower if limits else np.full(chain.dof, -math.inf),
+        chain.upper if limits else np.full(chain.dof, math.inf),
+        ITERATIONS, error,
     )  # fmt: skip
     return distinct(Q[error < ACCEPTED])
 
