@@ -15,7 +15,7 @@ from understudy.motion.cartesian import (
     path_through,
 )
 from understudy.motion.lines import lines
-from understudy.motion.path import Path
+from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned
 from understudy.motion.ways import Arc, Line, Way, arc
@@ -86,6 +86,15 @@ def test_turning_and_acceleration_of_the_tool_can_be_bounded() -> None:
     plan = planned(path_along(way, 0.1, turning=4.2 * DEG, acceleration=0.1))
     cruise = way.length / 10.0
     assert plan.duration == pytest.approx(10.0 + cruise / 0.1, rel=1e-6)
+
+
+def test_where_only_the_tool_is_bounded_the_line_takes_path_over_feed_and_the_ramp() -> None:
+    """200 mm at 100 mm/s and 10 m/s²: 2.01 s; the joints are not asked."""
+    free = Limits.of(G60.velocity, np.inf)
+    way = Line(SCAN, pose(0.6, -0.2, 0.5, 180.0, 0.0, 0.0))
+    path = along(G60, AT_SCAN, way, limits=free, feed=0.1, acceleration=10.0)
+    assert isinstance(path, Path)
+    assert planned(path).duration == pytest.approx(2.01)
 
 
 def test_a_way_that_leads_nowhere_has_no_pieces() -> None:

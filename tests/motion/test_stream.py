@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from plain_motion import plain_braking, plain_stream
 from programs import AXES, Program, grid, programs
 
+from understudy.errors import ConfigError
 from understudy.motion.brake import brake
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path, pause
 from understudy.motion.plan import Plan
-from understudy.motion.stream import FIRMWARE_COMMIT, Profile, Stream, planned
+from understudy.motion.profile import Profile
+from understudy.motion.stream import FIRMWARE_COMMIT, Stream, planned
 
 LIMITS = Limits.of([100.0] * 3, [500.0] * 3, [1e4] * 3)
 PROFILES: list[Profile] = ["trapezoid", "jerk_limited"]
@@ -289,6 +291,20 @@ def test_emergency_stop_stands_in_the_same_instant() -> None:
     assert not state.velocity.any()
     assert not state.acceleration.any()
     assert stream.used(1.0) == 0
+
+
+def test_put_somewhere_else_it_goes_on_from_there() -> None:
+    stream = Stream(ORIGIN, LIMITS)
+    stream.append(straight(), 0.0)
+    stream.stand_at([1.0, 2.0, 3.0], 1.0)
+    assert stream.at(1.0).position.tolist() == [1.0, 2.0, 3.0]
+    stream.append(lines(stream.end, [[1.0, 2.0, 53.0]], LIMITS, feed=50.0), 2.0)
+    assert stream.plan.ends == pytest.approx(3.1)
+
+
+def test_a_jerk_limited_stream_needs_jerks() -> None:
+    with pytest.raises(ConfigError, match="needs the jerk of every axis"):
+        Stream(ORIGIN, Limits.of([1.0] * 3, [1.0] * 3), profile="jerk_limited")
 
 
 # ── override ────────────────────────────────────────────────────────────────────────────────────

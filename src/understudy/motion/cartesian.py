@@ -163,7 +163,7 @@ def path_through(
 def greatest_slopes(shape: Floats, h: Floats) -> Floats:
     """The greatest |dq/ds| on each piece: at an end, or where the cubic's slope turns."""
     _, b, c, d = np.moveaxis(shape, 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
     slopes = [np.abs(b + s * (2.0 * c + 3.0 * d * s)) for s in (0.0, h, turn)]
     return np.asarray(np.maximum.reduce(slopes))
@@ -177,5 +177,5 @@ def greatest_bends(shape: Floats, h: Floats) -> Floats:
 
 def _least(allowed: Floats, used: Floats) -> Floats:
     """Per piece the least of allowed over used, over all joints."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray((allowed / used).min(axis=1))

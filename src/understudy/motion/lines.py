@@ -39,6 +39,8 @@ def corner_speed(before: Floats, after: Floats, slow: Floats, deviation: float) 
         return 0.0
     if cosine < -STRAIGHT:
         return np.inf
+    if deviation == 0.0:
+        return 0.0
     norm, slowest = 0.0, 0.0
     for i in range(len(before)):
         turn = after[i] - before[i]

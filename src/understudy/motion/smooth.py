@@ -146,7 +146,7 @@ def ramps_of_acceleration(
         begins = float(laws[-1].begins[-1])
         if block.dwell > 0.0:
             laws.append(_dwell(block, begins))
-            here = Place(block.last, 0.0, 0.0, 0.0)
+            here = Place(block.last)
             continue
         if here.a == 0.0:
             speed = nearest_to(exit_, here.v, block.length, block.bounds)
