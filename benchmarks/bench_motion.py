@@ -1,7 +1,8 @@
 """How fast the motion room is, against peers: `python benchmarks/bench_motion.py`.
 
 Rounds of kernel and peer alternate; the medians of CPU time are compared, so that a noisy machine
-shifts both. A sample is the position of six axes at one time.
+shifts both. A sample is the position of six axes at one time. Peers have it no harder than the
+kernels: the plain passes know no window, and numpy samples positions alone.
 """
 
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 ROOT = FilePath(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "motion"))
 
-from plain_motion import plain_blocks  # noqa: E402
+from plain_motion import plain_blocks, plain_trapezoid  # noqa: E402
 
 from understudy.motion.dynamics import dynamics  # noqa: E402
 from understudy.motion.lines import lines  # noqa: E402
@@ -51,6 +52,13 @@ def plain_passes(path: Path) -> list[float]:
     for k, added in enumerate(gain):
         speeds[k + 1] = min(speeds[k + 1], speeds[k] + added)
     return speeds
+
+
+def plain_plan(rows: list[list[float]], path: Path) -> object:
+    """Targets to segments in plain Python; ``path`` saves it only the reading of columns."""
+    limits = (LIMITS.velocity.tolist(), LIMITS.acceleration.tolist())
+    plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6)
+    return plain_trapezoid(path, path.nominal().tolist(), plain_passes(path))
 
 
 def numpy_positions(plan: Plan, times: np.ndarray) -> np.ndarray:
@@ -101,7 +109,17 @@ def main() -> None:
         lambda: plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6), 4000,
     )  # fmt: skip
     compare(
+        "targets to plan, all of it (plain Python)",
+        lambda: planned(measured(targets)), len(targets),
+        lambda: plain_plan(rows, measured(few[:4000])), 4000,
+    )  # fmt: skip
+    compare(
         "sampling positions at 1 kHz (numpy)",
+        lambda: plan.positions(times), len(times),
+        lambda: numpy_positions(plan, times), len(times),
+    )  # fmt: skip
+    compare(
+        "the same into an array that is there",
         lambda: plan.positions(times, out=out), len(times),
         lambda: numpy_positions(plan, times), len(times),
     )  # fmt: skip
