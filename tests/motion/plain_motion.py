@@ -28,7 +28,7 @@ def whole_steps(value: float, steps: float) -> float:
 
 
 def plain_corner(before: Vector, after: Vector, acceleration: Vector, deviation: float) -> float:
-    """The oracle of corner: the contract's junction formula, word by word."""
+    """The oracle of corner_speed: the contract's junction formula, word by word."""
     c = -sum(b * a for b, a in zip(before, after, strict=True))
     if c > 0.999999:
         return 0.0
@@ -151,3 +151,48 @@ def plain_braking(path: Path, piece: int, s: float, v: float) -> tuple[float, in
         after = math.sqrt(v * v - 2 * a * rest)
         seconds += (v - after) / a
         piece, s, v = piece + 1, 0.0, after
+
+
+def plain_stream(path: Path, arrivals: Vector, window: int) -> list[float]:
+    """When each block ends if block k arrives at arrivals[k]: the firmware, event by event.
+
+    At every arrival and at the end of every block the speeds are planned anew from the state then.
+    """
+    count, nominal = len(path), path.nominal()
+    junction = list(path.junction)
+    now, k, s, v = 0.0, 0, 0.0, 0.0
+    ends: list[float] = []
+    while k < count:
+        if arrivals[k] > now:
+            now, v, junction[k] = arrivals[k], 0.0, 0.0
+        known = [n for n in range(k, min(k + window, count)) if arrivals[n] <= now]
+        allowed = 0.0
+        for n in reversed(known[1:]):
+            top = min(junction[n], nominal[n - 1] ** 2, nominal[n] ** 2)
+            allowed = min(top, allowed + 2 * path.acceleration[n] * path.length[n])
+        a, rest = path.acceleration[k], path.length[k] - s
+        after = math.sqrt(min(allowed, v * v + 2 * a * rest))
+        following = min((t for t in arrivals if t > now), default=math.inf)
+        seconds, way, speed = _run_block(rest, a, (v, after, nominal[k]), following - now)
+        now += seconds
+        if now < following:
+            ends.append(now)
+            k, s, v = k + 1, 0.0, after
+        else:
+            now, s, v = following, s + way, speed
+    return ends
+
+
+def _run_block(
+    rest: float, a: float, speeds: tuple[float, float, float], seconds: float
+) -> tuple[float, float, float]:
+    """Time spent, way and speed after at most so many seconds on the rest of a block."""
+    v0, v1, nominal = speeds
+    top = max(min(nominal, math.sqrt((v0**2 + v1**2) / 2 + a * rest)), v0, v1)
+    up, down = (top - v0) / a, (top - v1) / a
+    cruise = (rest - (top**2 - v0**2) / (2 * a) - (top**2 - v1**2) / (2 * a)) / top
+    spent, way, v = 0.0, 0.0, v0
+    for length, rate in ((up, a), (max(cruise, 0.0), 0.0), (down, -a)):
+        x = min(length, seconds - spent)
+        way, v, spent = way + v * x + rate * x * x / 2, v + rate * x, spent + x
+    return spent, way, v

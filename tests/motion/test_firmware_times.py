@@ -4,8 +4,8 @@ import csv
 
 import numpy as np
 import pytest
-
 from mini_gcode import GOLDEN, path_of, settings
+
 from understudy.motion.lines import lines
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned

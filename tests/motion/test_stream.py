@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_braking
+from plain_motion import plain_braking, plain_stream
 from programs import AXES, Program, grid, programs
 
+from understudy.errors import ConfigError
 from understudy.motion.brake import brake
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path, pause
 from understudy.motion.plan import Plan
-from understudy.motion.stream import FIRMWARE_COMMIT, Profile, Stream, planned
+from understudy.motion.profile import Profile
+from understudy.motion.stream import FIRMWARE_COMMIT, Stream, planned
 
 LIMITS = Limits.of([100.0] * 3, [500.0] * 3, [1e4] * 3)
 PROFILES: list[Profile] = ["trapezoid", "jerk_limited"]
@@ -78,6 +80,35 @@ def test_a_small_window_is_the_same_however_the_blocks_come(program: Program, wi
         stream.append(program.path(k, k + 1), 0.0, deviation=program.deviation)
         assert stream.plan.begins == 0.0
     assert stream.plan.ends == pytest.approx(planned(path, window=window).ends, rel=1e-9)
+
+
+@given(
+    programs(),
+    st.lists(st.floats(0.0, 0.2), min_size=30, max_size=30),
+    st.sampled_from([2, 5, 100]),
+)
+def test_blocks_that_come_while_running_are_planned_as_the_firmware_does(
+    program: Program, gaps: list[float], window: int
+) -> None:
+    path = program.path()
+    if not len(path):
+        return
+    stream = Stream(ORIGIN, program.limits, window=window)
+    arrivals = np.cumsum([0.0, *gaps])[: len(path)]
+    for k, now in enumerate(arrivals):
+        line = lines(
+            stream.end,
+            path.end[k],
+            program.limits,
+            feed=path.feed[k],
+            rapid=path.rapid[k],
+            line=k,
+        )
+        stream.append(line, now, deviation=program.deviation)
+    begins = stream.plan.lines()[1]
+    ends = plain_stream(path, arrivals.tolist(), window)
+    assert stream.plan.ends == pytest.approx(ends[-1], abs=1e-6)
+    assert (begins[1:] >= np.array(ends[:-1]) - 1e-6).all()
 
 
 def test_a_block_that_comes_in_time_is_run_into_without_a_stop() -> None:
@@ -173,7 +204,7 @@ def test_a_hold_is_never_faster_than_the_plan_was_there(
     before = stream.plan
     stands = stream.hold(share * before.ends)
     held = stream.plan
-    assert stands == held.ends <= before.ends + 1e-9
+    assert stands == held.ends <= before.ends + 1e-6
     ways = np.array([before.distance(t) for t in np.linspace(0.0, before.ends, 2000)])
     speeds = np.array([before.speed(t) for t in np.linspace(0.0, before.ends, 2000)])
     for t in np.linspace(share * before.ends, stands, 9):
@@ -260,6 +291,20 @@ def test_emergency_stop_stands_in_the_same_instant() -> None:
     assert not state.velocity.any()
     assert not state.acceleration.any()
     assert stream.used(1.0) == 0
+
+
+def test_put_somewhere_else_it_goes_on_from_there() -> None:
+    stream = Stream(ORIGIN, LIMITS)
+    stream.append(straight(), 0.0)
+    stream.stand_at([1.0, 2.0, 3.0], 1.0)
+    assert stream.at(1.0).position.tolist() == [1.0, 2.0, 3.0]
+    stream.append(lines(stream.end, [[1.0, 2.0, 53.0]], LIMITS, feed=50.0), 2.0)
+    assert stream.plan.ends == pytest.approx(3.1)
+
+
+def test_a_jerk_limited_stream_needs_jerks() -> None:
+    with pytest.raises(ConfigError, match="needs the jerk of every axis"):
+        Stream(ORIGIN, Limits.of([1.0] * 3, [1.0] * 3), profile="jerk_limited")
 
 
 # ── override ────────────────────────────────────────────────────────────────────────────────────

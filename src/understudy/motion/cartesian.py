@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import TOOL, Floats, Limits, Path
+from understudy.motion.path import TOOL, Floats, Limits, Path, nothing
 from understudy.motion.ways import Way
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind, follow
@@ -66,8 +66,10 @@ def along(
     """The path of the joints from ``start``, where the arm is at the way's beginning.
 
     feed in m/s (rad/s where the tool only turns), turning: the fastest turn of the tool in rad/s,
-    acceleration along the way in m/s².
+    acceleration along the way in m/s². A way that leads nowhere is a path without pieces.
     """
+    if way.length == 0.0:
+        return nothing(chain.dof)
     knots = knots_along(chain, start, way, frames)
     if isinstance(knots, Blocked):
         return knots
@@ -161,7 +163,7 @@ def path_through(
 def greatest_slopes(shape: Floats, h: Floats) -> Floats:
     """The greatest |dq/ds| on each piece: at an end, or where the cubic's slope turns."""
     _, b, c, d = np.moveaxis(shape, 1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
     slopes = [np.abs(b + s * (2.0 * c + 3.0 * d * s)) for s in (0.0, h, turn)]
     return np.asarray(np.maximum.reduce(slopes))
@@ -175,5 +177,5 @@ def greatest_bends(shape: Floats, h: Floats) -> Floats:
 
 def _least(allowed: Floats, used: Floats) -> Floats:
     """Per piece the least of allowed over used, over all joints."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):
         return np.asarray((allowed / used).min(axis=1))

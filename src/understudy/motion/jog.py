@@ -14,6 +14,7 @@ from understudy.motion.law import Law
 from understudy.motion.path import AXES, Floats, Limits, Path
 from understudy.motion.phases import Bounds, Phase, State, fastest_way
 from understudy.motion.plan import Motion, Plan
+from understudy.motion.profile import Profile
 
 LONG = 1e6
 """Seconds that a jog without a limit in its way goes on."""
@@ -38,7 +39,7 @@ def jog(
     *,
     at: float,
     within: Range | None = None,
-    jerk_limited: bool = False,
+    profile: Profile = "trapezoid",
 ) -> Plan:
     """From a state towards a velocity per axis, clamped to what the axes can do; 0 is a stop."""
     axes = len(state.position)
@@ -49,14 +50,14 @@ def jog(
     for i in range(axes):
         end = float(space.upper[i] if wanted[i] > 0.0 else space.lower[i])
         bounds = Bounds(abs(wanted[i]), float(limits.acceleration[i]), float(limits.jerk[i]))
-        moves = _ramped if jerk_limited else _stepped
+        moves = _ramped if profile == "jerk_limited" else _stepped
         phases.append(moves(_of_axis(state, i), float(wanted[i]), end, bounds))
     return polynomials(phases, at=at)
 
 
-def stop_jog(state: Motion, limits: Limits, *, at: float, jerk_limited: bool = False) -> Plan:
+def stop_jog(state: Motion, limits: Limits, *, at: float, profile: Profile = "trapezoid") -> Plan:
     """Every axis to rest as fast as it can."""
-    return jog(state, 0.0, limits, at=at, jerk_limited=jerk_limited)
+    return jog(state, 0.0, limits, at=at, profile=profile)
 
 
 def _of_axis(state: Motion, axis: int) -> State:

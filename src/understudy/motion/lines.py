@@ -24,11 +24,14 @@ SAME_PACE = 1e-3
 """Up to this share two speeds of the axes count as the same."""
 
 
-@compiled
-def corner(
-    before: Floats, after: Floats, acceleration: Floats, deviation: float
-) -> float:  # kernel
+def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float) -> float:
     """The square of the speed two unit directions allow at their junction."""
+    return float(corner_speed(before, after, 1.0 / acceleration, deviation))
+
+
+@compiled
+def corner_speed(before: Floats, after: Floats, slow: Floats, deviation: float) -> float:  # kernel
+    """`corner` for the reciprocals of the accelerations."""
     cosine = 0.0
     for i in range(len(before)):
         cosine -= before[i] * after[i]
@@ -36,15 +39,14 @@ def corner(
         return 0.0
     if cosine < -STRAIGHT:
         return np.inf
-    norm = 0.0
+    if deviation == 0.0:
+        return 0.0
+    norm, slowest = 0.0, 0.0
     for i in range(len(before)):
-        norm += (after[i] - before[i]) ** 2
-    norm = math.sqrt(norm)
-    along = np.inf
-    for i in range(len(before)):
-        turn = abs(after[i] - before[i])
-        if turn > 0.0:
-            along = min(along, acceleration[i] * norm / turn)
+        turn = after[i] - before[i]
+        norm += turn * turn
+        slowest = max(slowest, abs(turn) * slow[i])
+    along = math.sqrt(norm) / slowest
     half = math.sqrt(0.5 * (1.0 - cosine))
     return along * deviation * half / (1.0 - half)
 
@@ -69,7 +71,7 @@ def measure(  # kernel
     source: Ints,
 ) -> int:
     """Fill the columns of every block that moves; returns how many there are."""
-    speeds, accelerations, jerks = limits
+    slow_v, slow_a, slow_j = 1.0 / limits[0], 1.0 / limits[1], 1.0 / limits[2]
     shape, end, length, acceleration, jerk, fastest, junction = out
     axes = len(start)
     here = np.empty(axes)
@@ -86,22 +88,21 @@ def measure(  # kernel
         if total == 0.0:
             continue
         total = math.sqrt(total)
-        a = v = j = np.inf
+        v = a = j = 0.0
         for i in range(axes):
             shape[n, 1, i] /= total
             share = abs(shape[n, 1, i])
             here[i] = end[n, i]
-            if share > 0.0:
-                v = min(v, speeds[i] / share)
-                a = min(a, accelerations[i] / share)
-                j = min(j, jerks[i] / share)
+            v = max(v, share * slow_v[i])
+            a = max(a, share * slow_a[i])
+            j = max(j, share * slow_j[i])
         junction[n] = 0.0
         if n > 0:
-            junction[n] = corner(shape[n - 1, 1], shape[n, 1], accelerations, deviation[k])
+            junction[n] = corner_speed(shape[n - 1, 1], shape[n, 1], slow_a, deviation[k])
         length[n] = total
-        acceleration[n] = a
-        jerk[n] = j
-        fastest[n] = v
+        acceleration[n] = 1.0 / a
+        jerk[n] = 1.0 / j
+        fastest[n] = 1.0 / v
         source[n] = k
         n += 1
     return n

@@ -9,7 +9,7 @@ All speeds are per second.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,17 +134,21 @@ def floats(value: ArrayLike, count: int) -> Floats:
     return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
 
 
-class Each(NamedTuple):
-    """Reads values that were given once for all of ``count``, or one each, for some of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Each:
+    """Reads values that were given once for all of ``total``, or one each, for the chosen ones."""
 
     chosen: Ints
-    count: int
+    total: int
 
     def number(self, value: ArrayLike) -> Floats:
-        return floats(value, self.count)[self.chosen]
+        return self._of(floats(value, self.total))
 
     def flag(self, value: ArrayLike) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.asarray(value, dtype=np.bool_), self.count)[self.chosen]
+        return self._of(np.broadcast_to(np.asarray(value, dtype=np.bool_), self.total))
+
+    def _of(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if len(self.chosen) == self.total else values[self.chosen]
 
 
 def joined(paths: Sequence[Path]) -> Path:

@@ -27,9 +27,9 @@ class Place(NamedTuple):
     """Where a plan is on its path, and how it moves along it."""
 
     piece: int
-    s: float
-    v: float
-    a: float
+    s: float = 0.0
+    v: float = 0.0
+    a: float = 0.0
 
 
 Columns = tuple[Floats, Ints, Floats, Floats, Floats, Floats]
@@ -171,7 +171,7 @@ class Plan:
     def place(self, t: float) -> Place:
         """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
         if not len(self.law):
-            return Place(0, 0.0, 0.0, 0.0)
+            return Place(0)
         law, k = self.law, self._segment(t)
         piece = int(law.piece[k])
         x = min(max(t, law.begins[0]), self.ends) - law.begins[k]
@@ -180,7 +180,7 @@ class Plan:
         s = law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0))
         s = float(min(s, self.path.length[piece]))
         if not self.begins <= t < self.ends:
-            return Place(piece, s, 0.0, 0.0)
+            return Place(piece, s)
         v = max(law.v[k] + x * (law.a[k] + 0.5 * x * law.j[k]), 0.0)
         return Place(piece, s, float(v), float(law.a[k] + x * law.j[k]))
 

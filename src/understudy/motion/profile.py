@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from understudy.motion.law import Law
 from understudy.motion.path import Floats, Path
 from understudy.space.compiled import compiled
+
+Profile = Literal["trapezoid", "jerk_limited"]
 
 NOISE = 1e-13
 """A stretch shorter than this is what rounding left over."""

@@ -146,7 +146,7 @@ def ramps_of_acceleration(
         begins = float(laws[-1].begins[-1])
         if block.dwell > 0.0:
             laws.append(_dwell(block, begins))
-            here = Place(block.last, 0.0, 0.0, 0.0)
+            here = Place(block.last)
             continue
         if here.a == 0.0:
             speed = nearest_to(exit_, here.v, block.length, block.bounds)
@@ -177,8 +177,8 @@ def brake(plan: Plan, at: float) -> Stop:
         laws, speed = [plan.law.until(plan.law.begins[segment])], float(plan.law.v[segment])
         for running in blocks[1:]:
             slower = nearest_to(0.0, speed, running.length, running.bounds)
-            phases = change(speed, slower, 0.0, running.bounds)
-            if slower == 0.0:
+            if slower == 0.0 or running is blocks[-1]:
+                phases = change(speed, 0.0, 0.0, running.bounds)
                 break
             phases = over_block(running.length, speed, slower, running.bounds)
             laws.append(over_pieces(path, running, phases, float(laws[-1].begins[-1])))

@@ -8,11 +8,12 @@ Appends at the same instant are planned once, when somebody looks or time goes o
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from understudy.errors import ConfigError
 from understudy.motion import smooth
 from understudy.motion.brake import Stop, brake
 from understudy.motion.law import Law, empty
@@ -20,12 +21,10 @@ from understudy.motion.lines import seam
 from understudy.motion.lookahead import entries
 from understudy.motion.path import Floats, Limits, Path, joined, nothing
 from understudy.motion.plan import Motion, Place, Plan
-from understudy.motion.profile import trapezoid
+from understudy.motion.profile import Profile, trapezoid
 
 FIRMWARE_COMMIT = 0.09
 """Seconds of motion that grblHAL's step segments hold."""
-
-Profile = Literal["trapezoid", "jerk_limited"]
 
 REMEMBERED = 1.0
 """Seconds of the past that can still be sampled."""
@@ -73,7 +72,7 @@ def planned(
 ) -> Plan:
     """A whole path at once, from rest to rest, as if streamed as fast as the window takes it."""
     nominal = path.nominal(overrides.feed, overrides.rapid)
-    law = RUN[profile](path, nominal, Place(0, 0.0, 0.0, 0.0), at=at, window=window)
+    law = RUN[profile](path, nominal, Place(0), at=at, window=window)
     assert law is not None, "from rest every block can be run"
     return Plan(path, law, path.end[-1])
 
@@ -91,6 +90,9 @@ class Stream:
         profile: Profile = "trapezoid",
         at: float = 0.0,
     ) -> None:
+        if profile == "jerk_limited" and not np.isfinite(limits.jerk).all():
+            problem = "a jerk-limited profile needs the jerk of every axis"
+            raise ConfigError(problem, key="profile", value=profile, allowed="trapezoid, or jerks")
         self.limits = limits
         self.window = window
         self.commit = commit
@@ -101,7 +103,7 @@ class Stream:
         self._target = self._end
         self._path = nothing(len(self._end))
         self._law = empty(at)
-        self._next = Place(0, 0.0, 0.0, 0.0)
+        self._next = Place(0)
         self._final = at
         self._waiting: list[Path] = []
         self._since = at
@@ -169,9 +171,17 @@ class Stream:
         if now < plan.ends:
             here = plan.place(now)
             self._law = self._law.until(now)
-            self._next = Place(here.piece, here.s, 0.0, 0.0)
+            self._next = Place(here.piece, here.s)
             self._target = plan.at(now).position
         self._drop_the_rest()
+
+    def stand_at(self, position: ArrayLike, now: float) -> None:
+        """Somewhere else from now on, with nothing queued: after a jog, or put there by hand."""
+        self._waiting = []
+        self._path, self._law = nothing(len(self._end)), empty(now)
+        self._next, self._final, self._since = Place(0), now, now
+        self._end = self._target = np.array(position, dtype=np.float64)
+        self.held = False
 
     # ── what can be read ────────────────────────────────────────────────────────────────────────
 
@@ -278,7 +288,7 @@ class Stream:
             law = law.then(follow.numbered(place.piece))
             self._target = self._path.end[-1]
         self._law = law
-        self._next = Place(len(self._path), 0.0, 0.0, 0.0)
+        self._next = Place(len(self._path))
 
     def _block_after(self, place: Place) -> tuple[float, Place]:
         """Where the block after the running one begins; it is the first that can be changed."""
@@ -287,20 +297,20 @@ class Stream:
         segment = int(np.searchsorted(self._law.piece, piece))
         if segment < len(self._law):
             return self._begin_of(segment)
-        return float(self._law.begins[-1]), Place(piece, 0.0, 0.0, 0.0)
+        return float(self._law.begins[-1]), Place(piece)
 
     def _brake(self, at: float, place: Place) -> None:
         if at >= self._law.begins[-1]:
             return
         stop = BRAKE[self.profile](Plan(self._path, self._law, self._target), at)
         self._law = stop.law
-        self._next = Place(stop.piece, stop.s, 0.0, 0.0)
+        self._next = Place(stop.piece, stop.s)
         self._target = self._path.position(stop.piece, stop.s)
 
     def _drop_the_rest(self) -> None:
         """What lies beyond the end of the law is not run any more."""
         self._path = self._path.rows(0, self._next.piece + 1)
-        self._next = Place(len(self._path), 0.0, 0.0, 0.0)
+        self._next = Place(len(self._path))
         self._end = self._target
         self._final = float(self._law.begins[-1])
         self.held = False

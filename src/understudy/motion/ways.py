@@ -5,6 +5,7 @@ the tip stays in its place it is the angle turned, in radians.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -45,15 +46,15 @@ class Line:
     start: Floats
     end: Floats
 
-    @property
+    @cached_property
     def distance(self) -> float:
         return float(np.linalg.norm(self.end[:3, 3] - self.start[:3, 3]))
 
-    @property
+    @cached_property
     def angle(self) -> float:
         return angle_between(self.start, self.end)
 
-    @property
+    @cached_property
     def length(self) -> float:
         return self.distance if self.distance > IN_PLACE else self.angle
 
@@ -75,20 +76,20 @@ class Arc:
     axis: Floats
     swept: float
 
-    @property
+    @cached_property
     def radius(self) -> float:
         spoke = self.start[:3, 3] - self.centre
         return float(np.linalg.norm(spoke - (spoke @ self.axis) * self.axis))
 
-    @property
+    @cached_property
     def climb(self) -> float:
         return float((self.end[:3, 3] - self.start[:3, 3]) @ self.axis)
 
-    @property
+    @cached_property
     def angle(self) -> float:
         return angle_between(self.start, self.end)
 
-    @property
+    @cached_property
     def length(self) -> float:
         return float(np.hypot(self.radius * self.swept, self.climb))
 
