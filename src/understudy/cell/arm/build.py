@@ -92,7 +92,7 @@ def _dynamics(config: Config, joints: Chain, tool: ToolConfig) -> Dynamics:
     simulation = config.simulation
     return dynamics(
         joints,
-        Payload(tool.mass_kg, np.array(tool.com_mm) * MM),
+        payload=Payload(tool.mass_kg, np.array(tool.com_mm) * MM),
         joint_inertia=_counted(simulation.joint_inertia, joints, "simulation.joint_inertia"),
         joint_friction=_counted(simulation.joint_friction, joints, "simulation.joint_friction"),
     )

@@ -334,13 +334,14 @@ class VirtualController:
         dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
         return dynamics.torques(motion)[0]
 
-    def _done(self, now: int) -> None:
-        """Tell whoever listens if something is different now."""
+    def _done(self, now: int) -> Refused | None:
+        """Tell whoever listens if something is different now; nothing was refused."""
         if not self._status_listeners:
-            return
+            return None
         status = self.status(now)
         seen = (status.connected, status.enabled, status.moving, status.error, status.homed)
         if (seen, status.state) != self._told:
             self._told = (seen, status.state)
             for listener in self._status_listeners:
                 listener(status)
+        return None

@@ -17,7 +17,8 @@ from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
-from understudy.motion.stream import Profile, Stream
+from understudy.motion.profile import Profile
+from understudy.motion.stream import Stream
 from understudy.units import seconds
 
 WRIST = 3
@@ -184,7 +185,7 @@ class Drives:
             mover.limits,
             at=seconds(now),
             within=Range.of(mover.chain.lower, mover.chain.upper),
-            jerk_limited=self.arm.profile == "jerk_limited",
+            profile=self.arm.profile,
         )
 
     def _end_jog(self, now: int) -> None:
