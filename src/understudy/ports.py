@@ -202,6 +202,76 @@ class PoseRobot(PoseMover, PoseSource, Protocol):
     """A robot without joints, simulated or real."""
 
 
+# ── an arm's controller ─────────────────────────────────────────────────────────────────────────
+
+Joints = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JointState:
+    """What the joints do: rad, rad/s, rad/s², Nm."""
+
+    positions: Joints
+    velocities: Joints
+    accelerations: Joints
+    torques: Joints
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """Where a controller stands; error codes are grblHAL's numbers."""
+
+    connected: bool = False
+    enabled: bool = False
+    moving: bool = False
+    error: bool = False
+    homed: bool = False
+    error_message: str = ""
+    error_code: int = 0
+    buffer_available: int = 0
+    buffer_used: int = 0
+    state: str = "Idle"
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DigitalIO:
+    """Bit n is pin n."""
+
+    inputs: int = 0
+    outputs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnalogIO:
+    """Volts."""
+
+    inputs: tuple[float, ...] = ()
+    outputs: tuple[float, ...] = ()
+
+
+# ── what a robot is built with ──────────────────────────────────────────────────────────────────
+
+
+class Tempo(Protocol):
+    """The cell's one clock, as a controller may turn it."""
+
+    def set_scale(self, scale: float) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What every robot may need; ``read`` gives a shipped or neighbouring file by name."""
+
+    luck: Luck
+    read: Callable[[str], bytes]
+    tempo: Tempo
+
+
 # ── the cell as the edge sees it ────────────────────────────────────────────────────────────────
 
 
