@@ -23,13 +23,13 @@ class Cell:
         digest: str,
         parts: Mapping[str, Part],
         faces: Mapping[str, Face],
-        tempo: Tempo,
+        tempo: Tempo | None = None,
     ) -> None:
         self.name = name
         self.digest = digest
         self.parts = dict(parts)
         self.faces = dict(faces)
-        self.tempo = tempo
+        self.tempo = tempo or Tempo()
         self.now = 0
         self._order = list(self.parts.values())
 
