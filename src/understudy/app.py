@@ -63,6 +63,8 @@ def _build(config: CellConfig) -> Cell:
     for name, robot in config.robots.items():
         built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, deps)
         parts[name] = places[name] = built
+        for own, part in getattr(built, "parts", {}).items():
+            parts[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)

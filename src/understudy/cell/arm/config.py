@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.cell.io import Config as IoConfig
+from understudy.cell.pins import Config as IoConfig
 
 Axes6 = tuple[float, float, float, float, float, float]
 Positive = Annotated[float, Meta(gt=0)]

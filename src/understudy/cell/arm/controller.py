@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import Problem, after_reset, parse
 from understudy.motion.plan import Motion
-from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tempo
+from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Part, Tempo
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
@@ -44,7 +43,6 @@ class Saved(Struct):
     stopped: bool
     lines: int
     drives: SavedDrives
-    io: SavedIO
 
 
 class VirtualController:
@@ -53,6 +51,7 @@ class VirtualController:
     def __init__(self, name: str, arm: Arm, *, io: VirtualIO, tempo: Tempo) -> None:
         self.name = name
         self.io = io
+        self.parts: dict[str, Part] = {"io": io}
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
@@ -188,8 +187,8 @@ class VirtualController:
     def digital_io(self) -> DigitalIO:
         return self.io.digital()
 
-    def analog_io(self) -> AnalogIO:
-        return self.io.analog()
+    def analog_io(self, now: int) -> AnalogIO:
+        return self.io.analog(now)
 
     def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
@@ -286,7 +285,6 @@ class VirtualController:
             stopped=self._stopped,
             lines=self._lines,
             drives=self._drives.save(),
-            io=self.io.save(),
         )
 
     def load(self, state: Any) -> None:
@@ -294,7 +292,6 @@ class VirtualController:
         self._connected, self._enabled = saved.connected, saved.enabled
         self._stopped, self._lines = saved.stopped, saved.lines
         self._drives.load(saved.drives)
-        self.io.load(saved.io)
 
     # ── inside ──
 

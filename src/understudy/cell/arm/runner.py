@@ -29,7 +29,7 @@ from understudy.cell.arm.steps import (
     Switch,
     Tagged,
 )
-from understudy.cell.io import VirtualIO
+from understudy.cell.io import Change, VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import Problem, interpret, parse
 from understudy.gcode import requests as ask
@@ -62,7 +62,7 @@ class Runner:
         self._mount = mount
         self._waiting: deque[Entry] = deque()
         self.mover = self._mounted(habits.modal.tool)
-        io.on_input(self.run)
+        io.on_change(self._pin_changed)
 
     # ── what comes in ──
 
@@ -252,7 +252,7 @@ class Runner:
     def _wait_for_input(self, step: ask.WaitInput, now: int) -> bool:
         state = self.state
         if step.kind == "analog":
-            state.result = self._io.analog_input(step.pin)
+            state.result = self._io.analog_input(step.pin, now)
             return True
         level = self._io.digital_input(step.pin)
         if state.waits_since is None:
@@ -312,6 +312,10 @@ class Runner:
         return True
 
     # ── inside ──
+
+    def _pin_changed(self, change: Change) -> None:
+        if change.bank == "DI" and self.state.waits_since is not None:
+            self.run(change.at)
 
     @property
     def _number(self) -> int:
