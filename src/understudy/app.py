@@ -65,6 +65,8 @@ def _build(config: CellConfig) -> Cell:
         parts[name] = places[name] = built
         for own, part in getattr(built, "parts", {}).items():
             parts[f"{name}.{own}"] = part
+            if hasattr(part, "faults"):
+                places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)

@@ -132,6 +132,10 @@ class Luck(Protocol):
         """Does this fault act at this place now?"""
         ...
 
+    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+        """A disturbance that depends on time alone: looking at it counts nothing."""
+        ...
+
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
         """Numbers in [-1, 1) that belong to this strike alone."""
         ...

@@ -42,6 +42,22 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "emergency_stop": Fault("brought", "any robot", "somebody presses the emergency stop"),
     "emergency_release": Fault("brought", "any robot", "the emergency stop is released and reset"),
+    "arc_fault": Fault(
+        "brought",
+        "welder",
+        "the arc goes out; longer than arc_lost_s it is a weld fault",
+        {"duration_s": Figure(10.0, 0.0, 3600.0)},
+    ),
+    "wire_fault": Fault("brought", "welder", "the wire is stuck until the fault is reset"),
+    "gas_fault": Fault("brought", "welder", "no gas flows until the fault is reset"),
+    "ignition_fault": Fault("brought", "welder", "no arc ignites until the fault is reset"),
+    "ignition_failure": Fault("asked", "welder", "this try does not ignite the arc"),
+    "weld_noise": Fault(
+        "asked",
+        "welder",
+        "current and voltage waver, evenly within ± the amplitude",
+        {"amplitude_percent": Figure(2.0, 0.0, 100.0)},
+    ),
     "overheat": Fault("brought", "robot point", "error code 6 (temperature) until reset"),
 }
 

@@ -240,6 +240,10 @@ class VirtualIO:
         if pin not in self._state.forced:
             self._set("DI", pin, value, now)
 
+    def is_driven(self, pin: int) -> bool:
+        """Whether its owner wants this input on, forced or not."""
+        return bool(self._state.driven >> pin & 1)
+
     def drive_analog(self, channel: int, source: Source) -> None:
         """A device's reading, asked for when somebody looks."""
         self._sources[channel] = source

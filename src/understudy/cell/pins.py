@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.units import NS_PER_MS
@@ -77,10 +77,10 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     analog_inputs: Channels = 8
     analog_outputs: Channels = 8
     analog_range_v: tuple[float, float] | None = (0.0, 10.0)
-    digital_input_names: dict[int, str] = DIGITAL_INPUTS
-    digital_output_names: dict[int, str] = DIGITAL_OUTPUTS
-    analog_input_names: dict[int, str] = ANALOG_INPUTS
-    analog_output_names: dict[int, str] = ANALOG_OUTPUTS
+    digital_input_names: dict[int, str] = field(default_factory=lambda: DIGITAL_INPUTS)
+    digital_output_names: dict[int, str] = field(default_factory=lambda: DIGITAL_OUTPUTS)
+    analog_input_names: dict[int, str] = field(default_factory=lambda: ANALOG_INPUTS)
+    analog_output_names: dict[int, str] = field(default_factory=lambda: ANALOG_OUTPUTS)
     links: list[Link] = []
     relays: list[Relay] = []
 

@@ -14,7 +14,10 @@ from understudy.cell.faults import FAULTS, figures_of
 from understudy.chance import draw, spread
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import Injectable, Strike
-from understudy.units import nanoseconds
+from understudy.units import NS_PER_MS, nanoseconds
+
+HAZE_GRAIN = 10 * NS_PER_MS
+"""How long a haze stays the same."""
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Period = Annotated[float, Meta(ge=1e-3, le=1e9)]
@@ -85,6 +88,12 @@ class Scenario:
                 index = self._counts[name].tries
                 if self._try(name):
                     return Strike(name, index, self._figures[name])
+        return None
+
+    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+        for name, rule in self._rules.items():
+            if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
+                return Strike(name, now // HAZE_GRAIN, self._figures[name])
         return None
 
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from understudy.cell.arm.drives import Arm
 from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Welder
 from understudy.errors import ConfigError
 from understudy.gcode import GRBLHAL_ARM, SEED, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
@@ -27,7 +28,11 @@ BARE = ToolConfig("flange")
 
 def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
-    return VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    if config.welder is not None:
+        place, way = f"{name}.welder", controller.tool_way
+        controller.mount_welder(Welder(place, config.welder, io=io, way=way, luck=deps.luck))
+    return controller
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:

@@ -15,16 +15,19 @@ from numpy.typing import ArrayLike
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.arm.runner import ARC_START
 from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Welder
 from understudy.errors import Refused
 from understudy.gcode import Problem, after_reset, parse
+from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Part, Tempo
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
 
-LOCKED, NOT_IDLE, ESTOP = 9, 8, 10
+LOCKED, NOT_IDLE, ESTOP, MOTOR_FAULT = 9, 8, 10, 17
 NOT_CONNECTED = Refused("the controller is not connected")
 NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
 STOPPED = Refused("emergency stop: reset first", ESTOP)
@@ -55,12 +58,20 @@ class VirtualController:
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
+        self._welder: Welder | None = None
         self._connected = self._enabled = self._stopped = False
         self._lines = 0
         self._joint_listeners: list[JointListener] = []
         self._status_listeners: list[StatusListener] = []
         self._told: tuple[object, ...] = ()
         self._next_beat = 0
+
+    def mount_welder(self, welder: Welder) -> None:
+        """Told once, when the cell is put together: programs wait for its arc."""
+        self._welder = welder
+        self.parts["welder"] = welder
+        self._drives.runner.arc = welder
+        welder.on_phase(self._weld_phase)
 
     # ── connection and drives ──
 
@@ -133,7 +144,10 @@ class VirtualController:
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
+        if self._welder is not None:
+            self._welder.cut(now)
         self._drives.halt(now)
+        self.io.set_digital_output(ARC_START, False, now)
         self._enabled, self._stopped = False, True
         return self._done(now)
 
@@ -212,6 +226,13 @@ class VirtualController:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
 
+    def tool_way(self, times: Floats) -> Floats:
+        """Where the tip was at these times (s), from the robot's base: rows of x, y, z."""
+        mover = self._drives.runner.mover
+        assert isinstance(mover, ArmMover)
+        tips = mover.chain.flanges(self._drives.positions(times), mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
+
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
         error = STOPPED if self._stopped else runner.error
@@ -270,7 +291,7 @@ class VirtualController:
                 listener(state)
 
     def busy(self) -> bool:
-        return self._drives.next_wake() is not None
+        return self._drives.under_way()
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release")
@@ -294,6 +315,12 @@ class VirtualController:
         self._drives.load(saved.drives)
 
     # ── inside ──
+
+    def _weld_phase(self, phase: str, now: int) -> None:
+        runner = self._drives.runner
+        if phase == "Fault" and self._welder and not runner.idle(now):
+            runner.fail(Refused(f"weld fault: {self._welder.fault}", MOTOR_FAULT), now)
+        runner.run(now)
 
     @property
     def _dof(self) -> int:

@@ -122,8 +122,15 @@ class Drives:
         plan = self._jog_plan or self.runner.stream.plan
         return plan.at(max(seconds(now), plan.begins))
 
+    def positions(self, times: Floats) -> Floats:
+        plan = self._jog_plan or self.runner.stream.plan
+        return plan.positions(times)
+
     def jogging(self) -> bool:
         return self._jog_plan is not None
+
+    def under_way(self) -> bool:
+        return bool(self._orders) or self.jogging() or self.runner.under_way()
 
     def at_rest(self, now: int) -> bool:
         """Nothing is under way, nothing waits, no order is on its way."""

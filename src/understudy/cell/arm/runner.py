@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from understudy.cell.arm.habits import Habits, Here, Mover
+from understudy.cell.arm.habits import Arc, Habits, Here, Mover
 from understudy.cell.arm.steps import (
+    ArcWait,
     Entry,
     Homed,
     Homing,
@@ -38,6 +39,7 @@ from understudy.motion.stream import Stream
 from understudy.units import DEG, NS_PER_SECOND, nanoseconds, seconds
 
 ARC_START, GAS = 0, 1
+ARC_OUT = ("PostFlow", "Idle", "Fault")
 TIMED_OUT = -1.0
 """What M66 reads when its time is over."""
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
@@ -61,6 +63,8 @@ class Runner:
         self._io = io
         self._mount = mount
         self._waiting: deque[Entry] = deque()
+        self._running = False
+        self.arc: Arc | None = None
         self.mover = self._mounted(habits.modal.tool)
         io.on_change(self._pin_changed)
 
@@ -95,6 +99,11 @@ class Runner:
         self.stream.halt(self._time(now))
         self.run(now)
 
+    def fail(self, refused: Refused, now: int) -> None:
+        """Something from outside ends the program: brake, and keep the reason."""
+        self._fail(refused)
+        self.stop(now)
+
     def go_on_from(self, stream: Stream, now: int) -> None:
         """Something else has moved the joints."""
         self.stream = stream
@@ -121,6 +130,10 @@ class Runner:
     def line_at(self, now: int) -> int:
         return self.stream.plan.line_at(self._time(now)) or 0
 
+    def under_way(self) -> bool:
+        """A program is being carried out, even if it waits for something else just now."""
+        return bool(self.state.todo or self._waiting or self.state.wake) and not self.state.paused
+
     def next_wake(self) -> int | None:
         return self.state.wake
 
@@ -128,9 +141,13 @@ class Runner:
 
     def run(self, now: int) -> None:
         """Throw the switches that are due, and carry out what can be carried out."""
+        if self._running:
+            return  # a switch thrown below has come round
+        self._running = True
         self._throw_tagged(now)
         while self._go_on(now):
             pass
+        self._running = False
         self.state.wake = self._when(now)
 
     def _go_on(self, now: int) -> bool:
@@ -267,8 +284,15 @@ class Runner:
         return True
 
     def _spin(self, step: ask.Spindle, now: int) -> bool:
-        self._throw(ask.SetOutput(ARC_START, step.direction != "M5", False), now)
-        return True
+        on = step.direction != "M5"
+        self._throw(ask.SetOutput(ARC_START, on, False), now)
+        return self._next(ArcWait(on)) if self.arc else True
+
+    def _wait_for_arc(self, step: ArcWait, now: int) -> bool:
+        """Motion goes on in Weld; after M5 the torch stands until crater and burnback are through."""
+        if self.arc is None:
+            return True
+        return self.arc.phase == "Weld" if step.burns else self.arc.phase in ARC_OUT
 
     def _cool(self, step: ask.Coolant, now: int) -> bool:
         self._throw(ask.SetOutput(GAS, step.mist or step.flood, False), now)
@@ -390,6 +414,7 @@ _AT_REST: dict[type, Callable[[Runner, Any, int], bool]] = {
     ask.ToolChange: Runner._change_tool,
     ask.ProgramPause: Runner._pause,
     ask.ProgramEnd: Runner._end,
+    ArcWait: Runner._wait_for_arc,
     HomingMove: Runner._home,
     Homed: Runner._homed,
     Probed: Runner._probed,

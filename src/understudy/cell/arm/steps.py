@@ -37,7 +37,13 @@ class Probed(Struct, frozen=True, tag=True):
     required: bool
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed
+class ArcWait(Struct, frozen=True, tag=True):
+    """Wait until the arc burns steadily, or until it is out."""
+
+    burns: bool
+
+
+Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait
 
 
 class Line(Struct, frozen=True, tag=True):

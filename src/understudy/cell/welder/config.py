@@ -1,4 +1,4 @@
-"""The figures of a weld: times, set values, what the wires carry for them."""
+"""The figures of a weld: times, set values, and what the wires carry for them."""
 
 from typing import Annotated
 
@@ -42,4 +42,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     gas_minimum_l_min: NotNegative = 5.0
     auto_gas: bool = False
     standing_arc_s: Seconds = 1.0
-    jobs: dict[Annotated[int, Meta(ge=0, le=15)], WeldParameters] = {0: WeldParameters()}
+    jobs: dict[Annotated[int, Meta(ge=0, le=15)], WeldParameters] = {}
