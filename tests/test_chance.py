@@ -1,6 +1,7 @@
 """Luck is a function of seed, name and index."""
 
 from collections import Counter
+from itertools import pairwise
 from statistics import fmean
 
 import pytest
@@ -27,7 +28,7 @@ def test_draws_are_uniform_and_successive_ones_unrelated() -> None:
     assert all(0.0 <= value < 1.0 for value in draws)
     tenths = Counter(int(value * 10) for value in draws)
     assert all(0.9 * count / 10 < tenths[tenth] < 1.1 * count / 10 for tenth in range(10))
-    products = [(a - 0.5) * (b - 0.5) for a, b in zip(draws, draws[1:], strict=False)]
+    products = [(a - 0.5) * (b - 0.5) for a, b in pairwise(draws)]
     assert abs(fmean(products)) < 0.003  # four standard errors
 
 
