@@ -23,6 +23,7 @@ EVENTS = ("open", "eof", "closed")
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 _PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
+_PLACE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?: +(\S+))?(?: +(\S+))? *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def escape(data: bytes) -> str:
 
 def unescape(text: str) -> bytes:
     """Back to bytes; ValueError where it cannot be."""
+    if not text.isascii():
+        raise ValueError("bytes that are not printable ASCII are written as \\xNN")
     data, at = b"", 0
     while at < len(text):
         piece = _PIECE.match(text, at)
@@ -105,7 +108,7 @@ def parse(text: str, file: str = "") -> Chat:
             elif mark == "@":
                 place = _place(rest, place)
             elif mark in get_args(Kind):
-                events.append(Event(*place, mark, unescape(rest)))  # type: ignore[arg-type]
+                events.append(_event(place, mark, rest))
             elif line.strip():
                 raise ValueError("a line begins with '@', '>', '<', '!' or '#'")
         except ValueError as problem:
@@ -113,11 +116,16 @@ def parse(text: str, file: str = "") -> Chat:
     return Chat(facts, tuple(events))
 
 
+def _event(place: tuple[int, str, str], mark: str, text: str) -> Event:
+    if mark == "!" and text not in EVENTS:
+        raise ValueError("a client comes (open), has said all (eof) or goes (closed)")
+    return Event(*place, mark, unescape(text))  # type: ignore[arg-type]
+
+
 def _place(text: str, before: tuple[int, str, str]) -> tuple[int, str, str]:
-    at, *rest = text.split()
-    whole, _, part = at.partition(".")
-    if not (whole.isdigit() and (part.isdigit() or not part)) or len(rest) > 2:
+    parts = _PLACE.fullmatch(text)
+    if parts is None:
         raise ValueError("'@' is followed by seconds, endpoint and peer")
-    now = int(whole) * NS_PER_SECOND + int(part.ljust(9, "0")[:9])
-    endpoint = rest[0] if rest else before[1]
-    return now, endpoint, rest[1] if len(rest) > 1 else before[2]
+    whole, part, endpoint, peer = parts.groups()
+    now = int(whole) * NS_PER_SECOND + int((part or "").ljust(9, "0")[:9])
+    return now, endpoint or before[1], peer or before[2]
