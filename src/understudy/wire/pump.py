@@ -74,8 +74,9 @@ class Pump:
 
     # ── what the desk tells ──
 
-    @property
     def now(self) -> int:
+        """The cell's time, after it was brought to the clock's."""
+        self._catch_up()
         return self._stage.now
 
     @property
