@@ -145,6 +145,8 @@ class Pump:
 
     def _delay(self) -> float | None:
         """Seconds of wall time until the next turn; None: only bytes can bring it about."""
+        if self._done():
+            return 0.0
         at = self._next()
         if at is None:
             return None
