@@ -75,6 +75,19 @@ def test_an_earlier_part_set_off_at_this_instant_still_acts_in_it() -> None:
     assert diary == [("switch", 5), ("lamp", 5)]
 
 
+def test_what_an_earlier_part_calls_off_at_this_instant_does_not_happen() -> None:
+    diary: Diary = []
+    bell = Alarm("bell", [5, 9], diary)
+
+    class Silencer(Alarm):
+        def wake(self, now: int) -> None:
+            super().wake(now)
+            bell.moments.remove(now)
+
+    advance([Silencer("silencer", [5], diary), bell], 9)
+    assert diary == [("silencer", 5), ("bell", 9)]
+
+
 def test_a_part_that_does_not_let_time_pass_is_named() -> None:
     with pytest.raises(RuntimeError, match=r"does not get past 7 ns: Stuck asks"):
         advance([Alarm("a", [7], []), Stuck()], 10)

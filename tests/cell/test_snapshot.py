@@ -134,6 +134,17 @@ def test_a_snapshot_of_another_format_is_refused() -> None:
     _fails(cell, snapshot, r"format: a snapshot of another format \(got 99\); allowed: 1")
 
 
+@pytest.mark.parametrize("part", ["bench", "bench.text_tcp", "scenario"])
+def test_a_snapshot_with_a_damaged_part_is_refused_as_a_whole(part: str) -> None:
+    cell = rehearsal()
+    snapshot = cell.snapshot()
+    cell.connect().ask(b"MOVE_REL 1,2,3\n")
+    damaged = msgspec.structs.replace(snapshot, parts=snapshot.parts | {part: 7})
+    _fails(cell, damaged, "a damaged snapshot")
+    missing = {name: state for name, state in snapshot.parts.items() if name != part}
+    _fails(cell, msgspec.structs.replace(snapshot, parts=missing), f"a damaged snapshot: '{part}'")
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[1]", b"\xff\x00", b'{"cell": "\xff"}', b"[" * 5000]
 )

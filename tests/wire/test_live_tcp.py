@@ -93,6 +93,22 @@ def test_a_client_that_closes_its_sending_side_gets_what_it_is_owed(robot: Stand
     assert (answers[0], answers[-1]) == (b"OK Homing completed", b"ERROR Unknown command: LAST")
 
 
+def test_a_client_that_closed_its_sending_side_is_waited_with(robot: StandIn) -> None:
+    robot.do("rate", rate=0)
+    with connect(robot) as line:
+        line.sendall(b"HOME\n")
+        line.shutdown(socket.SHUT_WR)
+        while not robot._call(_has_heard_the_end):
+            pass
+        robot.forward(robot.now + 1.0)
+        assert everything(line) == b"OK Homing completed\n"
+
+
+def _has_heard_the_end(live: Live) -> bool:
+    lines = list(live._exchange._lines.values())
+    return bool(lines) and all(line.ended for line in lines)
+
+
 # ── deaf and rude ──
 
 

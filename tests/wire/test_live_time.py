@@ -5,14 +5,17 @@ import socket
 import struct
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
-from understudy.app import load_config
+from understudy.app import build_cell, load_config
 from understudy.live import Live, Options
 from understudy.testing import StandIn
 from understudy.wire.chat import Event, write
-from understudy.wire.clock import Rate
+from understudy.wire.clock import Clock, Rate
+from understudy.wire.exchange import Exchange
+from understudy.wire.pump import Pump
 
 PATIENCE = 10.0
 
@@ -58,19 +61,22 @@ def test_in_step_time_stands_until_somebody_is_owed_something(stepped: StandIn) 
     assert stepped.now == 4.5
 
 
-def test_in_step_a_poller_gets_on_while_something_moves() -> None:
-    with cell(0.0) as robot:
+@pytest.mark.parametrize("size", [1, 11, 1000], ids=["bytes", "lines", "one packet"])
+def test_in_step_a_poller_gets_on_while_something_moves(size: int) -> None:
+    """A motion that nobody waits for any more: each poll lets 10 ms pass, however it is cut."""
+    with cell(0.0) as robot, socket.create_connection(robot.address(), PATIENCE) as poller:
         mover = socket.create_connection(robot.address(), PATIENCE)
         mover.sendall(b"MOVE_REL 1,0,0\n")
-        _wait_for(robot, state="Moving", clients=1)
+        _wait_for(robot, state="Moving", clients=2)
         _break_off(mover)
-        _wait_for(robot, state="Moving", clients=0)
+        _wait_for(robot, state="Moving", clients=1)
         robot.do("rate", rate="step")
-        polls = 0
-        while robot.ask("GET_STATUS").startswith("OK Moving"):
-            polls += 1
-            assert robot.now == pytest.approx(polls * 0.01)
-        assert polls == 20
+        polls = b"GET_STATUS\n" * 30
+        for start in range(0, len(polls), size):
+            poller.sendall(polls[start : start + size])
+        with poller.makefile("rb") as stream:
+            states = [stream.readline().split(b",")[0] for _ in range(30)]
+        assert states == [b"OK Moving"] * 20 + [b"OK Idle"] * 10
         assert robot.now == pytest.approx(0.2)
 
 
@@ -162,8 +168,10 @@ def test_at_max_time_runs_while_something_is_under_way() -> None:
         assert robot.now >= 50.0
 
 
-def test_at_max_time_runs_also_for_motions_nobody_waits_for() -> None:
-    with cell(0.0) as robot:
+def test_at_max_time_runs_also_for_motions_nobody_waits_for(tmp_path: Path) -> None:
+    file = tmp_path / "slow.yaml"
+    file.write_text("robots: {bench: {kind: point, home_ms: 3600000, faces: {text_tcp: {}}}}")
+    with StandIn(str(file), rate=0.0) as robot:
         line = socket.create_connection(robot.address(), PATIENCE)
         line.sendall(b"HOME\n")
         _wait_for(robot, state="Homing", clients=1)
@@ -171,7 +179,34 @@ def test_at_max_time_runs_also_for_motions_nobody_waits_for() -> None:
         _wait_for(robot, state="Homing", clients=0)
         robot.do("rate", rate="max")
         _wait_for(robot, state="Idle", clients=0)
-        assert robot.now >= 1.0
+        assert robot.now >= 3600.0
+
+
+class Wall:
+    """A wall clock that stands until somebody moves it."""
+
+    now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def test_a_change_of_rate_does_not_jump() -> None:
+    async def run() -> list[float]:
+        wall = Wall()
+        exchange = Exchange(build_cell(load_config("text_robot")))
+        pump = Pump(exchange, Clock(0.0, wall), poll_step=1)
+        moments = []
+        rates: list[Rate] = [2.0, "step", 1.0, 0.0, "max"]
+        for rate in rates:
+            wall.now += 5_000_000_000
+            moments.append(pump.now() / 1e9)
+            pump.set_rate(rate)
+            moments.append(pump.now() / 1e9)
+        pump.stop()
+        return moments
+
+    assert asyncio.run(run()) == [0.0, 0.0, 10.0, 10.0, 10.0, 10.0, 15.0, 15.0, 15.0, 15.0]
 
 
 def test_a_pause_holds_everything_and_a_rate_lets_it_go_on() -> None:
