@@ -42,7 +42,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[dev,mesh,ik]'
+	$(PIP) -e '.[dev]'
 	$(VENV)/bin/understudy warm
 	@touch $@ $(VENV)/.runtime
 

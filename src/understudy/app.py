@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
+from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, find_cell, read_cell
 from understudy.errors import ConfigError, unknown
-from understudy.ports import Face, Injectable, Part
+from understudy.ports import Deps, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
 
 # kind → module with `Config` and `build`; extended by entry points of the same group.
-ROBOTS = {"point": "understudy.cell.point"}
+ROBOTS = {"arm": "understudy.cell.arm", "point": "understudy.cell.point"}
 FACES = {"text_tcp": "understudy.faces.text_tcp"}
 
 
@@ -54,21 +55,23 @@ def load_cell(name: str, *, seed: int | None = None) -> Rehearsal:
 
 def _build(config: CellConfig) -> Cell:
     luck = scenario.build(config.head.scenario, config.head.seed)
+    tempo = Tempo()
+    deps = Deps(luck, config.read_file, tempo)
     parts: dict[str, Part] = {}
     faces: dict[str, Face] = {}
     places: dict[str, Injectable] = {}
     for name, robot in config.robots.items():
-        built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, luck)
+        built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, deps)
         parts[name] = places[name] = built
         for face_name, face in robot.faces.items():
             endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)
             where = f"robots.{name}.faces.{face_name}"
-            front = _within(where, module.build, endpoint, face.config, built, luck)
+            front = _within(where, module.build, endpoint, face.config, built, deps)
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
     luck.act_on(places)
     parts["scenario"] = luck
-    return Cell(config.name, digest=config.digest, parts=parts, faces=faces)
+    return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
 
 
 def _within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:

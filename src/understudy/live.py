@@ -78,6 +78,7 @@ class Live:
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
         )
+        self._cell.tempo.on_change(self._obey_tempo)
         self.desk = self._make_desk()
         self._servers = self._make_servers(options)
 
@@ -105,6 +106,12 @@ class Live:
 
     def advance(self, duration: float) -> None:
         self._pump.advance(nanoseconds(duration))
+
+    def _obey_tempo(self) -> None:
+        """What a controller asks of the clock; lock-step knows no scale."""
+        tempo = self._cell.tempo
+        if self.rate not in ("max", "step"):
+            self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 
     def _make_servers(self, options: Options) -> list[TcpServer]:
         lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))

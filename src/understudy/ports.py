@@ -85,6 +85,34 @@ class Face(Part, Protocol):
         ...
 
 
+class Caller(Part, Protocol):
+    """The calling side of a conversation: a driver, to whom a wire lends a line to a real thing.
+
+    The wire tells of the call that is wanted and of no other; what it tells may be late, never
+    out of order.
+    """
+
+    def wanted(self) -> int | None:
+        """The number of the call that should stand now; another number is another call."""
+        ...
+
+    def connected(self, now: int) -> None: ...
+
+    def receive(self, data: bytes, now: int) -> None: ...
+
+    def take(self, room: int) -> bytes:
+        """The next message to send, empty if there is none; ``room`` bytes can go out now."""
+        ...
+
+    def lost(self, now: int, reason: str) -> None:
+        """The call could not be made, or is gone."""
+        ...
+
+    def on_stir(self, listener: Callable[[], None]) -> None:
+        """Be told when there is something to take, or another call is wanted."""
+        ...
+
+
 # ── scenario rules, as the struck see them ──────────────────────────────────────────────────────
 
 
@@ -172,6 +200,76 @@ class PoseSource(Protocol):
 
 class PoseRobot(PoseMover, PoseSource, Protocol):
     """A robot without joints, simulated or real."""
+
+
+# ── an arm's controller ─────────────────────────────────────────────────────────────────────────
+
+Joints = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JointState:
+    """What the joints do: rad, rad/s, rad/s², Nm."""
+
+    positions: Joints
+    velocities: Joints
+    accelerations: Joints
+    torques: Joints
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """Where a controller stands; error codes are grblHAL's numbers."""
+
+    connected: bool = False
+    enabled: bool = False
+    moving: bool = False
+    error: bool = False
+    homed: bool = False
+    error_message: str = ""
+    error_code: int = 0
+    buffer_available: int = 0
+    buffer_used: int = 0
+    state: str = "Idle"
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DigitalIO:
+    """Bit n is pin n."""
+
+    inputs: int = 0
+    outputs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnalogIO:
+    """Volts."""
+
+    inputs: tuple[float, ...] = ()
+    outputs: tuple[float, ...] = ()
+
+
+# ── what a robot is built with ──────────────────────────────────────────────────────────────────
+
+
+class Tempo(Protocol):
+    """The cell's one clock, as a controller may turn it."""
+
+    def set_scale(self, scale: float) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """What every robot may need; ``read`` gives a shipped or neighbouring file by name."""
+
+    luck: Luck
+    read: Callable[[str], bytes]
+    tempo: Tempo
 
 
 # ── the cell as the edge sees it ────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from understudy.agenda import advance, earliest
+from understudy.cell.tempo import Tempo
 from understudy.errors import ConfigError
 from understudy.ports import Face, Part, Snapshot
 
@@ -22,11 +23,13 @@ class Cell:
         digest: str,
         parts: Mapping[str, Part],
         faces: Mapping[str, Face],
+        tempo: Tempo | None = None,
     ) -> None:
         self.name = name
         self.digest = digest
         self.parts = dict(parts)
         self.faces = dict(faces)
+        self.tempo = tempo or Tempo()
         self.now = 0
         self._order = list(self.parts.values())
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Finished, Luck, PoseReading, Ticket
+from understudy.ports import Deps, Finished, Luck, PoseReading, Ticket
 from understudy.space.pose import Pose, between
 from understudy.units import DEG, MM, NS_PER_MS, seconds
 
@@ -364,6 +364,6 @@ def pose_of(mm_deg: PoseMmDeg) -> Pose:
     return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
 
 
-def build(name: str, config: Config, luck: Luck) -> Point:
+def build(name: str, config: Config, deps: Deps) -> Point:
     check(config)
-    return Point(name, config, luck)
+    return Point(name, config, deps.luck)

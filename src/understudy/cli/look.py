@@ -15,6 +15,8 @@ from understudy import __version__
 from understudy.app import FACES, face_module, kinds, load_config
 from understudy.cell.faults import FAULTS
 from understudy.config import shipped_cells
+from understudy.config.files import shipped_robots
+from understudy.units import DEG
 
 EXTRAS = {
     "mesh": ("trimesh", "meshes of robots and fixtures"),
@@ -24,6 +26,7 @@ EXTRAS = {
 
 def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: understudy cells")(cells)
+    app.command(epilog="Example: understudy robots")(robots)
     app.command(epilog="Example: understudy faces")(faces)
     app.command(epilog="Example: understudy faults")(faults)
     app.command(epilog="Example: understudy doctor")(doctor)
@@ -35,6 +38,21 @@ def cells() -> None:
     for name in shipped_cells():
         config = load_config(name)
         table.add_row(name, ", ".join(config.robots), config.head.description)
+    Console().print(table)
+
+
+def robots() -> None:
+    """The shipped arms."""
+    from understudy.space.chain import chain
+    from understudy.space.urdf import read
+
+    table = _table("robot", "axes", "range (deg)", "fastest (deg/s)")
+    for name, file in shipped_robots().items():
+        arm = chain(read(file.read_text(encoding="utf-8"), file=name))
+        bounds = zip(arm.lower / DEG, arm.upper / DEG, strict=True)
+        ranges = ", ".join(f"{low:g}…{high:g}" for low, high in bounds)
+        speeds = ", ".join(f"{speed:g}" for speed in arm.velocity / DEG)
+        table.add_row(name, " ".join(arm.names), ranges, speeds)
     Console().print(table)
 
 

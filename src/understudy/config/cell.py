@@ -10,6 +10,7 @@ from msgspec import Meta, Struct, structs
 
 from understudy.cell.scenario import Config as Scenario
 from understudy.config.document import Document, Keys, parse
+from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.wire.tcp import Address
@@ -67,6 +68,10 @@ class CellConfig:
     robots: dict[str, RobotConfig]
     document: Document
 
+    def read_file(self, name: str) -> bytes:
+        """A shipped robot by name, or a file beside the cell file."""
+        return read_model(name, beside=self.document.file)
+
     def with_seed(self, seed: int) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
 
@@ -88,7 +93,8 @@ class CellConfig:
                 for name, robot in self.robots.items()
             },
         }
-        return sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]
+        plain = msgspec.to_builtins(parts, str_keys=True)
+        return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
 
 
 def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema) -> CellConfig:

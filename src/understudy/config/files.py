@@ -7,11 +7,37 @@ from pathlib import Path
 
 from understudy.errors import ConfigError, unknown
 
+MODEL_FILES = (".urdf", ".xml", ".stl", ".obj", ".dae", ".glb")
+
 
 def shipped_cells() -> dict[str, Traversable]:
-    folder = resources.files("understudy").joinpath("catalog", "cells")
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return {file.name.removesuffix(".yaml"): file for file in files if file.name.endswith(".yaml")}
+    return _shipped("cells", ".yaml")
+
+
+def shipped_robots() -> dict[str, Traversable]:
+    return _shipped("robots", ".urdf")
+
+
+def read_model(name: str, *, beside: str) -> bytes:
+    """A robot's description: a shipped one by name, or a file, looked for beside the cell file."""
+    shipped = shipped_robots()
+    if name in shipped:
+        return shipped[name].read_bytes()
+    path = Path(beside).parent / name
+    if path.suffix not in MODEL_FILES and not path.exists():
+        raise unknown("robot (neither shipped nor the path of a file)", name, shipped, key="model")
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise ConfigError(
+            f"cannot be read: {problem.strerror}", key="model", value=str(path)
+        ) from None
+
+
+def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
+    files = resources.files("understudy").joinpath("catalog", folder).iterdir()
+    ordered = sorted(files, key=lambda file: file.name)
+    return {f.name.removesuffix(ending): f for f in ordered if f.name.endswith(ending)}
 
 
 def find_cell(name: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.faces.lines import Line, LineReader, SavedLine
 from understudy.faces.outbox import Outbox, Stirred
-from understudy.ports import Luck, PoseRobot, Ticket
+from understudy.ports import Deps, Luck, PoseRobot, Ticket
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
@@ -322,5 +322,5 @@ def name_field(answer: bytes, byte: int) -> str:
     return names[min(values[: byte - len(head) - 1].count(b","), len(names) - 1)]
 
 
-def build(name: str, config: Config, robot: PoseRobot, luck: Luck) -> TextTcpFace:
-    return TextTcpFace(name, robot, luck)
+def build(name: str, config: Config, robot: PoseRobot, deps: Deps) -> TextTcpFace:
+    return TextTcpFace(name, robot, deps.luck)

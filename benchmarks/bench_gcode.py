@@ -1,0 +1,73 @@
+"""How many lines of a program are read in a second: word by word in Python, and in compiled code.
+
+The two are timed in turns, so that what else the machine does falls on both. Prints a table.
+"""
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+
+from understudy.gcode import (
+    GRBLHAL_MACHINE,
+    At,
+    Block,
+    Modal,
+    Step,
+    interpret,
+    tokenize,
+)
+from understudy.gcode.program import program_lines
+from understudy.gcode.reader import read, warm
+
+LINES, ROUNDS = 20_000, 7
+
+
+def program(lines: int) -> bytes:
+    """A spiral in short moves, as a CAM system writes it."""
+    return b"\n".join(
+        b"N%d G1 X%.3f Y%.3f Z%.3f F%d"
+        % (i, 80 * math.cos(i / 90), 80 * math.sin(i / 90), i / 1000, 600 + i % 900)
+        for i in range(lines)
+    )
+
+
+def carry_out(data: bytes) -> None:
+    modal, at = Modal(), At()
+    for line in program_lines(data, GRBLHAL_MACHINE):
+        assert isinstance(line.block, Block)
+        step = interpret(line.block, modal, dialect=GRBLHAL_MACHINE, position=at)
+        assert isinstance(step, Step)
+        modal, at = step.modal, At(step.axes or at.axes)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    warm()
+    data = program(LINES)
+    texts = data.decode().split("\n")
+    contests: dict[str, Callable[[], object]] = {
+        "words, plain": lambda: [tokenize(text) for text in texts],
+        "words, kernel": lambda: read(data),
+        "words, kernel, single precision": lambda: read(data, GRBLHAL_MACHINE.spelling),
+        "blocks": lambda: list(program_lines(data, GRBLHAL_MACHINE)),
+        "requests": lambda: carry_out(data),
+    }
+    times: dict[str, list[float]] = {name: [] for name in contests}
+    for _ in range(ROUNDS):
+        for name, work in contests.items():
+            times[name].append(seconds(work))
+    plain = statistics.median(times["words, plain"])
+    print(f"{'':34}{'k lines/s':>12}{'x plain':>10}")
+    for name, taken in times.items():
+        median = statistics.median(taken)
+        print(f"{name:34}{LINES / median / 1000:12.0f}{plain / median:10.1f}")
+
+
+if __name__ == "__main__":
+    main()

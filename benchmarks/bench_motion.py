@@ -1,0 +1,152 @@
+"""How fast the motion room is, against peers: `python benchmarks/bench_motion.py`.
+
+Rounds of kernel and peer alternate; the medians of CPU time are compared, so that a noisy machine
+shifts both. A sample is the position of six axes at one time. Peers have it no harder than the
+kernels: the plain passes know no window, and numpy samples positions alone.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path as FilePath
+from statistics import median
+from time import process_time
+
+import numpy as np
+
+ROOT = FilePath(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "motion"))
+
+from plain_motion import plain_blocks, plain_trapezoid  # noqa: E402
+
+from understudy.motion.dynamics import dynamics  # noqa: E402
+from understudy.motion.lines import lines  # noqa: E402
+from understudy.motion.lookahead import entries  # noqa: E402
+from understudy.motion.path import Limits, Path  # noqa: E402
+from understudy.motion.plan import Motion, Plan  # noqa: E402
+from understudy.motion.stream import planned  # noqa: E402
+from understudy.motion.warm import warm  # noqa: E402
+from understudy.space.chain import chain  # noqa: E402
+from understudy.space.urdf import read  # noqa: E402
+
+ROUNDS = 7
+LIMITS = Limits.of([100.0] * 6, [500.0] * 6)
+
+
+def program(count: int) -> np.ndarray:
+    return np.cumsum(np.random.default_rng(1).normal(size=(count, 6)), axis=0)
+
+
+def measured(targets: np.ndarray) -> Path:
+    return lines(np.zeros(6), targets, LIMITS, feed=50.0, deviation=0.01, steps=250.0)
+
+
+def plain_passes(path: Path) -> list[float]:
+    """Backward and forward pass over everything known, in plain Python."""
+    nominal = path.nominal().tolist()
+    gain = (2.0 * path.acceleration * path.length).tolist()
+    corner = path.junction.tolist()
+    speeds = [0.0] * (len(gain) + 1)
+    for k in range(len(gain) - 1, 0, -1):
+        top = min(corner[k], nominal[k - 1] ** 2, nominal[k] ** 2)
+        speeds[k] = min(top, speeds[k + 1] + gain[k])
+    for k, added in enumerate(gain):
+        speeds[k + 1] = min(speeds[k + 1], speeds[k] + added)
+    return speeds
+
+
+def plain_plan(rows: list[list[float]], path: Path) -> object:
+    """Targets to segments in plain Python; ``path`` saves it only the reading of columns."""
+    limits = (LIMITS.velocity.tolist(), LIMITS.acceleration.tolist())
+    plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6)
+    return plain_trapezoid(path, path.nominal().tolist(), plain_passes(path))
+
+
+def numpy_positions(plan: Plan, times: np.ndarray) -> np.ndarray:
+    law = plan.law
+    k = np.clip(np.searchsorted(law.begins, times, side="right") - 1, 0, len(law) - 1)
+    x = times - law.begins[k]
+    s = law.s[k] + x * (law.v[k] + 0.5 * x * law.a[k])
+    rows = plan.path.shape[law.piece[k]]
+    return np.asarray(rows[:, 0] + rows[:, 1] * s[:, None])
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = process_time()
+    work()
+    return process_time() - start
+
+
+def compare(
+    name: str, work: Callable[[], object], count: int, peer: Callable[[], object], peer_count: int
+) -> None:
+    """One line of the table: millions per CPU second of both, and the ratio."""
+    work(), peer()
+    rounds = [(count / seconds(work), peer_count / seconds(peer)) for _ in range(ROUNDS)]
+    own, other = (median(column) / 1e6 for column in zip(*rounds, strict=True))
+    ratio = median(a / b for a, b in rounds)
+    print(f"{name:<44}{own:>10.2f} M/s{other:>10.2f} M/s{ratio:>9.1f}×")
+
+
+def main() -> None:
+    warm()
+    targets, few = program(200_000), program(20_000)
+    path, short = measured(targets), measured(few)
+    nominal = path.nominal()
+    plan = planned(short)
+    times = np.arange(0.0, plan.ends, 1e-3)
+    out = np.empty((len(times), 6))
+    print(f"{'':<44}{'kernel':>14}{'peer':>14}{'ratio':>10}")
+    compare(
+        "look-ahead, window 100, blocks (plain Python)",
+        lambda: entries(path, nominal, window=100), len(path),
+        lambda: plain_passes(short), len(short),
+    )  # fmt: skip
+    limits = (LIMITS.velocity.tolist(), LIMITS.acceleration.tolist())
+    rows = few[:4000].tolist()
+    compare(
+        "measuring blocks, six axes (plain Python)",
+        lambda: measured(targets), len(targets),
+        lambda: plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6), 4000,
+    )  # fmt: skip
+    compare(
+        "targets to plan, all of it (plain Python)",
+        lambda: planned(measured(targets)), len(targets),
+        lambda: plain_plan(rows, measured(few[:4000])), 4000,
+    )  # fmt: skip
+    compare(
+        "sampling positions at 1 kHz (numpy)",
+        lambda: plan.positions(times), len(times),
+        lambda: numpy_positions(plan, times), len(times),
+    )  # fmt: skip
+    compare(
+        "the same into an array that is there",
+        lambda: plan.positions(times, out=out), len(times),
+        lambda: numpy_positions(plan, times), len(times),
+    )  # fmt: skip
+    compare(
+        "sampling position, velocity, acceleration",
+        lambda: plan.sample(times), len(times),
+        lambda: numpy_positions(plan, times), len(times),
+    )  # fmt: skip
+    torques()
+
+
+def torques() -> None:
+    try:
+        import pinocchio as pin
+    except ImportError:
+        print("torques: pinocchio is not installed")
+        return
+    text = (ROOT / "src/understudy/catalog/robots/g60.urdf").read_text()
+    arm, model = dynamics(chain(read(text))), pin.buildModelFromXML(text)
+    data = model.createData()
+    motion = Motion(*np.random.default_rng(1).normal(size=(3, 20_000, 6)))
+    compare(
+        "torques, six axes (pinocchio, one by one)",
+        lambda: arm.torques(motion), 20_000,
+        lambda: [pin.rnea(model, data, *row) for row in zip(*motion, strict=True)], 20_000,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

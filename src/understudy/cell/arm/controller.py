@@ -1,0 +1,347 @@
+"""VirtualController: what a real grblHAL-driven arm would do with what it is told.
+
+Commands act after the command delay, readings are as old as the feedback delay, both in simulated
+time. The emergency stop is hard-wired: it knows no delay.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import ArrayLike
+
+from understudy.cell.arm.drives import Arm, Drives, Order
+from understudy.cell.arm.drives import Saved as SavedDrives
+from understudy.cell.arm.mover import ArmMover
+from understudy.cell.io import Saved as SavedIO
+from understudy.cell.io import VirtualIO
+from understudy.errors import Refused
+from understudy.gcode import Problem, after_reset, parse
+from understudy.motion.plan import Motion
+from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tempo
+from understudy.space.pose import Pose
+from understudy.space.transform import pose
+from understudy.units import seconds
+
+LOCKED, NOT_IDLE, ESTOP = 9, 8, 10
+NOT_CONNECTED = Refused("the controller is not connected")
+NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
+STOPPED = Refused("emergency stop: reset first", ESTOP)
+JOGGING = Refused("not while jogging", LOCKED)
+BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
+
+StatusListener = Callable[[ControllerStatus], None]
+JointListener = Callable[[JointState], None]
+
+
+class Saved(Struct):
+    """What a snapshot holds of a controller."""
+
+    connected: bool
+    enabled: bool
+    stopped: bool
+    lines: int
+    drives: SavedDrives
+    io: SavedIO
+
+
+class VirtualController:
+    """The document's IMotionController on simulated time; a `Part` of the cell."""
+
+    def __init__(self, name: str, arm: Arm, *, io: VirtualIO, tempo: Tempo) -> None:
+        self.name = name
+        self.io = io
+        self._arm = arm
+        self._tempo = tempo
+        self._drives = Drives(arm, io)
+        self._connected = self._enabled = self._stopped = False
+        self._lines = 0
+        self._joint_listeners: list[JointListener] = []
+        self._status_listeners: list[StatusListener] = []
+        self._told: tuple[object, ...] = ()
+        self._next_beat = 0
+
+    # ── connection and drives ──
+
+    def connect(self, now: int) -> Refused | None:
+        self._connected = True
+        return self._done(now)
+
+    def disconnect(self, now: int) -> Refused | None:
+        self.disable(now)
+        self._connected = False
+        return self._done(now)
+
+    def is_connected(self) -> bool:
+        return self._connected
+
+    def enable(self, now: int) -> Refused | None:
+        if not self._connected:
+            return NOT_CONNECTED
+        if self._stopped:
+            return STOPPED
+        self._enabled = True
+        return self._done(now)
+
+    def disable(self, now: int) -> Refused | None:
+        self._drives.halt(now)
+        self._enabled = False
+        return self._done(now)
+
+    def is_enabled(self) -> bool:
+        return self._enabled
+
+    def is_simulation(self) -> bool:
+        return True
+
+    # ── motion ──
+
+    def send_gcode(self, text: str, now: int) -> Refused | None:
+        """Queue a line; one that cannot be read is refused at once and not queued.
+
+        After a line that failed later, every line is refused until an empty one or a reset.
+        """
+        if refused := self._not_ready() or (JOGGING if self._drives.jogging() else None):
+            return refused
+        state = self._drives.runner.state
+        state.error = state.error if text.strip() else None
+        if state.error:
+            return self._drives.runner.error
+        block = parse(text, self._arm.habits.dialect, line=self._lines + 1)
+        if isinstance(block, Problem):
+            return block.refused()
+        self._lines += 1
+        return self._order("line", now, text=text, number=self._lines)
+
+    def jog(self, axis: int, velocity: float, now: int) -> Refused | None:
+        """Move one axis at a speed in rad/s until `stop_jog` or the end of its range."""
+        if refused := self._not_ready() or self._no_axis(axis):
+            return refused
+        if not (self._drives.jogging() or self._drives.runner.idle(now)):
+            return BUSY
+        if not np.isfinite(velocity):
+            return Refused(f"{velocity} rad/s is no speed")
+        return self._order("jog", now, number=axis, value=velocity)
+
+    def stop_jog(self, now: int) -> Refused | None:
+        return self._order("stop_jog", now)
+
+    def stop(self, now: int) -> Refused | None:
+        """Brake, and forget what waits."""
+        return self._order("stop", now)
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        """The drives drop at once; nothing is accepted until `reset`."""
+        self._drives.halt(now)
+        self._enabled, self._stopped = False, True
+        return self._done(now)
+
+    def home(self, now: int, axis: int = -1) -> Refused | None:
+        """Queue the homing of one axis, or of all: the wrist first."""
+        if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
+            return refused
+        if self._drives.jogging():
+            return JOGGING
+        return self._order("home", now, number=axis)
+
+    def is_homed(self) -> bool:
+        return self._drives.runner.homed
+
+    # ── the operator's ──
+
+    def hold(self, now: int) -> Refused | None:
+        return self._order("hold", now)
+
+    def cycle_start(self, now: int) -> Refused | None:
+        return self._not_ready() or self._order("cycle_start", now)
+
+    def override_feed(self, percent: float, now: int) -> Refused | None:
+        return self._override("override_feed", percent, (10.0, 200.0), now)
+
+    def override_rapid(self, percent: float, now: int) -> Refused | None:
+        return self._override("override_rapid", percent, (5.0, 100.0), now)
+
+    def reset(self, now: int) -> Refused | None:
+        """Clear emergency stop and errors; whatever moves is cut off."""
+        self._drives.halt(now)
+        self._stopped = False
+        state = self._drives.runner.state
+        state.error, state.modal = None, after_reset(state.modal)
+        return self._done(now)
+
+    def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
+        """Put the arm there without moving it; only a simulation can."""
+        target = np.array(positions, dtype=np.float64)
+        if target.shape != (self._dof,) or not np.isfinite(target).all():
+            return Refused(f"{self._dof} joint positions are needed")
+        if not self._drives.at_rest(now):
+            return BUSY
+        if refused := self._arm.movers[0].beyond(target):
+            return refused
+        self._drives.put(target, now)
+        return self._done(now)
+
+    # ── pins ──
+
+    def digital_io(self) -> DigitalIO:
+        return self.io.digital()
+
+    def analog_io(self) -> AnalogIO:
+        return self.io.analog()
+
+    def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
+        return self.io.set_digital_output(pin, value, now)
+
+    def set_analog_output(self, channel: int, value: float, now: int) -> Refused | None:
+        return self.io.set_analog_output(channel, value, now)
+
+    # ── what it tells ──
+
+    def joint_state(self, now: int) -> JointState:
+        """As old as the feedback delay; after an emergency stop as it is."""
+        seen = now if self._stopped else max(now - self._arm.feedback_delay, 0)
+        motion = self._drives.motion(seen)
+        torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
+        parts = (motion.position, motion.velocity, motion.acceleration, torques)
+        return JointState(*(tuple(part.tolist()) for part in parts))
+
+    def tcp(self, now: int) -> Pose:
+        """Where the tip of the tool is, from the robot's base."""
+        mover = self._drives.runner.mover
+        assert isinstance(mover, ArmMover)
+        return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
+
+    def status(self, now: int) -> ControllerStatus:
+        runner = self._drives.runner
+        error = STOPPED if self._stopped else runner.error
+        used = runner.used(now)
+        return ControllerStatus(
+            connected=self._connected,
+            enabled=self._enabled,
+            moving=not self._drives.at_rest(now),
+            error=error is not None,
+            homed=runner.homed,
+            error_message=error.reason if error else "",
+            error_code=error.code if error else 0,
+            buffer_available=self._arm.window - used,
+            buffer_used=used,
+            state="Alarm" if self._stopped else self._drives.doing(now),
+            line=runner.line_at(now),
+        )
+
+    def on_status(self, listener: StatusListener) -> None:
+        """Told whenever the controller connects, moves, stops, fails, homes."""
+        self._status_listeners.append(listener)
+
+    def on_joint_state(self, listener: JointListener) -> None:
+        """Told on the grid of update_rate_hz."""
+        self._joint_listeners.append(listener)
+
+    # ── simulated time ──
+
+    def set_time_scale(self, scale: float) -> None:
+        self._tempo.set_scale(scale)
+
+    def pause(self) -> None:
+        self._tempo.pause()
+
+    def resume(self) -> None:
+        self._tempo.resume()
+
+    def simulation_time(self, now: int) -> float:
+        return seconds(now)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        wake = self._drives.next_wake()
+        if not self._joint_listeners:
+            return wake
+        return self._next_beat if wake is None else min(wake, self._next_beat)
+
+    def wake(self, now: int) -> None:
+        self._drives.wake(now)
+        self._done(now)
+        if self._joint_listeners and now >= self._next_beat:
+            self._next_beat = (now // self._arm.period + 1) * self._arm.period
+            state = self.joint_state(now)
+            for listener in self._joint_listeners:
+                listener(state)
+
+    def busy(self) -> bool:
+        return self._drives.next_wake() is not None
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+
+    def save(self) -> Saved:
+        return Saved(
+            connected=self._connected,
+            enabled=self._enabled,
+            stopped=self._stopped,
+            lines=self._lines,
+            drives=self._drives.save(),
+            io=self.io.save(),
+        )
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._connected, self._enabled = saved.connected, saved.enabled
+        self._stopped, self._lines = saved.stopped, saved.lines
+        self._drives.load(saved.drives)
+        self.io.load(saved.io)
+
+    # ── inside ──
+
+    @property
+    def _dof(self) -> int:
+        return len(self._arm.start)
+
+    def _not_ready(self) -> Refused | None:
+        if not self._connected:
+            return NOT_CONNECTED
+        if self._stopped:
+            return STOPPED
+        return None if self._enabled else NOT_ENABLED
+
+    def _no_axis(self, axis: int) -> Refused | None:
+        if 0 <= axis < self._dof:
+            return None
+        return Refused(f"there is no axis {axis}; there are 0…{self._dof - 1}")
+
+    def _override(
+        self, name: str, percent: float, bounds: tuple[float, float], now: int
+    ) -> Refused | None:
+        low, high = bounds
+        if not low <= percent <= high:
+            return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
+        return self._order(name, now, value=percent / 100.0)
+
+    def _order(
+        self, name: str, now: int, *, text: str = "", number: int = 0, value: float = 0.0
+    ) -> Refused | None:
+        due = now + self._arm.command_delay
+        self._drives.give(Order(due, name, text, number, value), now)
+        return self._done(now)
+
+    def _torques(self, motion: Motion) -> Any:
+        tool = self._drives.runner.state.modal.tool
+        dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
+        return dynamics.torques(motion)[0]
+
+    def _done(self, now: int) -> Refused | None:
+        """Tell whoever listens if something is different now; nothing was refused."""
+        if not self._status_listeners:
+            return None
+        status = self.status(now)
+        seen = (status.connected, status.enabled, status.moving, status.error, status.homed)
+        if (seen, status.state) != self._told:
+            self._told = (seen, status.state)
+            for listener in self._status_listeners:
+                listener(status)
+        return None

@@ -1,0 +1,158 @@
+"""What a line asks for, as a path of the joints; or why the arm cannot do it."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode.dialect import Axes
+from understudy.gcode.requests import (
+    ArcMove,
+    AxisArc,
+    AxisMove,
+    JointArc,
+    JointMove,
+    LineMove,
+    Move,
+)
+from understudy.motion.arcs import chords
+from understudy.motion.cartesian import along
+from understudy.motion.lines import lines
+from understudy.motion.path import Floats, Limits, Path, nothing
+from understudy.motion.ways import Arc, Line, Way
+from understudy.space.chain import Chain, Frames
+from understudy.space.ik import excess, nearest, outside, solve
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix, pose
+from understudy.units import DEG, MM
+
+SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
+"""grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
+JOINT_ARC_TOLERANCE = 0.002 * DEG
+IN_PLACE = 1e-9
+ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
+
+
+@dataclass(frozen=True)
+class ArmMover:
+    """An arm with its limits, the frames it works in, and how closely it rounds corners."""
+
+    chain: Chain
+    limits: Limits
+    frames: Frames
+    deviation: float
+
+    def axes(self, q: Floats) -> Axes:
+        """The joints in degrees."""
+        a, b, c, u, v, w = (float(value) / DEG for value in q)
+        return a, b, c, u, v, w
+
+    def pose(self, q: Floats) -> Axes:
+        """The tool in millimetres and degrees."""
+        tip = pose(self.frames.tcp(self.chain.flange(q)))
+        x, y, z = (value / MM for value in tip[:3])
+        rx, ry, rz = (value / DEG for value in tip[3:])
+        return x, y, z, rx, ry, rz
+
+    def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
+        """From ``start``; ``line`` is the number the path is known by, ``exact`` wants rest."""
+        if isinstance(move, JointMove):
+            found = self._straight(move, start, line)
+        elif isinstance(move, JointArc):
+            found = self._round(move, start, line)
+        elif isinstance(move, LineMove) and move.speed is None and move.duration is None:
+            found = self._rapid(move.target, start, line)
+        elif isinstance(move, LineMove | ArcMove):
+            found = self._along(move, start, line)
+        else:
+            assert isinstance(move, AxisMove | AxisArc)
+            return Refused("an arm has joints, no linear axes", WRONG_KIND)
+        if isinstance(found, Path) and exact:
+            return replace(found, junction=np.zeros(len(found)))
+        return found
+
+    # ── joints ──
+
+    def _straight(self, move: JointMove, start: Floats, line: int) -> Path | Refused:
+        target = np.array(move.target)
+        if refused := self.beyond(target):
+            return refused
+        if move.duration is not None:
+            pace, inverse = 1.0 / move.duration, True
+        else:
+            pace, inverse = move.speed or math.inf, False
+        return lines(
+            start,
+            target,
+            self.limits,
+            feed=pace,
+            rapid=move.speed is None and move.duration is None,
+            inverse_time=inverse,
+            deviation=self.deviation,
+            line=line,
+        )
+
+    def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
+        turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
+        through = chords(
+            start,
+            np.array(move.target),
+            move.centre,
+            tolerance=JOINT_ARC_TOLERANCE,
+            plane=move.plane,
+            turns=int(turns),
+        )
+        for target in through:
+            if refused := self.beyond(target):
+                return refused
+        pace = move.speed or math.inf
+        if move.duration is not None:
+            pace = abs(move.angle) * move.radius / move.duration
+        deviation = self.deviation
+        return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
+
+    def beyond(self, target: Floats) -> Refused | None:
+        """Which joint such a target would take beyond its limits, if any."""
+        over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
+        if not len(over):
+            return None
+        joint = int(over[0])
+        return Refused(outside(self.chain, joint, float(target[joint])), SOFT_LIMIT)
+
+    # ── tool ──
+
+    def _rapid(self, target: Pose, start: Floats, line: int) -> Path | Refused:
+        """Point to point: every joint takes its own way to the nearest solution."""
+        found = solve(self.chain, matrix(target), frames=self.frames, near=start)
+        if isinstance(found, Refused):
+            return Refused(found.reason, UNREACHABLE)
+        q = nearest(found, start)
+        return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
+
+    def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
+        way = self._way(move, start)
+        if way.length < IN_PLACE:
+            return nothing(self.chain.dof)
+        turning = getattr(move, "turning", None)
+        in_place = isinstance(way, Line) and way.distance < IN_PLACE
+        feed = (turning if in_place else move.speed) or math.inf
+        if move.duration is not None:
+            feed = way.length / move.duration
+        found = along(
+            self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
+        )
+        if isinstance(found, Path):
+            return found
+        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+
+    def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
+        here = self.frames.tcp(self.chain.flange(start))
+        there = matrix(move.target)
+        if isinstance(move, LineMove):
+            return Line(here, there)
+        centre = here[:3, 3].copy()
+        centre[list(move.plane)] = move.centre
+        axis = np.zeros(3)
+        axis[3 - sum(move.plane)] = 1.0
+        return Arc(here, there, centre, axis, move.angle)

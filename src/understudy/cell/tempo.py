@@ -1,0 +1,33 @@
+"""How fast the cell's time runs, as its parts ask for it; the edge obeys."""
+
+from collections.abc import Callable
+
+SLOWEST, FASTEST = 1e-3, 1e6
+
+
+class Tempo:
+    """One per cell. Scale and pause are remembered; whoever drives the time listens."""
+
+    def __init__(self) -> None:
+        self.scale = 1.0
+        self.paused = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def set_scale(self, scale: float) -> None:
+        self.scale = min(max(scale, SLOWEST), FASTEST)
+        self._tell()
+
+    def pause(self) -> None:
+        self.paused = True
+        self._tell()
+
+    def resume(self) -> None:
+        self.paused = False
+        self._tell()
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()

@@ -1,0 +1,4 @@
+"""Clients of real things, offering the Protocols that the simulated ones offer."""
+
+# kind → module with `Config` and `build`.
+DRIVERS = {"text_tcp": "understudy.drivers.text_tcp"}

@@ -1,0 +1,91 @@
+"""Which letters name which axes, and what a controller offers.
+
+`seed`: A B C U V W are the joints of an arm, X Y Z (with A B C as rx ry rz) its tool.
+`grblhal`: X Y Z A B C are six axes: the joints of an arm, or mm and deg of a plain machine.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from understudy.gcode.words import LONGEST_WIRE_LINE, Spelling, single
+
+Axes = tuple[float, float, float, float, float, float]
+"""One number per axis in axis units: mm where the axis is linear, deg where it is rotary."""
+
+Frame = Literal["axes", "tool"]
+"""What the six numbers of a target are: axis positions, or the pose of the tool."""
+
+ZERO: Axes = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+AXIS_LETTERS = "XYZABC"
+JOINT_LETTERS = "ABCUVW"
+MM_PER_INCH = 25.4
+_ALL_ROTARY = (True, True, True, True, True, True)
+_TOOL_ROTARY = (False, False, False, True, True, True)
+
+
+class Dialect(Struct, frozen=True):
+    """`arm`: requests come in SI for an arm, otherwise in axis units for a machine.
+
+    `without` are codes this controller answers with error 20. The numbers of pins are those
+    that M62 … M68 may name. Under `feed_per_second` F counts per second instead of per minute.
+    """
+
+    name: Literal["seed", "grblhal"]
+    arm: bool
+    rotary: tuple[bool, ...]
+    without: frozenset[str] = frozenset()
+    spelling: Spelling = Spelling()
+    feed_per_second: bool = False
+    digital_inputs: int = 32
+    digital_outputs: int = 32
+    analog_inputs: int = 8
+    analog_outputs: int = 8
+
+    @property
+    def two_frames(self) -> bool:
+        return self.name == "seed"
+
+    @property
+    def letters(self) -> str:
+        """All letters that are axis words."""
+        return "XYZABCUVW" if self.two_frames else AXIS_LETTERS
+
+    def index(self, frame: Frame) -> dict[str, int]:
+        """Which axis a letter means."""
+        return _JOINT_INDEX if self.two_frames and frame == "axes" else _AXIS_INDEX
+
+    def is_rotary(self, frame: Frame) -> tuple[bool, ...]:
+        return self.rotary if frame == "axes" else _TOOL_ROTARY
+
+    def exact(self, value: float) -> float:
+        """The number as this controller keeps it: the firmware reckons in single precision."""
+        return single(value) if self.spelling.single else value
+
+
+_AXIS_INDEX = {letter: index for index, letter in enumerate(AXIS_LETTERS)}
+_JOINT_INDEX = {letter: index for index, letter in enumerate(JOINT_LETTERS)}
+_NOT_IN_FIRMWARE = frozenset({"G43", "G43.2", "G61.1", "G64", "M428", "M429"})
+_WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)
+
+SEED = Dialect(
+    "seed", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
+    without=frozenset({"G43.2"}),
+)  # fmt: skip
+"""The language of the simulated arm in process."""
+
+GRBLHAL_ARM = Dialect(
+    "grblhal", arm=True, rotary=_ALL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING
+)
+"""An arm behind a grblHAL wire: X Y Z A B C are J1 … J6 in degrees."""
+
+GRBLHAL_MACHINE = Dialect(
+    "grblhal", arm=False, rotary=_TOOL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING,
+    digital_inputs=8, digital_outputs=8, analog_inputs=4, analog_outputs=4,
+)  # fmt: skip
+"""A six-axis machine: X Y Z in mm, A B C in deg."""
+
+
+def rotary_axes(mask: int) -> tuple[bool, ...]:
+    """Which axes are rotary under grblHAL's $376; bit 0 is A, and X Y Z never are."""
+    return (False, False, False, *(bool(mask >> bit & 1) for bit in range(3)))

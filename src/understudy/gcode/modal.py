@@ -1,0 +1,118 @@
+"""What a controller remembers from line to line. A value: saved, restored and compared as it is."""
+
+from msgspec import Struct
+
+from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.dialect import ZERO, Axes
+
+
+class Tool(Struct, frozen=True):
+    """A row of the tool table; offsets in axis units."""
+
+    number: int
+    offset: Axes = ZERO
+    radius: float = 0.0
+
+
+class Modal(Struct, frozen=True, omit_defaults=True):
+    """Active codes and numbers. Lengths in mm, angles in deg, F as programmed but in mm.
+
+    `g92_kept` is what G92.3 brings back. `tool` is the one in use, `selected` the one that the
+    next M6 brings. `tool_length` is the offset that G43 … G49 set, per axis.
+    """
+
+    motion: str = "G0"
+    coordinates: int = 0
+    plane: str = "G17"
+    units: str = "G21"
+    distance: str = "G90"
+    feed_mode: str = "G94"
+    tool_offset: str = "G49"
+    retract: str = "G98"
+    path: str = "G61"
+    path_tolerance: float = 0.0
+    kinematics: str = "M428"
+    spindle: str = "M5"
+    mist: bool = False
+    flood: bool = False
+    feed_override: bool = True
+    speed_override: bool = True
+    hold_allowed: bool = True
+    feed: float = 0.0
+    speed: float = 0.0
+    tool: int = 0
+    selected: int = 0
+    line: int = 0
+    tool_length: Axes = ZERO
+    offsets: tuple[Axes, ...] = (ZERO,) * len(COORDINATE_SYSTEMS)
+    g92: Axes = ZERO
+    g92_kept: Axes = ZERO
+    g28: Axes = ZERO
+    g30: Axes = ZERO
+    tools: tuple[Tool, ...] = ()
+
+    def offset(self, axis: int) -> tuple[float, float, float]:
+        """What lies between the program's zero and the machine's: work, G92, tool length."""
+        return self.offsets[self.coordinates][axis], self.g92[axis], self.tool_length[axis]
+
+    def tool_in_table(self, number: float) -> Tool | None:
+        return next((tool for tool in self.tools if tool.number == number), None)
+
+
+def work_offset(modal: Modal) -> Axes:
+    """The sum of all offsets per axis (grblHAL's WCO)."""
+    x, y, z, a, b, c = (sum(modal.offset(axis)) for axis in range(6))
+    return x, y, z, a, b, c
+
+
+def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
+    """What outlives a soft reset: offsets, stored positions, tools and the tool length.
+
+    The G43.1 of that length is forgotten, though not when the controller was only `stopped`
+    (0x19), which keeps the coordinate system as well.
+    """
+    return Modal(
+        coordinates=modal.coordinates if stopped else 0,
+        tool_offset=modal.tool_offset if stopped else "G49",
+        tool_length=modal.tool_length,
+        offsets=modal.offsets,
+        g92=modal.g92,
+        g92_kept=modal.g92_kept,
+        g28=modal.g28,
+        g30=modal.g30,
+        tool=modal.tool,
+        selected=modal.tool,
+        tools=modal.tools,
+    )
+
+
+def active_codes(modal: Modal) -> tuple[str, ...]:
+    """The codes in force, in the order in which grblHAL reports them."""
+    coolant = [code for code, on in (("M7", modal.mist), ("M8", modal.flood)) if on] or ["M9"]
+    overrides = (
+        ("M50", modal.feed_override),
+        ("M51", modal.speed_override),
+        ("M53", modal.hold_allowed),
+    )
+    return (
+        modal.motion,
+        COORDINATE_SYSTEMS[modal.coordinates],
+        *(("G92",) if any(modal.g92) else ()),
+        modal.plane,
+        modal.units,
+        modal.distance,
+        modal.feed_mode,
+        "G40",
+        modal.tool_offset,
+        modal.retract,
+        "G50",
+        modal.spindle,
+        *coolant,
+        *(code for code, allowed in overrides if not allowed),
+    )
+
+
+def modes_report(modal: Modal) -> str:
+    """grblHAL's answer to `$G`: ``[GC:G0 G54 … T0 F0 S0.]``."""
+    numbers = f"T{modal.tool} F{int(modal.feed)} S{round(modal.speed)}."
+    return f"[GC:{' '.join(active_codes(modal))} {numbers}]"

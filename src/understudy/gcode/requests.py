@@ -1,0 +1,221 @@
+"""What a block asks for, as values.
+
+An arm is asked in SI: rad, m, s. A plain machine is asked in its axis units (mm, deg) and per
+minute, because its planner rounds exactly these numbers to whole steps.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from understudy.gcode.dialect import Axes
+from understudy.space.pose import Pose
+
+# ── motion of a machine: mm, deg, per minute ────────────────────────────────────────────────────
+
+
+class AxisMove(Struct, frozen=True, tag=True):
+    """Straight in axis space. Under `inverse_time` the feed counts moves per minute (G93)."""
+
+    target: Axes
+    feed: float = 0.0
+    rapid: bool = False
+    inverse_time: bool = False
+
+
+class AxisArc(Struct, frozen=True, tag=True):
+    """Round `centre` in the plane of two axes; the other axes go along in proportion.
+
+    `plane`: the indices of both axes. `angle` in rad, positive counter-clockwise seen from the
+    third axis' positive side, all turns included.
+    """
+
+    target: Axes
+    plane: tuple[int, int]
+    centre: tuple[float, float]
+    radius: float
+    angle: float
+    feed: float
+    inverse_time: bool = False
+
+
+# ── motion of an arm: rad, m, s ─────────────────────────────────────────────────────────────────
+
+
+class JointMove(Struct, frozen=True, tag=True):
+    """To joint positions in rad at `speed` rad/s, or in `duration` s; neither: rapid."""
+
+    target: Axes
+    speed: float | None = None
+    duration: float | None = None
+
+
+class LineMove(Struct, frozen=True, tag=True):
+    """The tool to a pose: `speed` m/s of its tip, `turning` rad/s where the tip stays in place."""
+
+    target: Pose
+    speed: float | None = None
+    turning: float | None = None
+    duration: float | None = None
+
+
+class ArcMove(Struct, frozen=True, tag=True):
+    """The tool round `centre` (m) in the plane of two of X Y Z; angle as in `AxisArc`."""
+
+    target: Pose
+    plane: tuple[int, int]
+    centre: tuple[float, float]
+    radius: float
+    angle: float
+    speed: float | None = None
+    duration: float | None = None
+
+
+class JointArc(Struct, frozen=True, tag=True):
+    """What a joint wire makes of G2 and G3: two of the first three joints on a circle, in rad."""
+
+    target: Axes
+    plane: tuple[int, int]
+    centre: tuple[float, float]
+    radius: float
+    angle: float
+    speed: float | None = None
+    duration: float | None = None
+
+
+Move = AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc
+
+
+class Probe(Struct, frozen=True, tag=True):
+    """Move until the probe answers: `toward` contact or away from it; `required`: else alarm."""
+
+    move: Move
+    toward: bool
+    required: bool
+
+
+class GoHome(Struct, frozen=True, tag=True):
+    """G28 or G30: rapid to a stored position; the way point, if any, came as a move before it."""
+
+    name: str
+    move: Move
+
+
+class SetHome(Struct, frozen=True, tag=True):
+    """G28.1 or G30.1: the present position, in axis units, was stored."""
+
+    name: str
+    position: Axes
+
+
+# ── everything else ─────────────────────────────────────────────────────────────────────────────
+
+
+class Message(Struct, frozen=True, tag=True):
+    """A comment to the operator: (MSG, text)."""
+
+    text: str
+
+
+class Dwell(Struct, frozen=True, tag=True):
+    seconds: float
+
+
+class SetOutput(Struct, frozen=True, tag=True):
+    """M62 … M65. `with_motion`: at the start of the next move, otherwise at once."""
+
+    pin: int
+    on: bool
+    with_motion: bool
+
+
+class SetAnalog(Struct, frozen=True, tag=True):
+    """M67, M68."""
+
+    pin: int
+    value: float
+    with_motion: bool
+
+
+class WaitInput(Struct, frozen=True, tag=True):
+    """M66: read at once, or wait for an edge or a level for at most `timeout` seconds."""
+
+    kind: Literal["digital", "analog"]
+    pin: int
+    mode: Literal["read", "rise", "fall", "high", "low"]
+    timeout: float
+
+
+class Spindle(Struct, frozen=True, tag=True):
+    """M3, M4, M5 and S; on a welding arm M3 is arc on, M5 arc off."""
+
+    direction: str
+    speed: float
+
+
+class Coolant(Struct, frozen=True, tag=True):
+    """M7, M8, M9; on a welding arm `mist` is the gas."""
+
+    mist: bool
+    flood: bool
+
+
+class ToolSelect(Struct, frozen=True, tag=True):
+    """T: the tool that the next M6 brings."""
+
+    tool: int
+
+
+class ToolChange(Struct, frozen=True, tag=True):
+    """M6; not `physical`: M61, only the number changes."""
+
+    tool: int
+    previous: int
+    physical: bool = True
+
+
+class Overrides(Struct, frozen=True, tag=True):
+    """M48 … M53: which overrides the operator may use."""
+
+    feed: bool
+    speed: bool
+    hold: bool
+
+
+class OffsetsChanged(Struct, frozen=True, tag=True):
+    """Work offsets, G92 or tool length differ now; the sum per axis in axis units."""
+
+    work_offset: Axes
+
+
+class PathMode(Struct, frozen=True, tag=True):
+    """G61 exact path, G61.1 exact stop, G64 blending within `tolerance` mm (0: no bound)."""
+
+    name: str
+    tolerance: float = 0.0
+
+
+class KinematicsMode(Struct, frozen=True, tag=True):
+    """M428 joint, M429 world: what A, B, C alone mean."""
+
+    world: bool
+
+
+class ProgramPause(Struct, frozen=True, tag=True):
+    """M0, M1 (only if the operator wants it), M60."""
+
+    name: str
+
+
+class ProgramEnd(Struct, frozen=True, tag=True):
+    """M2, M30."""
+
+    name: str
+
+
+Request = (
+    AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc | Probe | GoHome | SetHome
+    | Message | Dwell | SetOutput | SetAnalog | WaitInput | Spindle | Coolant
+    | ToolSelect | ToolChange | Overrides | OffsetsChanged | PathMode | KinematicsMode
+    | ProgramPause | ProgramEnd
+)  # fmt: skip

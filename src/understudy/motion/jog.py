@@ -1,0 +1,146 @@
+"""Jogging: every axis by itself towards a velocity, within its limits, stopping at its ends.
+
+A jog is a plan like any other: its pieces are polynomials of time, run at one second per second.
+Change of speed, a second axis, stop: a new jog from the state of the running one.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.motion.law import Law
+from understudy.motion.path import AXES, Floats, Limits, Path
+from understudy.motion.phases import Bounds, Phase, State, fastest_way
+from understudy.motion.plan import Motion, Plan
+from understudy.motion.profile import Profile
+
+LONG = 1e6
+"""Seconds that a jog without a limit in its way goes on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """Between which positions each axis may be; infinite where it may go on."""
+
+    lower: Floats
+    upper: Floats
+
+    @staticmethod
+    def of(lower: ArrayLike, upper: ArrayLike) -> "Range":
+        return Range(np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64))
+
+
+def jog(
+    state: Motion,
+    velocity: ArrayLike,
+    limits: Limits,
+    *,
+    at: float,
+    within: Range | None = None,
+    profile: Profile = "trapezoid",
+) -> Plan:
+    """From a state towards a velocity per axis, clamped to what the axes can do; 0 is a stop."""
+    axes = len(state.position)
+    wanted = np.broadcast_to(np.asarray(velocity, dtype=np.float64), axes)
+    wanted = np.clip(wanted, -limits.velocity, limits.velocity)
+    space = within or Range.of(np.full(axes, -np.inf), np.full(axes, np.inf))
+    phases = []
+    for i in range(axes):
+        end = float(space.upper[i] if wanted[i] > 0.0 else space.lower[i])
+        bounds = Bounds(abs(wanted[i]), float(limits.acceleration[i]), float(limits.jerk[i]))
+        moves = _ramped if profile == "jerk_limited" else _stepped
+        phases.append(moves(_of_axis(state, i), float(wanted[i]), end, bounds))
+    return polynomials(phases, at=at)
+
+
+def stop_jog(state: Motion, limits: Limits, *, at: float, profile: Profile = "trapezoid") -> Plan:
+    """Every axis to rest as fast as it can."""
+    return jog(state, 0.0, limits, at=at, profile=profile)
+
+
+def _of_axis(state: Motion, axis: int) -> State:
+    return State(*(float(part[axis]) for part in state))
+
+
+def _stepped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
+    """One axis with steps of acceleration: to the wanted velocity, cruise, brake onto the end."""
+    q, v, a = state.s, state.v, bounds.a
+    if wanted == 0.0:
+        return [_change(q, v, 0.0, a)]
+    sign = math.copysign(1.0, wanted)
+    phases = []
+    if v * sign < 0.0:
+        phases.append(_change(q, v, 0.0, a))
+        q, v = phases[-1].end, 0.0
+    top, v, way = abs(wanted), abs(v), max((end - q) * sign, 0.0)
+    # The highest speed from which the end can still be reached at rest.
+    peak = min(top, math.sqrt(0.5 * v * v + a * way)) if v <= top else top
+    spent = (abs(peak * peak - v * v) + peak * peak) / (2.0 * a)
+    if v > peak and spent > way:
+        return [*phases, _change(q, sign * v, 0.0, a)]
+    phases.append(_change(q, sign * v, sign * peak, a))
+    cruise = min((way - spent) / peak, LONG) if peak > 0.0 else 0.0
+    phases.append(Phase(max(cruise, 0.0), phases[-1].end, sign * peak, 0.0, 0.0))
+    phases.append(_change(phases[-1].end, sign * peak, 0.0, a))
+    return phases
+
+
+def _change(q: float, v0: float, v1: float, a: float) -> Phase:
+    return Phase(abs(v1 - v0) / a, q, v0, math.copysign(a, v1 - v0), 0.0)
+
+
+def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
+    """One axis with ramps of acceleration, by ruckig."""
+    if wanted == 0.0 or math.isinf(end):
+        phases = fastest_way(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
+        on = [Phase(LONG, phases[-1].end, wanted, 0.0, 0.0)] if wanted else []
+        return [*phases, *on]
+    return fastest_way(state, bounds, speed=0.0, position=end) or [Phase(0.0, *state, 0.0)]
+
+
+# ── polynomials of time as a plan ───────────────────────────────────────────────────────────────
+
+
+def polynomials(phases: list[list[Phase]], *, at: float) -> Plan:
+    """Axes with phases of their own, as one plan: cut wherever any axis changes its phase."""
+    edges = [
+        np.concatenate([[0.0], np.cumsum([phase.seconds for phase in axis])]) for axis in phases
+    ]
+    cuts = np.unique(np.concatenate(edges))
+    starts, seconds = cuts[:-1], np.diff(cuts)
+    shape = np.zeros((len(starts), 4, len(phases)))
+    target = np.array([axis[-1].end for axis in phases])
+    for i, (axis, edge) in enumerate(zip(phases, edges, strict=True)):
+        for k, begin in enumerate(starts):
+            shape[k, :, i] = _expanded(axis, edge, float(begin))
+    count = len(starts)
+    one, none = np.ones(count), np.zeros(count)
+    path = Path(
+        shape=shape,
+        end=np.vstack([shape[1:, 0], target[None]])[:count],
+        length=seconds,
+        acceleration=one,
+        jerk=one,
+        fastest=one,
+        feed=one,
+        rapid=np.zeros(count, dtype=np.bool_),
+        junction=none,
+        dwell=none,
+        measure=np.full(count, AXES, dtype=np.int8),
+        block=np.zeros(count, dtype=np.int64),
+        line=np.zeros(count, dtype=np.int64),
+    )
+    law = Law(at + cuts, np.arange(count), none, one, none, none)
+    return Plan(path, law, target)
+
+
+def _expanded(axis: list[Phase], edge: Floats, t: float) -> tuple[float, float, float, float]:
+    """The polynomial of one axis from a time on; at rest when its phases are over."""
+    k = int(np.searchsorted(edge, t, side="right")) - 1
+    if k >= len(axis):
+        return axis[-1].end, 0.0, 0.0, 0.0
+    phase, x = axis[k], t - edge[k]
+    v = phase.v + x * (phase.a + 0.5 * x * phase.j)
+    return phase.moved(x), v, 0.5 * (phase.a + x * phase.j), phase.j / 6.0

@@ -1,0 +1,216 @@
+"""A path: pieces of geometry one after the other, each with what the axes allow on it.
+
+A piece is a polynomial of every axis in the distance s run along it: a straight line of the axes
+has degree 1, a stretch of a Cartesian line degree 3. The room is generic over axes and units: a
+path is in whatever unit its axes have (mm and deg mixed for a grblHAL machine, rad for an arm), its
+distance in the Euclidean norm over all axes, or in metres of the tool where it follows the tool.
+All speeds are per second.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+AXES = 0
+"""Distance is measured in the norm over the axes."""
+TOOL = 1
+"""Distance is measured along the tool's way."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """What each axis can do, in its own unit: velocity, acceleration, and jerk where it counts."""
+
+    velocity: Floats
+    acceleration: Floats
+    jerk: Floats
+
+    @staticmethod
+    def of(velocity: ArrayLike, acceleration: ArrayLike, jerk: ArrayLike = np.inf) -> "Limits":
+        fastest = np.atleast_1d(np.array(velocity, dtype=np.float64))
+        axes = len(fastest)
+        return Limits(fastest, floats(acceleration, axes).copy(), floats(jerk, axes).copy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """Pieces as columns; row k of every column belongs to piece k."""
+
+    shape: Floats
+    """(pieces, degree + 1, axes): coefficients of the polynomials in s, constant term first."""
+    end: Floats
+    """(pieces, axes): where each piece ends, exactly."""
+    length: Floats
+    acceleration: Floats
+    jerk: Floats
+    fastest: Floats
+    """The speed the axes allow."""
+    feed: Floats
+    """The speed that was asked for; infinite for a rapid."""
+    rapid: NDArray[np.bool_]
+    junction: Floats
+    """The square of the speed allowed at the piece's start by the corner there; inf: no corner."""
+    dwell: Floats
+    """Seconds at rest; such a piece has no length."""
+    measure: NDArray[np.int8]
+    block: Ints
+    """Which block of the path the piece belongs to; never falls, and look-ahead counts these."""
+    line: Ints
+    """The number by which whoever asked for the block knows it: a program line, a ticket."""
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    @property
+    def axes(self) -> int:
+        return int(self.shape.shape[2])
+
+    @property
+    def start(self) -> Floats:
+        """Where the path begins."""
+        return np.asarray(self.shape[0, 0], dtype=np.float64)
+
+    def nominal(self, feed_override: float = 1.0, rapid_override: float = 1.0) -> Floats:
+        """The speed each piece is to be run at: min(F, fastest)·override, never above fastest."""
+        asked = np.minimum(self.feed, self.fastest) * feed_override
+        return np.minimum(np.where(self.rapid, self.fastest * rapid_override, asked), self.fastest)
+
+    def position(self, piece: int, s: float) -> Floats:
+        """Where the axes are at the distance s along a piece; exactly its end at its length."""
+        if self.dwell[piece] == 0.0 and s >= self.length[piece]:
+            return np.asarray(self.end[piece])
+        rows = self.shape[piece]
+        return np.asarray(s ** np.arange(len(rows)) @ rows, dtype=np.float64)
+
+    def tangent(self, piece: int, s: float) -> Floats:
+        """dq/ds at the distance s along a piece."""
+        rows = self.shape[piece]
+        powers = np.array([k * s ** (k - 1) for k in range(1, len(rows))])
+        return np.asarray(powers @ rows[1:], dtype=np.float64)
+
+    def rows(self, first: int, last: int) -> "Path":
+        """Pieces ``first`` up to, but without, ``last``."""
+        return Path(*(getattr(self, column.name)[first:last] for column in fields(self)))
+
+    def with_entry(self, junction: float) -> "Path":
+        """The same path, entered no faster than the square root of ``junction``."""
+        entries = self.junction.copy()
+        entries[:1] = junction
+        return replace(self, junction=entries)
+
+    def to_state(self) -> dict[str, Any]:
+        return {column.name: getattr(self, column.name).tolist() for column in fields(self)} | {
+            "shape_of_shape": list(self.shape.shape)
+        }
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> "Path":
+        size = tuple(state["shape_of_shape"])
+        columns = {c.name: np.array(state[c.name], dtype=KINDS[c.name]) for c in fields(Path)}
+        # JSON has no infinity: it comes back as null, here as nan.
+        for name in ("feed", "jerk", "junction"):
+            columns[name][np.isnan(columns[name])] = np.inf
+        columns["shape"] = columns["shape"].reshape(size)
+        columns["end"] = columns["end"].reshape(size[0], size[2])
+        return Path(**columns)
+
+
+KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
+    "rapid": np.bool_,
+    "measure": np.int8,
+    "block": np.int64,
+    "line": np.int64,
+}
+
+
+def floats(value: ArrayLike, count: int) -> Floats:
+    """One number for all, or a number each."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Each:
+    """Reads values that were given once for all of ``total``, or one each, for the chosen ones."""
+
+    chosen: Ints
+    total: int
+
+    def number(self, value: ArrayLike) -> Floats:
+        return self._of(floats(value, self.total))
+
+    def flag(self, value: ArrayLike) -> NDArray[np.bool_]:
+        return self._of(np.broadcast_to(np.asarray(value, dtype=np.bool_), self.total))
+
+    def _of(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if len(self.chosen) == self.total else values[self.chosen]
+
+
+def joined(paths: Sequence[Path]) -> Path:
+    """The paths one after the other, junctions left as they are, blocks numbered on."""
+    paths = [path for path in paths if len(path)] or list(paths[:1])
+    degree = max(path.shape.shape[1] for path in paths)
+    columns = {
+        column.name: np.concatenate([getattr(path, column.name) for path in paths])
+        for column in fields(Path)
+        if column.name not in ("shape", "block")
+    }
+    numbers = [paths[0].block]
+    for path in paths[1:]:
+        numbers.append(path.block - path.block[0] + numbers[-1][-1] + 1)
+    return Path(
+        shape=np.concatenate([_raised(path.shape, degree) for path in paths]),
+        block=np.concatenate(numbers),
+        **columns,
+    )
+
+
+def _raised(shape: Floats, degree: int) -> Floats:
+    missing = degree - shape.shape[1]
+    return np.pad(shape, ((0, 0), (0, missing), (0, 0))) if missing else shape
+
+
+def nothing(axes: int) -> Path:
+    """A path without pieces."""
+    none = np.zeros(0)
+    return Path(
+        shape=np.zeros((0, 2, axes)),
+        end=np.zeros((0, axes)),
+        length=none,
+        acceleration=none,
+        jerk=none,
+        fastest=none,
+        feed=none,
+        rapid=np.zeros(0, dtype=np.bool_),
+        junction=none,
+        dwell=none,
+        measure=np.zeros(0, dtype=np.int8),
+        block=np.zeros(0, dtype=np.int64),
+        line=np.zeros(0, dtype=np.int64),
+    )
+
+
+def pause(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
+    """To stand still for some seconds (G4); motion before it comes to rest."""
+    where = np.asarray(position, dtype=np.float64)
+    one = np.ones(1)
+    return Path(
+        shape=np.stack([where, np.zeros_like(where)])[None],
+        end=where[None].copy(),
+        length=np.zeros(1),
+        acceleration=one,
+        jerk=one * np.inf,
+        fastest=one,
+        feed=one,
+        rapid=np.zeros(1, dtype=np.bool_),
+        junction=np.zeros(1),
+        dwell=np.array([seconds]),
+        measure=np.zeros(1, dtype=np.int8),
+        block=np.zeros(1, dtype=np.int64),
+        line=np.array([line], dtype=np.int64),
+    )

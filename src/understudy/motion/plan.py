@@ -1,0 +1,249 @@
+"""A plan: a path with a law of time. Decided once, then read by everything.
+
+Immutable. Before it begins it rests at its start, after it ends it rests exactly on its target.
+A plan's plain state (`to_state`) are lists of numbers, for snapshots.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.motion.law import Law
+from understudy.motion.path import Floats, Ints, Path, joined
+from understudy.space.compiled import compiled
+
+
+class Motion(NamedTuple):
+    """Position, velocity and acceleration of every axis; a row per time where times were many."""
+
+    position: Floats
+    velocity: Floats
+    acceleration: Floats
+
+
+class Place(NamedTuple):
+    """Where a plan is on its path, and how it moves along it."""
+
+    piece: int
+    s: float = 0.0
+    v: float = 0.0
+    a: float = 0.0
+
+
+Columns = tuple[Floats, Ints, Floats, Floats, Floats, Floats]
+
+
+@compiled
+def segment_at(begins: Floats, t: float, guess: int) -> int:
+    """The segment running at t, looked for upwards from a guess, by halving if it is further."""
+    last = len(begins) - 2
+    if guess <= last and begins[guess] <= t:
+        if t < begins[guess + 1]:
+            return guess
+        if guess < last and t < begins[guess + 2]:
+            return guess + 1
+        low, high = guess, last
+    else:
+        low, high = 0, last
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if begins[middle] <= t:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@compiled
+def positions_at(  # kernel
+    times: Floats, law: Columns, shape: Floats, target: Floats, position: Floats
+) -> None:
+    """Positions only: what a 1 kHz log, a sweep or a preview reads."""
+    begins, piece, s0, v0, a0, j0 = law
+    axes = shape.shape[2]
+    degree = shape.shape[1] - 1
+    last = len(piece) - 1
+    k = 0
+    for n in range(len(times)):
+        t = times[n]
+        if last < 0 or t >= begins[last + 1]:
+            for i in range(axes):
+                position[n, i] = target[i]
+            continue
+        k = segment_at(begins, t, k)
+        x = max(t - begins[k], 0.0)
+        s = s0[k] + x * (v0[k] + x * (0.5 * a0[k] + x * j0[k] / 6.0))
+        row = shape[piece[k]]
+        if degree == 1:
+            for i in range(axes):
+                position[n, i] = row[0, i] + row[1, i] * s
+        else:
+            for i in range(axes):
+                value = row[degree, i]
+                for d in range(degree - 1, -1, -1):
+                    value = row[d, i] + value * s
+                position[n, i] = value
+
+
+@compiled
+def motions_at(  # kernel
+    times: Floats,
+    law: Columns,
+    shape: Floats,
+    target: Floats,
+    out: tuple[Floats, Floats, Floats],
+) -> None:
+    """Position, velocity and acceleration at each time, by the chain rule along the path."""
+    begins, piece, s0, v0, a0, j0 = law
+    position, velocity, acceleration = out
+    axes = shape.shape[2]
+    degree = shape.shape[1] - 1
+    last = len(piece) - 1
+    k = 0
+    for n in range(len(times)):
+        t = times[n]
+        if last < 0 or t >= begins[last + 1]:
+            for i in range(axes):
+                position[n, i] = target[i]
+                velocity[n, i] = acceleration[n, i] = 0.0
+            continue
+        k = segment_at(begins, t, k)
+        x = max(t - begins[k], 0.0)
+        s = s0[k] + x * (v0[k] + x * (0.5 * a0[k] + x * j0[k] / 6.0))
+        v = max(v0[k] + x * (a0[k] + 0.5 * x * j0[k]), 0.0)
+        a = a0[k] + x * j0[k]
+        if t < begins[0]:
+            v = a = 0.0
+        row = shape[piece[k]]
+        for i in range(axes):
+            value = row[degree, i]
+            slope = curve = 0.0
+            for d in range(degree - 1, -1, -1):
+                curve = 2.0 * slope + curve * s
+                slope = value + slope * s
+                value = row[d, i] + value * s
+            position[n, i] = value
+            velocity[n, i] = slope * v
+            acceleration[n, i] = slope * a + curve * v * v
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Times are seconds on one axis; ``begins`` is where on it the plan starts."""
+
+    path: Path
+    law: Law
+    target: Floats
+    """Where it comes to rest."""
+
+    @property
+    def begins(self) -> float:
+        return float(self.law.begins[0])
+
+    @property
+    def ends(self) -> float:
+        return float(self.law.begins[-1])
+
+    @property
+    def duration(self) -> float:
+        return self.ends - self.begins
+
+    def at(self, t: float) -> Motion:
+        """Position, velocity and acceleration of the axes at one time."""
+        return Motion(*(values[0] for values in self.sample(np.array([t]))))
+
+    def sample(self, times: ArrayLike) -> Motion:
+        """A row per time; fastest where times do not fall."""
+        when = np.ascontiguousarray(times, dtype=np.float64)
+        out = (self._rows(when), self._rows(when), self._rows(when))
+        motions_at(when, self._law(), self.path.shape, self.target, out)
+        return Motion(*out)
+
+    def positions(self, times: ArrayLike, out: Floats | None = None) -> Floats:
+        """Like `sample`, but positions alone; ``out`` may be given to be filled."""
+        when = np.ascontiguousarray(times, dtype=np.float64)
+        rows = self._rows(when) if out is None else out
+        positions_at(when, self._law(), self.path.shape, self.target, rows)
+        return rows
+
+    def place(self, t: float) -> Place:
+        """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
+        if not len(self.law):
+            return Place(0)
+        law, k = self.law, self._segment(t)
+        piece = int(law.piece[k])
+        x = min(max(t, law.begins[0]), self.ends) - law.begins[k]
+        if self.path.dwell[piece] > 0.0:
+            return Place(piece, float(law.s[k] + x), 0.0, 0.0)
+        s = law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0))
+        s = float(min(s, self.path.length[piece]))
+        if not self.begins <= t < self.ends:
+            return Place(piece, s)
+        v = max(law.v[k] + x * (law.a[k] + 0.5 * x * law.j[k]), 0.0)
+        return Place(piece, s, float(v), float(law.a[k] + x * law.j[k]))
+
+    def speed(self, t: float) -> float:
+        """The speed along the path."""
+        return self.place(t).v
+
+    def distance(self, t: float) -> float:
+        """The way run along the path."""
+        here = self.place(t)
+        on_piece = min(here.s, float(self.path.length[here.piece])) if len(self.path) else 0.0
+        return float(self.path.length[: here.piece].sum()) + on_piece
+
+    def line_at(self, t: float) -> int | None:
+        """The line being run at t; none before the plan begins, in a gap, or after it ends."""
+        if not self.begins <= t < self.ends:
+            return None
+        segment = self._segment(t)
+        return int(self.path.line[self.law.piece[segment]]) if self._runs()[segment] else None
+
+    def lines(self) -> tuple[Ints, Floats]:
+        """The line of each block in the plan, in the order they are run, and when each begins."""
+        running = np.flatnonzero(self._runs())
+        piece = self.law.piece[running]
+        first = np.flatnonzero(np.diff(self.path.block[piece], prepend=-1))
+        return self.path.line[piece[first]], self.law.begins[running[first]]
+
+    def _runs(self) -> NDArray[np.bool_]:
+        """Which segments are more than a wait for the block they stand before."""
+        law = self.law
+        waiting = (law.v == 0.0) & (law.a == 0.0) & (law.j == 0.0) & (law.s == 0.0)
+        return np.asarray(~waiting | (self.path.dwell[law.piece] > 0.0))
+
+    def until(self, t: float) -> "Plan":
+        """The plan cut off at t: at rest from there on, wherever that is."""
+        if t >= self.ends:
+            return self
+        return Plan(self.path, self.law.until(t), self.at(t).position)
+
+    def then(self, other: "Plan") -> "Plan":
+        """The other plan after this one; it begins when and where this one ends."""
+        follow = other.law.numbered(len(self.path))
+        return Plan(joined([self.path, other.path]), self.law.then(follow), other.target)
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "path": self.path.to_state(),
+            "law": self.law.to_state(),
+            "target": self.target.tolist(),
+        }
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> "Plan":
+        path, law = Path.from_state(state["path"]), Law.from_state(state["law"])
+        return Plan(path, law, np.array(state["target"], dtype=np.float64))
+
+    def _segment(self, t: float) -> int:
+        k = int(np.searchsorted(self.law.begins, t, side="right")) - 1
+        return min(max(k, 0), len(self.law) - 1)
+
+    def _law(self) -> Columns:
+        law = self.law
+        return law.begins, law.piece, law.s, law.v, law.a, law.j
+
+    def _rows(self, times: Floats) -> Floats:
+        return np.empty((len(times), len(self.target)))

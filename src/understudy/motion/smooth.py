@@ -1,0 +1,244 @@
+"""The jerk-limited alternative to trapezoids: acceleration ramps up and down.
+
+Acceleration is zero wherever one block goes over into the next, and a block is run under the lowest
+limits along it. It looks ahead over everything that is queued. The limits hold for the distance
+along the path, so on a line of the axes for every axis. From the middle of a ramp ruckig finds the
+way on; from a block's start it is closed form.
+"""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from understudy.motion.brake import Stop
+from understudy.motion.law import Law, empty
+from understudy.motion.path import Floats, Path
+from understudy.motion.phases import Bounds, Phase, State, fastest_way
+from understudy.motion.plan import Place, Plan
+
+BACKWARDS = -1e-9
+"""A speed below this is motion backwards along the path."""
+HALVINGS = 60
+
+
+def change_distance(v0: float, v1: float, bounds: Bounds) -> float:
+    """The way needed from one speed to another, with no acceleration at either end."""
+    ramp, steady = _change_times(abs(v1 - v0), bounds)
+    return 0.5 * (v0 + v1) * (2.0 * ramp + steady)
+
+
+def _change_times(step: float, bounds: Bounds) -> tuple[float, float]:
+    """Seconds of each ramp of the acceleration, and at its height."""
+    if step * bounds.j >= bounds.a**2:
+        return bounds.a / bounds.j, step / bounds.a - bounds.a / bounds.j
+    return math.sqrt(step / bounds.j), 0.0
+
+
+def nearest_to(wanted: float, v: float, length: float, bounds: Bounds) -> float:
+    """The speed nearest to a wanted one that ``v`` can be changed to (or from) within a length."""
+    if change_distance(v, wanted, bounds) <= length:
+        return wanted
+    good, bad = v, wanted
+    for _ in range(HALVINGS):
+        middle = 0.5 * (good + bad)
+        fits = change_distance(v, middle, bounds) <= length
+        good, bad = (middle, bad) if fits else (good, middle)
+    return good
+
+
+def change(v0: float, v1: float, s: float, bounds: Bounds) -> list[Phase]:
+    """From one speed to another: ramp, hold and ramp back the acceleration."""
+    ramp, steady = _change_times(abs(v1 - v0), bounds)
+    j = math.copysign(bounds.j, v1 - v0)
+    v, a = v0, 0.0
+    phases = []
+    for seconds, jerk in ((ramp, j), (steady, 0.0), (ramp, -j)):
+        phase = Phase(seconds, s, v, a, jerk)
+        phases.append(phase)
+        s, v, a = phase.moved(seconds), v + seconds * (a + 0.5 * seconds * jerk), a + seconds * jerk
+    return phases
+
+
+def over_block(length: float, v0: float, v1: float, bounds: Bounds) -> list[Phase]:
+    """A block from its entry to its exit speed: change to the best cruise, cruise, change."""
+
+    def spent(peak: float) -> float:
+        return change_distance(v0, peak, bounds) + change_distance(peak, v1, bounds)
+
+    good, peak = max(v0, v1), bounds.speed
+    if spent(peak) > length:
+        for _ in range(HALVINGS):
+            middle = 0.5 * (good + peak)
+            good, peak = (middle, peak) if spent(middle) <= length else (good, middle)
+        peak = good
+    up = change(v0, peak, 0.0, bounds)
+    down_at = length - change_distance(peak, v1, bounds)
+    cruise_at = change_distance(v0, peak, bounds)
+    cruise = max(down_at - cruise_at, 0.0) / peak if peak > 0.0 else 0.0
+    return [*up, Phase(cruise, cruise_at, peak, 0.0, 0.0), *change(peak, v1, down_at, bounds)]
+
+
+def from_anywhere(place: Place, bounds: Bounds, *, length: float, speed: float) -> list[Phase]:
+    """From any state over a length to a speed; nothing if that means going back."""
+    state = State(0.0, place.v, place.a)
+    phases = fastest_way(state, bounds, speed=speed, position=length) or []
+    return phases if all(_forwards(phase) for phase in phases) else []
+
+
+def _forwards(phase: Phase) -> bool:
+    """Is the speed never below zero? It is lowest at an end or where the acceleration is zero."""
+    turns = [0.0, phase.seconds]
+    if phase.j != 0.0 and 0.0 < -phase.a / phase.j < phase.seconds:
+        turns.append(-phase.a / phase.j)
+    return all(phase.v + x * (phase.a + 0.5 * x * phase.j) > BACKWARDS for x in turns)
+
+
+class Block(NamedTuple):
+    """Pieces of one block, from some way along the first of them."""
+
+    first: int
+    last: int
+    run: float
+    length: float
+    bounds: Bounds
+    corner: float
+    dwell: float
+
+
+def blocks_of(path: Path, nominal: Floats, *, first: int, run: float) -> list[Block]:
+    """The blocks from a place on, with their lowest limits."""
+    edges = np.flatnonzero(np.diff(path.block[first:], prepend=path.block[first] - 1)) + first
+    blocks = []
+    for i, k in itertools.pairwise([*edges.tolist(), len(path)]):
+        behind = run if i == first else 0.0
+        dwell = float(path.dwell[i])
+        columns = (nominal, path.acceleration, path.jerk)
+        bounds = Bounds(*(float(column[i:k].min()) for column in columns))
+        length = float(path.length[i:k].sum()) - (0.0 if dwell else behind)
+        corner = 0.0 if dwell else math.sqrt(path.junction[i])
+        blocks.append(Block(i, k, behind, length, bounds, corner, dwell))
+    return blocks
+
+
+def entry_speeds(blocks: list[Block]) -> list[float]:
+    """The speed at which each block may be entered, and 0 at the end of the last."""
+    speeds = [0.0] * (len(blocks) + 1)
+    for b in range(len(blocks) - 1, 0, -1):
+        here, before = blocks[b], blocks[b - 1]
+        top = min(here.corner, here.bounds.speed, before.bounds.speed)
+        if top > speeds[b + 1]:
+            top = nearest_to(top, speeds[b + 1], here.length, here.bounds)
+        speeds[b] = top
+    return speeds
+
+
+def ramps_of_acceleration(
+    path: Path, nominal: Floats, place: Place, *, at: float, window: int
+) -> Law | None:
+    """The law of a path from a place on its first piece; None if that block cannot be changed."""
+    del window
+    blocks = blocks_of(path, nominal, first=0, run=place.s)
+    wanted = entry_speeds(blocks)
+    laws, here = [empty(at)], place
+    for block, exit_ in zip(blocks, wanted[1:], strict=True):
+        begins = float(laws[-1].begins[-1])
+        if block.dwell > 0.0:
+            laws.append(_dwell(block, begins))
+            here = Place(block.last)
+            continue
+        if here.a == 0.0:
+            speed = nearest_to(exit_, here.v, block.length, block.bounds)
+            phases = over_block(block.length, here.v, speed, block.bounds)
+        else:
+            speed = exit_
+            phases = from_anywhere(here, block.bounds, length=block.length, speed=speed)
+            if not phases:
+                return None
+        laws.append(over_pieces(path, block, phases, begins))
+        here = Place(block.last, 0.0, speed, 0.0)
+    return chained(laws)
+
+
+def brake(plan: Plan, at: float) -> Stop:
+    """The plan up to a time, and from there to rest: in this block, or over the following ones."""
+    path, place = plan.path, plan.place(at)
+    free = np.full(len(path), np.inf)
+    blocks = blocks_of(path, free, first=place.piece, run=place.s)
+    running = blocks[0]
+    phases = fastest_way(State(0.0, place.v, place.a), running.bounds, speed=0.0) or []
+    laws = [plan.law.until(at)]
+    if _way(phases) > running.length:
+        # Too short to stop in: it is run as planned, and braking begins with the next one.
+        segment = int(np.searchsorted(plan.law.piece, running.last))
+        if segment == len(plan.law):
+            return Stop(plan.law, len(path) - 1, float(path.length[-1]))
+        laws, speed = [plan.law.until(plan.law.begins[segment])], float(plan.law.v[segment])
+        for running in blocks[1:]:
+            slower = nearest_to(0.0, speed, running.length, running.bounds)
+            if slower == 0.0 or running is blocks[-1]:
+                phases = change(speed, 0.0, 0.0, running.bounds)
+                break
+            phases = over_block(running.length, speed, slower, running.bounds)
+            laws.append(over_pieces(path, running, phases, float(laws[-1].begins[-1])))
+            speed = slower
+    laws.append(over_pieces(path, running, phases, float(laws[-1].begins[-1])))
+    return _stopped(path, running, _way(phases), chained(laws))
+
+
+def _way(phases: list[Phase]) -> float:
+    return phases[-1].end if phases else 0.0
+
+
+def _stopped(path: Path, block: Block, way: float, law: Law) -> Stop:
+    piece, s = block.first, block.run + way
+    while piece < block.last - 1 and s > path.length[piece]:
+        s -= float(path.length[piece])
+        piece += 1
+    return Stop(law, piece, min(s, float(path.length[piece])) if not block.dwell else s)
+
+
+def chained(laws: list[Law]) -> Law:
+    """Laws one after the other."""
+    columns = (np.concatenate(rows) for rows in zip(*(law.columns() for law in laws), strict=True))
+    begins = np.concatenate([*(law.begins[:-1] for law in laws), laws[-1].begins[-1:]])
+    return Law(begins, np.concatenate([law.piece for law in laws]), *columns)
+
+
+def _dwell(block: Block, begins: float) -> Law:
+    ends = begins + max(block.dwell - block.run, 0.0)
+    rows = np.array([[block.run], [0.0], [0.0], [0.0]])
+    return Law(np.array([begins, ends]), np.array([block.first]), *rows)
+
+
+def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> Law:
+    """Phases over a block as segments, each on one piece."""
+    piece, behind = block.first, -block.run
+    begins, pieces, rows = [at], [], []
+    for phase in phases:
+        x = 0.0
+        while x < phase.seconds:
+            edge = behind + float(path.length[piece])
+            until = phase.seconds
+            if piece < block.last - 1 and phase.moved(until) > edge:
+                until = _crossing(phase, edge, x)
+            v = phase.v + x * (phase.a + 0.5 * x * phase.j)
+            if until > x:
+                rows.append((phase.moved(x) - behind, v, phase.a + x * phase.j, phase.j))
+                pieces.append(piece)
+                begins.append(begins[-1] + until - x)
+            if until < phase.seconds:
+                behind, piece = edge, piece + 1
+            x = until
+    columns = np.array(rows).reshape(-1, 4).T.copy()
+    return Law(np.array(begins), np.array(pieces, dtype=np.int64), *columns)
+
+
+def _crossing(phase: Phase, edge: float, after: float) -> float:
+    """When a phase, after some of its time, runs over a place."""
+    low, high = after, phase.seconds
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if phase.moved(middle) < edge else (low, middle)
+    return high

@@ -1,0 +1,332 @@
+"""Blocks being executed while more come in: the queue of a controller, planned as it is known.
+
+Each append, hold, resume, stop and override cuts the law at that moment and plans the rest of the
+same path from the state there. ``commit`` is how many seconds of motion have always been handed
+on already and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segments of 10 ms.
+Appends at the same instant are planned once, when somebody looks or time goes on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.errors import ConfigError
+from understudy.motion import smooth
+from understudy.motion.brake import Stop, brake
+from understudy.motion.law import Law, empty
+from understudy.motion.lines import seam
+from understudy.motion.lookahead import entries
+from understudy.motion.path import Floats, Limits, Path, joined, nothing
+from understudy.motion.plan import Motion, Place, Plan
+from understudy.motion.profile import Profile, trapezoid
+
+FIRMWARE_COMMIT = 0.09
+"""Seconds of motion that grblHAL's step segments hold."""
+
+REMEMBERED = 1.0
+"""Seconds of the past that can still be sampled."""
+MANY = 1024
+"""So many finished pieces are worth forgetting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the operator turned the programmed speeds to; 1 is as programmed."""
+
+    feed: float = 1.0
+    rapid: float = 1.0
+
+
+AS_PROGRAMMED = Overrides()
+
+
+def steps_of_acceleration(
+    path: Path, nominal: Floats, place: Place, *, at: float, window: int
+) -> Law:
+    """The trapezoids of a path from a place on its first piece."""
+    past = place.s if path.dwell[0] == 0.0 else 0.0
+    speeds = entries(path, nominal, window=window, entry=place.v**2, run=past)
+    return trapezoid(path, nominal, speeds, at=at, run=place.s)
+
+
+RUN: dict[Profile, Callable[..., Law | None]] = {
+    "trapezoid": steps_of_acceleration,
+    "jerk_limited": smooth.ramps_of_acceleration,
+}
+BRAKE: dict[Profile, Callable[[Plan, float], Stop]] = {
+    "trapezoid": brake,
+    "jerk_limited": smooth.brake,
+}
+
+
+def planned(
+    path: Path,
+    *,
+    window: int = 100,
+    overrides: Overrides = AS_PROGRAMMED,
+    profile: Profile = "trapezoid",
+    at: float = 0.0,
+) -> Plan:
+    """A whole path at once, from rest to rest, as if streamed as fast as the window takes it."""
+    nominal = path.nominal(overrides.feed, overrides.rapid)
+    law = RUN[profile](path, nominal, Place(0), at=at, window=window)
+    assert law is not None, "from rest every block can be run"
+    return Plan(path, law, path.end[-1])
+
+
+class Stream:
+    """The one owner of a robot's motion queue. Times are seconds and never fall."""
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        limits: Limits,
+        *,
+        window: int = 100,
+        commit: float = 0.0,
+        profile: Profile = "trapezoid",
+        at: float = 0.0,
+    ) -> None:
+        if profile == "jerk_limited" and not np.isfinite(limits.jerk).all():
+            problem = "a jerk-limited profile needs the jerk of every axis"
+            raise ConfigError(problem, key="profile", value=profile, allowed="trapezoid, or jerks")
+        self.limits = limits
+        self.window = window
+        self.commit = commit
+        self.profile: Profile = profile
+        self.overrides = AS_PROGRAMMED
+        self.held = False
+        self._end: Floats = np.array(position, dtype=np.float64)
+        self._target = self._end
+        self._path = nothing(len(self._end))
+        self._law = empty(at)
+        self._next = Place(0)
+        self._final = at
+        self._waiting: list[Path] = []
+        self._since = at
+
+    # ── what comes in ───────────────────────────────────────────────────────────────────────────
+
+    def append(
+        self, path: Path, now: float, *, deviation: float = 0.0, exact: bool = False
+    ) -> None:
+        """Queue a path that starts where the queue ends; ``exact``: come to rest before it.
+
+        The corner between what is queued and the new path is measured here; corners inside the new
+        path it brought along.
+        """
+        if not len(path):
+            return
+        if now > self._since:
+            self._settle()
+        self._since = now
+        before = self._waiting[-1] if self._waiting else self._path
+        rests = exact or self._idle(now)
+        entry = 0.0 if rests else seam(before, path, self.limits, deviation)
+        self._waiting.append(path.with_entry(entry))
+        self._end = path.end[-1]
+
+    def override(
+        self, now: float, *, feed: float | None = None, rapid: float | None = None
+    ) -> None:
+        """Other speeds than programmed, from ``now`` on."""
+        self._settle()
+        self.overrides = Overrides(
+            self.overrides.feed if feed is None else feed,
+            self.overrides.rapid if rapid is None else rapid,
+        )
+        if not self.held and not self._idle(now):
+            self._run(*self._cut(now))
+
+    # ── hold and stop ───────────────────────────────────────────────────────────────────────────
+
+    def hold(self, now: float) -> float:
+        """Brake along the path and wait there; returns when it stands."""
+        self._settle()
+        if not self.held:
+            self._brake(*self._cut(now))
+            self.held = True
+        return self.plan.ends
+
+    def resume(self, now: float) -> None:
+        """Go on along the same path; from rest, or from the speed that is left."""
+        self._settle()
+        if self.held:
+            self.held = False
+            self._run(*self._cut(now, commit=0.0))
+
+    def stop(self, now: float) -> float:
+        """Brake along the path and forget the rest of it; returns when it stands."""
+        self._settle()
+        self._brake(*self._cut(now))
+        self._drop_the_rest()
+        return self.plan.ends
+
+    def halt(self, now: float) -> None:
+        """No motion from this instant on (emergency stop); the queue is empty."""
+        plan = self.plan
+        if now < plan.ends:
+            here = plan.place(now)
+            self._law = self._law.until(now)
+            self._next = Place(here.piece, here.s)
+            self._target = plan.at(now).position
+        self._drop_the_rest()
+
+    def stand_at(self, position: ArrayLike, now: float) -> None:
+        """Somewhere else from now on, with nothing queued: after a jog, or put there by hand."""
+        self._waiting = []
+        self._path, self._law = nothing(len(self._end)), empty(now)
+        self._next, self._final, self._since = Place(0), now, now
+        self._end = self._target = np.array(position, dtype=np.float64)
+        self.held = False
+
+    # ── what can be read ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def plan(self) -> Plan:
+        """All that is known now; after a hold it ends where the hold does."""
+        self._settle()
+        return Plan(self._path, self._law, self._target)
+
+    @property
+    def end(self) -> Floats:
+        """Where the queue ends."""
+        return self._end
+
+    def at(self, now: float) -> Motion:
+        return self.plan.at(now)
+
+    def used(self, now: float) -> int:
+        """How many blocks are queued, the executing one included."""
+        self._settle()
+        if self._idle(now):
+            return 0
+        _, place = self._cut(now)
+        return len(np.unique(self._path.block[place.piece :]))
+
+    def save(self) -> dict[str, Any]:
+        """Plain values; what was configured is not among them."""
+        plan = self.plan
+        return {
+            "plan": plan.to_state(),
+            "next": list(self._next),
+            "end": self._end.tolist(),
+            "final": self._final,
+            "since": self._since,
+            "held": self.held,
+            "overrides": [self.overrides.feed, self.overrides.rapid],
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        plan = Plan.from_state(state["plan"])
+        self._path, self._law, self._target = plan.path, plan.law, plan.target
+        piece, *rest = state["next"]
+        self._next = Place(int(piece), *rest)
+        self._end = np.array(state["end"], dtype=np.float64)
+        self._final, self._since = state["final"], state["since"]
+        self.held = state["held"]
+        self.overrides = Overrides(*state["overrides"])
+        self._waiting = []
+
+    # ── planning ────────────────────────────────────────────────────────────────────────────────
+
+    def _idle(self, now: float) -> bool:
+        fixed = max(now + self.commit, self._final)
+        done = self._next.piece >= len(self._path) and fixed >= self._law.begins[-1]
+        return bool(done) and not self._waiting
+
+    def _settle(self) -> None:
+        """Plan what waits, from the instant at which it came."""
+        if not self._waiting:
+            return
+        known = self._path
+        self._path = joined([known, *self._waiting])
+        self._waiting = []
+        if not self.held:
+            self._run(*self._first_change(known, *self._cut(self._since)))
+        self._drop_the_past()
+
+    def _cut(self, now: float, commit: float | None = None) -> tuple[float, Place]:
+        """The first moment that can still be changed, and the place on the path then."""
+        fixed = max(now + (self.commit if commit is None else commit), self._final)
+        over = float(self._law.begins[-1])
+        if fixed < over:
+            return fixed, Plan(self._path, self._law, self._target).place(fixed)
+        return max(now, over), self._next
+
+    def _first_change(self, known: Path, at: float, place: Place) -> tuple[float, Place]:
+        """New blocks change nothing before the last window of the known ones."""
+        first = np.flatnonzero(np.diff(known.block, prepend=known.block[:1] - 1))
+        if self.profile != "trapezoid" or len(first) < self.window:
+            return at, place
+        piece = int(first[len(first) - self.window + 1])
+        segment = int(np.searchsorted(self._law.piece, piece))
+        if piece <= place.piece or segment == len(self._law):
+            return at, place
+        return self._begin_of(segment)
+
+    def _begin_of(self, segment: int) -> tuple[float, Place]:
+        law = self._law
+        row = (float(column[segment]) for column in (law.s, law.v, law.a))
+        return float(law.begins[segment]), Place(int(law.piece[segment]), *row)
+
+    def _run(self, at: float, place: Place) -> None:
+        """Plan everything from a place on, anew."""
+        law = self._law.until(at)
+        rest = self._path.rows(place.piece, len(self._path))
+        if len(rest):
+            if at > law.begins[-1]:
+                law = law.then(_standing(float(law.begins[-1]), at, place))
+            nominal = rest.nominal(self.overrides.feed, self.overrides.rapid)
+            follow = RUN[self.profile](rest, nominal, place, at=at, window=self.window)
+            if follow is None:
+                self._run(*self._block_after(place))
+                return
+            law = law.then(follow.numbered(place.piece))
+            self._target = self._path.end[-1]
+        self._law = law
+        self._next = Place(len(self._path))
+
+    def _block_after(self, place: Place) -> tuple[float, Place]:
+        """Where the block after the running one begins; it is the first that can be changed."""
+        blocks = self._path.block
+        piece = int(np.searchsorted(blocks, blocks[place.piece], side="right"))
+        segment = int(np.searchsorted(self._law.piece, piece))
+        if segment < len(self._law):
+            return self._begin_of(segment)
+        return float(self._law.begins[-1]), Place(piece)
+
+    def _brake(self, at: float, place: Place) -> None:
+        if at >= self._law.begins[-1]:
+            return
+        stop = BRAKE[self.profile](Plan(self._path, self._law, self._target), at)
+        self._law = stop.law
+        self._next = Place(stop.piece, stop.s)
+        self._target = self._path.position(stop.piece, stop.s)
+
+    def _drop_the_rest(self) -> None:
+        """What lies beyond the end of the law is not run any more."""
+        self._path = self._path.rows(0, self._next.piece + 1)
+        self._next = Place(len(self._path))
+        self._end = self._target
+        self._final = float(self._law.begins[-1])
+        self.held = False
+
+    def _drop_the_past(self) -> None:
+        """Finished pieces are forgotten after a while, many at a time."""
+        law = self._law.since(self._since - REMEMBERED)
+        if len(law) and law.piece[0] > MANY:
+            past = int(law.piece[0])
+            self._path = self._path.rows(past, len(self._path))
+            self._law = law.numbered(-past)
+            self._next = self._next._replace(piece=self._next.piece - past)
+
+
+def _standing(begins: float, ends: float, place: Place) -> Law:
+    """To stand at a place of the path for a while."""
+    s, nothing_more = np.array([place.s]), np.zeros(1)
+    when = np.array([begins, ends])
+    return Law(when, np.array([place.piece]), s, nothing_more, nothing_more, nothing_more)

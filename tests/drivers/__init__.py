@@ -1,0 +1,1 @@
+"""Drivers against the simulated robots of the same house."""

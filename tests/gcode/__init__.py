@@ -1,0 +1,1 @@
+"""The language of the machines, as a specification."""

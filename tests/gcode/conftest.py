@@ -1,0 +1,10 @@
+"""Kernels are compiled before anything is timed or fuzzed."""
+
+import pytest
+
+from understudy.gcode.reader import warm
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _warm_kernels() -> None:
+    warm()

@@ -1,0 +1,46 @@
+"""Short words for the tests: say lines to a fresh controller, look at what it asks for."""
+
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.gcode import SEED, At, Axes, Dialect, Modal, Problem, Step, interpret, parse
+from understudy.gcode.requests import Request
+
+
+class Talk:
+    """A modal state and a commanded position that follow what is said."""
+
+    def __init__(self, dialect: Dialect = SEED, modal: Modal | None = None) -> None:
+        self.dialect = dialect
+        self.modal = modal or Modal()
+        self.at = At()
+
+    def stand(self, *, axes: Axes | None = None, pose: Axes | None = None) -> "Talk":
+        self.at = At(axes or self.at.axes, pose or self.at.pose)
+        return self
+
+    def answer(self, line: str, number: int = 0) -> Step | Refused:
+        block = parse(line, self.dialect, line=number)
+        if isinstance(block, Problem):
+            return block.refused()
+        step = interpret(block, self.modal, dialect=self.dialect, position=self.at)
+        if isinstance(step, Step):
+            self.modal = step.modal
+            self.at = replace(
+                self.at, axes=step.axes or self.at.axes, pose=step.pose or self.at.pose
+            )
+        return step
+
+    def say(self, *lines: str) -> list[Request]:
+        """What all these lines ask for; each of them must be accepted."""
+        requests: list[Request] = []
+        for line in lines:
+            step = self.answer(line)
+            assert isinstance(step, Step), f"{line}: {step}"
+            requests.extend(step.requests)
+        return requests
+
+    def refused(self, line: str, number: int = 0) -> Refused:
+        refused = self.answer(line, number)
+        assert isinstance(refused, Refused), line
+        return refused

@@ -1,0 +1,26 @@
+"""The two arms of the catalogue."""
+
+import pytest
+from hypothesis import settings
+from own_arms import catalog_text
+
+from understudy.space.chain import Chain, chain
+from understudy.space.urdf import read
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def g60() -> Chain:
+    return chain(read(catalog_text("g60")))
+
+
+@pytest.fixture(scope="session")
+def kr6() -> Chain:
+    return chain(read(catalog_text("kr6_r900")))
+
+
+@pytest.fixture(scope="session", params=["g60", "kr6_r900"])
+def arm(request: pytest.FixtureRequest) -> Chain:
+    return chain(read(catalog_text(request.param)))

@@ -1,0 +1,132 @@
+"""Arms a user might bring: URDF texts made from where their axes are."""
+
+from pathlib import Path
+
+import numpy as np
+
+from understudy.space.chain import Chain, chain
+from understudy.space.transform import Array, about, inverse, pose, rotation
+from understudy.space.urdf import read
+
+ROBOTS = Path(__file__).parents[2] / "src" / "understudy" / "catalog" / "robots"
+
+
+def catalog_text(name: str) -> str:
+    return (ROBOTS / f"{name}.urdf").read_text()
+
+
+def frame(turn: Array, place: Array) -> Array:
+    out = np.eye(4)
+    out[:3, :3], out[:3, 3] = turn, place
+    return out
+
+
+def numbers(values) -> str:
+    return " ".join(repr(float(v)) for v in values)
+
+
+def urdf_text(axes, tip, *, kinds=None, limits=(-3.1, 3.1), turns=None) -> str:
+    """A robot whose joints at zero lie on the lines (point, direction); ``tip`` is a 4×4 place.
+
+    ``turns`` are the orientations of the links' own frames: they must not matter.
+    """
+    kinds = kinds or ["revolute"] * len(axes)
+    turns = turns or [np.eye(3)] * len(axes)
+    text = ['<robot name="own"><link name="l0"/>']
+    before = np.eye(4)
+    for i, ((point, direction), kind, turn) in enumerate(zip(axes, kinds, turns, strict=True)):
+        here = frame(turn, point)
+        at = pose(inverse(before) @ here)
+        text.append(
+            f'<link name="l{i + 1}"/><joint name="j{i + 1}" type="{kind}">'
+            f'<parent link="l{i}"/><child link="l{i + 1}"/>'
+            f'<origin xyz="{numbers(at[:3])}" rpy="{numbers(at[3:])}"/>'
+            f'<axis xyz="{numbers(turn.T @ np.asarray(direction, float))}"/>'
+            f'<limit lower="{limits[0]}" upper="{limits[1]}" velocity="2" effort="0"/></joint>'
+        )
+        before = here
+    at = pose(inverse(before) @ tip)
+    text.append(
+        f'<link name="tip"/><joint name="end" type="fixed"><parent link="l{len(axes)}"/>'
+        f'<child link="tip"/><origin xyz="{numbers(at[:3])}" rpy="{numbers(at[3:])}"/></joint>'
+        "</robot>"
+    )
+    return "\n".join(text)
+
+
+def built(*args, **options) -> Chain:
+    return chain(read(urdf_text(*args, **options)))
+
+
+def puma(*, lateral: float = 0.15, limits=(-3.1, 3.1)) -> Chain:
+    """Spherical wrist, the arm beside the column, axis 3 turning against axis 2."""
+    axes = [
+        ((0, 0, 0), (0, 0, 1)),
+        ((0, 0, 0.6), (0, 1, 0)),
+        ((0, 0.2, 1.03), (0, -1, 0)),
+        ((0.02, lateral, 1.2), (0, 0, 1)),
+        ((0.02, lateral, 1.46), (0, -1, 0)),
+        ((0.02, lateral, 1.46), (0, 0, -1)),
+    ]
+    return built(axes, frame(rotation(0.3, 0.2, 0.1), (0.02, lateral, 1.52)), limits=limits)
+
+
+def three_parallel() -> Chain:
+    """As the UR arms: axes 2, 3, 4 parallel, no spherical wrist."""
+    axes = [
+        ((0, 0, 0.089), (0, 0, 1)),
+        ((0, 0.13, 0.089), (0, 1, 0)),
+        ((0.425, 0.02, 0.089), (0, 1, 0)),
+        ((0.817, 0.02, 0.089), (0, 1, 0)),
+        ((0.817, 0.11, 0.089), (0, 0, -1)),
+        ((0.817, 0.11, -0.006), (0, 1, 0)),
+    ]
+    return built(axes, frame(np.eye(3), (0.817, 0.192, -0.006)))
+
+
+def seven_axes() -> Chain:
+    heights = (0.3, 0.3, 0.7, 0.7, 1.1, 1.1, 1.1)
+    axes = [((0, 0, h), (0, 0, 1) if i % 2 == 0 else (0, 1, 0)) for i, h in enumerate(heights)]
+    return built(axes, frame(np.eye(3), (0, 0, 1.2)), limits=(-2.8, 2.8))
+
+
+def gantry() -> Chain:
+    """Three slides and a wrist without a common point."""
+    axes = [
+        ((0, 0, 0), (1, 0, 0)),
+        ((0, 0, 0), (0, 1, 0)),
+        ((0, 0, 0), (0, 0, 1)),
+        ((0, 0, 0), (0, 0, 1)),
+        ((0.1, 0, 0), (0, 1, 0)),
+        ((0.1, 0.1, 0), (1, 0, 0)),
+    ]
+    kinds = ["prismatic"] * 3 + ["revolute"] * 3
+    return built(axes, frame(np.eye(3), (0.2, 0.1, 0)), kinds=kinds, limits=(-2.0, 2.0))
+
+
+def spherical_wrist_arm(seed: int) -> Chain:
+    """Any arm of the anthropomorphic kind, anywhere, in frames nobody would choose."""
+    rng = np.random.default_rng(seed)
+
+    def any_turn() -> Array:
+        axis = rng.normal(size=3)
+        return about(axis / np.linalg.norm(axis), rng.uniform(-3, 3))
+
+    side, sign = rng.uniform(-0.1, 0.1), rng.choice([-1.0, 1.0], size=6)
+    elbow = np.array([rng.uniform(-0.2, 0.5), rng.uniform(-0.2, 0.2), rng.uniform(0.5, 1.0)])
+    wrist = np.array([rng.uniform(0.2, 0.9), side, rng.uniform(0.3, 1.4)])
+    pitch = rng.uniform(-3, 3)
+    u4 = np.array([np.sin(pitch), 0.0, np.cos(pitch)])
+    u5 = about(u4, rng.uniform(-3, 3)) @ (0.0, 1.0, 0.0)
+    u6 = about(u5, rng.uniform(-3, 3)) @ u4
+    lines = [
+        ((0, 0, 0.1), (0, 0, 1)), ((rng.uniform(-0.1, 0.2), 0.05, 0.4), (0, 1, 0)),
+        (elbow, (0, 1, 0)), (wrist - 0.2 * u4, u4), (wrist, u5), (wrist + 0.1 * u6, u6),
+    ]  # fmt: skip
+    world = frame(any_turn(), rng.normal(size=3))
+    axes = [
+        (world[:3, :3] @ point + world[:3, 3], s * (world[:3, :3] @ np.asarray(direction)))
+        for (point, direction), s in zip(lines, sign, strict=True)
+    ]
+    tip = world @ frame(any_turn(), wrist + 0.15 * u6)
+    return built(axes, tip, turns=[any_turn() for _ in axes])
