@@ -81,7 +81,7 @@ def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
 
 def test_check_says_that_a_cell_is_all_right() -> None:
     done = Done("check", "text_robot")
-    assert (done.code, done.out) == (0, "text_robot: all right (1 robots, 1 faces)\n")
+    assert (done.code, done.out) == (0, "text_robot: all right (robots: 1, faces: 1)\n")
 
 
 def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:

@@ -136,4 +136,5 @@ def _transcript(
         raise ConfigError(f"--log cannot be written: {problem.strerror}", file=str(log)) from None
     file.write(write_facts(facts))
     writer = ChatWriter()
+    stack.callback(lambda: file.writelines(writer.rest()))
     return lambda event: file.writelines(writer.lines(event))

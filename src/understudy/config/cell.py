@@ -83,6 +83,7 @@ class CellConfig:
         """Names the configuration; where it listens makes no difference to what it is."""
         parts = {
             "seed": self.head.seed,
+            "poll_step_ms": self.head.poll_step_ms,
             "scenario": self.head.scenario,
             "robots": {
                 name: [

@@ -19,6 +19,7 @@ from understudy.errors import ConfigError
 from understudy.units import NS_PER_SECOND
 
 Kind = Literal[">", "<", "!"]
+LONGEST_PIECE = 4096
 EVENTS = ("open", "eof", "closed")
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
@@ -76,15 +77,35 @@ def write_facts(facts: dict[str, str]) -> str:
 
 
 class ChatWriter:
-    """Turns events into lines as they happen; a new `@` line only when it is needed."""
+    """Turns events into lines as they happen; a new `@` line only when it is needed.
+
+    What a client says byte by byte at one moment becomes one line, at the latest at its end.
+    """
 
     def __init__(self) -> None:
         self._place: tuple[int, str, str] | None = None
+        self._said: Event | None = None
 
     def lines(self, event: Event) -> Iterator[str]:
-        place = (event.at, event.endpoint, event.peer)
-        if place != self._place:
-            self._place = place
+        said = self._said
+        if said and event.kind == ">" and _place_of(said) == _place_of(event):
+            event = Event(event.at, event.endpoint, event.peer, ">", said.data + event.data)
+        else:
+            yield from self.rest()
+        whole = event.data.endswith(b"\n") or len(event.data) >= LONGEST_PIECE
+        self._said = event if event.kind == ">" and not whole else None
+        if self._said is None:
+            yield from self._write(event)
+
+    def rest(self) -> Iterator[str]:
+        """What was said and has not been written yet."""
+        if self._said is not None:
+            yield from self._write(self._said)
+            self._said = None
+
+    def _write(self, event: Event) -> Iterator[str]:
+        if _place_of(event) != self._place:
+            self._place = _place_of(event)
             whole, rest = divmod(event.at, NS_PER_SECOND)
             yield f"@ {whole}.{rest:09d} {event.endpoint} {event.peer}\n"
         yield f"{event.kind} {escape(event.data)}\n"
@@ -92,7 +113,12 @@ class ChatWriter:
 
 def write(facts: dict[str, str], events: Iterable[Event]) -> str:
     writer = ChatWriter()
-    return write_facts(facts) + "".join(line for event in events for line in writer.lines(event))
+    lines = [line for event in events for line in writer.lines(event)]
+    return write_facts(facts) + "".join([*lines, *writer.rest()])
+
+
+def _place_of(event: Event) -> tuple[int, str, str]:
+    return event.at, event.endpoint, event.peer
 
 
 def parse(text: str, file: str = "") -> Chat:

@@ -68,6 +68,8 @@ class Recorder:
             await self.finished.wait()
         finally:
             server.close()  # who is still connected is not waited for
+            for line in self._writer.rest():
+                write(line)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._opened += 1
