@@ -88,7 +88,7 @@ class Live:
 
     @property
     def now(self) -> float:
-        return seconds(self._pump.now)
+        return seconds(self._pump.now())
 
     async def start(self) -> None:
         """Listen everywhere, then let time run."""
@@ -148,7 +148,8 @@ class Live:
         )
 
     def _now(self) -> dict[str, Any]:
-        return {"now_s": seconds(self._pump.now), "now_ns": self._pump.now, "rate": self.rate}
+        now = self._pump.now()
+        return {"now_s": seconds(now), "now_ns": now, "rate": self.rate}
 
     def _advance(self, given: Advance) -> dict[str, Any]:
         self.advance(given.seconds)
@@ -173,8 +174,8 @@ class Live:
             return {"snapshot": snapshot}
         try:
             Path(given.file).write_bytes(write_snapshot(snapshot))
-        except OSError as problem:
-            return Refused(f"{given.file} cannot be written: {problem.strerror}")
+        except (OSError, ValueError) as problem:
+            return Refused(f"{given.file} cannot be written: {_why(problem)}")
         return {"file": given.file}
 
     def _restore(self, given: Restore) -> Any:
@@ -183,9 +184,9 @@ class Live:
         try:
             snapshot = given.snapshot or read_snapshot(Path(given.file or "").read_bytes())
             self._pump.restore(snapshot)
-        except OSError as problem:
-            return Refused(f"{given.file} cannot be read: {problem.strerror}")
-        except (ConfigError, msgspec.ValidationError) as problem:
+        except (OSError, ValueError) as problem:
+            return Refused(f"{given.file} cannot be read: {_why(problem)}")
+        except ConfigError as problem:
             return Refused(str(problem))
         return self._now()
 
@@ -208,6 +209,11 @@ def _faults() -> dict[str, Any]:
         }
         for name, fault in FAULTS.items()
     }
+
+
+def _why(problem: Exception) -> str:
+    """ValueError: a name that no file can have."""
+    return getattr(problem, "strerror", None) or str(problem)
 
 
 def _placed(endpoint: str, address: Address, options: Options) -> Address:

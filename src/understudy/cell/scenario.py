@@ -83,12 +83,14 @@ class Scenario:
     # ── asked ──
 
     def strike(self, fault: str, place: str, now: int) -> Strike | None:
+        """Every rule that fits is tried, so that none shifts another's luck; the first acts."""
+        acts: Strike | None = None
         for name, rule in self._rules.items():
             if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
                 index = self._counts[name].tries
-                if self._try(name):
-                    return Strike(name, index, self._figures[name])
-        return None
+                if self._try(name) and acts is None:
+                    acts = Strike(name, index, self._figures[name])
+        return acts
 
     def haze(self, fault: str, place: str, now: int) -> Strike | None:
         for name, rule in self._rules.items():
@@ -139,7 +141,10 @@ class Scenario:
         return self.status(0)
 
     def load(self, state: Any) -> None:
-        self._counts = msgspec.convert(state, dict[str, Count])
+        counts = msgspec.convert(state, dict[str, Count])
+        if counts.keys() != self._rules.keys():
+            raise msgspec.ValidationError(f"counts of other rules: {', '.join(counts) or 'none'}")
+        self._counts = counts
 
     def _try(self, name: str) -> bool:
         count = self._counts[name]
@@ -175,9 +180,23 @@ def check(rule: Rule) -> None:
             key="at_s",
             value=rule.at_s,
         )
+    _check_times(rule)
+    figures_of(rule.fault, rule.parameters)
+
+
+def _check_times(rule: Rule) -> None:
     if rule.every_s is not None and rule.at_s is None:
         raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
-    figures_of(rule.fault, rule.parameters)
+    if rule.at_s is not None and rule.from_s > 0.0:
+        raise ConfigError(f"{rule.fault} begins at at_s", key="from_s", value=rule.from_s)
+    begins = rule.from_s if rule.at_s is None else rule.at_s
+    if rule.until_s is not None and rule.until_s <= begins:
+        raise ConfigError(
+            "the rule ends before it begins",
+            key="until_s",
+            value=rule.until_s,
+            allowed=f"more than {begins:g}",
+        )
 
 
 def build(config: Config, seed: int) -> Scenario:

@@ -17,7 +17,10 @@ from understudy.wire.tcp import Address
 
 CONTROL_PORT = 5550
 
-Name = Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9_-]*$")]
+PARTS_OF_EVERY_CELL = ("scenario",)
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
+Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 Schema = Callable[[str], type[Struct]]
 """Kind of robot or face → its Config class; a ConfigError where there is none."""
 
@@ -43,7 +46,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
 
     robots: dict[Name, dict[str, Any]]
     description: str = ""
-    seed: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
+    seed: Seed = 0
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     control: Address = Address(port=CONTROL_PORT)
     scenario: Scenario = Scenario()
@@ -70,7 +73,7 @@ class CellConfig:
         return read_model(name, beside=self.document.file)
 
     def with_seed(self, seed: int) -> "CellConfig":
-        return replace(self, head=structs.replace(self.head, seed=seed))
+        return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
 
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
@@ -80,6 +83,7 @@ class CellConfig:
         """Names the configuration; where it listens makes no difference to what it is."""
         parts = {
             "seed": self.head.seed,
+            "poll_step_ms": self.head.poll_step_ms,
             "scenario": self.head.scenario,
             "robots": {
                 name: [
@@ -100,6 +104,9 @@ def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema
     robots = {}
     for name, body in head.robots.items():
         keys = ("robots", name)
+        if name in PARTS_OF_EVERY_CELL:
+            problem = ConfigError("every cell has a part of this name; choose another")
+            raise document.error(keys, problem)
         robots[name] = _robot(
             document, keys, body, robot_schema=robot_schema, face_schema=face_schema
         )
