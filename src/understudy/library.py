@@ -43,6 +43,7 @@ class VirtualController:
 
     def __init__(self, model: str = "g60", **settings: Any) -> None:
         config: Config = read({"model": model, **settings}, Config)
+        self._lateness = config.simulation.feedback_delay_ms / 1000.0
         self._tempo = Tempo()
         deps = Deps(luck(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
         self._inner = build("arm", config, deps)
@@ -61,10 +62,11 @@ class VirtualController:
         self.advance(0.0 if self._tempo.paused else duration * self._tempo.scale)
 
     def run_until_idle(self, patience: float = PATIENCE) -> None:
-        """Let time pass until nothing goes on by itself: it is done, holds, or waits for you."""
+        """Let time pass until nothing goes on by itself, and what was done has been seen."""
         end = self._now + nanoseconds(patience)
         while self._inner.busy() and (at := self._cell.next_wake()) is not None and at <= end:
             self._cell.advance(at)
+        self.advance(self._lateness)
 
     def simulation_time(self) -> float:
         return seconds(self._now)
@@ -141,6 +143,9 @@ class VirtualController:
     def override_rapid(self, percent: float) -> Refused | None:
         return self._inner.override_rapid(percent, self._now)
 
+    def set_optional_stop(self, wanted: bool) -> None:
+        self._inner.set_optional_stop(wanted)
+
     def set_joint_positions(self, positions: ArrayLike) -> Refused | None:
         """Radians; nothing moves there."""
         return self._inner.set_joint_positions(positions, self._now)
@@ -170,6 +175,9 @@ class VirtualController:
 
     def analog_io(self) -> AnalogIO:
         return self._inner.analog_io()
+
+    def input_result(self) -> float:
+        return self._inner.input_result()
 
     def set_digital_output(self, pin: int, value: bool) -> Refused | None:
         return self._inner.set_digital_output(pin, value, self._now)

@@ -177,6 +177,10 @@ class VirtualController:
     def override_rapid(self, percent: float, now: int) -> Refused | None:
         return self._override("override_rapid", percent, (5.0, 100.0), now)
 
+    def set_optional_stop(self, wanted: bool) -> None:
+        """Whether M1 pauses."""
+        self._drives.runner.state.optional_stop = wanted
+
     def reset(self, now: int) -> Refused | None:
         """Clear emergency stop and errors; whatever moves is cut off."""
         self._halt(now)
@@ -204,6 +208,10 @@ class VirtualController:
 
     def analog_io(self) -> AnalogIO:
         return self.io.analog()
+
+    def input_result(self) -> float:
+        """What the last M66 read; -1 when its time was over."""
+        return self._drives.runner.state.result
 
     def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
