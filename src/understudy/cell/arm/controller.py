@@ -12,14 +12,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.cell.arm import refusals as why
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.arm.runner import ARC_START
 from understudy.cell.io import VirtualIO
 from understudy.cell.welder import Welder
 from understudy.errors import Refused
-from understudy.gcode import Problem, after_reset, parse
+from understudy.gcode import Problem, parse
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Part, Tempo
@@ -27,24 +27,25 @@ from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
 
-LOCKED, NOT_IDLE, ESTOP, MOTOR_FAULT = 9, 8, 10, 17
-NOT_CONNECTED = Refused("the controller is not connected")
-NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
-STOPPED = Refused("emergency stop: reset first", ESTOP)
-JOGGING = Refused("not while jogging", LOCKED)
-BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
-
 StatusListener = Callable[[ControllerStatus], None]
 JointListener = Callable[[JointState], None]
+Told = tuple[bool, bool, bool, bool, bool, str]
 
 
 class Saved(Struct):
-    """What a snapshot holds of a controller."""
+    """What a snapshot holds of a controller.
+
+    `fresh`: readings are never older than this. `told` and `beat`: what those who listen were told
+    last, and when they are told next.
+    """
 
     connected: bool
     enabled: bool
     stopped: bool
     lines: int
+    fresh: int
+    told: Told | None
+    beat: int | None
     drives: SavedDrives
 
 
@@ -61,10 +62,12 @@ class VirtualController:
         self._welder: Welder | None = None
         self._connected = self._enabled = self._stopped = False
         self._lines = 0
+        self._fresh = 0
         self._joint_listeners: list[JointListener] = []
         self._status_listeners: list[StatusListener] = []
-        self._told: tuple[object, ...] = ()
-        self._next_beat = 0
+        self._told: Told | None = None
+        self._beat: int | None = None
+        io.on_change(lambda change: self._tell(change.at))
 
     def mount_welder(self, welder: Welder) -> None:
         """Told once, when the cell is put together: programs wait for its arc."""
@@ -89,14 +92,15 @@ class VirtualController:
 
     def enable(self, now: int) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
+            return why.NOT_CONNECTED
         if self._stopped:
-            return STOPPED
+            return why.STOPPED
         self._enabled = True
         return self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        self._drives.halt(now)
+        """The drives drop at once: arc and gas go off, what waits is forgotten."""
+        self._halt(now)
         self._enabled = False
         return self._done(now)
 
@@ -113,7 +117,7 @@ class VirtualController:
 
         After a line that failed later, every line is refused until an empty one or a reset.
         """
-        if refused := self._not_ready() or (JOGGING if self._drives.jogging() else None):
+        if refused := self._not_ready() or (why.JOGGING if self._drives.expects_jog() else None):
             return refused
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
@@ -129,25 +133,25 @@ class VirtualController:
         """Move one axis at a speed in rad/s until `stop_jog` or the end of its range."""
         if refused := self._not_ready() or self._no_axis(axis):
             return refused
-        if not (self._drives.jogging() or self._drives.runner.idle(now)):
-            return BUSY
+        if self._drives.expects_program(now):
+            return why.BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
         return self._order("jog", now, number=axis, value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
+        """Brake all axes that are jogged."""
         return self._order("stop_jog", now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake, and forget what waits."""
+        """Brake along the path, and forget what waits."""
         return self._order("stop", now)
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
         if self._welder is not None:
             self._welder.cut(now)
-        self._drives.halt(now)
-        self.io.set_digital_output(ARC_START, False, now)
+        self._halt(now)
         self._enabled, self._stopped = False, True
         return self._done(now)
 
@@ -155,8 +159,8 @@ class VirtualController:
         """Queue the homing of one axis, or of all: the wrist first."""
         if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
             return refused
-        if self._drives.jogging():
-            return JOGGING
+        if self._drives.expects_jog():
+            return why.JOGGING
         return self._order("home", now, number=axis)
 
     def is_homed(self) -> bool:
@@ -165,9 +169,11 @@ class VirtualController:
     # ── the operator's ──
 
     def hold(self, now: int) -> Refused | None:
-        return self._order("hold", now)
+        """Brake along the path and wait for `cycle_start`; a jog ends."""
+        return self._order("hold", now) if self._enabled else self._done(now)
 
     def cycle_start(self, now: int) -> Refused | None:
+        """Go on after `hold`, M0, M1 or M60."""
         return self._not_ready() or self._order("cycle_start", now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
@@ -176,12 +182,15 @@ class VirtualController:
     def override_rapid(self, percent: float, now: int) -> Refused | None:
         return self._override("override_rapid", percent, (5.0, 100.0), now)
 
+    def set_optional_stop(self, wanted: bool) -> None:
+        """Whether M1 pauses."""
+        self._drives.runner.state.optional_stop = wanted
+
     def reset(self, now: int) -> Refused | None:
         """Clear emergency stop and errors; whatever moves is cut off."""
-        self._drives.halt(now)
+        self._halt(now)
+        self._drives.runner.reset()
         self._stopped = False
-        state = self._drives.runner.state
-        state.error, state.modal = None, after_reset(state.modal)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -190,10 +199,11 @@ class VirtualController:
         if target.shape != (self._dof,) or not np.isfinite(target).all():
             return Refused(f"{self._dof} joint positions are needed")
         if not self._drives.at_rest(now):
-            return BUSY
+            return why.BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
+        self._fresh = now
         return self._done(now)
 
     # ── pins ──
@@ -204,6 +214,10 @@ class VirtualController:
     def analog_io(self, now: int) -> AnalogIO:
         return self.io.analog(now)
 
+    def input_result(self) -> float:
+        """What the last M66 read; -1 when its time was over."""
+        return self._drives.runner.state.result
+
     def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
 
@@ -213,9 +227,8 @@ class VirtualController:
     # ── what it tells ──
 
     def joint_state(self, now: int) -> JointState:
-        """As old as the feedback delay; after an emergency stop as it is."""
-        seen = now if self._stopped else max(now - self._arm.feedback_delay, 0)
-        motion = self._drives.motion(seen)
+        """As old as the feedback delay; an emergency stop shows at once."""
+        motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
         torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
         parts = (motion.position, motion.velocity, motion.acceleration, torques)
         return JointState(*(tuple(part.tolist()) for part in parts))
@@ -235,12 +248,12 @@ class VirtualController:
 
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
-        error = STOPPED if self._stopped else runner.error
-        used = runner.used(now)
+        error = why.STOPPED if self._stopped else runner.error
+        used = runner.queue.used(now)
         return ControllerStatus(
             connected=self._connected,
             enabled=self._enabled,
-            moving=not self._drives.at_rest(now),
+            moving=self._drives.moving(now),
             error=error is not None,
             homed=runner.homed,
             error_message=error.reason if error else "",
@@ -248,16 +261,17 @@ class VirtualController:
             buffer_available=self._arm.window - used,
             buffer_used=used,
             state="Alarm" if self._stopped else self._drives.doing(now),
-            line=runner.line_at(now),
+            line=runner.queue.line_at(now),
         )
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
         self._status_listeners.append(listener)
 
-    def on_joint_state(self, listener: JointListener) -> None:
-        """Told on the grid of update_rate_hz."""
+    def on_joint_state(self, listener: JointListener, now: int) -> None:
+        """Told on the grid of update_rate_hz, from the next point on."""
         self._joint_listeners.append(listener)
+        self._beat = self._beat or self._beat_after(now)
 
     # ── simulated time ──
 
@@ -276,16 +290,14 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        wake = self._drives.next_wake()
-        if not self._joint_listeners:
-            return wake
-        return self._next_beat if wake is None else min(wake, self._next_beat)
+        moments = (self._drives.next_wake(), self._beat)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
-        self._done(now)
-        if self._joint_listeners and now >= self._next_beat:
-            self._next_beat = (now // self._arm.period + 1) * self._arm.period
+        self._tell(now)
+        if self._beat is not None and now >= self._beat:
+            self._beat = self._beat_after(now)
             state = self.joint_state(now)
             for listener in self._joint_listeners:
                 listener(state)
@@ -305,6 +317,9 @@ class VirtualController:
             enabled=self._enabled,
             stopped=self._stopped,
             lines=self._lines,
+            fresh=self._fresh,
+            told=self._told,
+            beat=self._beat,
             drives=self._drives.save(),
         )
 
@@ -312,6 +327,8 @@ class VirtualController:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
         self._stopped, self._lines = saved.stopped, saved.lines
+        self._fresh, self._told = saved.fresh, saved.told
+        self._beat = saved.beat if self._joint_listeners else None
         self._drives.load(saved.drives)
 
     # ── inside ──
@@ -319,7 +336,7 @@ class VirtualController:
     def _weld_phase(self, phase: str, now: int) -> None:
         runner = self._drives.runner
         if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(Refused(f"weld fault: {self._welder.fault}", MOTOR_FAULT), now)
+            runner.fail(Refused(f"weld fault: {self._welder.fault}", why.MOTOR_FAULT), now)
         runner.run(now)
 
     @property
@@ -328,10 +345,10 @@ class VirtualController:
 
     def _not_ready(self) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
+            return why.NOT_CONNECTED
         if self._stopped:
-            return STOPPED
-        return None if self._enabled else NOT_ENABLED
+            return why.STOPPED
+        return None if self._enabled else why.NOT_ENABLED
 
     def _no_axis(self, axis: int) -> Refused | None:
         if 0 <= axis < self._dof:
@@ -358,14 +375,25 @@ class VirtualController:
         dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
         return dynamics.torques(motion)[0]
 
+    def _halt(self, now: int) -> None:
+        self._drives.halt(now)
+        self._fresh = now
+
+    def _beat_after(self, now: int) -> int:
+        return (now // self._arm.period + 1) * self._arm.period
+
     def _done(self, now: int) -> Refused | None:
-        """Tell whoever listens if something is different now; nothing was refused."""
+        """Nothing was refused."""
+        self._tell(now)
+        return None
+
+    def _tell(self, now: int) -> None:
+        """Whoever listens, if something is different now."""
         if not self._status_listeners:
-            return None
+            return
         status = self.status(now)
-        seen = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (seen, status.state) != self._told:
-            self._told = (seen, status.state)
+        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
+        if (*flags, status.state) != self._told:
+            self._told = (*flags, status.state)
             for listener in self._status_listeners:
                 listener(status)
-        return None
