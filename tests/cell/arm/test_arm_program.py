@@ -247,9 +247,7 @@ def test_a_hold_throws_no_switch_of_what_is_still_to_come() -> None:
 
 def test_a_pin_that_is_not_there_is_refused_and_those_that_are_are_told() -> None:
     controller = arm(io={"digital_outputs": 4})
-    assert refusal(controller.set_digital_output(4, True)) == (
-        "there is no DO4; allowed: 0…3"
-    )
+    assert refusal(controller.set_digital_output(4, True)) == ("there is no DO4; allowed: 0…3")
 
 
 def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
