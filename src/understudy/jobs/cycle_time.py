@@ -11,6 +11,7 @@ from understudy.jobs.setup import Setup
 from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, walk
 from understudy.jobs.waypoints import Waypoint, follow
 from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
 from understudy.units import MM
 
 Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
@@ -152,12 +153,7 @@ class _Sum:
         plan = run.plan
         self.seconds[kind] += plan.duration
         self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
-        number, begins = plan.lines()
-        first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
-        starts = begins[first].tolist()
-        spans = dict(
-            zip(number[first].tolist(), zip(starts, [*starts[1:], plan.ends]), strict=True)
-        )
+        spans = _spans(plan)
         here = plan.begins
         for row in self._open:
             if row.line in spans:
@@ -178,6 +174,15 @@ class _Sum:
     def _close(self, count: int) -> None:
         self.rows += [row.closed() for row in self._open[:count]]
         del self._open[:count]
+
+
+def _spans(plan: Plan) -> dict[int, tuple[float, float]]:
+    """When each line begins and ends; the blocks of a line stand together."""
+    number, begins = plan.lines()
+    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    starts = begins[first].tolist()
+    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
+    return dict(zip(number[first].tolist(), spans, strict=True))
 
 
 def _add_up(events: Iterable[Event]) -> CycleTime:

@@ -15,7 +15,7 @@ from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.ports import JointState
 from understudy.space.pose import Pose
-from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, nanoseconds, seconds
+from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, seconds
 
 INTERNAL_RATE_HZ = 1000.0
 
@@ -71,7 +71,7 @@ class MotionSimulator:
     def dry_run(
         self, waypoints: Sequence[Waypoint], start: Floats | None = None
     ) -> SimulationResult:
-        """Calculated, nothing executed; ends at the first waypoint that cannot be reached."""
+        """Calculated, nothing executed. A waypoint out of reach is left out; the first is told."""
         runs: list[Run] = []
         problem = ""
         for event in follow(waypoints, self._setup, self._speeds, start):

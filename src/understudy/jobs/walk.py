@@ -177,11 +177,11 @@ class Reader:
     def read(self, line: ProgramLine) -> None:
         self._walker.events.append(line)
         if isinstance(line.block, Problem):
-            self._refuse(line, line.block.refused(), "syntax")
+            self._refuse(line.number, line.block.refused())
             return
         step = interpret(line.block, self._modal, dialect=self._setup.dialect, position=self._here)
         if isinstance(step, Refused):
-            self._refuse(line, step, "syntax")
+            self._refuse(line.number, step)
             return
         before, self._modal = self._modal, step.modal
         if step.requests:
@@ -190,15 +190,14 @@ class Reader:
     def _carry_out(self, line: ProgramLine, step: Step, before: Modal) -> None:
         walker = self._walker
         for request in step.requests:
-            if isinstance(request, ask.GoHome | ask.Probe):
-                request = request.move  # noqa: PLW2901
-            if isinstance(request, MOVES):
-                refused = walker.move(request, line.number)
+            move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
+            if isinstance(move, MOVES):
+                refused = walker.move(move, line.number)
                 walker.commanded = None
             else:
                 refused = self._other(line.number, request, before)
             if refused:
-                self._refuse(line, refused, "unreachable")
+                walker.events.append(impossible(line.number, refused, line.text))
                 return
         if step.axes is not None:
             walker.commanded = step.axes
@@ -238,15 +237,17 @@ class Reader:
             return request.physical
         return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
 
-    def _refuse(self, line: ProgramLine, refused: Refused, kind: Kind) -> None:
-        if refused.code == UNSUPPORTED:
-            kind = "unsupported"
-        elif kind == "unreachable" and refused.code == JOINT_LIMIT:
-            kind = "joint_limit"
-        reason = refused.reason
-        if kind in ("unreachable", "joint_limit"):
-            reason = f"line {line.number}: {reason} ({line.text.strip()})"
-        self._walker.events.append(Violation(line.number, kind, reason))
+    def _refuse(self, line: int, refused: Refused) -> None:
+        kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
+        self._walker.events.append(Violation(line, kind, refused.reason))
+
+
+def impossible(line: int, refused: Refused, text: str) -> Violation:
+    """A line that is understood, but that the robot cannot do."""
+    kinds: dict[int, Kind] = {JOINT_LIMIT: "joint_limit", UNSUPPORTED: "unsupported"}
+    where = f" ({text.strip()})" if text else ""
+    kind = kinds.get(refused.code, "unreachable")
+    return Violation(line, kind, f"line {line}: {refused.reason}{where}")
 
 
 MOVES = (ask.AxisMove, ask.AxisArc, ask.JointMove, ask.LineMove, ask.ArcMove, ask.JointArc)

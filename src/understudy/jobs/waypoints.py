@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.errors import Refused
 from understudy.gcode import Block
 from understudy.gcode.dialect import Axes
 from understudy.gcode.program import ProgramLine
 from understudy.gcode.requests import JointMove, LineMove, Move
 from understudy.jobs.setup import Mover, Setup
-from understudy.jobs.walk import JOINT_LIMIT, Event, Violation, Walker
+from understudy.jobs.walk import Event, Walker, impossible
 from understudy.motion.path import Floats
 from understudy.space.pose import Pose
 from understudy.units import MM
@@ -52,7 +51,7 @@ def follow(
         speed = waypoint.speed if waypoint.speed is not None else speeds[waypoint.process]
         refused = walker.move(_move(waypoint, speed, walker.q, setup.mover), number)
         if refused:
-            walker.events.append(_violation(number, refused))
+            walker.events.append(impossible(number, refused, _text(number, waypoint)))
         yield from walker.take()
     walker.rest()
     yield from walker.take()
@@ -78,8 +77,3 @@ def tool_way(mover: Mover, start: Floats, end: Floats) -> float:
 def _text(number: int, waypoint: Waypoint) -> str:
     kind = "pose" if isinstance(waypoint.target, Pose) else "joints"
     return f"waypoint {number} ({kind}{', process' if waypoint.process else ''})"
-
-
-def _violation(number: int, refused: Refused) -> Violation:
-    kind = "joint_limit" if refused.code == JOINT_LIMIT else "unreachable"
-    return Violation(number, kind, f"waypoint {number}: {refused.reason}")

@@ -38,7 +38,8 @@ def chord_ends(arc: AxisArc, start: Floats, tolerance: float) -> Floats:
     for angle in turns(arc):
         swept += angle
         end = start + (target - start) * (swept / arc.angle)
-        end[list(arc.plane)] = np.array(arc.centre) + (spoke.real, spoke.imag)
+        end[arc.plane[0]] = arc.centre[0] + spoke.real
+        end[arc.plane[1]] = arc.centre[1] + spoke.imag
         rows.append(_one_turn(arc, here, end, angle=angle, spoke=spoke, tolerance=tolerance))
         here = end
     rows[-1][-1] = target
