@@ -229,10 +229,9 @@ class Reader:
         if isinstance(request, ask.Coolant):
             return (request.mist, request.flood) != (before.mist, before.flood)
         if isinstance(request, ask.Overrides):
-            allowed = before.feed_override, before.speed_override, before.hold_allowed
-            return (request.feed, request.speed, request.hold) != allowed
+            return (request.speed, request.hold) != (before.speed_override, before.hold_allowed)
         if isinstance(request, ask.OffsetsChanged):
-            return self._setup.rests_at_offsets
+            return self._setup.rests_at_offsets and _zero(before) != _zero(self._modal)
         if isinstance(request, ask.ToolChange):
             return request.physical
         return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
@@ -240,6 +239,12 @@ class Reader:
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
         self._walker.events.append(Violation(line, kind, refused.reason))
+
+
+def _zero(modal: Modal) -> tuple[object, ...]:
+    """All that makes the zero in force; a system that is not chosen has no part in it."""
+    chosen = modal.coordinates
+    return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
 def impossible(line: int, refused: Refused, text: str) -> Violation:
