@@ -131,7 +131,9 @@ def rotated_chords(arc: AxisArc, start: Sequence[float], tolerance: float) -> li
             c, s = math.cos(i * theta), math.sin(i * theta)
             rx, ry = x0 * c - y0 * s, x0 * s + y0 * c
             since = 0
-        position = [p + (t - b) / count for p, t, b in zip(position, arc.target, start, strict=True)]
+        position = [
+            p + (t - b) / count for p, t, b in zip(position, arc.target, start, strict=True)
+        ]
         position[first], position[second] = arc.centre[0] + rx, arc.centre[1] + ry
         points.append(position)
     return [*points, list(arc.target)]
