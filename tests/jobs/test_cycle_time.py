@@ -110,6 +110,12 @@ def test_motion_ends_where_the_controller_waits_for_it() -> None:
         assert seconds("G1 X10", between, "X20") == pytest.approx(straight + STOP), between
 
 
+def test_a_probe_moves_by_itself() -> None:
+    assert seconds("G1 X10", "G38.3 X20", "G1 X30") == pytest.approx(
+        seconds("G1 X10", "X20", "X30") + 2 * STOP
+    )
+
+
 def test_a_switch_that_is_there_already_is_none() -> None:
     once = seconds("M3 S100", "M8", "G1 X10", "X20")
     assert seconds("M3 S100", "M8", "G1 X10", "M3", "M8", "X20") == once

@@ -192,8 +192,7 @@ class Reader:
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
             if isinstance(move, MOVES):
-                refused = walker.move(move, line.number)
-                walker.commanded = None
+                refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
             else:
                 refused = self._other(line.number, request, before)
             if refused:
@@ -201,6 +200,17 @@ class Reader:
                 return
         if step.axes is not None:
             walker.commanded = step.axes
+
+    def _move(self, line: int, move: ask.Move, *, probe: bool) -> Refused | None:
+        """A probe moves by itself: from rest, and until it has met something."""
+        walker = self._walker
+        if probe:
+            walker.rest()
+        refused = walker.move(move, line)
+        walker.commanded = None
+        if probe:
+            walker.rest()
+        return refused
 
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker
