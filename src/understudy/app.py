@@ -6,7 +6,7 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from understudy.cell import scenario
@@ -75,19 +75,29 @@ def machine_of(settings: str, file: str = "") -> "Setup":
     )
 
 
-def mover_of(config: CellConfig, robot: str = "") -> "Setup":
+def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     """What a robot's programs are reckoned on; the first that runs programs if none is named."""
     from understudy.jobs.setup import Setup
 
-    modules = {name: robot_module(each.kind) for name, each in config.robots.items()}
-    able = {name: module for name, module in modules.items() if hasattr(module, "mover_of")}
+    able = {name: each for name, each in config.robots.items() if hasattr(each.config, "dialect")}
     if not able:
         raise ConfigError(f"no robot of the cell {config.name} runs programs")
     name = robot or next(iter(able))
     if name not in able:
         raise unknown("robot that runs programs", name, able)
-    mover, dialect = _within(f"robots.{name}", able[name].mover_of, config.robots[name].config)
-    return Setup(mover, dialect)
+    own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
+    deps = Deps(scenario.build(scenario.Config(), 0), config.read_file, Tempo())
+    arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
+    return Setup(
+        mover=arm.mover(arm.habits.modal.tool),
+        dialect=arm.habits.dialect,
+        window=arm.window,
+        profile=arm.profile,
+        mount=arm.mover,
+        hold_up=arm.hold_up,
+        modal=arm.habits.modal,
+        start=arm.start,
+    )
 
 
 def _build(config: CellConfig) -> Cell:

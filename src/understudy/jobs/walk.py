@@ -90,7 +90,8 @@ class Walker:
     def __init__(self, setup: Setup, start: Floats | None = None) -> None:
         self.setup = setup
         self.mover: Mover = setup.mover
-        self.q: Floats = np.zeros(len(setup.mover.limits.velocity)) if start is None else start
+        rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
+        self.q: Floats = rest if start is None else start
         self.now = 0.0
         self.process = False
         self.exact = False
@@ -172,7 +173,7 @@ class Reader:
         self._setup = setup
         self._walker = walker
         self._here = Here(walker)
-        self._modal = Modal()
+        self._modal = setup.modal
 
     def read(self, line: ProgramLine) -> None:
         self._walker.events.append(line)

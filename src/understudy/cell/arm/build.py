@@ -57,6 +57,8 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         command_delay=round(simulation.command_delay_ms * NS_PER_MS),
         feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
         enable_dynamics=simulation.enable_dynamics,
+        arc_start=config.welder.starts_in_s if config.welder else 0.0,
+        arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
 
 

@@ -14,6 +14,7 @@ from understudy.cell.arm.runner import Runner
 from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
+from understudy.gcode.requests import Request, Spindle
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
@@ -43,6 +44,14 @@ class Arm:
     command_delay: int
     feedback_delay: int
     enable_dynamics: bool
+    arc_start: float = 0.0
+    arc_end: float = 0.0
+
+    def hold_up(self, request: Request) -> float:
+        """Seconds for which the arc holds a program up: pre-flow to steady arc, crater to out."""
+        if not isinstance(request, Spindle):
+            return 0.0
+        return self.arc_end if request.direction == "M5" else self.arc_start
 
     def queue(self) -> Queue:
         limits = self.movers[0].limits

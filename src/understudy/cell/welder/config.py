@@ -43,3 +43,13 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     auto_gas: bool = False
     standing_arc_s: Seconds = 1.0
     jobs: dict[Annotated[int, Meta(ge=0, le=15)], WeldParameters] = {}
+
+    @property
+    def starts_in_s(self) -> float:
+        """From M3, the gas being there, to a steady arc that ignites at once."""
+        return self.pre_flow_s + self.ignition_time_s + self.arc_ok_on_ms / 1e3 + self.stabilize_s
+
+    @property
+    def ends_in_s(self) -> float:
+        """From M5 until the arc is out."""
+        return self.crater_s + self.burnback_s
