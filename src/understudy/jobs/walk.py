@@ -42,7 +42,7 @@ class Stand:
     """
 
     line: int
-    kind: Literal["dwell", "io"]
+    kind: Literal["dwell", "io", "process"]
     begins: float
     ends: float
     timeout: float | None = None
@@ -126,7 +126,7 @@ class Walker:
         self._paths.clear()
 
     def stand(
-        self, line: int, kind: Literal["dwell", "io"], seconds: float, timeout: float | None = None
+        self, line: int, kind: Literal["dwell", "io", "process"], seconds: float, timeout: float | None = None
     ) -> None:
         self.rest()
         self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
@@ -224,7 +224,8 @@ class Reader:
         elif isinstance(request, ask.PathMode):
             walker.exact = self._setup.dialect.two_frames and request.name != "G64"
         elif self._rests(request, before):
-            walker.stand(line, "io", self._setup.hold_up(request))
+            arc = isinstance(request, ask.Spindle) and self._setup.dialect.arm
+            walker.stand(line, "process" if arc else "io", self._setup.hold_up(request))
         if isinstance(request, ask.Spindle):
             walker.process = request.direction != "M5"
         if isinstance(request, ask.ProgramEnd):
