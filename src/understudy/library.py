@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from understudy.cell.arm import Config, build
 from understudy.cell.cell import Cell
-from understudy.cell.scenario import Config as Rules
+from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build as luck
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model

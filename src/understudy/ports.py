@@ -136,6 +136,10 @@ class Luck(Protocol):
         """A disturbance that depends on time alone: looking at it counts nothing."""
         ...
 
+    def heard(self, place: str, command: str, now: int) -> None:
+        """A face tells what it was told: rules may wait for it."""
+        ...
+
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
         """Numbers in [-1, 1) that belong to this strike alone."""
         ...

@@ -125,6 +125,22 @@ class VirtualIO:
     def on_change(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
+    def on_edge(
+        self, pin: str, edge: Literal["rise", "fall"], listener: Callable[[int], None]
+    ) -> Refused | None:
+        """Told of every edge of one pin, input or output, by its name."""
+        banks: dict[Bank, int | Refused] = {"DI": self.di.number(pin), "DO": self.do.number(pin)}
+        found = {(bank, number) for bank, number in banks.items() if isinstance(number, int)}
+        if not found:
+            return Refused(f"there is no pin {pin}")
+
+        def tell(change: Change) -> None:
+            if (change.bank, change.pin) in found and change.value == (edge == "rise"):
+                listener(change.at)
+
+        self.on_change(tell)
+        return None
+
     # ── the controller's side ──
 
     def set_digital_output(self, pin: Pin, value: bool, now: int) -> Refused | None:
@@ -263,6 +279,20 @@ class VirtualIO:
 
     def busy(self) -> bool:
         return False
+
+    def faults(self) -> tuple[str, ...]:
+        return ("force_input", "release_input", "pulse_input", "force_analog")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        number, value = round(parameters["pin"]), parameters.get("value", 0.0)
+        if fault == "force_input":
+            return self.set_digital_input(number, value != 0.0, now)
+        if fault == "release_input":
+            return self.release_digital_input(number, now)
+        if fault == "pulse_input":
+            duration = parameters["duration_s"] * 1e3
+            return self.simulate_sensor_trigger(number, value != 0.0, now, duration)
+        return self.simulate_analog_sensor(number, value, now, parameters["ramp_s"])
 
     def status(self, now: int) -> "Pinboard":
         return Pinboard(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from understudy.cell.scenario import Config as Scenario
+from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import read_model
 from understudy.config.typed import read
