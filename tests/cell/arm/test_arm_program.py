@@ -98,7 +98,7 @@ def test_what_moves_when_a_later_line_fails_goes_on_to_its_end_with_its_switches
     [
         ("G12345", "line 1, column 1: G12345"),
         ("G0 A1 hello", "line 1, column 7: "),
-        ("G0 A1.2.3", "line 1, column 4: "),
+        ("G0 A1.2.3", "line 1, column 8: "),
         ("G0 A1\nG0 A2", "line 1, column "),
         ("G0 A", "line 1, column 4: "),
     ],

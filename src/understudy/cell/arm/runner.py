@@ -363,19 +363,13 @@ class Runner:
     # ── snapshots ──
 
     def save(self) -> State:
-        state = self.state
-        return structs.replace(
-            state,
-            waiting=list(self._waiting),
-            stream=self.queue.save(),
-            todo=list(state.todo),
-            with_next=list(state.with_next),
-            tagged=list(state.tagged),
-            homed=list(state.homed),
-        )
+        kept = self.state.copied()
+        kept.waiting, kept.stream = list(self._waiting), self.queue.save()
+        return kept
 
     def load(self, state: State) -> None:
-        self.state = structs.replace(state, waiting=[], stream={})
+        self.state = state.copied()
+        self.state.waiting, self.state.stream = [], {}
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
