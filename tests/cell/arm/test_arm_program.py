@@ -262,6 +262,13 @@ def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
     assert controller.analog_io().outputs[0] == 3.0
 
 
+def test_a_voltage_in_step_with_motion_that_cannot_be_names_its_motion() -> None:
+    controller = prompt_arm()
+    send(controller, "G1 A10 F600", "M67 E0 Q12", "G1 A20", "G1 A30", "G1 A40")
+    controller.run_until_idle()
+    assert controller.status().error_message == "line 3: 12 V is outside 0…10 V"
+
+
 def test_arc_and_gas_have_their_pins() -> None:
     controller = prompt_arm()
     run(controller, "M7", "M3")
@@ -469,7 +476,7 @@ def test_a_reset_brings_the_modes_back() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        200,
+        250,
         pytest.param(5_000, marks=pytest.mark.soak),
         pytest.param(50_000, marks=pytest.mark.soak),
     ],

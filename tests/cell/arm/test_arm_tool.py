@@ -269,6 +269,17 @@ def test_the_change_waits_for_the_motion_before_it() -> None:
     assert np.abs(np.array(degrees(controller)) - READY).max() > 1.0, "the arm made room"
 
 
+def test_a_tool_that_is_not_there_leaves_the_mounted_one() -> None:
+    controller = ready_arm(tools={1: TORCH})
+    run(controller, "M6 T1")
+    before = tip_mm(controller)
+    send(controller, "M6 T9")
+    assert "there is no tool 9; there are: T0, T1" in controller.status().error_message
+    controller.restore(controller.snapshot())
+    assert tip_mm(controller) == pytest.approx(before)
+    run(controller, "", "M6 T1")
+
+
 def test_a_cell_may_begin_with_a_tool() -> None:
     bare, torch = ready_arm(), ready_arm(tools={1: TORCH}, tool=1)
     assert tip_mm(torch) == pytest.approx(tip_mm(bare) - (0, 0, 150), abs=1e-6)

@@ -222,13 +222,14 @@ class Runner:
             self._throw(switch, now)
         return True
 
-    def _throw(self, switch: Switch, now: int) -> None:
+    def _throw(self, switch: Switch, now: int, *, of_line: int = 0) -> None:
         if isinstance(switch, ask.SetOutput):
             refused = self._io.set_digital_output(switch.pin, switch.on, now)
         else:
             refused = self._io.set_analog_output(switch.pin, switch.value, now)
         if refused:
-            self._fail(refused)
+            place = f"line {of_line}: " if of_line else ""
+            self._fail(Refused(place + refused.reason, refused.code))
 
     def _throw_tagged(self, now: int) -> None:
         if not self.state.tagged:
@@ -237,7 +238,7 @@ class Runner:
         due = [tag for tag in self.state.tagged if tag.line in begun]
         self.state.tagged = [tag for tag in self.state.tagged if tag.line not in begun]
         for tag in due:
-            self._throw(tag.switch, now)
+            self._throw(tag.switch, now, of_line=tag.line)
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: the queue running empty is the moment."""
@@ -281,6 +282,8 @@ class Runner:
     def _change_tool(self, step: ask.ToolChange, now: int) -> bool:
         mover = self._mount(step.tool)
         if isinstance(mover, Refused):
+            mounted = step.previous
+            self.state.modal = structs.replace(self.state.modal, tool=mounted, selected=mounted)
             self._fail(mover)
         else:
             self.mover = mover
