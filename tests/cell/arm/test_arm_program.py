@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
-from understudy import VirtualController
+from understudy import Refused, VirtualController
 from understudy.units import DEG
 
 
@@ -365,6 +365,21 @@ def test_m66_begins_when_the_motion_before_has_ended() -> None:
     send(controller, "G1 A10 F600", "M66 P4 L3 Q1")
     controller.run_until_idle()
     assert controller.simulation_time() == pytest.approx(10 / 10 + 10 / 500 + 1.0)
+
+
+def test_an_output_may_move_an_input_in_the_same_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wired through: DO4 is DI4."""
+    controller = prompt_arm()
+    pins = controller._inner.io
+    set_output = pins.set_digital_output
+
+    def wired(pin: int, value: bool, now: int) -> Refused | None:
+        return set_output(pin, value, now) or pins.set_digital_input(pin, value, now)
+
+    monkeypatch.setattr(pins, "set_digital_output", wired)
+    run(controller, "M64 P4", "M66 P4 L3 Q5", "M64 P5", "M65 P4", "M66 P4 L4 Q5", "M64 P6")
+    assert controller.digital_io().outputs == 0b110_0000
+    assert controller.simulation_time() == 0.0
 
 
 # ── pauses ──────────────────────────────────────────────────────────────────────────────────────

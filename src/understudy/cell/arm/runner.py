@@ -62,6 +62,7 @@ class Runner:
         self._mount = mount
         self._failed = failed
         self._waiting: deque[Entry] = deque()
+        self._running = False
         self.mover = self._mounted(habits.modal.tool)
         io.on_input(self.run)
 
@@ -132,9 +133,13 @@ class Runner:
 
     def run(self, now: int) -> None:
         """Throw the switches that are due, and carry out what can be carried out."""
+        if self._running:
+            return  # an output that was just set has moved an input: seen in its turn
+        self._running = True
         self._throw_tagged(now)
         while self._go_on(now):
             pass
+        self._running = False
         self.state.wake = self._when(now)
 
     def _go_on(self, now: int) -> bool:
