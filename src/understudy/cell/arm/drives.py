@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.arm.queue import Queue, whole_ns
+from understudy.cell.arm.queue import Queue, time_in, whole_ns
 from understudy.cell.arm.runner import Runner
 from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
@@ -141,7 +141,7 @@ class Drives:
 
     def motion(self, now: int) -> Motion:
         plan = next((plan for until, plan in self._past if now < until), self._plan)
-        return plan.at(max(seconds(now), plan.begins))
+        return plan.at(time_in(plan, now))
 
     def positions(self, times: Floats) -> Floats:
         return self._plan.positions(times)
