@@ -13,7 +13,6 @@ from understudy.cell.cell import read_snapshot, write_snapshot
 
 OF_A_PART = {
     "mount_welder",
-    "tool_way",
     "busy",
     "faults",
     "inject",

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
+from understudy.cell.engine import SimulationEngine
 from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, find_cell, read_cell
@@ -123,6 +124,7 @@ def _build(config: CellConfig) -> Cell:
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
     luck.act_on(places)
     parts["scenario"] = luck
+    parts["engine"] = SimulationEngine(dict(parts), places, tempo)
     return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
 
 

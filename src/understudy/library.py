@@ -26,6 +26,7 @@ from understudy.ports import (
     DigitalIO,
     JointState,
     Snapshot,
+    Tally,
 )
 from understudy.space.pose import Pose
 from understudy.units import nanoseconds, seconds
@@ -158,6 +159,9 @@ class VirtualController:
     def tcp(self) -> Pose:
         """Metres and radians."""
         return self._inner.tcp(self._now)
+
+    def tally(self) -> Tally:
+        return self._inner.tally(self._now)
 
     def status(self) -> ControllerStatus:
         return self._inner.status(self._now)

@@ -243,6 +243,15 @@ class ControllerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """What a controller has done: blocks, contacts, metres of the tool's way."""
+
+    gcode_executed: int = 0
+    collisions_detected: int = 0
+    distance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class DigitalIO:
     """Bit n is pin n."""
 

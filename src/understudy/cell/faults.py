@@ -42,6 +42,12 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "emergency_stop": Fault("brought", "any robot", "somebody presses the emergency stop"),
     "emergency_release": Fault("brought", "any robot", "the emergency stop is released and reset"),
+    "axis_fault": Fault(
+        "brought",
+        "robot arm",
+        "a drive trips: no torque until reset (alarm 17)",
+        {"axis": Figure(0.0, 0.0, 5.0)},
+    ),
     "force_input": Fault(
         "brought",
         "pins",
