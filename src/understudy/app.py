@@ -122,10 +122,17 @@ def _build(config: CellConfig) -> Cell:
             where = f"robots.{name}.faces.{face_name}"
             front = _within(where, module.build, endpoint, face.config, built, deps)
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
-    luck.act_on(places)
+    luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
-    return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
+    return Cell(
+        config.name,
+        digest=config.digest,
+        parts=parts,
+        faces=faces,
+        tempo=tempo,
+        disturbed=dict.fromkeys(luck.disturbs(), luck),
+    )
 
 
 def _within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:
