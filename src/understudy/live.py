@@ -13,7 +13,7 @@ from understudy.app import build_cell
 from understudy.cell.cell import read_snapshot, write_snapshot
 from understudy.cell.faults import FAULTS
 from understudy.cell.scenario import Scenario
-from understudy.config import CellConfig
+from understudy.config import CellConfig, Wire
 from understudy.desk import Command, Commands
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.faces.control import ControlFace
@@ -22,10 +22,14 @@ from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.clock import HIGHEST_RATE, Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
+from understudy.wire.outbound import Outbound, OutboundWire
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
+from understudy.wire.udp import Broadcast, UdpOutlet
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
+
+Server = TcpServer | OutboundWire | UdpOutlet
 
 
 @dataclass(frozen=True)
@@ -113,20 +117,17 @@ class Live:
         if self.rate not in ("max", "step"):
             self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 
-    def _make_servers(self, options: Options) -> list[TcpServer]:
+    def _make_servers(self, options: Options) -> list[Server]:
         lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))
-        wires: dict[str, tuple[Address, Switchboard]] = {
-            "control": (self.config.head.control, lobby)
-        }
-        for name, robot in self.config.robots.items():
-            for face_name, face in robot.faces.items():
-                wires[f"{name}.{face_name}"] = (face.address, self._pump)
+        wires: dict[str, tuple[Wire, Switchboard]] = {"control": (self.config.head.control, lobby)}
+        for endpoint, wire in self.config.endpoints().items():
+            wires[endpoint] = (wire, self._pump)
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
         return [
-            TcpServer(endpoint, _placed(endpoint, address, options), board)
-            for endpoint, (address, board) in wires.items()
+            _server(endpoint, _placed(endpoint, wire, options), board)
+            for endpoint, (wire, board) in wires.items()
         ]
 
     # ── the desk ──
@@ -210,6 +211,19 @@ def _faults() -> dict[str, Any]:
     }
 
 
-def _placed(endpoint: str, address: Address, options: Options) -> Address:
-    port = options.ports.get(endpoint, 0 if options.ephemeral else address.port)
-    return msgspec.structs.replace(address, port=port)
+def _server(endpoint: str, wire: Wire, board: Switchboard) -> Server:
+    if isinstance(wire, Outbound):
+        return OutboundWire(endpoint, wire, board)
+    if isinstance(wire, Broadcast):
+        return UdpOutlet(endpoint, wire, board)
+    return TcpServer(endpoint, wire, board)
+
+
+def _placed(endpoint: str, wire: Wire, options: Options) -> Wire:
+    """Where it listens; a wire that calls goes where it is sent, from a port of its own."""
+    if isinstance(wire, Address):
+        port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
+        return msgspec.structs.replace(wire, port=port)
+    port = options.ports.get(endpoint, wire.port)
+    own = 0 if options.ephemeral else wire.local_port
+    return msgspec.structs.replace(wire, port=port, local_port=own)

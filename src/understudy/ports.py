@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NewType, Protocol
+from typing import Any, NamedTuple, NewType, Protocol
 
 from msgspec import Struct
 
@@ -42,6 +42,12 @@ class Part(Protocol):
 # ── who talks ───────────────────────────────────────────────────────────────────────────────────
 
 
+UNLIMITED = 1 << 40
+"""The room on a way out on which nothing is under way: all that was sent has gone."""
+HANG_UP = -1
+"""The credit of a session that has done with its peer; the wire hangs up."""
+
+
 class Session(Protocol):
     """One peer's side of a conversation."""
 
@@ -63,7 +69,7 @@ class Session(Protocol):
         ...
 
     def credit(self) -> int:
-        """How many bytes it will read now; at 0 the wire stops reading."""
+        """How many bytes it will read now; at 0 the wire stops reading, at HANG_UP it hangs up."""
         ...
 
     def owed(self) -> bool:
@@ -83,6 +89,17 @@ class Face(Part, Protocol):
     def stirred(self) -> list[str]:
         """The peers for whom there is something to take, since this was last asked."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A socket of a face that has several, and how it is opened unless the cell file says more."""
+
+    port: int
+    local_port: int = 0
+    datagrams: bool = False
+    stalled_after_s: float = 10.0
+    on: bool = True
 
 
 class Caller(Part, Protocol):
@@ -250,6 +267,65 @@ class AnalogIO:
     outputs: tuple[float, ...] = ()
 
 
+# ── a KUKA with its G-code server ───────────────────────────────────────────────────────────────
+
+
+class Record(Struct, frozen=True):
+    """A command: its kind, and the words given (X Y Z m, A B C rad, F m/s, E as it came).
+
+    `flaw`: why no motion can be made of it.
+    """
+
+    seq: int
+    kind: int
+    words: dict[str, float] = {}
+    flaw: str = ""
+
+
+class Progress(NamedTuple):
+    """Numbers of the last completed record and of the one in flight, and how many waited."""
+
+    completed: int
+    in_flight: int
+    waiting: int
+    under_way: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KukaReading:
+    """The tool in the active base, the axes (rad), its speed (m/s); bit n: channel n is up."""
+
+    pose: Pose
+    axes: Joints
+    speed: float
+    tool: int
+    base: int
+    flags: int
+    progress: Progress
+
+
+class GcodeServer(Protocol):
+    """Carries out records one after the other."""
+
+    def room(self) -> int:
+        """How many records it can take."""
+        ...
+
+    def submit(self, record: Record, now: int) -> None: ...
+
+    def connect(self, channel: int, up: bool, now: int) -> None:
+        """A channel to the robot is up, or down."""
+        ...
+
+    def progress(self) -> Progress: ...
+
+    def reading(self, now: int) -> KukaReading: ...
+
+    def on_executed(self, listener: Callable[[int], None]) -> None:
+        """Be told the moment of every record that was carried out."""
+        ...
+
+
 # ── what a robot is built with ──────────────────────────────────────────────────────────────────
 
 
@@ -265,11 +341,17 @@ class Tempo(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deps:
-    """What every robot may need; ``read`` gives a shipped or neighbouring file by name."""
+    """What every robot may need.
+
+    ``read`` gives a shipped or neighbouring file by name, ``tell`` says something to the people at
+    the cell, ``append`` adds a line to a file.
+    """
 
     luck: Luck
     read: Callable[[str], bytes]
     tempo: Tempo
+    tell: Callable[[str], None] = lambda message: None
+    append: Callable[[str, str], None] = lambda file, line: None
 
 
 # ── the cell as the edge sees it ────────────────────────────────────────────────────────────────

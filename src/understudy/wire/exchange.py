@@ -8,12 +8,12 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from understudy.ports import Face, Session, Snapshot, Stage
+from understudy.ports import HANG_UP, UNLIMITED, Face, Session, Snapshot, Stage
 from understudy.wire.chat import Event, Kind
 
-log = logging.getLogger(__name__)
+__all__ = ["UNLIMITED", "Exchange", "Line", "Lobby", "Nobody", "Sink"]
 
-UNLIMITED = 1 << 40
+log = logging.getLogger(__name__)
 
 
 class Sink(Protocol):
@@ -249,6 +249,9 @@ class Exchange:
             line.sink.send(data)
             told = True
         self._listen(line)
+        if line.session.credit() == HANG_UP and self._holds(line):
+            self._drop(line)
+            line.sink.hang_up()
         self._end(line)
         return told
 
