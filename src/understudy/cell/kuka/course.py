@@ -6,6 +6,7 @@ from the state at that moment. A move passes into the next at a share of the low
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ class Course:
     legs: tuple[Leg, ...]
     plan: Plan
 
-    @property
+    @cached_property
     def ends(self) -> float:
         """When the first leg is done."""
         law = self.plan.law
