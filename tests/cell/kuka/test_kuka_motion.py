@@ -210,9 +210,7 @@ def test_another_tool_is_another_tip_at_once(robot: Robot, tool: int, length: in
     ("base", "place"),
     [(1, [0, -200, 0]), (2, [0, 200, 0]), (3, [0, -200, 200]), (4, [0, 200, 200]), (5, [0, 0, 0])],
 )
-def test_another_base_is_another_zero_at_once(
-    robot: Robot, base: int, place: list[float]
-) -> None:
+def test_another_base_is_another_zero_at_once(robot: Robot, base: int, place: list[float]) -> None:
     assert robot.go(53 + base) == 0.0
     assert robot.reading().base == base
     assert robot.place == [*place, 0.0, 0.0, 0.0]

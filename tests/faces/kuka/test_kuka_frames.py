@@ -97,9 +97,7 @@ def test_bits_beyond_the_eighth_mean_nothing() -> None:
     assert read_command(struct.pack("<ii8fi4x", 1, 0, *range(8), -256)) == Record(1, 0)
 
 
-words = st.dictionaries(
-    st.sampled_from("XYZABCFE"), st.floats(-1e6, 1e6, width=32), max_size=8
-)
+words = st.dictionaries(st.sampled_from("XYZABCFE"), st.floats(-1e6, 1e6, width=32), max_size=8)
 numbers = st.integers(-(2**31), 2**31 - 1)
 
 
