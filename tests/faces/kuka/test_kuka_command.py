@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ def test_the_document_s_first_test() -> None:
     frames = bench.frames()
     moving = [frame for frame in frames if frame.in_flight != frame.seq]
     assert all(frame.pose[1:] == (0.0,) * 5 for frame in frames)
-    steps = [b.pose[0] - a.pose[0] for a, b in zip(moving, moving[1:], strict=False)]
+    steps = [b.pose[0] - a.pose[0] for a, b in pairwise(moving)]
     assert steps[:-1] == pytest.approx([2.0] * (len(steps) - 1), rel=1e-4)  # 0.1 m/s, every 20 ms
     assert frames[-1].pose[0] == 200.0
     assert (frames[-1].seq, frames[-1].in_flight, frames[-1].speed) == (1, 1, 0.0)

@@ -111,7 +111,7 @@ def test_the_newest_client_takes_over(kuka_robot: StandIn) -> None:
 def test_a_client_that_closes_right_after_its_last_command(kuka_robot: StandIn) -> None:
     with connected(kuka_robot, COMMAND) as client:
         client.sendall(b"".join(command(n, X=100 * (n % 2), F=100) for n in (1, 2, 3)))
-        while not kuka_robot.do("status")["parts"]["kuka"].waiting == 2:
+        while kuka_robot.do("status")["parts"]["kuka"].waiting != 2:
             pass
         kuka_robot.forward(seconds=0.3)
     await_clients(kuka_robot, COMMAND, 0)
