@@ -5,18 +5,24 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
+from understudy.cell.engine import SimulationEngine
+from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Deps, Endpoint, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
+
+if TYPE_CHECKING:
+    from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +69,49 @@ def load_cell(name: str, *, seed: int | None = None) -> Rehearsal:
     return Rehearsal(build_cell(load_config(name, seed=seed)))
 
 
+def machine_of(settings: str, file: str = "") -> "Setup":
+    """The machine that `$n=v` lines describe: X Y Z in mm, A B C in deg, at zero."""
+    from understudy.cell.machine.mover import MachineMover
+    from understudy.cell.machine.settings import read_settings
+    from understudy.gcode import GRBLHAL_MACHINE
+    from understudy.jobs.setup import Setup
+
+    values = read_settings(settings, file)
+    mover = MachineMover.of(values)
+    return Setup(
+        mover,
+        replace(GRBLHAL_MACHINE, rotary=values.rotary),
+        window=values.planner_blocks,
+        hold_up=mover.hold_up,
+        rests_at_offsets=values.rests_at_offsets,
+    )
+
+
+def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
+    """What a robot's programs are reckoned on; the first that runs programs if none is named."""
+    from understudy.jobs.setup import Setup
+
+    able = {name: each for name, each in config.robots.items() if hasattr(each.config, "dialect")}
+    if not able:
+        raise ConfigError(f"no robot of the cell {config.name} runs programs")
+    name = robot or next(iter(able))
+    if name not in able:
+        raise unknown("robot that runs programs", name, able)
+    own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
+    arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
+    return Setup(
+        mover=arm.mover(arm.habits.modal.tool),
+        dialect=arm.habits.dialect,
+        window=arm.window,
+        profile=arm.profile,
+        mount=arm.mover,
+        hold_up=arm.hold_up,
+        modal=arm.habits.modal,
+        start=arm.start,
+    )
+
+
 def _build(config: CellConfig) -> Cell:
     luck = scenario.build(config.head.scenario, config.head.seed)
     tempo = Tempo()
@@ -73,6 +122,10 @@ def _build(config: CellConfig) -> Cell:
     for name, robot in config.robots.items():
         built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, deps)
         parts[name] = places[name] = built
+        for own, part in getattr(built, "parts", {}).items():
+            parts[f"{name}.{own}"] = part
+            if hasattr(part, "faults"):
+                places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
@@ -82,6 +135,7 @@ def _build(config: CellConfig) -> Cell:
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
     luck.act_on(places)
     parts["scenario"] = luck
+    parts["engine"] = SimulationEngine(dict(parts), places, tempo)
     return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from understudy.drivers.kuka_eki_program import Step, read_program
 from understudy.gcode.words import Problem
-from understudy.ports import Record
+from understudy.ports.kuka import Record
 from understudy.units import DEG, MM
 
 

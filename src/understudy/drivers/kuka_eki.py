@@ -24,7 +24,8 @@ from understudy.faces.kuka_eki_frames import (
     write_command,
 )
 from understudy.faces.outbox import Outbox
-from understudy.ports import Finished, KukaReading, Ticket
+from understudy.ports import Finished, Ticket
+from understudy.ports.kuka import KukaReading
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 
 HIGHEST_SEQ = 2**31 - 1

@@ -22,7 +22,7 @@ from understudy.gcode.faults import (
     WORD_REPEATED,
 )
 from understudy.gcode.words import Problem, Word, tokenize
-from understudy.ports import Record
+from understudy.ports.kuka import Record
 
 LINEAR = 0
 LINES, HOMES, BASES = (0, 1), (28, 30), range(54, 60)

@@ -27,7 +27,8 @@ from understudy.faces.kuka_eki_frames import (
 )
 from understudy.faces.kuka_eki_others import EX2, EX4, DryRunFace, TelemetryFace
 from understudy.faces.outbox import Stirred
-from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, GcodeServer, State
+from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, State
+from understudy.ports.kuka import GcodeServer
 from understudy.units import NS_PER_MS
 
 __all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]

@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from understudy.ports import KukaReading, Progress, Record
+from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 

@@ -15,7 +15,8 @@ from understudy.faces.kuka_eki_frames import (
     write_telemetry,
 )
 from understudy.faces.outbox import Stirred
-from understudy.ports import HANG_UP, UNLIMITED, GcodeServer, Record, State
+from understudy.ports import HANG_UP, UNLIMITED, State
+from understudy.ports.kuka import GcodeServer, Record
 from understudy.units import NS_PER_MS
 
 READ_SIZE = 4096

@@ -13,7 +13,8 @@ from understudy.cell.scenario import Config as NoScenario
 from understudy.cell.scenario import build as scenario
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
-from understudy.ports import Deps, KukaReading, Record
+from understudy.ports import Deps
+from understudy.ports.kuka import KukaReading, Record
 from understudy.units import DEG, MM, nanoseconds, seconds
 
 UNITS = dict.fromkeys("XYZF", MM) | dict.fromkeys("ABC", DEG) | {"E": 1.0}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kuka_bench import Robot, model, tips
 
 from understudy.cell.kuka.moves import FARTHEST
-from understudy.ports import Record
+from understudy.ports.kuka import Record
 from understudy.space.chain import Frames, chain
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose

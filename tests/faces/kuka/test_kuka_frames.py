@@ -20,7 +20,7 @@ from understudy.faces.kuka_eki_frames import (
     write_feedback,
     write_telemetry,
 )
-from understudy.ports import KukaReading, Progress, Record
+from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 

@@ -5,7 +5,8 @@ from kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
 
 from understudy.app import build_cell, load_config
 from understudy.faces.kuka_eki_others import EX2, EX4, DryRunFace, TelemetryFace, written_down
-from understudy.ports import UNLIMITED, Record
+from understudy.ports import UNLIMITED
+from understudy.ports.kuka import Record
 from understudy.units import NS_PER_MS
 from understudy.wire.rehearsal import Rehearsal
 

@@ -12,7 +12,7 @@ from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
 from understudy.errors import ConfigError
-from understudy.gcode import GRBLHAL_ARM, SEED, Dialect, Modal
+from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
@@ -27,7 +27,10 @@ BARE = ToolConfig("flange")
 
 def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
-    return VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    if config.welder is not None:
+        controller.mount_welder(config.welder, deps.luck)
+    return controller
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
@@ -52,6 +55,8 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         command_delay=round(simulation.command_delay_ms * NS_PER_MS),
         feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
         enable_dynamics=simulation.enable_dynamics,
+        arc_start=config.welder.starts_in_s if config.welder else 0.0,
+        arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
 
 
@@ -60,7 +65,12 @@ def _habits(config: Config, home: Floats) -> Habits:
     seed = config.dialect == "seed"
     return Habits(
         dialect=dialect_of(config),
-        modal=Modal(path="G64" if seed else "G61", tool=config.tool, selected=config.tool),
+        modal=Modal(
+            path="G64" if seed else "G61",
+            tool=config.tool,
+            selected=config.tool,
+            g28=(a, b, c, u, v, w) if seed else ZERO,
+        ),
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,
@@ -84,7 +94,7 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    frames = Frames(np.eye(4), _matrix(tool.tcp_mm_deg))
+    frames = Frames(_matrix(config.base_mm_deg), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 

@@ -4,7 +4,7 @@ Commands act after the command delay, readings are as old as the feedback delay,
 time. The emergency stop is hard-wired: it knows no delay.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,39 +12,46 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.cell.arm import refusals as why
+from understudy.cell.arm.audience import Audience, JointListener, StatusListener
+from understudy.cell.arm.audience import State as AudienceState
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Config as WelderConfig
+from understudy.cell.welder import Welder
 from understudy.errors import Refused
-from understudy.gcode import Problem, after_reset, parse
+from understudy.gcode import Problem, parse
 from understudy.motion.plan import Motion
-from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tempo
+from understudy.ports import (
+    AnalogIO,
+    ControllerStatus,
+    DigitalIO,
+    JointState,
+    Luck,
+    Part,
+    Tally,
+    Tempo,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
 
-LOCKED, NOT_IDLE, ESTOP = 9, 8, 10
-NOT_CONNECTED = Refused("the controller is not connected")
-NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
-STOPPED = Refused("emergency stop: reset first", ESTOP)
-JOGGING = Refused("not while jogging", LOCKED)
-BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
-
-StatusListener = Callable[[ControllerStatus], None]
-JointListener = Callable[[JointState], None]
-
 
 class Saved(Struct):
-    """What a snapshot holds of a controller."""
+    """What a snapshot holds of a controller.
+
+    `alarm`: why nothing is accepted until reset. `fresh`: readings are never older than this.
+    """
 
     connected: bool
     enabled: bool
-    stopped: bool
+    alarm: tuple[str, int] | None
     lines: int
+    fresh: int
+    audience: AudienceState
     drives: SavedDrives
-    io: SavedIO
 
 
 class VirtualController:
@@ -53,15 +60,26 @@ class VirtualController:
     def __init__(self, name: str, arm: Arm, *, io: VirtualIO, tempo: Tempo) -> None:
         self.name = name
         self.io = io
+        self.parts: dict[str, Part] = {"io": io}
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
-        self._connected = self._enabled = self._stopped = False
+        self._welder: Welder | None = None
+        self._connected = self._enabled = False
+        self._alarm: Refused | None = None
         self._lines = 0
-        self._joint_listeners: list[JointListener] = []
-        self._status_listeners: list[StatusListener] = []
-        self._told: tuple[object, ...] = ()
-        self._next_beat = 0
+        self._fresh = 0
+        self._audience = Audience(arm.period)
+        io.on_change(lambda change: self._tell(change.at))
+
+    def mount_welder(self, config: WelderConfig, luck: Luck) -> None:
+        """Told once, when the cell is put together: programs wait for its arc."""
+        place, way = f"{self.name}.welder", self._drives.tool_way
+        welder = Welder(place, config, io=self.io, way=way, luck=luck)
+        self._welder = welder
+        self.parts["welder"] = welder
+        self._drives.runner.arc = welder
+        welder.on_phase(self._weld_phase)
 
     # ── connection and drives ──
 
@@ -79,14 +97,15 @@ class VirtualController:
 
     def enable(self, now: int) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
-        if self._stopped:
-            return STOPPED
+            return why.NOT_CONNECTED
+        if self._alarm:
+            return self._alarm
         self._enabled = True
         return self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        self._drives.halt(now)
+        """The drives drop at once: arc and gas go off, what waits is forgotten."""
+        self._halt(now)
         self._enabled = False
         return self._done(now)
 
@@ -103,7 +122,7 @@ class VirtualController:
 
         After a line that failed later, every line is refused until an empty one or a reset.
         """
-        if refused := self._not_ready() or (JOGGING if self._drives.jogging() else None):
+        if refused := self._not_ready() or (why.JOGGING if self._drives.expects_jog() else None):
             return refused
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
@@ -119,31 +138,30 @@ class VirtualController:
         """Move one axis at a speed in rad/s until `stop_jog` or the end of its range."""
         if refused := self._not_ready() or self._no_axis(axis):
             return refused
-        if not (self._drives.jogging() or self._drives.runner.idle(now)):
-            return BUSY
+        if self._drives.expects_program(now):
+            return why.BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
         return self._order("jog", now, number=axis, value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
+        """Brake all axes that are jogged."""
         return self._order("stop_jog", now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake, and forget what waits."""
+        """Brake along the path, and forget what waits."""
         return self._order("stop", now)
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
-        self._drives.halt(now)
-        self._enabled, self._stopped = False, True
-        return self._done(now)
+        return self._trip(why.STOPPED, now)
 
     def home(self, now: int, axis: int = -1) -> Refused | None:
         """Queue the homing of one axis, or of all: the wrist first."""
         if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
             return refused
-        if self._drives.jogging():
-            return JOGGING
+        if self._drives.expects_jog():
+            return why.JOGGING
         return self._order("home", now, number=axis)
 
     def is_homed(self) -> bool:
@@ -152,9 +170,11 @@ class VirtualController:
     # ── the operator's ──
 
     def hold(self, now: int) -> Refused | None:
-        return self._order("hold", now)
+        """Brake along the path and wait for `cycle_start`; a jog ends."""
+        return self._order("hold", now) if self._enabled else self._done(now)
 
     def cycle_start(self, now: int) -> Refused | None:
+        """Go on after `hold`, M0, M1 or M60."""
         return self._not_ready() or self._order("cycle_start", now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
@@ -163,12 +183,15 @@ class VirtualController:
     def override_rapid(self, percent: float, now: int) -> Refused | None:
         return self._override("override_rapid", percent, (5.0, 100.0), now)
 
+    def set_optional_stop(self, wanted: bool) -> None:
+        """Whether M1 pauses."""
+        self._drives.runner.state.optional_stop = wanted
+
     def reset(self, now: int) -> Refused | None:
         """Clear emergency stop and errors; whatever moves is cut off."""
-        self._drives.halt(now)
-        self._stopped = False
-        state = self._drives.runner.state
-        state.error, state.modal = None, after_reset(state.modal)
+        self._halt(now)
+        self._drives.runner.reset()
+        self._alarm = None
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -177,10 +200,11 @@ class VirtualController:
         if target.shape != (self._dof,) or not np.isfinite(target).all():
             return Refused(f"{self._dof} joint positions are needed")
         if not self._drives.at_rest(now):
-            return BUSY
+            return why.BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
+        self._fresh = now
         return self._done(now)
 
     # ── pins ──
@@ -188,8 +212,12 @@ class VirtualController:
     def digital_io(self) -> DigitalIO:
         return self.io.digital()
 
-    def analog_io(self) -> AnalogIO:
-        return self.io.analog()
+    def analog_io(self, now: int) -> AnalogIO:
+        return self.io.analog(now)
+
+    def input_result(self) -> float:
+        """What the last M66 read; -1 when its time was over."""
+        return self._drives.runner.state.result
 
     def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
@@ -200,9 +228,8 @@ class VirtualController:
     # ── what it tells ──
 
     def joint_state(self, now: int) -> JointState:
-        """As old as the feedback delay; after an emergency stop as it is."""
-        seen = now if self._stopped else max(now - self._arm.feedback_delay, 0)
-        motion = self._drives.motion(seen)
+        """As old as the feedback delay; an emergency stop shows at once."""
+        motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
         torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
         parts = (motion.position, motion.velocity, motion.acceleration, torques)
         return JointState(*(tuple(part.tolist()) for part in parts))
@@ -213,31 +240,36 @@ class VirtualController:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
 
+    def tally(self, now: int) -> Tally:
+        """What was done so far."""
+        executed = self._drives.runner.state.executed
+        return Tally(executed, 0, self._drives.distance(now))
+
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
-        error = STOPPED if self._stopped else runner.error
-        used = runner.used(now)
+        error = self._alarm or runner.error
+        used = runner.queue.used(now)
         return ControllerStatus(
             connected=self._connected,
             enabled=self._enabled,
-            moving=not self._drives.at_rest(now),
+            moving=self._drives.moving(now),
             error=error is not None,
             homed=runner.homed,
             error_message=error.reason if error else "",
             error_code=error.code if error else 0,
             buffer_available=self._arm.window - used,
             buffer_used=used,
-            state="Alarm" if self._stopped else self._drives.doing(now),
-            line=runner.line_at(now),
+            state="Alarm" if self._alarm else self._drives.doing(now),
+            line=runner.queue.line_at(now),
         )
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
-        self._status_listeners.append(listener)
+        self._audience.on_status(listener)
 
-    def on_joint_state(self, listener: JointListener) -> None:
-        """Told on the grid of update_rate_hz."""
-        self._joint_listeners.append(listener)
+    def on_joint_state(self, listener: JointListener, now: int) -> None:
+        """Told on the grid of update_rate_hz, from the next point on."""
+        self._audience.on_joints(listener, now)
 
     # ── simulated time ──
 
@@ -256,47 +288,55 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        wake = self._drives.next_wake()
-        if not self._joint_listeners:
-            return wake
-        return self._next_beat if wake is None else min(wake, self._next_beat)
+        moments = (self._drives.next_wake(), self._audience.next_beat)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
-        self._done(now)
-        if self._joint_listeners and now >= self._next_beat:
-            self._next_beat = (now // self._arm.period + 1) * self._arm.period
-            state = self.joint_state(now)
-            for listener in self._joint_listeners:
-                listener(state)
+        self._tell(now)
+        self._audience.tell_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
-        return self._drives.next_wake() is not None
+        return self._drives.under_way()
 
     def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+        return ("emergency_stop", "emergency_release", "axis_fault")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        if fault != "axis_fault":
+            return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        axis = round(parameters["axis"])
+        if refused := self._no_axis(axis):
+            return refused
+        joint = self._arm.movers[0].chain.names[axis]
+        return self._trip(Refused(f"motor fault of {joint}: reset first", why.MOTOR_FAULT), now)
 
     def save(self) -> Saved:
         return Saved(
             connected=self._connected,
             enabled=self._enabled,
-            stopped=self._stopped,
+            alarm=(self._alarm.reason, self._alarm.code) if self._alarm else None,
             lines=self._lines,
+            fresh=self._fresh,
+            audience=self._audience.state,
             drives=self._drives.save(),
-            io=self.io.save(),
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
-        self._stopped, self._lines = saved.stopped, saved.lines
+        self._alarm = Refused(*saved.alarm) if saved.alarm else None
+        self._lines = saved.lines
+        self._fresh, self._audience.state = saved.fresh, saved.audience
         self._drives.load(saved.drives)
-        self.io.load(saved.io)
 
     # ── inside ──
+
+    def _weld_phase(self, phase: str, now: int) -> None:
+        runner = self._drives.runner
+        if phase == "Fault" and self._welder and not runner.idle(now):
+            runner.fail(Refused(f"weld fault: {self._welder.fault}", why.MOTOR_FAULT), now)
+        runner.run(now)
 
     @property
     def _dof(self) -> int:
@@ -304,10 +344,10 @@ class VirtualController:
 
     def _not_ready(self) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
-        if self._stopped:
-            return STOPPED
-        return None if self._enabled else NOT_ENABLED
+            return why.NOT_CONNECTED
+        if self._alarm:
+            return self._alarm
+        return None if self._enabled else why.NOT_ENABLED
 
     def _no_axis(self, axis: int) -> Refused | None:
         if 0 <= axis < self._dof:
@@ -334,14 +374,23 @@ class VirtualController:
         dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
         return dynamics.torques(motion)[0]
 
+    def _trip(self, alarm: Refused, now: int) -> Refused | None:
+        """The drives drop at once, and the arc with them."""
+        if self._welder is not None:
+            self._welder.cut(now)
+        self._halt(now)
+        self._enabled, self._alarm = False, alarm
+        return self._done(now)
+
+    def _halt(self, now: int) -> None:
+        self._drives.halt(now)
+        self._fresh = now
+
     def _done(self, now: int) -> Refused | None:
-        """Tell whoever listens if something is different now; nothing was refused."""
-        if not self._status_listeners:
-            return None
-        status = self.status(now)
-        seen = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (seen, status.state) != self._told:
-            self._told = (seen, status.state)
-            for listener in self._status_listeners:
-                listener(status)
+        """Nothing was refused."""
+        self._tell(now)
         return None
+
+    def _tell(self, now: int) -> None:
+        """Whoever listens, if something is different now."""
+        self._audience.tell_status(lambda: self.status(now))

@@ -1,18 +1,23 @@
 """The moving side of a controller: orders on their way, the program's motion, and jogging."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
-from numpy.typing import ArrayLike
 
 from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.arm.runner import Runner, whole_ns
+from understudy.cell.arm.odometer import Odometer
+from understudy.cell.arm.odometer import State as OdometerState
+from understudy.cell.arm.queue import Queue, time_in, whole_ns
+from understudy.cell.arm.runner import Runner
 from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
+from understudy.gcode.requests import Request, Spindle
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
@@ -23,7 +28,9 @@ from understudy.units import seconds
 
 WRIST = 3
 """Axes from here on home first: the hand is out of the way before the arm swings."""
-STANDING = 1e-9
+PROGRAM = ("line", "home")
+CHANGES = 64
+"""So many changes of plan within the feedback delay are remembered."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,18 @@ class Arm:
     command_delay: int
     feedback_delay: int
     enable_dynamics: bool
+    arc_start: float = 0.0
+    arc_end: float = 0.0
 
-    def stream(self, position: ArrayLike, at: float) -> Stream:
+    def hold_up(self, request: Request) -> float:
+        """Seconds for which the arc holds a program up: pre-flow to steady arc, crater to out."""
+        if not isinstance(request, Spindle):
+            return 0.0
+        return self.arc_end if request.direction == "M5" else self.arc_start
+
+    def queue(self) -> Queue:
         limits = self.movers[0].limits
-        return Stream(position, limits, window=self.window, profile=self.profile, at=at)
+        return Queue(Stream(self.start, limits, window=self.window, profile=self.profile))
 
     def mover(self, tool: int) -> ArmMover | Refused:
         if tool in self.movers:
@@ -69,6 +84,8 @@ class Saved(Struct):
     orders: list[Order]
     jog: list[float]
     jog_plan: dict[str, Any] | None
+    past: list[tuple[int, dict[str, Any]]]
+    odometer: OdometerState
 
 
 class Drives:
@@ -76,10 +93,18 @@ class Drives:
 
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
-        self.runner = Runner(arm.habits, io=io, stream=arm.stream(arm.start, 0.0), mount=arm.mover)
-        self._orders: list[Order] = []
+        self.runner = Runner(
+            arm.habits,
+            io=io,
+            queue=arm.queue(),
+            mount=arm.mover,
+            failed=self._drop_program,
+        )
+        self._orders: deque[Order] = deque()
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
+        self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
+        self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
 
@@ -96,8 +121,9 @@ class Drives:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
+        self._odometer.mark(now, self._plan.ends)
         while self._orders and self._orders[0].due <= now:
-            order = self._orders.pop(0)
+            order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
         if self._jog_plan is not None and whole_ns(self._jog_plan.ends) <= now:
             self._end_jog(now)
@@ -105,6 +131,7 @@ class Drives:
 
     def halt(self, now: int) -> None:
         """No motion from this instant on, and no memory of what was to come."""
+        self._odometer.mark(now, self._plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
             self.put(self.motion(now).position, now)
@@ -112,28 +139,59 @@ class Drives:
 
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
+        self._odometer.mark(now, self._plan.ends)
+        self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
-        self.runner.go_on_from(self.arm.stream(position, seconds(now)), now)
+        self.runner.go_on_from(position, now)
 
     # ── what can be read ──
 
     def motion(self, now: int) -> Motion:
-        plan = self._jog_plan or self.runner.stream.plan
-        return plan.at(max(seconds(now), plan.begins))
+        plan = next((plan for until, plan in self._past if now < until), self._plan)
+        return plan.at(time_in(plan, now))
+
+    def tool_way(self, times: Floats) -> Floats:
+        """Where the tip of the tool was at these times (s): rows of x, y, z."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        tips = mover.chain.flanges(self._plan.positions(times), mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
+
+    def distance(self, now: int) -> float:
+        """Metres that the tip has gone."""
+        return self._odometer.at(now, self._plan.ends)
 
     def jogging(self) -> bool:
         return self._jog_plan is not None
+
+    def under_way(self) -> bool:
+        return bool(self._orders) or self.jogging() or self.runner.under_way()
+
+    def expects_jog(self) -> bool:
+        """Jogging, or about to."""
+        return self.jogging() or self._latest() == "jog"
+
+    def expects_program(self, now: int) -> bool:
+        """A program is under way, held, or about to be."""
+        program = self.runner.queue.held or not self.runner.idle(now)
+        return program or self._latest() in PROGRAM
 
     def at_rest(self, now: int) -> bool:
         """Nothing is under way, nothing waits, no order is on its way."""
         return not (self._orders or self.jogging()) and self.runner.idle(now)
 
+    def moving(self, now: int) -> bool:
+        """Something goes on by itself: a motion, a dwell, a wait; not a hold that stands."""
+        if self.doing(now) == "Hold":
+            return whole_ns(self._plan.ends) > now
+        return not self.at_rest(now)
+
     def doing(self, now: int) -> str:
         """In the firmware's words."""
         if self.jogging():
             return "Jog"
-        if self.runner.stream.held or self.runner.state.paused:
+        if self.runner.queue.held or self.runner.state.paused:
             return "Hold"
         if isinstance(self.runner.state.current, Homing):
             return "Home"
@@ -142,14 +200,19 @@ class Drives:
     # ── snapshots ──
 
     def save(self) -> Saved:
-        plan = self._jog_plan.to_state() if self._jog_plan else None
-        return Saved(self.runner.save(), list(self._orders), list(self._jog), plan)
+        jog = self._jog_plan.to_state() if self._jog_plan else None
+        past = [(until, plan.to_state()) for until, plan in self._past]
+        program, orders, odometer = self.runner.save(), list(self._orders), self._odometer.state
+        return Saved(program, orders, list(self._jog), jog, past, odometer)
 
     def load(self, saved: Saved) -> None:
         self.runner.load(saved.program)
-        self._orders = list(saved.orders)
+        self._orders = deque(saved.orders)
+        self._odometer.state = saved.odometer
         self._jog = list(saved.jog)
         self._jog_plan = Plan.from_state(saved.jog_plan) if saved.jog_plan else None
+        past = ((until, Plan.from_state(plan)) for until, plan in saved.past)
+        self._past = deque(past, maxlen=CHANGES)
 
     # ── carrying orders out ──
 
@@ -162,13 +225,17 @@ class Drives:
         self.runner.submit(Homing(0, tuple(group for group in groups if group)), now)
 
     def _stop(self, order: Order, now: int) -> None:
-        self._orders.clear()
         self._stop_jog(order, now)
         self.runner.stop(now)
 
+    def _hold(self, order: Order, now: int) -> None:
+        """A jog that is held is over."""
+        if self.jogging():
+            self._stop_jog(order, now)
+        else:
+            self.runner.hold(now)
+
     def _start_jog(self, order: Order, now: int) -> None:
-        if not (self.jogging() or self.runner.idle(now)):
-            return
         self._jog[order.number] = order.value
         self._plan_jog(now)
 
@@ -178,9 +245,10 @@ class Drives:
             self._plan_jog(now)
 
     def _plan_jog(self, now: int) -> None:
-        mover = self.arm.movers[0]
+        mover, here = self.arm.movers[0], self.motion(now)
+        self._remember(now)
         self._jog_plan = jog(
-            self.motion(now),
+            here,
             self._jog,
             mover.limits,
             at=seconds(now),
@@ -192,6 +260,28 @@ class Drives:
         assert self._jog_plan is not None
         self.put(self._jog_plan.target, now)
 
+    # ── inside ──
+
+    @property
+    def _plan(self) -> Plan:
+        return self._jog_plan or self.runner.queue.plan
+
+    def _remember(self, now: int) -> None:
+        """What moved so far is still seen for as long as readings are late."""
+        while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
+            self._past.popleft()
+        if self.arm.feedback_delay:
+            self._past.append((now, self._plan))
+
+    def _latest(self) -> str:
+        """The motion that was ordered last and is still on its way."""
+        names = (order.name for order in reversed(self._orders))
+        return next((name for name in names if name == "jog" or name in PROGRAM), "")
+
+    def _drop_program(self) -> None:
+        """What was sent behind a line that failed is not carried out."""
+        self._orders = deque(order for order in self._orders if order.name not in PROGRAM)
+
 
 _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "line": Drives._line,
@@ -199,7 +289,7 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "jog": Drives._start_jog,
     "stop_jog": Drives._stop_jog,
     "stop": Drives._stop,
-    "hold": lambda drives, order, now: drives.runner.hold(now),
+    "hold": Drives._hold,
     "cycle_start": lambda drives, order, now: drives.runner.cycle_start(now),
     "override_feed": lambda drives, order, now: drives.runner.override(now, feed=order.value),
     "override_rapid": lambda drives, order, now: drives.runner.override(now, rapid=order.value),

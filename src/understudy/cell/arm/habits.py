@@ -20,6 +20,16 @@ class Mover(Protocol):
     def pose(self, q: Floats) -> Axes: ...
 
 
+class Arc(Protocol):
+    """A power source, as far as a program waits for it."""
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def fault(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Habits:
     """How this controller goes about its work.

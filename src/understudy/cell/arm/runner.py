@@ -5,7 +5,6 @@ dwell, a wait or a switch for the motion before it to end. `run` goes as far as 
 `next_wake` says when it can go on.
 """
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,32 +13,19 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from understudy.cell.arm.habits import Habits, Here, Mover
-from understudy.cell.arm.steps import (
-    Entry,
-    Homed,
-    Homing,
-    HomingMove,
-    Line,
-    Paused,
-    Probed,
-    Rest,
-    State,
-    Step,
-    Switch,
-    Tagged,
-)
-from understudy.cell.io import VirtualIO
+from understudy.cell.arm import steps
+from understudy.cell.arm.habits import Arc, Habits, Here, Mover
+from understudy.cell.arm.pins import input_is_met, throw
+from understudy.cell.arm.queue import Queue
+from understudy.cell.io import Change, VirtualIO
 from understudy.errors import Refused
-from understudy.gcode import Problem, interpret, parse
+from understudy.gcode import Problem, after_reset, interpret, parse
 from understudy.gcode import requests as ask
-from understudy.motion.path import pause
-from understudy.motion.stream import Stream
-from understudy.units import DEG, NS_PER_SECOND, nanoseconds, seconds
+from understudy.motion.path import Floats, pause
+from understudy.units import DEG, nanoseconds
 
 ARC_START, GAS = 0, 1
-TIMED_OUT = -1.0
-"""What M66 reads when its time is over."""
+ARC_OUT = ("PostFlow", "Idle", "Fault")
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
 MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
 
@@ -52,52 +38,70 @@ class Runner:
         habits: Habits,
         *,
         io: VirtualIO,
-        stream: Stream,
+        queue: Queue,
         mount: Callable[[int], Mover | Refused],
+        failed: Callable[[], None] = lambda: None,
     ) -> None:
-        self.stream = stream
-        self.state = State(habits.modal)
+        self.queue = queue
+        self.state = steps.State(habits.modal)
         self._habits = habits
         self._io = io
         self._mount = mount
-        self._waiting: deque[Entry] = deque()
+        self._failed = failed
+        self._waiting: deque[steps.Entry] = deque()
+        self._running = False
+        self.arc: Arc | None = None
         self.mover = self._mounted(habits.modal.tool)
-        io.on_input(self.run)
+        io.on_change(self._pin_changed)
 
     # ── what comes in ──
 
-    def submit(self, entry: Entry, now: int) -> None:
+    def submit(self, entry: steps.Entry, now: int) -> None:
         self._waiting.append(entry)
-        self.run(now)
+        if not self.state.todo:
+            self.run(now)
 
     def hold(self, now: int) -> None:
-        self.stream.hold(self._time(now))
+        self.queue.hold(now)
         self.run(now)
 
     def cycle_start(self, now: int) -> None:
         self.state.paused = False
-        self.stream.resume(self._time(now))
+        self.queue.resume(now)
         self.run(now)
 
     def override(self, now: int, *, feed: float | None = None, rapid: float | None = None) -> None:
-        self.stream.override(self._time(now), feed=feed, rapid=rapid)
+        self.queue.override(now, feed=feed, rapid=rapid)
         self.run(now)
 
     def stop(self, now: int) -> None:
-        """Brake along the path; what waits is forgotten."""
+        """Brake along the path; what waits is forgotten, arc and gas go off."""
         self._forget()
-        self.stream.stop(self._time(now))
+        self.queue.stop(now)
+        self._process_off(now)
         self.run(now)
 
     def halt(self, now: int) -> None:
-        """No motion from this instant on; what waits is forgotten."""
+        """No motion from this instant on; what waits is forgotten, arc and gas go off."""
         self._forget()
-        self.stream.halt(self._time(now))
+        self.queue.halt(now)
+        self._process_off(now)
         self.run(now)
 
-    def go_on_from(self, stream: Stream, now: int) -> None:
+    def fail(self, refused: Refused, now: int) -> None:
+        """Something from outside ends the program: brake, and keep the reason."""
+        self._fail(refused)
+        self.stop(now)
+
+    def reset(self) -> None:
+        """What outlives no reset is as at the start."""
+        modal = after_reset(self.state.modal)
+        self.state.modal = structs.replace(modal, path=self._habits.modal.path)
+        self.state.exact, self.state.error = False, None
+
+    def go_on_from(self, position: Floats, now: int) -> None:
         """Something else has moved the joints."""
-        self.stream = stream
+        self.queue.stand_at(position, now)
         self.state.axes = None
         self.run(now)
 
@@ -113,13 +117,11 @@ class Runner:
 
     def idle(self, now: int) -> bool:
         """Nothing is under way, nothing waits."""
-        return not (self.state.todo or self._waiting) and self._at_rest(now)
+        return not (self.state.todo or self._waiting) and self.queue.at_rest(now)
 
-    def used(self, now: int) -> int:
-        return self.stream.used(self._time(now))
-
-    def line_at(self, now: int) -> int:
-        return self.stream.plan.line_at(self._time(now)) or 0
+    def under_way(self) -> bool:
+        """A program is being carried out, even if it waits for something else just now."""
+        return bool(self.state.todo or self._waiting or self.state.wake) and not self.state.paused
 
     def next_wake(self) -> int | None:
         return self.state.wake
@@ -128,9 +130,13 @@ class Runner:
 
     def run(self, now: int) -> None:
         """Throw the switches that are due, and carry out what can be carried out."""
+        if self._running:
+            return  # an output that was just set has moved an input: seen in its turn
+        self._running = True
         self._throw_tagged(now)
         while self._go_on(now):
             pass
+        self._running = False
         self.state.wake = self._when(now)
 
     def _go_on(self, now: int) -> bool:
@@ -141,7 +147,9 @@ class Runner:
                 del state.todo[0]
             return done
         if state.current is not None:
-            state.executed += isinstance(state.current, Line)
+            state.executed += isinstance(state.current, steps.Line) and bool(
+                state.current.text.strip()
+            )
             state.current = None
         if not self._waiting:
             self._throw_left_over(now)
@@ -149,18 +157,18 @@ class Runner:
         self._begin(self._waiting.popleft())
         return True
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: steps.Entry) -> None:
         state = self.state
         state.current = entry
-        if isinstance(entry, Homing):
+        if isinstance(entry, steps.Homing):
             for group in entry.groups:
-                state.todo += (HomingMove(group), Rest(), Homed(group))
+                state.todo += (steps.HomingMove(group), steps.Rest(), steps.Homed(group))
             return
         block = parse(entry.text, self._habits.dialect, line=entry.number)
         if isinstance(block, Problem):
             self._fail(block.refused())
             return
-        here = Here(self.mover, self.stream.end, state.axes)
+        here = Here(self.mover, self.queue.end, state.axes)
         step = interpret(block, state.modal, dialect=self._habits.dialect, position=here)
         if isinstance(step, Refused):
             self._fail(step)
@@ -170,7 +178,7 @@ class Runner:
             state.axes = step.axes
         state.todo += step.requests
 
-    def _carry_out(self, step: Step, now: int) -> bool:
+    def _carry_out(self, step: steps.Step, now: int) -> bool:
         """True when it is done, false when it must wait."""
         dialect = self._habits.dialect
         if isinstance(step, MOVES):
@@ -183,18 +191,18 @@ class Runner:
         if isinstance(step, ask.GoHome):
             counts = dialect.name == "seed" and step.name == "G28"
             homed = tuple(range(len(self._habits.home))) if counts else ()
-            return self._next(step.move, Rest(), Homed(homed))
+            return self._next(step.move, steps.Rest(), steps.Homed(homed))
         if isinstance(step, ask.Probe):
-            return self._next(step.move, Rest(), Probed(step.required))
+            return self._next(step.move, steps.Rest(), steps.Probed(step.required))
         if type(step) not in _AT_REST:
             return True  # the modal state holds all there is to it
-        return self._at_rest(now) and _AT_REST[type(step)](self, step, now)
+        return self.queue.at_rest(now) and _AT_REST[type(step)](self, step, now)
 
     def _move(self, move: ask.Move, now: int, share: float | None = None) -> bool:
         state = self.state
-        if self.used(now) >= self.stream.window:
+        if self.queue.full(now):
             return False
-        path = self.mover.path(move, self.stream.end, line=self._number, exact=state.exact)
+        path = self.mover.path(move, self.queue.end, line=self._number, exact=state.exact)
         if isinstance(path, Refused):
             self._fail(path)
             return True
@@ -202,42 +210,39 @@ class Runner:
             rapid = np.zeros(len(path), dtype=np.bool_)
             path = replace(path, feed=path.fastest * share, rapid=rapid)
         if len(path):
-            state.tagged += [Tagged(self._number, switch) for switch in state.with_next]
+            state.tagged += [steps.Tagged(self._number, switch) for switch in state.with_next]
             state.with_next = []
         deviation = self._habits.deviation
-        self.stream.append(path, self._time(now), deviation=deviation, exact=state.exact)
+        self.queue.append(path, now, deviation=deviation, exact=state.exact)
         self._throw_tagged(now)
         return True
 
     # ── in step with motion ──
 
-    def _switch(self, switch: Switch, now: int) -> bool:
+    def _switch(self, switch: steps.Switch, now: int) -> bool:
         if switch.with_motion:
             self.state.with_next.append(switch)
         else:
             self._throw(switch, now)
         return True
 
-    def _throw(self, switch: Switch, now: int) -> None:
-        if isinstance(switch, ask.SetOutput):
-            refused = self._io.set_digital_output(switch.pin, switch.on, now)
-        else:
-            refused = self._io.set_analog_output(switch.pin, switch.value, now)
-        if refused:
-            self._fail(refused)
+    def _throw(self, switch: steps.Switch, now: int, *, of_line: int = 0) -> None:
+        if refused := throw(switch, self._io, now):
+            place = f"line {of_line}: " if of_line else ""
+            self._fail(Refused(place + refused.reason, refused.code))
 
     def _throw_tagged(self, now: int) -> None:
         if not self.state.tagged:
             return
-        begins = self._begins()
-        due = [tag for tag in self.state.tagged if begins.get(tag.line, now) <= now]
-        self.state.tagged = [tag for tag in self.state.tagged if tag not in due]
+        begun = self.queue.begun({tag.line for tag in self.state.tagged}, now)
+        due = [tag for tag in self.state.tagged if tag.line in begun]
+        self.state.tagged = [tag for tag in self.state.tagged if tag.line not in begun]
         for tag in due:
-            self._throw(tag.switch, now)
+            self._throw(tag.switch, now, of_line=tag.line)
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: the queue running empty is the moment."""
-        if self.state.with_next and self._at_rest(now):
+        if self.state.with_next and self.queue.at_rest(now):
             left, self.state.with_next = self.state.with_next, []
             for switch in left:
                 self._throw(switch, now)
@@ -245,30 +250,23 @@ class Runner:
     # ── when the motion before has ended ──
 
     def _dwell(self, step: ask.Dwell, now: int) -> bool:
-        rest = pause(self.stream.end, step.seconds, line=self._number)
-        self.stream.append(rest, self._time(now))
-        return self._next(Rest())
+        rest = pause(self.queue.end, step.seconds, line=self._number)
+        self.queue.append(rest, now, deviation=0.0, exact=True)
+        return self._next(steps.Rest())
 
     def _wait_for_input(self, step: ask.WaitInput, now: int) -> bool:
-        state = self.state
-        if step.kind == "analog":
-            state.result = self._io.analog_input(step.pin)
-            return True
-        level = self._io.digital_input(step.pin)
-        if state.waits_since is None:
-            state.waits_since, state.level = now, level
-        rises, falls = level and not state.level, state.level and not level
-        met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
-        state.level = level
-        if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
-            return False
-        state.result = float(level) if met[step.mode] else TIMED_OUT
-        state.waits_since = None
-        return True
+        return input_is_met(step, self.state, self._io, now)
 
     def _spin(self, step: ask.Spindle, now: int) -> bool:
-        self._throw(ask.SetOutput(ARC_START, step.direction != "M5", False), now)
-        return True
+        on = step.direction != "M5"
+        self._throw(ask.SetOutput(ARC_START, on, False), now)
+        return self._next(steps.ArcWait(on)) if self.arc else True
+
+    def _wait_for_arc(self, step: steps.ArcWait, now: int) -> bool:
+        """Motion goes on in Weld; after M5 the torch stands until the arc is out."""
+        if self.arc is None:
+            return True
+        return self.arc.phase == "Weld" if step.burns else self.arc.phase in ARC_OUT
 
     def _cool(self, step: ask.Coolant, now: int) -> bool:
         self._throw(ask.SetOutput(GAS, step.mist or step.flood, False), now)
@@ -277,6 +275,8 @@ class Runner:
     def _change_tool(self, step: ask.ToolChange, now: int) -> bool:
         mover = self._mount(step.tool)
         if isinstance(mover, Refused):
+            mounted = step.previous
+            self.state.modal = structs.replace(self.state.modal, tool=mounted, selected=mounted)
             self._fail(mover)
         else:
             self.mover = mover
@@ -286,15 +286,14 @@ class Runner:
         if step.name == "M1" and not self.state.optional_stop:
             return True
         self.state.paused = True
-        return self._next(Paused())
+        return self._next(steps.Paused())
 
     def _end(self, step: ask.ProgramEnd, now: int) -> bool:
-        for pin in (ARC_START, GAS):
-            self._throw(ask.SetOutput(pin, False, False), now)
+        self._process_off(now)
         return True
 
-    def _home(self, step: HomingMove, now: int) -> bool:
-        q = self.stream.end.copy()
+    def _home(self, step: steps.HomingMove, now: int) -> bool:
+        q = self.queue.end.copy()
         for axis in step.axes:
             q[axis] = self._habits.home[axis] * DEG
         a, b, c, u, v, w = q.tolist()
@@ -302,37 +301,51 @@ class Runner:
         self.state.axes = None
         return self._move(ask.JointMove((a, b, c, u, v, w)), now, share=share)
 
-    def _homed(self, step: Homed, now: int) -> bool:
+    def _homed(self, step: steps.Homed, now: int) -> bool:
         self.state.homed = sorted({*self.state.homed, *step.axes})
         return True
 
-    def _probed(self, step: Probed, now: int) -> bool:
+    def _probed(self, step: steps.Probed, now: int) -> bool:
         if step.required:
             self._fail(PROBE_FAILED)
         return True
 
     # ── inside ──
 
+    def _pin_changed(self, change: Change) -> None:
+        if change.bank == "DI" and self.state.waits_since is not None:
+            self.run(change.at)
+
     @property
     def _number(self) -> int:
         return self.state.current.number if self.state.current else 0
 
-    def _next(self, *steps: Step) -> bool:
+    def _next(self, *first: steps.Step) -> bool:
         """These come next, before the rest of the line."""
-        self.state.todo[1:1] = steps
+        self.state.todo[1:1] = first
         return True
 
     def _mounted(self, tool: int) -> Mover:
         mover = self._mount(tool)
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
+    def _process_off(self, now: int) -> None:
+        for pin in (ARC_START, GAS):
+            self._io.set_digital_output(pin, False, now)
+
     def _fail(self, refused: Refused) -> None:
-        """The line cannot be carried out: it and all that waits behind it are forgotten."""
+        """The line cannot be carried out: it and all that waits behind it are forgotten.
+
+        What moves already goes on to its end, with the switches that belong to it.
+        """
         line, reason = self.state.current, refused.reason
-        if isinstance(line, Line) and not reason.startswith("line "):
+        if isinstance(line, steps.Line) and not reason.startswith("line "):
             reason = f"{reason} (line {line.number}: {line.text.strip()})"
         self.state.error = (reason, refused.code)
+        tagged = self.state.tagged
         self._forget()
+        self.state.tagged = tagged
+        self._failed()
 
     def _forget(self) -> None:
         self._waiting.clear()
@@ -341,40 +354,24 @@ class Runner:
         state.current = state.axes = state.waits_since = None
         state.paused = False
 
-    def _at_rest(self, now: int) -> bool:
-        return self.used(now) == 0
-
-    def _time(self, now: int) -> float:
-        """Seconds; a motion that has ended by this nanosecond has ended."""
-        ends = self.stream.plan.ends
-        return max(seconds(now), ends) if whole_ns(ends) <= now else seconds(now)
-
-    def _begins(self) -> dict[int, int]:
-        """When the motion of each line begins."""
-        lines, begins = self.stream.plan.lines()
-        pairs = zip(reversed(lines.tolist()), reversed(begins.tolist()), strict=True)
-        return {line: whole_ns(begin) for line, begin in pairs}
-
     def _when(self, now: int) -> int | None:
         state = self.state
-        moments: list[int] = []
-        if not self._at_rest(now):
-            moments.append(whole_ns(self.stream.plan.ends))
-            if state.todo or state.tagged:
-                moments += self._begins().values()
         if state.waits_since is not None and isinstance(state.todo[0], ask.WaitInput):
-            moments.append(state.waits_since + nanoseconds(state.todo[0].timeout))
-        return min((moment for moment in moments if moment > now), default=None)
+            return state.waits_since + nanoseconds(state.todo[0].timeout)
+        return self.queue.next_change(now, blocks=bool(state.todo or state.tagged))
 
     # ── snapshots ──
 
-    def save(self) -> State:
-        return structs.replace(self.state, waiting=list(self._waiting), stream=self.stream.save())
+    def save(self) -> steps.State:
+        kept = self.state.copied()
+        kept.waiting, kept.stream = list(self._waiting), self.queue.save()
+        return kept
 
-    def load(self, state: State) -> None:
-        self.state = state
+    def load(self, state: steps.State) -> None:
+        self.state = state.copied()
+        self.state.waiting, self.state.stream = [], {}
         self._waiting = deque(state.waiting)
-        self.stream.load(state.stream)
+        self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
 
 
@@ -386,14 +383,10 @@ _AT_REST: dict[type, Callable[[Runner, Any, int], bool]] = {
     ask.ToolChange: Runner._change_tool,
     ask.ProgramPause: Runner._pause,
     ask.ProgramEnd: Runner._end,
-    HomingMove: Runner._home,
-    Homed: Runner._homed,
-    Probed: Runner._probed,
-    Paused: lambda runner, step, now: not runner.state.paused,
-    Rest: lambda runner, step, now: True,
+    steps.ArcWait: Runner._wait_for_arc,
+    steps.HomingMove: Runner._home,
+    steps.Homed: Runner._homed,
+    steps.Probed: Runner._probed,
+    steps.Paused: lambda runner, step, now: not runner.state.paused,
+    steps.Rest: lambda runner, step, now: True,
 }
-
-
-def whole_ns(t: float) -> int:
-    """The first whole nanosecond that is not before t, as far as t can be told."""
-    return math.ceil(t * NS_PER_SECOND - 1e-3)

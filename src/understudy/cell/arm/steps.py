@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes
@@ -37,7 +38,13 @@ class Probed(Struct, frozen=True, tag=True):
     required: bool
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed
+class ArcWait(Struct, frozen=True, tag=True):
+    """Wait until the arc burns steadily, or until it is out."""
+
+    burns: bool
+
+
+Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait
 
 
 class Line(Struct, frozen=True, tag=True):
@@ -89,3 +96,10 @@ class State(Struct):
     executed: int = 0
     error: tuple[str, int] | None = None
     wake: int | None = None
+
+    def copied(self) -> "State":
+        """One that goes its own way."""
+        lists = {
+            name: list(getattr(self, name)) for name in ("todo", "with_next", "tagged", "homed")
+        }
+        return replace(self, **lists)

@@ -16,7 +16,8 @@ from understudy.motion.cartesian import Blocked, along
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.ways import IN_PLACE, Line
-from understudy.ports import Joints, Record
+from understudy.ports import Joints
+from understudy.ports.kuka import Record
 from understudy.space.chain import Chain, Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose

@@ -20,7 +20,8 @@ from understudy.cell.kuka.moves import Outcome, Robot, Standing
 from understudy.cell.kuka.outputs import Outputs
 from understudy.cell.kuka.outputs import Saved as SavedOutputs
 from understudy.errors import Refused
-from understudy.ports import KukaReading, Progress, Record, State
+from understudy.ports import State
+from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
 

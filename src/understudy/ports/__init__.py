@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NewType, Protocol
+from typing import Any, NewType, Protocol
 
 from msgspec import Struct
 
@@ -149,6 +149,14 @@ class Luck(Protocol):
         """Does this fault act at this place now?"""
         ...
 
+    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+        """A disturbance that depends on time alone: looking at it counts nothing."""
+        ...
+
+    def heard(self, place: str, command: str, now: int) -> None:
+        """A face tells what it was told: rules may wait for it."""
+        ...
+
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
         """Numbers in [-1, 1) that belong to this strike alone."""
         ...
@@ -252,6 +260,15 @@ class ControllerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """What a controller has done: blocks, contacts, metres of the tool's way."""
+
+    gcode_executed: int = 0
+    collisions_detected: int = 0
+    distance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class DigitalIO:
     """Bit n is pin n."""
 
@@ -265,65 +282,6 @@ class AnalogIO:
 
     inputs: tuple[float, ...] = ()
     outputs: tuple[float, ...] = ()
-
-
-# ── a KUKA with its G-code server ───────────────────────────────────────────────────────────────
-
-
-class Record(Struct, frozen=True):
-    """A command: its kind, and the words given (X Y Z m, A B C rad, F m/s, E as it came).
-
-    `flaw`: why no motion can be made of it.
-    """
-
-    seq: int
-    kind: int
-    words: dict[str, float] = {}
-    flaw: str = ""
-
-
-class Progress(NamedTuple):
-    """Numbers of the last completed record and of the one in flight, and how many waited."""
-
-    completed: int
-    in_flight: int
-    waiting: int
-    under_way: bool
-
-
-@dataclass(frozen=True, slots=True)
-class KukaReading:
-    """The tool in the active base, the axes (rad), its speed (m/s); bit n: channel n is up."""
-
-    pose: Pose
-    axes: Joints
-    speed: float
-    tool: int
-    base: int
-    flags: int
-    progress: Progress
-
-
-class GcodeServer(Protocol):
-    """Carries out records one after the other."""
-
-    def room(self) -> int:
-        """How many records it can take."""
-        ...
-
-    def submit(self, record: Record, now: int) -> None: ...
-
-    def connect(self, channel: int, up: bool, now: int) -> None:
-        """A channel to the robot is up, or down."""
-        ...
-
-    def progress(self) -> Progress: ...
-
-    def reading(self, now: int) -> KukaReading: ...
-
-    def on_executed(self, listener: Callable[[int], None]) -> None:
-        """Be told the moment of every record that was carried out."""
-        ...
 
 
 # ── what a robot is built with ──────────────────────────────────────────────────────────────────
