@@ -181,6 +181,8 @@ class CommandFace:
 
     def load(self, state: State) -> None:
         saved = msgspec.convert(state, Saved)
+        if saved.current is not None and saved.current not in saved.sessions:
+            raise msgspec.ValidationError(f"no session of the client {saved.current!r}")
         self._current, self._beat = saved.current, saved.beat
         self._sessions = {
             peer: CommandSession(self, peer, session) for peer, session in saved.sessions.items()

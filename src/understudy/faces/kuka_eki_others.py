@@ -49,7 +49,6 @@ class Watcher:
         self._face = face
         self._peer = peer
         self.frame = b""
-        self._ended = False
         if frame:
             self.say(frame)
 
@@ -61,7 +60,7 @@ class Watcher:
         return frame if room >= UNLIMITED else b""
 
     def eof(self, now: int) -> None:
-        """It may still listen."""
+        """Ethernet KRL closes then."""
 
     def closed(self, now: int) -> None:
         self._face.forget(self._peer, now)

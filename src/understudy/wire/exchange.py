@@ -190,7 +190,11 @@ class Exchange:
             saved = msgspec.convert(snapshot.lines, dict[str, Saved])
         except msgspec.ValidationError as problem:
             raise ConfigError(f"a damaged snapshot: {problem}") from None
-        self.stage.restore(snapshot)
+        try:
+            self.stage.restore(snapshot)
+        except ConfigError:
+            self._meet_again()
+            raise
         live, self._lines = self._lines, {}
         self._unread.clear()
         for endpoint, face in self.stage.faces.items():
@@ -204,6 +208,11 @@ class Exchange:
             log.info("%s %s is not in the snapshot: closed", line.endpoint, line.peer)
             line.sink.hang_up()
         self.settle()
+
+    def _meet_again(self) -> None:
+        """All is as it was before a restore that failed, but with sessions made anew."""
+        for line in self._lines.values():
+            line.session = self.stage.faces[line.endpoint].sessions()[line.peer]
 
     def _reattach(self, line: Line, was: SavedLine) -> None:
         line.unread = bytearray(was.unread)

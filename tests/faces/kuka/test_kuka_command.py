@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
+from msgspec import structs
 
 from understudy.app import load_cell
 from understudy.cell.cell import read_snapshot, write_snapshot
+from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire.rehearsal import Client, Rehearsal
 
@@ -313,6 +315,23 @@ def test_restored_in_a_new_process_the_conversation_stands_in_the_transcript() -
         for endpoint in (COMMAND, TELEMETRY)
     }
     assert said == {COMMAND: first.client.heard(), TELEMETRY: first.watcher.heard()}
+
+
+def test_damaged_snapshots_are_refused_and_change_nothing() -> None:
+    bench = busy_bench()
+    bench.cell.advance(0.2)
+    snapshot = bench.cell.snapshot()
+    for part, key, value in [
+        ("kuka", "ahead", 3),
+        ("kuka", "in_flight", {"seq": 1, "kind": 77}),
+        ("kuka", "waiting", [{"seq": "one"}]),
+        (COMMAND, "current", "nobody"),
+    ]:
+        parts = snapshot.parts | {part: snapshot.parts[part] | {key: value}}
+        with pytest.raises(ConfigError, match="a damaged snapshot"):
+            bench.cell.restore(structs.replace(snapshot, parts=parts))
+    bench.cell.run_while_busy()
+    assert bench.here().seq == 3
 
 
 @settings(max_examples=20, deadline=None)

@@ -167,6 +167,7 @@ def test_a_cell_file_that_is_wrong_teaches(tmp_path: Path) -> None:
         ("{telemetry: {mode: client}}", "host: this key is missing"),
         ("{ex4: {port: 0}}", "ex4.port"),
         ("{ex3: 5}", "ex3"),
+        ("{ex4: {host: a..b}}", r"kuka\.kuka_eki\.ex4 cannot send .* to a\.\.b:60004"),
     ]:
         with pytest.raises(Exception, match=expected), StandIn(cell_file(tmp_path, face)):
             pass

@@ -229,9 +229,11 @@ class KukaGcodeServer:
         known = [self._robot.carry_out(record, self._standing)]
         for waiting in list(self._waiting)[:ahead]:
             known.append(self._robot.carry_out(waiting, known[-1].after))
+        legs = tuple(outcome.leg for outcome in known if outcome.leg is not None)
+        if len(legs) != 1 + ahead:
+            raise msgspec.ValidationError("records in motion that do not move")
         self._flight = Flight(record, known[0])
         self._ahead.extend(known[1:])
-        legs = tuple(outcome.leg for outcome in known if outcome.leg is not None)
         self._course = motion.restored(legs, course, self._manners.blend)
 
     # ── one record after the other ──
