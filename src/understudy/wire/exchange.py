@@ -10,13 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import Face, Luck, Session, Snapshot, Stage
+from understudy.ports import HANG_UP, UNLIMITED, Face, Luck, Session, Snapshot, Stage
 from understudy.wire.chat import Event, Kind
 from understudy.wire.mischief import Mischief
 
+__all__ = ["UNLIMITED", "Exchange", "Line", "Lobby", "Nobody", "Sink"]
+
 log = logging.getLogger(__name__)
 
-UNLIMITED = 1 << 40
 MOST_HELD = 1 << 20
 """Bytes that rules may hold back from one peer."""
 
@@ -211,7 +212,11 @@ class Exchange:
             saved = msgspec.convert(snapshot.lines, dict[str, Saved])
         except msgspec.ValidationError as problem:
             raise ConfigError(f"a damaged snapshot: {problem}") from None
-        self.stage.restore(snapshot)
+        try:
+            self.stage.restore(snapshot)
+        except ConfigError:
+            self._meet_again()
+            raise
         live, self._lines = self._lines, {}
         self._unread.clear()
         for endpoint, face in self.stage.faces.items():
@@ -225,6 +230,11 @@ class Exchange:
             log.info("%s %s is not in the snapshot: closed", line.endpoint, line.peer)
             line.sink.hang_up()
         self.settle()
+
+    def _meet_again(self) -> None:
+        """All is as it was before a restore that failed, but with sessions made anew."""
+        for line in self._lines.values():
+            line.session = self.stage.faces[line.endpoint].sessions()[line.peer]
 
     def _reattach(self, line: Line, was: SavedLine) -> None:
         line.unread = bytearray(was.unread)
@@ -277,6 +287,9 @@ class Exchange:
         while data := line.session.take(self._room(line)):
             told |= self._send(line, data)
         self._listen(line)
+        if line.session.credit() == HANG_UP and self._holds(line):
+            self._drop(line)
+            line.sink.hang_up()
         self._end(line)
         return told
 
