@@ -126,7 +126,11 @@ class Walker:
         self._paths.clear()
 
     def stand(
-        self, line: int, kind: Literal["dwell", "io", "process"], seconds: float, timeout: float | None = None
+        self,
+        line: int,
+        kind: Literal["dwell", "io", "process"],
+        seconds: float,
+        timeout: float | None = None,
     ) -> None:
         self.rest()
         self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))

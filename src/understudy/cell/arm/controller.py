@@ -74,6 +74,7 @@ class VirtualController:
         self._welder = welder
         self.parts["welder"] = welder
         self._drives.runner.arc = welder
+        self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
 
     # ── connection and drives ──
@@ -149,9 +150,9 @@ class VirtualController:
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
+        self._halt(now)
         if self._welder is not None:
             self._welder.cut(now)
-        self._halt(now)
         self._enabled, self._stopped = False, True
         return self._done(now)
 
@@ -336,7 +337,7 @@ class VirtualController:
     def _weld_phase(self, phase: str, now: int) -> None:
         runner = self._drives.runner
         if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(Refused(f"weld fault: {self._welder.fault}", why.MOTOR_FAULT), now)
+            runner.fail(why.no_arc(self._welder.reason), now)
         runner.run(now)
 
     @property

@@ -7,4 +7,10 @@ NOT_CONNECTED = Refused("the controller is not connected")
 NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
 STOPPED = Refused("emergency stop: reset first", ESTOP)
 JOGGING = Refused("not while jogging", LOCKED)
+PROBE_FAILED = Refused("the probe met nothing on its way", 5)
 BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
+
+
+def no_arc(reason: str) -> Refused:
+    """A weld fault, or an arc that somebody else has switched off."""
+    return Refused(f"weld fault: {reason or 'the arc is off'}", MOTOR_FAULT)

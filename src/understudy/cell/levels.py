@@ -1,0 +1,80 @@
+"""What pins remember: levels, forces, ramps, and what is under way to them."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from understudy.cell.pins import Bank, PinNames, Wire
+from understudy.ports import AnalogIO, DigitalIO
+
+What = Literal["level", "pulse_over"]
+
+
+class Change(NamedTuple):
+    """A digital pin that is another now."""
+
+    at: int
+    bank: Bank
+    pin: int
+    value: bool
+
+
+class Ramp(Struct, frozen=True):
+    """An analog value: `end`, after a straight way from `start`."""
+
+    end: float
+    start: float = 0.0
+    begins: int = 0
+    ends: int = 0
+
+    def at(self, now: int) -> float:
+        if now >= self.ends:
+            return self.end
+        share = max(now - self.begins, 0) / (self.ends - self.begins)
+        return self.start + (self.end - self.start) * share
+
+
+class Pending(Struct, frozen=True, order=True):
+    """Something that happens to a pin later; `number` orders what is due at the same time."""
+
+    due: int
+    number: int
+    what: What
+    bank: Bank
+    pin: int
+    value: bool
+
+
+class State(Struct):
+    """All that the pins remember. `driven`: inputs as their owners want them."""
+
+    wires: list[Wire]
+    analog_outputs: list[float]
+    inputs: int = 0
+    outputs: int = 0
+    driven: int = 0
+    forced: dict[int, bool] = {}
+    pulsed: dict[int, bool] = {}
+    analog_forced: dict[int, Ramp] = {}
+    pending: list[Pending] = []
+    count: int = 0
+    history: list[Change] = []
+
+
+class Pinboard(Struct, frozen=True):
+    """All pins at a glance; which inputs are not what their owners want."""
+
+    digital: DigitalIO
+    analog: AnalogIO
+    forced: tuple[int, ...]
+    analog_forced: tuple[int, ...]
+
+
+def levels(names: PinNames, word: int) -> Mapping[str, bool]:
+    """A bank by name."""
+    return {names.name(pin): bool(word >> pin & 1) for pin in range(names.count)}
+
+
+def with_bit(word: int, pin: int, value: bool) -> int:
+    return word | 1 << pin if value else word & ~(1 << pin)
