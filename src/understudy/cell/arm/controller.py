@@ -337,7 +337,7 @@ class VirtualController:
     def _weld_phase(self, phase: str, now: int) -> None:
         runner = self._drives.runner
         if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(why.no_arc(self._welder.reason), now)
+            runner.fail(why.no_arc(self._welder.reason, runner.queue.line_at(now)), now)
         runner.run(now)
 
     @property

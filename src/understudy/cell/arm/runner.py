@@ -276,7 +276,7 @@ class Runner:
     def _wait_for_arc(self, step: ArcWait, now: int) -> bool:
         met = arc_is_met(step, self.arc)
         if isinstance(met, Refused):
-            self._fail(met)
+            self.fail(met, now)
         return bool(met)
 
     def _cool(self, step: ask.Coolant, now: int) -> bool:
