@@ -15,8 +15,8 @@ ToolWay = Callable[[NDArray[np.float64]], Floats]
 
 STEP = 10 * NS_PER_MS
 """How closely the tool's way is looked at."""
-LOOK = 500 * NS_PER_MS
-"""How long a burning arc goes on before the seam is looked at again."""
+LOOK = 800 * NS_PER_MS
+"""How long a burning arc goes on before the seam is looked at; plans remember a second."""
 POINT_DISTANCE = 1.0 * MM
 MOST_POINTS = 20_000
 MOST_ISSUES = 1000

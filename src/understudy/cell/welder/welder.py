@@ -221,11 +221,11 @@ class Welder:
         )
 
     def next_wake(self) -> int | None:
-        return min((at for at in self._moments() if at is not None), default=None)
+        return min([at for at in self._moments() if at is not None], default=None)
 
     def wake(self, now: int) -> None:
-        while (due := self.next_wake()) is not None and due <= now:
-            _ACTS[self._moments().index(due)](self, due)
+        while due := [at for at in self._moments() if at is not None and at <= now]:
+            _ACTS[self._moments().index(min(due))](self, min(due))
 
     def _over(self, now: int) -> None:
         state, config = self._state, self._config
