@@ -247,7 +247,7 @@ class VirtualIO:
         while self._state.pending and self._state.pending[0].due <= now:
             due = self._state.pending.pop(0)
             if due.what == "pulse_over":
-                del self._state.pulsed[due.pin]
+                self._state.pulsed.pop(due.pin, None)
                 self._settle(due.pin, due.due)
             else:
                 self._arrive(due.bank, due.pin, due.value, due.due)
@@ -270,6 +270,7 @@ class VirtualIO:
         loaded = msgspec.convert(state, State, str_keys=True)
         if len(loaded.analog_outputs) != self.ao.count or ring(loaded.wires):
             raise msgspec.ValidationError("pins of another kind")
+        loaded.pending.sort()
         self._state = loaded
 
     # ── inside ──

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from understudy.cell.pins import Bank, PinNames, Wire
+from understudy.cell.pins import Bank, Number, PinNames, Wire
 from understudy.ports import AnalogIO, DigitalIO
 
 What = Literal["level", "pulse_over"]
@@ -42,7 +42,7 @@ class Pending(Struct, frozen=True, order=True):
     number: int
     what: What
     bank: Bank
-    pin: int
+    pin: Number
     value: bool
 
 
@@ -54,9 +54,9 @@ class State(Struct):
     inputs: int = 0
     outputs: int = 0
     driven: int = 0
-    forced: dict[int, bool] = {}
-    pulsed: dict[int, bool] = {}
-    analog_forced: dict[int, Ramp] = {}
+    forced: dict[Number, bool] = {}
+    pulsed: dict[Number, bool] = {}
+    analog_forced: dict[Number, Ramp] = {}
     pending: list[Pending] = []
     count: int = 0
     history: list[Change] = []

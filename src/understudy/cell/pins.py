@@ -11,12 +11,13 @@ from understudy.units import NS_PER_MS
 Pins = Annotated[int, Meta(ge=0, le=32)]
 Channels = Annotated[int, Meta(ge=0, le=8)]
 Bank = Literal["DI", "DO"]
+Number = Annotated[int, Meta(ge=0, lt=32)]
 Pin = int | str
 """A number, or a name."""
 
 LONGEST_DELAY_MS = 3_600_000.0
 SHORTEST_RING_MS = 1.0
-"""A ring needs one wire with this delay, so that an hour of it is not a life's work."""
+"""A ring needs one wire with this delay: an hour of it should be over one day."""
 
 DIGITAL_OUTPUTS = {
     0: "ARC_START",
@@ -93,10 +94,10 @@ class Wire(Struct, frozen=True):
     """A link or relay with its numbers found; delay in ns."""
 
     source: Bank
-    pin: int
+    pin: Number
     target: Bank
-    to: int
-    delay: int
+    to: Number
+    delay: Annotated[int, Meta(ge=0)]
     invert: bool = False
 
     @property

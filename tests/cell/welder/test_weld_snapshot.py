@@ -3,8 +3,11 @@
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import pytest
-from weld_bench import WeldingCell
+from hypothesis import given
+from hypothesis import strategies as st
+from weld_bench import Stand, WeldingCell
 
 from understudy.cell.cell import read_snapshot, write_snapshot
 
@@ -115,3 +118,39 @@ def test_a_snapshot_at_every_twentieth_event_is_invisible() -> None:
 @pytest.mark.soak
 def test_a_snapshot_at_every_event_is_invisible() -> None:
     check(1)
+
+
+# ── damaged paper ───────────────────────────────────────────────────────────────────────────────
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if not isinstance(value, dict | list):
+        return [path]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [*([path] if path else []), *(at for k, v in items for at in places(v, (*path, k)))]
+
+
+DAMAGE = st.none() | st.booleans() | st.integers(-5, 50) | st.sampled_from(["", "Weld", {}, []])
+
+
+@given(st.data())
+def test_damaged_state_is_refused_or_leaves_a_source_that_works(data: st.DataObject) -> None:
+    stand = Stand().start().run(data.draw(st.sampled_from([0, 450, 3000])))
+    stand.io.simulate_sensor_trigger(10, True, stand.now)
+    stand.io.simulate_analog_sensor(5, 8.0, stand.now, ramp_s=2.0)
+    stand.io.link(5, 5, 40, stand.now)
+    whole = msgspec.json.decode(msgspec.json.encode([stand.io.save(), stand.welder.save()]))
+    place = data.draw(st.sampled_from(places(whole)).filter(lambda place: len(place) > 1))
+    spot = whole
+    for key in place[:-1]:
+        spot = spot[key]
+    spot[place[-1]] = data.draw(DAMAGE)
+    fresh = Stand()
+    try:
+        fresh.io.load(whole[0])
+        fresh.welder.load(whole[1])
+    except msgspec.ValidationError:
+        fresh = Stand()
+    fresh.run(stand.now / 1e6 + 10_000)
+    fresh.welder.status(fresh.now)
+    fresh.io.status(fresh.now)

@@ -219,10 +219,10 @@ class VirtualController:
         """What the last M66 read; -1 when its time was over."""
         return self._drives.runner.state.result
 
-    def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
+    def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
 
-    def set_analog_output(self, channel: int, value: float, now: int) -> Refused | None:
+    def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None:
         return self.io.set_analog_output(channel, value, now)
 
     # ── what it tells ──

@@ -229,6 +229,7 @@ class Welder:
 
     def _over(self, now: int) -> None:
         state, config = self._state, self._config
+        state.ends = None
         if state.phase == "PreFlow" and not self._io.is_driven(GAS_OK):
             self._fail("gas", now)
         elif state.phase != "Ignition":
