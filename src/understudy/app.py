@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
+from understudy.cell.engine import SimulationEngine
+from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, find_cell, read_cell
 from understudy.errors import ConfigError, unknown
@@ -86,7 +88,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     if name not in able:
         raise unknown("robot that runs programs", name, able)
     own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
-    deps = Deps(scenario.build(scenario.Config(), 0), config.read_file, Tempo())
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
     arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
     return Setup(
         mover=arm.mover(arm.habits.modal.tool),
@@ -122,6 +124,7 @@ def _build(config: CellConfig) -> Cell:
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
     luck.act_on(places)
     parts["scenario"] = luck
+    parts["engine"] = SimulationEngine(dict(parts), places, tempo)
     return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from understudy.cell.arm import Config, build
 from understudy.cell.cell import Cell
-from understudy.cell.scenario import Config as Rules
+from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build as luck
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
@@ -26,6 +26,7 @@ from understudy.ports import (
     DigitalIO,
     JointState,
     Snapshot,
+    Tally,
 )
 from understudy.space.pose import Pose
 from understudy.units import nanoseconds, seconds
@@ -158,6 +159,9 @@ class VirtualController:
     def tcp(self) -> Pose:
         """Metres and radians."""
         return self._inner.tcp(self._now)
+
+    def tally(self) -> Tally:
+        return self._inner.tally(self._now)
 
     def status(self) -> ControllerStatus:
         return self._inner.status(self._now)

@@ -332,3 +332,28 @@ def test_history_is_bounded_and_keeps_the_latest() -> None:
     assert len(io.history()) == HISTORY_LENGTH
     assert io.history()[0].at == 25
     assert io.history()[-1].at == HISTORY_LENGTH + 24
+
+
+def test_one_edge_of_one_pin_by_its_name() -> None:
+    io = pins(links=[Link(5, 6)])
+    rises: list[int] = []
+    falls: list[int] = []
+    assert io.on_edge("DI6", "rise", rises.append) is None
+    assert io.on_edge("ARC_START", "fall", falls.append) is None
+    assert reason(io.on_edge("NOWHERE", "rise", rises.append)) == "there is no pin NOWHERE"
+    for now, (pin, value) in enumerate([(5, True), (0, True), (5, False), (0, False), (5, True)]):
+        io.set_digital_output(pin, value, now)
+    assert (rises, falls) == ([0, 4], [3])
+
+
+def test_what_people_do_to_inputs_can_be_scripted() -> None:
+    io = pins()
+    io.inject("force_input", {"pin": 3.0, "value": 1.0}, 0)
+    io.inject("pulse_input", {"pin": 4.0, "value": 1.0, "duration_s": 0.01}, 0)
+    io.inject("force_analog", {"pin": 2.0, "value": 4.0, "ramp_s": 2.0}, 0)
+    assert io.digital().inputs == 0b11000
+    assert io.analog_input(2, NS_PER_SECOND) == 2.0
+    advance([io], NS_PER_SECOND)
+    io.inject("release_input", {"pin": 3.0}, NS_PER_SECOND)
+    assert io.digital().inputs == 0
+    assert isinstance(io.inject("force_input", {"pin": 32.0, "value": 1.0}, 0), Refused)

@@ -154,7 +154,7 @@ WRONG = {
     ),
     "brought without a time": (
         Rule("emergency_stop", "bench"),
-        "scenario.rules.rule.at_s: emergency_stop is brought about and needs a time",
+        "scenario.rules.rule.at_s: emergency_stop is brought about and needs either a time",
         "",
     ),
     "asked with a time": (

@@ -54,8 +54,8 @@ def test_a_good_file_says_what_is_in_it(file: Path) -> None:
 BROKEN = {
     "unknown key at the top": (
         ("seed: 4", "sede: 4"),
-        ":2: sede: unknown key (got 'sede'); allowed: robots, description, seed, poll_step_ms, "
-        "control, scenario; did you mean 'seed'?",
+        ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
+        "poll_step_ms, control, scenario; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
@@ -71,7 +71,8 @@ BROKEN = {
     "unknown key of a rule": (
         ("probability", "probabilty"),
         ":11: scenario.rules.lost.probabilty: unknown key (got 'probabilty'); allowed: fault, on, "
-        "probability, at_s, every_s, from_s, until_s, parameters; did you mean 'probability'?",
+        "probability, when, times, at_s, every_s, from_s, until_s, parameters; "
+        "did you mean 'probability'?",
     ),
     "unknown kind of robot": (
         ("kind: point", "kind: pont"),

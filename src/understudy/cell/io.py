@@ -5,36 +5,33 @@ until it is released, a pulse beats that while it lasts. What takes time (a link
 is an event with a wake; a ramp is a closed form.
 """
 
-import math
 from bisect import insort
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import msgspec
 
-from understudy.cell.levels import Change, Pending, Pinboard, Ramp, State, What, with_bit
+from understudy.cell.levels import Change, Pending, Pinboard, Ramp, Span, State, What, with_bit
 from understudy.cell.pins import (
-    LONGEST_DELAY_MS,
     Bank,
     Config,
     Pin,
     Wire,
     banks,
+    duration_ns,
     misfit,
     ring,
     wiring,
 )
-from understudy.errors import ConfigError, Refused
+from understudy.errors import Refused
 from understudy.ports import AnalogIO, DigitalIO
-from understudy.units import NS_PER_MS
 
 __all__ = ["Change", "Pinboard", "Ramp", "VirtualIO"]
 
 HISTORY_LENGTH = 1000
 MOST_PENDING = 10_000
 PULSE_MS = 100.0
-OUT_OF_RANGE = 44
 
 
 Listener = Callable[[Change], None]
@@ -45,11 +42,9 @@ class VirtualIO:
     """Levels of all pins; a `Part`. A value that cannot be is refused and the old one stays."""
 
     def __init__(self, config: Config) -> None:
-        low, high = self._range = config.analog_range_v or (-math.inf, math.inf)
-        if low > high:
-            raise ConfigError("low before high", key="analog_range_v", value=[low, high])
+        self._span = Span.of(config)
         self.di, self.do, self.ai, self.ao = banks(config)
-        rest = [self._clamped(0.0)] * config.analog_outputs
+        rest = [self._span.clamped(0.0)] * config.analog_outputs
         self._state = State(wiring(config, self.di, self.do), rest)
         self._sources: dict[int, Source] = {}
         self._owned: set[int] = set()
@@ -82,7 +77,7 @@ class VirtualIO:
         if number in self._state.analog_forced:
             return self._state.analog_forced[number].at(now)
         source = self._sources.get(number)
-        return self._clamped(source(now) if source else 0.0)
+        return self._span.clamped(source(now) if source else 0.0)
 
     def analog_output(self, channel: Pin) -> float:
         return self._state.analog_outputs[self.ao.known(channel)]
@@ -103,6 +98,22 @@ class VirtualIO:
         """Whoever looks on: told when all has settled, of one change after the other."""
         self._onlookers.append(onlooker)
 
+    def on_edge(
+        self, pin: str, edge: Literal["rise", "fall"], listener: Callable[[int], None]
+    ) -> Refused | None:
+        """Told of every edge of one pin, input or output, by its name."""
+        banks: dict[Bank, int | Refused] = {"DI": self.di.number(pin), "DO": self.do.number(pin)}
+        found = {(bank, number) for bank, number in banks.items() if isinstance(number, int)}
+        if not found:
+            return Refused(f"there is no pin {pin}")
+
+        def tell(change: Change) -> None:
+            if (change.bank, change.pin) in found and change.value == (edge == "rise"):
+                listener(change.at)
+
+        self.on_change(tell)
+        return None
+
     # ── the controller's side ──
 
     def set_digital_output(self, pin: Pin, value: bool, now: int) -> Refused | None:
@@ -116,7 +127,7 @@ class VirtualIO:
         number = self.ao.number(channel)
         if isinstance(number, Refused):
             return number
-        if refused := self._out_of_range(value):
+        if refused := self._span.refusal(value):
             return refused
         self._state.analog_outputs[number] = value
         return None
@@ -147,7 +158,7 @@ class VirtualIO:
         self, pin: Pin, value: bool, now: int, duration_ms: float = PULSE_MS
     ) -> Refused | None:
         """A pulse: ``value`` for a while, then what was before."""
-        number, duration = self.di.number(pin), _duration(duration_ms)
+        number, duration = self.di.number(pin), duration_ns(duration_ms)
         if isinstance(number, Refused):
             return number
         if isinstance(duration, Refused):
@@ -165,12 +176,12 @@ class VirtualIO:
         self, channel: Pin, value: float, now: int, ramp_s: float = 0.0
     ) -> Refused | None:
         """Force an analog input to a value, along a ramp if it is given time."""
-        number, duration = self.ai.number(channel), _duration(ramp_s * 1e3)
+        number, duration = self.ai.number(channel), duration_ns(ramp_s * 1e3)
         if isinstance(number, Refused):
             return number
         if isinstance(duration, Refused):
             return duration
-        if refused := self._out_of_range(value):
+        if refused := self._span.refusal(value):
             return refused
         start = self.analog_input(number, now)
         self._state.analog_forced[number] = Ramp(value, start, now, now + duration)
@@ -255,6 +266,20 @@ class VirtualIO:
     def busy(self) -> bool:
         return False
 
+    def faults(self) -> tuple[str, ...]:
+        return ("force_input", "release_input", "pulse_input", "force_analog")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        number, value = round(parameters["pin"]), parameters.get("value", 0.0)
+        if fault == "force_input":
+            return self.set_digital_input(number, value != 0.0, now)
+        if fault == "release_input":
+            return self.release_digital_input(number, now)
+        if fault == "pulse_input":
+            duration = parameters["duration_s"] * 1e3
+            return self.simulate_sensor_trigger(number, value != 0.0, now, duration)
+        return self.simulate_analog_sensor(number, value, now, parameters["ramp_s"])
+
     def status(self, now: int) -> Pinboard:
         return Pinboard(
             digital=self.digital(),
@@ -316,7 +341,7 @@ class VirtualIO:
 
     def _wire(self, output: Pin, input_: Pin, delay_ms: float, invert: bool) -> Wire | Refused:
         source, target = self.do.number(output), self.di.number(input_)
-        delay = _duration(delay_ms)
+        delay = duration_ns(delay_ms)
         if isinstance(source, Refused):
             return source
         if isinstance(target, Refused):
@@ -362,20 +387,3 @@ class VirtualIO:
         self._state.pending = [
             p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)
         ]
-
-    def _clamped(self, value: float) -> float:
-        low, high = self._range
-        return min(max(value, low), high)
-
-    def _out_of_range(self, value: float) -> Refused | None:
-        low, high = self._range
-        if low <= value <= high and math.isfinite(value):
-            return None
-        return Refused(f"{value:g} V is outside {low:g}…{high:g} V", OUT_OF_RANGE)
-
-
-def _duration(ms: float) -> int | Refused:
-    """Nanoseconds, if such a time can be waited for."""
-    if 0.0 <= ms <= LONGEST_DELAY_MS:
-        return round(ms * NS_PER_MS)
-    return Refused(f"{ms:g} ms is outside 0…{LONGEST_DELAY_MS:g} ms")

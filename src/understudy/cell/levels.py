@@ -1,14 +1,40 @@
 """What pins remember: levels, forces, ramps, and what is under way to them."""
 
+import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from understudy.cell.pins import Bank, Number, PinNames, Wire
+from understudy.cell.pins import Bank, Config, Number, PinNames, Wire
+from understudy.errors import ConfigError, Refused
 from understudy.ports import AnalogIO, DigitalIO
 
 What = Literal["level", "pulse_over"]
+OUT_OF_RANGE = 44
+
+
+class Span(NamedTuple):
+    """The voltages that can be."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @staticmethod
+    def of(config: Config) -> "Span":
+        span = Span(*config.analog_range_v) if config.analog_range_v else Span()
+        if span.low > span.high:
+            raise ConfigError("low before high", key="analog_range_v", value=list(span))
+        return span
+
+    def clamped(self, volts: float) -> float:
+        return min(max(volts, self.low), self.high)
+
+    def refusal(self, volts: float) -> Refused | None:
+        if self.low <= volts <= self.high and math.isfinite(volts):
+            return None
+        allowed = f"{self.low:g}…{self.high:g} V"
+        return Refused(f"{volts:g} V is outside {allowed}", OUT_OF_RANGE)
 
 
 class Change(NamedTuple):

@@ -215,5 +215,12 @@ def ring(wires: Sequence[Wire]) -> bool:
     return bool(at_once)
 
 
+def duration_ns(ms: float) -> int | Refused:
+    """Nanoseconds, if such a time can be waited for."""
+    if 0.0 <= ms <= LONGEST_DELAY_MS:
+        return _ns(ms)
+    return Refused(f"{ms:g} ms is outside 0…{LONGEST_DELAY_MS:g} ms")
+
+
 def _ns(ms: float) -> int:
     return round(ms * NS_PER_MS)

@@ -198,6 +198,10 @@ class Point:
             load_percent=self._load(),
         )
 
+    def tcp(self, now: int) -> Pose:
+        """Where it truly is."""
+        return self._pose(now)
+
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)
 

@@ -31,8 +31,9 @@ def run(
         "default"
     ),
     rate: Annotated[
-        str, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
-    ] = "1",
+        str | None,
+        typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")] = None,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="every port a free one")] = False,
     port: Annotated[
@@ -56,7 +57,7 @@ def run(
     config = load_config(cell, seed=seed)
     with ExitStack() as stack:
         options = Options(
-            rate=_rate(rate),
+            rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
             ephemeral=ephemeral,
             ports=_ports(port or [], config),
             for_seconds=for_,

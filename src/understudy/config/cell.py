@@ -3,21 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from understudy.cell.scenario import Config as Scenario
+from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import read_model
+from understudy.config.files import read_model, read_text
+from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.wire.tcp import Address
 
 CONTROL_PORT = 5550
 
-PARTS_OF_EVERY_CELL = ("scenario",)
+PARTS_OF_EVERY_CELL = ("engine", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -41,10 +43,17 @@ class RobotConfig(Struct, frozen=True):
     faces: dict[str, FaceConfig]
 
 
+class Include(Struct, frozen=True, forbid_unknown_fields=True):
+    """The documents' own files, which keep their keys and units."""
+
+    simulation: str | None = None
+
+
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot."""
 
     robots: dict[Name, dict[str, Any]]
+    include: Include = Include()
     description: str = ""
     seed: Seed = 0
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
@@ -67,6 +76,7 @@ class CellConfig:
     head: Head
     robots: dict[str, RobotConfig]
     document: Document
+    simulation: SimulationFile
 
     def read_file(self, name: str) -> bytes:
         """A shipped robot by name, or a file beside the cell file."""
@@ -101,17 +111,29 @@ class CellConfig:
 def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
+    included = _included(document, head.include)
     robots = {}
     for name, body in head.robots.items():
         keys = ("robots", name)
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
             raise document.error(keys, problem)
+        whole = included.under(body) if body.get("kind") == "arm" else body
         robots[name] = _robot(
-            document, keys, body, robot_schema=robot_schema, face_schema=face_schema
+            document, keys, whole, robot_schema=robot_schema, face_schema=face_schema
         )
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
-    return CellConfig(stem, head, robots, document)
+    return CellConfig(stem, head, robots, document, included)
+
+
+def _included(document: Document, include: Include) -> SimulationFile:
+    """A relative file is looked for beside the cell file, then in the folder above."""
+    if include.simulation is None:
+        return SimulationFile()
+    folder = Path(document.file).parent
+    places = [folder / include.simulation, folder.parent / include.simulation]
+    path = next((place for place in places if place.exists()), places[0])
+    return read_simulation(read_text(path), str(path))
 
 
 def _robot(

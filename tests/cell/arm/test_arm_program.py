@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
-from understudy import VirtualController
+from understudy import Refused, VirtualController
 from understudy.units import DEG
 
 
@@ -260,6 +260,13 @@ def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
     assert controller.analog_io().outputs[0] == 3.0
 
 
+def test_a_voltage_in_step_with_motion_that_cannot_be_names_its_motion() -> None:
+    controller = prompt_arm()
+    send(controller, "G1 A10 F600", "M67 E0 Q12", "G1 A20", "G1 A30", "G1 A40")
+    controller.run_until_idle()
+    assert controller.status().error_message == "line 3: 12 V is outside 0…10 V"
+
+
 def test_arc_and_gas_have_their_pins() -> None:
     controller = prompt_arm()
     run(controller, "M7", "M3")
@@ -356,6 +363,21 @@ def test_m66_begins_when_the_motion_before_has_ended() -> None:
     send(controller, "G1 A10 F600", "M66 P4 L3 Q1")
     controller.run_until_idle()
     assert controller.simulation_time() == pytest.approx(10 / 10 + 10 / 500 + 1.0)
+
+
+def test_an_output_may_move_an_input_in_the_same_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wired through: DO4 is DI4."""
+    controller = prompt_arm()
+    pins = controller._inner.io
+    set_output = pins.set_digital_output
+
+    def wired(pin: int, value: bool, now: int) -> Refused | None:
+        return set_output(pin, value, now) or pins.set_digital_input(pin, value, now)
+
+    monkeypatch.setattr(pins, "set_digital_output", wired)
+    run(controller, "M64 P4", "M66 P4 L3 Q5", "M64 P5", "M65 P4", "M66 P4 L4 Q5", "M64 P6")
+    assert controller.digital_io().outputs == 0b110_0000
+    assert controller.simulation_time() == 0.0
 
 
 # ── pauses ──────────────────────────────────────────────────────────────────────────────────────
@@ -467,7 +489,7 @@ def test_a_reset_brings_the_modes_back() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        200,
+        250,
         pytest.param(5_000, marks=pytest.mark.soak),
         pytest.param(50_000, marks=pytest.mark.soak),
     ],

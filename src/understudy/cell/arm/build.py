@@ -11,7 +11,6 @@ from understudy.cell.arm.drives import Arm
 from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
-from understudy.cell.welder import Welder
 from understudy.errors import ConfigError
 from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
@@ -30,8 +29,7 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
     controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
     if config.welder is not None:
-        place, way = f"{name}.welder", controller.tool_way
-        controller.mount_welder(Welder(place, config.welder, io=io, way=way, luck=deps.luck))
+        controller.mount_welder(config.welder, deps.luck)
     return controller
 
 
@@ -97,7 +95,7 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    frames = Frames(np.eye(4), _matrix(tool.tcp_mm_deg))
+    frames = Frames(_matrix(config.base_mm_deg), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 

@@ -4,7 +4,7 @@ Commands act after the command delay, readings are as old as the feedback delay,
 time. The emergency stop is hard-wired: it knows no delay.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,39 +13,44 @@ from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from understudy.cell.arm import refusals as why
+from understudy.cell.arm.audience import Audience, JointListener, StatusListener
+from understudy.cell.arm.audience import State as AudienceState
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Config as WelderConfig
 from understudy.cell.welder import Welder
 from understudy.errors import Refused
 from understudy.gcode import Problem, parse
-from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
-from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Part, Tempo
+from understudy.ports import (
+    AnalogIO,
+    ControllerStatus,
+    DigitalIO,
+    JointState,
+    Luck,
+    Part,
+    Tally,
+    Tempo,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
-
-StatusListener = Callable[[ControllerStatus], None]
-JointListener = Callable[[JointState], None]
-Told = tuple[bool, bool, bool, bool, bool, str]
 
 
 class Saved(Struct):
     """What a snapshot holds of a controller.
 
-    `fresh`: readings are never older than this. `told` and `beat`: what those who listen were told
-    last, and when they are told next.
+    `alarm`: why nothing is accepted until reset. `fresh`: readings are never older than this.
     """
 
     connected: bool
     enabled: bool
-    stopped: bool
+    alarm: tuple[str, int] | None
     lines: int
     fresh: int
-    told: Told | None
-    beat: int | None
+    audience: AudienceState
     drives: SavedDrives
 
 
@@ -60,17 +65,17 @@ class VirtualController:
         self._tempo = tempo
         self._drives = Drives(arm, io)
         self._welder: Welder | None = None
-        self._connected = self._enabled = self._stopped = False
+        self._connected = self._enabled = False
+        self._alarm: Refused | None = None
         self._lines = 0
         self._fresh = 0
-        self._joint_listeners: list[JointListener] = []
-        self._status_listeners: list[StatusListener] = []
-        self._told: Told | None = None
-        self._beat: int | None = None
+        self._audience = Audience(arm.period)
         io.on_change(lambda change: self._tell(change.at))
 
-    def mount_welder(self, welder: Welder) -> None:
+    def mount_welder(self, config: WelderConfig, luck: Luck) -> None:
         """Told once, when the cell is put together: programs wait for its arc."""
+        place, way = f"{self.name}.welder", self._drives.tool_way
+        welder = Welder(place, config, io=self.io, way=way, luck=luck)
         self._welder = welder
         self.parts["welder"] = welder
         self._drives.runner.arc = welder
@@ -94,8 +99,8 @@ class VirtualController:
     def enable(self, now: int) -> Refused | None:
         if not self._connected:
             return why.NOT_CONNECTED
-        if self._stopped:
-            return why.STOPPED
+        if self._alarm:
+            return self._alarm
         self._enabled = True
         return self._done(now)
 
@@ -150,11 +155,7 @@ class VirtualController:
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
-        self._halt(now)
-        if self._welder is not None:
-            self._welder.cut(now)
-        self._enabled, self._stopped = False, True
-        return self._done(now)
+        return self._trip(why.STOPPED, now)
 
     def home(self, now: int, axis: int = -1) -> Refused | None:
         """Queue the homing of one axis, or of all: the wrist first."""
@@ -191,7 +192,7 @@ class VirtualController:
         """Clear emergency stop and errors; whatever moves is cut off."""
         self._halt(now)
         self._drives.runner.reset()
-        self._stopped = False
+        self._alarm = None
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -240,16 +241,14 @@ class VirtualController:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
 
-    def tool_way(self, times: Floats) -> Floats:
-        """Where the tip was at these times (s), from the robot's base: rows of x, y, z."""
-        mover = self._drives.runner.mover
-        assert isinstance(mover, ArmMover)
-        tips = mover.chain.flanges(self._drives.positions(times), mover.frames)
-        return np.ascontiguousarray(tips[:, :3, 3])
+    def tally(self, now: int) -> Tally:
+        """What was done so far."""
+        executed = self._drives.runner.state.executed
+        return Tally(executed, 0, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
-        error = why.STOPPED if self._stopped else runner.error
+        error = self._alarm or runner.error
         used = runner.queue.used(now)
         return ControllerStatus(
             connected=self._connected,
@@ -261,18 +260,17 @@ class VirtualController:
             error_code=error.code if error else 0,
             buffer_available=self._arm.window - used,
             buffer_used=used,
-            state="Alarm" if self._stopped else self._drives.doing(now),
+            state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
         )
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
-        self._status_listeners.append(listener)
+        self._audience.on_status(listener)
 
     def on_joint_state(self, listener: JointListener, now: int) -> None:
         """Told on the grid of update_rate_hz, from the next point on."""
-        self._joint_listeners.append(listener)
-        self._beat = self._beat or self._beat_after(now)
+        self._audience.on_joints(listener, now)
 
     # ── simulated time ──
 
@@ -291,45 +289,46 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        moments = (self._drives.next_wake(), self._beat)
+        moments = (self._drives.next_wake(), self._audience.next_beat)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
         self._tell(now)
-        if self._beat is not None and now >= self._beat:
-            self._beat = self._beat_after(now)
-            state = self.joint_state(now)
-            for listener in self._joint_listeners:
-                listener(state)
+        self._audience.tell_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
         return self._drives.under_way()
 
     def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+        return ("emergency_stop", "emergency_release", "axis_fault")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        if fault != "axis_fault":
+            return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        axis = round(parameters["axis"])
+        if refused := self._no_axis(axis):
+            return refused
+        joint = self._arm.movers[0].chain.names[axis]
+        return self._trip(Refused(f"motor fault of {joint}: reset first", why.MOTOR_FAULT), now)
 
     def save(self) -> Saved:
         return Saved(
             connected=self._connected,
             enabled=self._enabled,
-            stopped=self._stopped,
+            alarm=(self._alarm.reason, self._alarm.code) if self._alarm else None,
             lines=self._lines,
             fresh=self._fresh,
-            told=self._told,
-            beat=self._beat,
+            audience=self._audience.state,
             drives=self._drives.save(),
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
-        self._stopped, self._lines = saved.stopped, saved.lines
-        self._fresh, self._told = saved.fresh, saved.told
-        self._beat = saved.beat if self._joint_listeners else None
+        self._alarm = Refused(*saved.alarm) if saved.alarm else None
+        self._lines = saved.lines
+        self._fresh, self._audience.state = saved.fresh, saved.audience
         self._drives.load(saved.drives)
 
     # ── inside ──
@@ -347,8 +346,8 @@ class VirtualController:
     def _not_ready(self) -> Refused | None:
         if not self._connected:
             return why.NOT_CONNECTED
-        if self._stopped:
-            return why.STOPPED
+        if self._alarm:
+            return self._alarm
         return None if self._enabled else why.NOT_ENABLED
 
     def _no_axis(self, axis: int) -> Refused | None:
@@ -376,12 +375,17 @@ class VirtualController:
         dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
         return dynamics.torques(motion)[0]
 
+    def _trip(self, alarm: Refused, now: int) -> Refused | None:
+        """The drives drop at once, and the arc with them."""
+        self._halt(now)
+        if self._welder is not None:
+            self._welder.cut(now)
+        self._enabled, self._alarm = False, alarm
+        return self._done(now)
+
     def _halt(self, now: int) -> None:
         self._drives.halt(now)
         self._fresh = now
-
-    def _beat_after(self, now: int) -> int:
-        return (now // self._arm.period + 1) * self._arm.period
 
     def _done(self, now: int) -> Refused | None:
         """Nothing was refused."""
@@ -390,11 +394,4 @@ class VirtualController:
 
     def _tell(self, now: int) -> None:
         """Whoever listens, if something is different now."""
-        if not self._status_listeners:
-            return
-        status = self.status(now)
-        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (*flags, status.state) != self._told:
-            self._told = (*flags, status.state)
-            for listener in self._status_listeners:
-                listener(status)
+        self._audience.tell_status(lambda: self.status(now))

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.arm.queue import Queue, whole_ns
+from understudy.cell.arm.odometer import Odometer
+from understudy.cell.arm.odometer import State as OdometerState
+from understudy.cell.arm.queue import Queue, time_in, whole_ns
 from understudy.cell.arm.runner import Runner
 from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
@@ -82,6 +85,7 @@ class Saved(Struct):
     jog: list[float]
     jog_plan: dict[str, Any] | None
     past: list[tuple[int, dict[str, Any]]]
+    odometer: OdometerState
 
 
 class Drives:
@@ -101,6 +105,7 @@ class Drives:
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
         self.before_change: Callable[[int], None] = lambda now: None
+        self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
 
@@ -117,6 +122,7 @@ class Drives:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
+        self._odometer.mark(now, self._plan.ends)
         while self._orders and self._orders[0].due <= now:
             order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
@@ -126,6 +132,7 @@ class Drives:
 
     def halt(self, now: int) -> None:
         """No motion from this instant on, and no memory of what was to come."""
+        self._odometer.mark(now, self._plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
             self.put(self.motion(now).position, now)
@@ -133,6 +140,7 @@ class Drives:
 
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
+        self._odometer.mark(now, self._plan.ends)
         self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
@@ -142,10 +150,18 @@ class Drives:
 
     def motion(self, now: int) -> Motion:
         plan = next((plan for until, plan in self._past if now < until), self._plan)
-        return plan.at(max(seconds(now), plan.begins))
+        return plan.at(time_in(plan, now))
 
-    def positions(self, times: Floats) -> Floats:
-        return self._plan.positions(times)
+    def tool_way(self, times: Floats) -> Floats:
+        """Where the tip of the tool was at these times (s): rows of x, y, z."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        tips = mover.chain.flanges(self._plan.positions(times), mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
+
+    def distance(self, now: int) -> float:
+        """Metres that the tip has gone."""
+        return self._odometer.at(now, self._plan.ends)
 
     def jogging(self) -> bool:
         return self._jog_plan is not None
@@ -187,11 +203,13 @@ class Drives:
     def save(self) -> Saved:
         jog = self._jog_plan.to_state() if self._jog_plan else None
         past = [(until, plan.to_state()) for until, plan in self._past]
-        return Saved(self.runner.save(), list(self._orders), list(self._jog), jog, past)
+        program, orders, odometer = self.runner.save(), list(self._orders), self._odometer.state
+        return Saved(program, orders, list(self._jog), jog, past, odometer)
 
     def load(self, saved: Saved) -> None:
         self.runner.load(saved.program)
         self._orders = deque(saved.orders)
+        self._odometer.state = saved.odometer
         self._jog = list(saved.jog)
         self._jog_plan = Plan.from_state(saved.jog_plan) if saved.jog_plan else None
         past = ((until, Plan.from_state(plan)) for until, plan in saved.past)

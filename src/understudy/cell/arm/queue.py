@@ -97,11 +97,15 @@ class Queue:
         self._stream.load(state)
 
     def _time(self, now: int) -> float:
-        """Seconds; a motion that has ended by this nanosecond has ended."""
-        ends = self._stream.plan.ends
-        return max(seconds(now), ends) if whole_ns(ends) <= now else seconds(now)
+        return time_in(self._stream.plan, now)
 
 
 def whole_ns(t: float) -> int:
     """The first whole nanosecond that is not before t, as far as t can be told."""
     return math.ceil(t * NS_PER_SECOND - 1e-3)
+
+
+def time_in(plan: Plan, now: int) -> float:
+    """Seconds; a motion that has ended by this nanosecond has ended."""
+    t = seconds(now)
+    return max(t, plan.ends) if whole_ns(plan.ends) <= now else max(t, plan.begins)

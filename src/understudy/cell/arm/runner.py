@@ -5,7 +5,6 @@ dwell, a wait or a switch for the motion before it to end. `run` goes as far as 
 `next_wake` says when it can go on.
 """
 
-import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,25 +13,11 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
+from understudy.cell.arm import steps
 from understudy.cell.arm.habits import Arc, Habits, Here, Mover
 from understudy.cell.arm.pins import arc_is_met, input_is_met, throw
 from understudy.cell.arm.queue import Queue
 from understudy.cell.arm.refusals import PROBE_FAILED
-from understudy.cell.arm.steps import (
-    ArcWait,
-    Entry,
-    Homed,
-    Homing,
-    HomingMove,
-    Line,
-    Paused,
-    Probed,
-    Rest,
-    State,
-    Step,
-    Switch,
-    Tagged,
-)
 from understudy.cell.io import Change, VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import Problem, after_reset, interpret, parse
@@ -57,12 +42,12 @@ class Runner:
         failed: Callable[[], None] = lambda: None,
     ) -> None:
         self.queue = queue
-        self.state = State(habits.modal)
+        self.state = steps.State(habits.modal)
         self._habits = habits
         self._io = io
         self._mount = mount
         self._failed = failed
-        self._waiting: deque[Entry] = deque()
+        self._waiting: deque[steps.Entry] = deque()
         self._running = False
         self.arc: Arc | None = None
         self.mover = self._mounted(habits.modal.tool)
@@ -70,7 +55,7 @@ class Runner:
 
     # ── what comes in ──
 
-    def submit(self, entry: Entry, now: int) -> None:
+    def submit(self, entry: steps.Entry, now: int) -> None:
         self._waiting.append(entry)
         if not self.state.todo:
             self.run(now)
@@ -145,7 +130,7 @@ class Runner:
     def run(self, now: int) -> None:
         """Throw the switches that are due, and carry out what can be carried out."""
         if self._running:
-            return  # a switch thrown below has come round
+            return  # an output that was just set has moved an input: seen in its turn
         self._running = True
         self._throw_tagged(now)
         while self._go_on(now):
@@ -161,7 +146,9 @@ class Runner:
                 del state.todo[0]
             return done
         if state.current is not None:
-            state.executed += isinstance(state.current, Line) and bool(state.current.text.strip())
+            state.executed += isinstance(state.current, steps.Line) and bool(
+                state.current.text.strip()
+            )
             state.current = None
         if not self._waiting:
             self._throw_left_over(now)
@@ -169,12 +156,12 @@ class Runner:
         self._begin(self._waiting.popleft())
         return True
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: steps.Entry) -> None:
         state = self.state
         state.current = entry
-        if isinstance(entry, Homing):
+        if isinstance(entry, steps.Homing):
             for group in entry.groups:
-                state.todo += (HomingMove(group), Rest(), Homed(group))
+                state.todo += (steps.HomingMove(group), steps.Rest(), steps.Homed(group))
             return
         block = parse(entry.text, self._habits.dialect, line=entry.number)
         if isinstance(block, Problem):
@@ -190,7 +177,7 @@ class Runner:
             state.axes = step.axes
         state.todo += step.requests
 
-    def _carry_out(self, step: Step, now: int) -> bool:
+    def _carry_out(self, step: steps.Step, now: int) -> bool:
         """True when it is done, false when it must wait."""
         dialect = self._habits.dialect
         if isinstance(step, MOVES):
@@ -203,9 +190,9 @@ class Runner:
         if isinstance(step, ask.GoHome):
             counts = dialect.name == "seed" and step.name == "G28"
             homed = tuple(range(len(self._habits.home))) if counts else ()
-            return self._next(step.move, Rest(), Homed(homed))
+            return self._next(step.move, steps.Rest(), steps.Homed(homed))
         if isinstance(step, ask.Probe):
-            return self._next(step.move, Rest(), Probed(step.required))
+            return self._next(step.move, steps.Rest(), steps.Probed(step.required))
         if type(step) not in _AT_REST:
             return True  # the modal state holds all there is to it
         return self.queue.at_rest(now) and _AT_REST[type(step)](self, step, now)
@@ -222,7 +209,7 @@ class Runner:
             rapid = np.zeros(len(path), dtype=np.bool_)
             path = replace(path, feed=path.fastest * share, rapid=rapid)
         if len(path):
-            state.tagged += [Tagged(self._number, switch) for switch in state.with_next]
+            state.tagged += [steps.Tagged(self._number, switch) for switch in state.with_next]
             state.with_next = []
         deviation = self._habits.deviation
         self.queue.append(path, now, deviation=deviation, exact=state.exact)
@@ -231,16 +218,17 @@ class Runner:
 
     # ── in step with motion ──
 
-    def _switch(self, switch: Switch, now: int) -> bool:
+    def _switch(self, switch: steps.Switch, now: int) -> bool:
         if switch.with_motion:
             self.state.with_next.append(switch)
         else:
             self._throw(switch, now)
         return True
 
-    def _throw(self, switch: Switch, now: int) -> None:
+    def _throw(self, switch: steps.Switch, now: int, *, of_line: int = 0) -> None:
         if refused := throw(switch, self._io, now):
-            self._fail(refused)
+            place = f"line {of_line}: " if of_line else ""
+            self._fail(Refused(place + refused.reason, refused.code))
 
     def _throw_tagged(self, now: int) -> None:
         if not self.state.tagged:
@@ -249,7 +237,7 @@ class Runner:
         due = [tag for tag in self.state.tagged if tag.line in begun]
         self.state.tagged = [tag for tag in self.state.tagged if tag.line not in begun]
         for tag in due:
-            self._throw(tag.switch, now)
+            self._throw(tag.switch, now, of_line=tag.line)
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: the queue running empty is the moment."""
@@ -263,7 +251,7 @@ class Runner:
     def _dwell(self, step: ask.Dwell, now: int) -> bool:
         rest = pause(self.queue.end, step.seconds, line=self._number)
         self.queue.append(rest, now, deviation=0.0, exact=True)
-        return self._next(Rest())
+        return self._next(steps.Rest())
 
     def _wait_for_input(self, step: ask.WaitInput, now: int) -> bool:
         return input_is_met(step, self.state, self._io, now)
@@ -271,9 +259,9 @@ class Runner:
     def _spin(self, step: ask.Spindle, now: int) -> bool:
         on = step.direction != "M5"
         self._throw(ask.SetOutput(ARC_START, on, False), now)
-        return self._next(ArcWait(on)) if self._habits.arc_wait else True
+        return self._next(steps.ArcWait(on)) if self._habits.arc_wait else True
 
-    def _wait_for_arc(self, step: ArcWait, now: int) -> bool:
+    def _wait_for_arc(self, step: steps.ArcWait, now: int) -> bool:
         met = arc_is_met(step, self.arc)
         if isinstance(met, Refused):
             self.fail(met, now)
@@ -286,6 +274,8 @@ class Runner:
     def _change_tool(self, step: ask.ToolChange, now: int) -> bool:
         mover = self._mount(step.tool)
         if isinstance(mover, Refused):
+            mounted = step.previous
+            self.state.modal = structs.replace(self.state.modal, tool=mounted, selected=mounted)
             self._fail(mover)
         else:
             self.mover = mover
@@ -295,15 +285,15 @@ class Runner:
         if step.name == "M1" and not self.state.optional_stop:
             return True
         self.state.paused = True
-        return self._next(Paused())
+        return self._next(steps.Paused())
 
     def _end(self, step: ask.ProgramEnd, now: int) -> bool:
         if self.arc is not None:
             self.arc.program_ended(now)
         self._process_off(now)
-        return self._next(ArcWait(False)) if self._habits.arc_wait else True
+        return self._next(steps.ArcWait(False)) if self._habits.arc_wait else True
 
-    def _home(self, step: HomingMove, now: int) -> bool:
+    def _home(self, step: steps.HomingMove, now: int) -> bool:
         q = self.queue.end.copy()
         for axis in step.axes:
             q[axis] = self._habits.home[axis] * DEG
@@ -311,11 +301,11 @@ class Runner:
         self.state.axes = None
         return self._move(ask.JointMove((a, b, c, u, v, w)), now, self._habits.homing_share)
 
-    def _homed(self, step: Homed, now: int) -> bool:
+    def _homed(self, step: steps.Homed, now: int) -> bool:
         self.state.homed = sorted({*self.state.homed, *step.axes})
         return True
 
-    def _probed(self, step: Probed, now: int) -> bool:
+    def _probed(self, step: steps.Probed, now: int) -> bool:
         if step.required:
             self._fail(PROBE_FAILED)
         return True
@@ -330,9 +320,9 @@ class Runner:
     def _number(self) -> int:
         return self.state.current.number if self.state.current else 0
 
-    def _next(self, *steps: Step) -> bool:
+    def _next(self, *first: steps.Step) -> bool:
         """These come next, before the rest of the line."""
-        self.state.todo[1:1] = steps
+        self.state.todo[1:1] = first
         return True
 
     def _mounted(self, tool: int) -> Mover:
@@ -349,7 +339,7 @@ class Runner:
         What moves already goes on to its end, with the switches that belong to it.
         """
         line, reason = self.state.current, refused.reason
-        if isinstance(line, Line) and not reason.startswith("line "):
+        if isinstance(line, steps.Line) and not reason.startswith("line "):
             reason = f"{reason} (line {line.number}: {line.text.strip()})"
         self.state.error = (reason, refused.code)
         tagged = self.state.tagged
@@ -372,12 +362,14 @@ class Runner:
 
     # ── snapshots ──
 
-    def save(self) -> State:
-        waiting, stream = list(self._waiting), self.queue.save()
-        return copy.deepcopy(structs.replace(self.state, waiting=waiting, stream=stream))
+    def save(self) -> steps.State:
+        kept = self.state.copied()
+        kept.waiting, kept.stream = list(self._waiting), self.queue.save()
+        return kept
 
-    def load(self, state: State) -> None:
-        self.state = structs.replace(state, waiting=[], stream={})
+    def load(self, state: steps.State) -> None:
+        self.state = state.copied()
+        self.state.waiting, self.state.stream = [], {}
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
@@ -391,10 +383,10 @@ _AT_REST: dict[type, Callable[[Runner, Any, int], bool]] = {
     ask.ToolChange: Runner._change_tool,
     ask.ProgramPause: Runner._pause,
     ask.ProgramEnd: Runner._end,
-    ArcWait: Runner._wait_for_arc,
-    HomingMove: Runner._home,
-    Homed: Runner._homed,
-    Probed: Runner._probed,
-    Paused: lambda runner, step, now: not runner.state.paused,
-    Rest: lambda runner, step, now: True,
+    steps.ArcWait: Runner._wait_for_arc,
+    steps.HomingMove: Runner._home,
+    steps.Homed: Runner._homed,
+    steps.Probed: Runner._probed,
+    steps.Paused: lambda runner, step, now: not runner.state.paused,
+    steps.Rest: lambda runner, step, now: True,
 }

@@ -3,6 +3,7 @@
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes
@@ -95,3 +96,10 @@ class State(Struct):
     executed: int = 0
     error: tuple[str, int] | None = None
     wake: int | None = None
+
+    def copied(self) -> "State":
+        """One that goes its own way."""
+        lists = {
+            name: list(getattr(self, name)) for name in ("todo", "with_next", "tagged", "homed")
+        }
+        return replace(self, **lists)
