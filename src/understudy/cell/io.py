@@ -1,74 +1,37 @@
 """VirtualIO: the pins between a controller and what stands around it.
 
 An input has one owner: a device that drives it, or a link from an output. A forced value beats both
-until it is released. What takes time (a link's delay, a pulse) is an event with a wake; a ramp is a
-closed form.
+until it is released, a pulse beats that while it lasts. What takes time (a link's delay, a pulse)
+is an event with a wake; a ramp is a closed form.
 """
 
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
-from understudy.cell.pins import Bank, Config, Pin, PinNames, Wire, ring, wiring
+from understudy.cell.levels import Change, Pending, Pinboard, Ramp, Span, State, What, with_bit
+from understudy.cell.pins import (
+    Bank,
+    Config,
+    Pin,
+    Wire,
+    banks,
+    duration_ns,
+    misfit,
+    ring,
+    wiring,
+)
 from understudy.errors import Refused
 from understudy.ports import AnalogIO, DigitalIO
-from understudy.units import NS_PER_MS, nanoseconds
+
+__all__ = ["Change", "Pinboard", "Ramp", "VirtualIO"]
 
 HISTORY_LENGTH = 1000
+MOST_PENDING = 10_000
 PULSE_MS = 100.0
-
-
-class Change(NamedTuple):
-    """A digital pin that is another now."""
-
-    at: int
-    bank: Bank
-    pin: int
-    value: bool
-
-
-class Ramp(Struct, frozen=True):
-    """An analog value: `end`, after a straight way from `start`."""
-
-    end: float
-    start: float = 0.0
-    begins: int = 0
-    ends: int = 0
-
-    def at(self, now: int) -> float:
-        if now >= self.ends:
-            return self.end
-        share = max(now - self.begins, 0) / (self.ends - self.begins)
-        return self.start + (self.end - self.start) * share
-
-
-class Pending(Struct, frozen=True, order=True):
-    """Something that happens to a pin later; `number` orders what is due at the same time."""
-
-    due: int
-    number: int
-    what: Literal["level", "release"]
-    bank: Bank
-    pin: int
-    value: bool
-
-
-class State(Struct):
-    """All that the pins remember. `driven`: inputs as their owners want them."""
-
-    wires: list[Wire]
-    analog_outputs: list[float]
-    inputs: int = 0
-    outputs: int = 0
-    driven: int = 0
-    forced: list[int] = []
-    analog_forced: dict[int, Ramp] = {}
-    pending: list[Pending] = []
-    count: int = 0
-    history: list[Change] = []
 
 
 Listener = Callable[[Change], None]
@@ -79,17 +42,19 @@ class VirtualIO:
     """Levels of all pins; a `Part`. A value that cannot be is refused and the old one stays."""
 
     def __init__(self, config: Config) -> None:
-        self._config = config
-        self.di = PinNames("DI", config.digital_inputs, config.digital_input_names)
-        self.do = PinNames("DO", config.digital_outputs, config.digital_output_names)
-        self.ai = PinNames("AI", config.analog_inputs, config.analog_input_names)
-        self.ao = PinNames("AO", config.analog_outputs, config.analog_output_names)
-        self._state = State(wiring(config, self.di, self.do), [0.0] * config.analog_outputs)
+        self._span = Span.of(config)
+        self.di, self.do, self.ai, self.ao = banks(config)
+        rest = [self._span.clamped(0.0)] * config.analog_outputs
+        self._state = State(wiring(config, self.di, self.do), rest)
         self._sources: dict[int, Source] = {}
-        self._listeners: list[Listener] = []
+        self._owned: set[int] = set()
+        self._devices: list[Listener] = []
+        self._onlookers: list[Listener] = []
+        self._untold: deque[Change] = deque()
+        self._depth = 0
         for wire in self._state.wires:
             if wire.invert:
-                self._send(wire, False, 0)
+                self._send(wire, self._level(*wire.begins), 0)
 
     # ── reading ──
 
@@ -100,30 +65,38 @@ class VirtualIO:
         inputs = tuple(self.analog_input(channel, now) for channel in range(self.ai.count))
         return AnalogIO(inputs, tuple(self._state.analog_outputs))
 
-    def digital_input(self, pin: int) -> bool:
-        return bool(self._state.inputs >> pin & 1)
+    def digital_input(self, pin: Pin) -> bool:
+        """A pin that is not there is a LookupError here, and refused by everything that sets."""
+        return bool(self._state.inputs >> self.di.known(pin) & 1)
 
-    def digital_output(self, pin: int) -> bool:
-        return bool(self._state.outputs >> pin & 1)
+    def digital_output(self, pin: Pin) -> bool:
+        return bool(self._state.outputs >> self.do.known(pin) & 1)
 
-    def analog_input(self, channel: int, now: int) -> float:
-        if channel in self._state.analog_forced:
-            return self._state.analog_forced[channel].at(now)
-        source = self._sources.get(channel)
-        return self._clamped(source(now)) if source else 0.0
+    def analog_input(self, channel: Pin, now: int) -> float:
+        number = self.ai.known(channel)
+        if number in self._state.analog_forced:
+            return self._state.analog_forced[number].at(now)
+        source = self._sources.get(number)
+        return self._span.clamped(source(now) if source else 0.0)
 
-    def analog_output(self, channel: int) -> float:
-        return self._state.analog_outputs[channel]
+    def analog_output(self, channel: Pin) -> float:
+        return self._state.analog_outputs[self.ao.known(channel)]
 
-    def is_forced(self, pin: int) -> bool:
-        return pin in self._state.forced
+    def is_forced(self, pin: Pin) -> bool:
+        number = self.di.known(pin)
+        return number in self._state.forced or number in self._state.pulsed
 
     def history(self) -> tuple[Change, ...]:
         """The last changes, oldest first."""
         return tuple(self._state.history)
 
-    def on_change(self, listener: Listener) -> None:
-        self._listeners.append(listener)
+    def on_change(self, device: Listener) -> None:
+        """Whoever acts on pins: told inside the change, so that what it does belongs to it."""
+        self._devices.append(device)
+
+    def subscribe(self, onlooker: Listener) -> None:
+        """Whoever looks on: told when all has settled, of one change after the other."""
+        self._onlookers.append(onlooker)
 
     def on_edge(
         self, pin: str, edge: Literal["rise", "fall"], listener: Callable[[int], None]
@@ -152,43 +125,48 @@ class VirtualIO:
 
     def set_analog_output(self, channel: Pin, value: float, now: int) -> Refused | None:
         number = self.ao.number(channel)
-        refused = number if isinstance(number, Refused) else self._out_of_range(value)
-        if refused:
+        if isinstance(number, Refused):
+            return number
+        if refused := self._span.refusal(value):
             return refused
-        assert isinstance(number, int)
         self._state.analog_outputs[number] = value
         return None
 
     # ── injection ──
 
     def set_digital_input(self, pin: Pin, value: bool, now: int) -> Refused | None:
-        """Force an input, until `release_digital_input`."""
+        """Force an input, until `release_digital_input`; a pulse is over with that."""
         number = self.di.number(pin)
         if isinstance(number, Refused):
             return number
-        if number not in self._state.forced:
-            self._state.forced.append(number)
-        self._set("DI", number, value, now)
+        self._end_pulse(number)
+        self._state.forced[number] = value
+        self._settle(number, now)
         return None
 
     def release_digital_input(self, pin: Pin, now: int) -> Refused | None:
+        """Back to what its owner wants."""
         number = self.di.number(pin)
         if isinstance(number, Refused):
             return number
-        if number in self._state.forced:
-            self._state.forced.remove(number)
-        self._set("DI", number, bool(self._state.driven >> number & 1), now)
+        self._end_pulse(number)
+        self._state.forced.pop(number, None)
+        self._settle(number, now)
         return None
 
     def simulate_sensor_trigger(
         self, pin: Pin, value: bool, now: int, duration_ms: float = PULSE_MS
     ) -> Refused | None:
-        """A pulse: forced to ``value`` for a while."""
-        number = self.di.number(pin)
+        """A pulse: ``value`` for a while, then what was before."""
+        number, duration = self.di.number(pin), duration_ns(duration_ms)
         if isinstance(number, Refused):
             return number
-        self.set_digital_input(number, value, now)
-        self._later(now + round(duration_ms * NS_PER_MS), "release", "DI", number, value)
+        if isinstance(duration, Refused):
+            return duration
+        self._end_pulse(number)
+        self._state.pulsed[number] = value
+        self._later(now + duration, "pulse_over", "DI", number, value)
+        self._settle(number, now)
         return None
 
     def set_analog_input(self, channel: Pin, value: float, now: int) -> Refused | None:
@@ -198,13 +176,15 @@ class VirtualIO:
         self, channel: Pin, value: float, now: int, ramp_s: float = 0.0
     ) -> Refused | None:
         """Force an analog input to a value, along a ramp if it is given time."""
-        number = self.ai.number(channel)
-        refused = number if isinstance(number, Refused) else self._out_of_range(value)
-        if refused:
+        number, duration = self.ai.number(channel), duration_ns(ramp_s * 1e3)
+        if isinstance(number, Refused):
+            return number
+        if isinstance(duration, Refused):
+            return duration
+        if refused := self._span.refusal(value):
             return refused
-        assert isinstance(number, int)
         start = self.analog_input(number, now)
-        self._state.analog_forced[number] = Ramp(value, start, now, now + nanoseconds(ramp_s))
+        self._state.analog_forced[number] = Ramp(value, start, now, now + duration)
         return None
 
     def release_analog_input(self, channel: Pin, now: int) -> Refused | None:
@@ -216,19 +196,20 @@ class VirtualIO:
 
     # ── wiring ──
 
-    def link(self, output: Pin, input_: Pin, delay_ms: float, now: int) -> Refused | None:
-        """From now on this output moves that input."""
-        source, target = self.do.number(output), self.di.number(input_)
-        for number in (source, target):
-            if isinstance(number, Refused):
-                return number
-        assert isinstance(source, int)
-        assert isinstance(target, int)
-        wire = Wire("DO", source, "DI", target, round(delay_ms * NS_PER_MS))
-        if ring([*self._state.wires, wire]):
-            return Refused("a ring of links without any delay never settles")
-        self._state.wires.append(wire)
-        self._send(wire, self.digital_output(source), now)
+    def link(
+        self, output: Pin, input_: Pin, delay_ms: float, now: int, *, invert: bool = False
+    ) -> Refused | None:
+        """From now on this output moves that input; a link that is there already is replaced."""
+        wire = self._wire(output, input_, delay_ms, invert)
+        if isinstance(wire, Refused):
+            return wire
+        others = [w for w in self._state.wires if (w.begins, w.ends) != (wire.begins, wire.ends)]
+        if problem := misfit(wire, others):
+            return Refused(problem)
+        if len(others) < len(self._state.wires):
+            self._forget_edges(wire.to)
+        self._state.wires = [*others, wire]
+        self._send(wire, self._level(*wire.begins), now)
         return None
 
     def unlink(self, output: Pin, now: int) -> Refused | None:
@@ -236,25 +217,29 @@ class VirtualIO:
         number = self.do.number(output)
         if isinstance(number, Refused):
             return number
-        gone = {(w.target, w.to) for w in self._state.wires if (w.source, w.pin) == ("DO", number)}
-        keep = self._state.wires
-        self._state.wires = [w for w in keep if (w.source, w.pin) != ("DO", number)]
-        self._state.pending = [p for p in self._state.pending if (p.bank, p.pin) not in gone]
+        gone = [w for w in self._state.wires if w.begins == ("DO", number)]
+        self._state.wires = [w for w in self._state.wires if w not in gone]
+        for wire in gone:
+            self._forget_edges(wire.to)
         return None
 
     # ── devices ──
 
-    def own(self, pin: int) -> int | None:
-        """A device drives this input from now on; the delay of a link that did, in ns."""
-        mine = [w for w in self._state.wires if (w.target, w.to) == ("DI", pin)]
-        self._state.wires = [w for w in self._state.wires if w not in mine]
-        return mine[0].delay if mine else None
+    def own(self, pin: int) -> None:
+        """A device drives this input from now on. A link onto it moves nothing any more: it says
+        how long the device takes."""
+        self._owned.add(pin)
+        self._forget_edges(pin)
+        self.drive(pin, False, 0)
+
+    def link_delay(self, pin: int) -> int | None:
+        """The delay of the link onto an input, in ns."""
+        return next((w.delay for w in self._state.wires if w.ends == ("DI", pin)), None)
 
     def drive(self, pin: int, value: bool, now: int) -> None:
         """What an owner wants of its input."""
-        self._state.driven = _with_bit(self._state.driven, pin, value)
-        if pin not in self._state.forced:
-            self._set("DI", pin, value, now)
+        self._state.driven = with_bit(self._state.driven, pin, value)
+        self._settle(pin, now)
 
     def is_driven(self, pin: int) -> bool:
         """Whether its owner wants this input on, forced or not."""
@@ -272,10 +257,11 @@ class VirtualIO:
     def wake(self, now: int) -> None:
         while self._state.pending and self._state.pending[0].due <= now:
             due = self._state.pending.pop(0)
-            if due.what == "release":
-                self.release_digital_input(due.pin, now)
+            if due.what == "pulse_over":
+                self._state.pulsed.pop(due.pin, None)
+                self._settle(due.pin, due.due)
             else:
-                self._arrive(due.bank, due.pin, due.value, now)
+                self._arrive(due.bank, due.pin, due.value, due.due)
 
     def busy(self) -> bool:
         return False
@@ -294,11 +280,11 @@ class VirtualIO:
             return self.simulate_sensor_trigger(number, value != 0.0, now, duration)
         return self.simulate_analog_sensor(number, value, now, parameters["ramp_s"])
 
-    def status(self, now: int) -> "Pinboard":
+    def status(self, now: int) -> Pinboard:
         return Pinboard(
             digital=self.digital(),
             analog=self.analog(now),
-            forced=tuple(sorted(self._state.forced)),
+            forced=tuple(sorted(self._state.forced.keys() | self._state.pulsed.keys())),
             analog_forced=tuple(sorted(self._state.analog_forced)),
         )
 
@@ -306,30 +292,68 @@ class VirtualIO:
         return self._state
 
     def load(self, state: Any) -> None:
-        self._state = msgspec.convert(state, State)
+        loaded = msgspec.convert(state, State, str_keys=True)
+        if len(loaded.analog_outputs) != self.ao.count or ring(loaded.wires):
+            raise msgspec.ValidationError("pins of another kind")
+        loaded.pending.sort()
+        self._state = loaded
 
     # ── inside ──
 
+    def _level(self, bank: Bank, pin: int) -> bool:
+        word = self._state.inputs if bank == "DI" else self._state.outputs
+        return bool(word >> pin & 1)
+
+    def _settle(self, pin: int, now: int) -> None:
+        """An input: the pulse, else the force, else the owner."""
+        state = self._state
+        wanted = state.forced.get(pin, self.is_driven(pin))
+        self._set("DI", pin, state.pulsed.get(pin, wanted), now)
+
     def _set(self, bank: Bank, pin: int, value: bool, now: int) -> None:
         state = self._state
-        before = state.inputs if bank == "DI" else state.outputs
-        after = _with_bit(before, pin, value)
-        if after == before:
+        if self._level(bank, pin) == value:
             return
         if bank == "DI":
-            state.inputs = after
+            state.inputs = with_bit(state.inputs, pin, value)
         else:
-            state.outputs = after
+            state.outputs = with_bit(state.outputs, pin, value)
         change = Change(now, bank, pin, value)
-        state.history = [*state.history[1 - HISTORY_LENGTH :], change]
+        state.history.append(change)
+        if len(state.history) > HISTORY_LENGTH:
+            del state.history[0]
+        self._untold.append(change)
+        self._depth += 1
+        for device in self._devices:
+            device(change)
         for wire in state.wires:
-            if (wire.source, wire.pin) == (bank, pin):
+            if wire.begins == (bank, pin):
                 self._send(wire, value, now)
-        for listener in self._listeners:
-            listener(change)
+        if self._depth == 1:
+            self._tell()
+        self._depth -= 1
+
+    def _tell(self) -> None:
+        while self._untold:
+            change = self._untold.popleft()
+            for onlooker in self._onlookers:
+                onlooker(change)
+
+    def _wire(self, output: Pin, input_: Pin, delay_ms: float, invert: bool) -> Wire | Refused:
+        source, target = self.do.number(output), self.di.number(input_)
+        delay = duration_ns(delay_ms)
+        if isinstance(source, Refused):
+            return source
+        if isinstance(target, Refused):
+            return target
+        return (
+            delay if isinstance(delay, Refused) else Wire("DO", source, "DI", target, delay, invert)
+        )
 
     def _send(self, wire: Wire, value: bool, now: int) -> None:
         level = value ^ wire.invert
+        if wire.target == "DI" and wire.to in self._owned:
+            return
         if wire.delay == 0:
             self._arrive(wire.target, wire.to, level, now)
         else:
@@ -341,38 +365,25 @@ class VirtualIO:
         else:
             self._set("DO", pin, value, now)
 
-    def _later(
-        self, due: int, what: Literal["level", "release"], bank: Bank, pin: int, value: bool
-    ) -> None:
-        insort(self._state.pending, Pending(due, self._state.count, what, bank, pin, value))
+    def _later(self, due: int, what: What, bank: Bank, pin: int, value: bool) -> None:
+        pending = self._state.pending
+        if len(pending) >= MOST_PENDING and what == "level":
+            # Edges of one wire alternate, so its last one and this one cancel each other out.
+            mine = (p for p in reversed(pending) if (p.what, p.bank, p.pin) == (what, bank, pin))
+            if (last := next(mine, None)) is not None:
+                pending.remove(last)
+                return
+        insort(pending, Pending(due, self._state.count, what, bank, pin, value))
         self._state.count += 1
 
-    def _clamped(self, value: float) -> float:
-        if self._config.analog_range_v is None:
-            return value
-        low, high = self._config.analog_range_v
-        return min(max(value, low), high)
+    def _end_pulse(self, pin: int) -> None:
+        if self._state.pulsed.pop(pin, None) is not None:
+            keep = self._state.pending
+            self._state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
 
-    def _out_of_range(self, value: float) -> Refused | None:
-        low, high = self._config.analog_range_v or (-1e12, 1e12)
-        if low <= value <= high:
-            return None
-        return Refused(f"{value:g} V is outside {low:g}…{high:g} V", 44)
-
-
-class Pinboard(Struct, frozen=True):
-    """All pins at a glance."""
-
-    digital: DigitalIO
-    analog: AnalogIO
-    forced: tuple[int, ...]
-    analog_forced: tuple[int, ...]
-
-
-def levels(names: PinNames, word: int) -> Mapping[str, bool]:
-    """A bank by name."""
-    return {names.name(pin): bool(word >> pin & 1) for pin in range(names.count)}
-
-
-def _with_bit(word: int, pin: int, value: bool) -> int:
-    return word | 1 << pin if value else word & ~(1 << pin)
+    def _forget_edges(self, pin: int) -> None:
+        """What is under way to an input does not arrive."""
+        keep = self._state.pending
+        self._state.pending = [
+            p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)
+        ]

@@ -11,8 +11,13 @@ from understudy.units import NS_PER_MS
 Pins = Annotated[int, Meta(ge=0, le=32)]
 Channels = Annotated[int, Meta(ge=0, le=8)]
 Bank = Literal["DI", "DO"]
+Number = Annotated[int, Meta(ge=0, lt=32)]
 Pin = int | str
 """A number, or a name."""
+
+LONGEST_DELAY_MS = 3_600_000.0
+SHORTEST_RING_MS = 1.0
+"""A ring needs one wire with this delay: an hour of it should be over one day."""
 
 DIGITAL_OUTPUTS = {
     0: "ARC_START",
@@ -56,7 +61,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
 
     output: Pin
     input: Pin
-    delay_ms: Annotated[float, Meta(ge=0, le=3_600_000)] = 0.0
+    delay_ms: Annotated[float, Meta(ge=0, le=LONGEST_DELAY_MS)] = 0.0
     invert: bool = False
 
 
@@ -65,7 +70,7 @@ class Relay(Struct, frozen=True, forbid_unknown_fields=True):
 
     input: Pin
     output: Pin
-    delay_ms: Annotated[float, Meta(ge=0, le=3_600_000)] = 0.0
+    delay_ms: Annotated[float, Meta(ge=0, le=LONGEST_DELAY_MS)] = 0.0
     invert: bool = False
 
 
@@ -89,11 +94,19 @@ class Wire(Struct, frozen=True):
     """A link or relay with its numbers found; delay in ns."""
 
     source: Bank
-    pin: int
+    pin: Number
     target: Bank
-    to: int
-    delay: int
+    to: Number
+    delay: Annotated[int, Meta(ge=0)]
     invert: bool = False
+
+    @property
+    def begins(self) -> tuple[Bank, int]:
+        return self.source, self.pin
+
+    @property
+    def ends(self) -> tuple[Bank, int]:
+        return self.target, self.to
 
 
 class PinNames:
@@ -103,15 +116,17 @@ class PinNames:
         self.prefix = prefix
         self.count = count
         self._names = {number: name for number, name in names.items() if number < count}
-        self._numbers = {name.upper(): number for number, name in self._names.items()}
-        self._numbers |= {f"{prefix}{number}": number for number in range(count)}
+        self._numbers = {f"{prefix}{number}": number for number in range(count)}
+        for number, name in self._names.items():
+            if not 0 <= number == self._numbers.setdefault(name.upper(), number):
+                raise ConfigError("a name of its own for each pin", value=f"{number}: {name}")
 
     def number(self, pin: Pin) -> int | Refused:
         if isinstance(pin, str):
             found = self._numbers.get(pin.upper())
             if found is not None:
                 return found
-            return Refused(str(unknown(f"pin of {self.prefix}", pin, self._known())))
+            return Refused(str(unknown(f"pin of {self.prefix}", pin.upper(), self._known())))
         if 0 <= pin < self.count:
             return pin
         allowed = f"0…{self.count - 1}" if self.count else "none"
@@ -119,6 +134,13 @@ class PinNames:
 
     def name(self, number: int) -> str:
         return self._names.get(number, f"{self.prefix}{number}")
+
+    def known(self, pin: Pin) -> int:
+        """For who must know better: the number, or a LookupError."""
+        number = self.number(pin)
+        if isinstance(number, Refused):
+            raise LookupError(number.reason)
+        return number
 
     def checked(self, pin: Pin, key: str) -> int:
         """For the configuration: the number, or a ConfigError."""
@@ -131,31 +153,73 @@ class PinNames:
         return [*self._names.values(), *(f"{self.prefix}{n}" for n in range(self.count))]
 
 
+def banks(config: Config) -> tuple[PinNames, PinNames, PinNames, PinNames]:
+    """DI, DO, AI, AO."""
+    given = {
+        "DI": (config.digital_inputs, config.digital_input_names, "digital_input_names"),
+        "DO": (config.digital_outputs, config.digital_output_names, "digital_output_names"),
+        "AI": (config.analog_inputs, config.analog_input_names, "analog_input_names"),
+        "AO": (config.analog_outputs, config.analog_output_names, "analog_output_names"),
+    }
+    found = []
+    for prefix, (count, names, key) in given.items():
+        try:
+            found.append(PinNames(prefix, count, names))
+        except ConfigError as problem:
+            raise problem.within(key) from None
+    di, do, ai, ao = found
+    return di, do, ai, ao
+
+
 def wiring(config: Config, inputs: PinNames, outputs: PinNames) -> list[Wire]:
-    """All links and relays; a ring without any delay is a ConfigError."""
-    wires = []
+    """All links and relays; what never settles is a ConfigError."""
+    wires: list[Wire] = []
     for at, link in enumerate(config.links):
         output = outputs.checked(link.output, f"links.{at}.output")
         input_ = inputs.checked(link.input, f"links.{at}.input")
-        wires.append(Wire("DO", output, "DI", input_, _ns(link.delay_ms), link.invert))
+        wire = Wire("DO", output, "DI", input_, _ns(link.delay_ms), link.invert)
+        _add(wire, wires, f"links.{at}")
     for at, relay in enumerate(config.relays):
         input_ = inputs.checked(relay.input, f"relays.{at}.input")
         output = outputs.checked(relay.output, f"relays.{at}.output")
-        wires.append(Wire("DI", input_, "DO", output, _ns(relay.delay_ms), relay.invert))
-    if ring(wires):
-        raise ConfigError("a ring of links without any delay never settles", key="links")
+        wire = Wire("DI", input_, "DO", output, _ns(relay.delay_ms), relay.invert)
+        _add(wire, wires, f"relays.{at}")
     return wires
 
 
+def _add(wire: Wire, wires: list[Wire], key: str) -> None:
+    if problem := misfit(wire, wires):
+        raise ConfigError(problem, key=key)
+    wires.append(wire)
+
+
+def misfit(wire: Wire, wires: Sequence[Wire]) -> str:
+    """Why this wire cannot join the others; empty if it can."""
+    end = f"{wire.target}{wire.to}"
+    other = next((w for w in wires if w.ends == wire.ends), None)
+    if other is not None:
+        return f"{end} follows {other.source}{other.pin} already, and a pin follows one other"
+    if ring([*wires, wire]):
+        return f"a ring through {end} with less than {SHORTEST_RING_MS:g} ms never settles"
+    return ""
+
+
 def ring(wires: Sequence[Wire]) -> bool:
-    """Whether a level could run round in no time."""
+    """Whether a level could run round in no time, or in next to none."""
     at_once: dict[tuple[Bank, int], set[tuple[Bank, int]]] = {}
     for wire in wires:
-        if wire.delay == 0:
-            at_once.setdefault((wire.source, wire.pin), set()).add((wire.target, wire.to))
+        if wire.delay < _ns(SHORTEST_RING_MS):
+            at_once.setdefault(wire.begins, set()).add(wire.ends)
     while leaves := {to for ends in at_once.values() for to in ends if to not in at_once}:
         at_once = {pin: ends - leaves for pin, ends in at_once.items() if ends - leaves}
     return bool(at_once)
+
+
+def duration_ns(ms: float) -> int | Refused:
+    """Nanoseconds, if such a time can be waited for."""
+    if 0.0 <= ms <= LONGEST_DELAY_MS:
+        return _ns(ms)
+    return Refused(f"{ms:g} ms is outside 0…{LONGEST_DELAY_MS:g} ms")
 
 
 def _ns(ms: float) -> int:

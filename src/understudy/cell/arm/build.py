@@ -74,6 +74,7 @@ def _habits(config: Config, home: Floats) -> Habits:
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,
+        arc_wait=config.arc_wait == "implicit",
     )
 
 

@@ -34,7 +34,10 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: a shipped robot, or the path of a URDF beside the cell file."""
+    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+
+    `arc_wait`: M3 and M5 wait for the welder's arc by themselves, or leave that to M66.
+    """
 
     model: str = "g60"
     dialect: Literal["seed", "grblhal"] = "seed"
@@ -54,3 +57,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     simulation: Simulation = Simulation()
     io: IoConfig = IoConfig()
     welder: WelderConfig | None = None
+    arc_wait: Literal["implicit", "none"] = "implicit"

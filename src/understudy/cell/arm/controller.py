@@ -79,6 +79,7 @@ class VirtualController:
         self._welder = welder
         self.parts["welder"] = welder
         self._drives.runner.arc = welder
+        self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
 
     # ── connection and drives ──
@@ -219,10 +220,10 @@ class VirtualController:
         """What the last M66 read; -1 when its time was over."""
         return self._drives.runner.state.result
 
-    def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
+    def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
 
-    def set_analog_output(self, channel: int, value: float, now: int) -> Refused | None:
+    def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None:
         return self.io.set_analog_output(channel, value, now)
 
     # ── what it tells ──
@@ -335,7 +336,7 @@ class VirtualController:
     def _weld_phase(self, phase: str, now: int) -> None:
         runner = self._drives.runner
         if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(Refused(f"weld fault: {self._welder.fault}", why.MOTOR_FAULT), now)
+            runner.fail(why.no_arc(self._welder.reason, runner.queue.line_at(now)), now)
         runner.run(now)
 
     @property
@@ -376,9 +377,9 @@ class VirtualController:
 
     def _trip(self, alarm: Refused, now: int) -> Refused | None:
         """The drives drop at once, and the arc with them."""
+        self._halt(now)
         if self._welder is not None:
             self._welder.cut(now)
-        self._halt(now)
         self._enabled, self._alarm = False, alarm
         return self._done(now)
 

@@ -104,6 +104,7 @@ class Drives:
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
+        self.before_change: Callable[[int], None] = lambda now: None
         self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
@@ -268,6 +269,7 @@ class Drives:
 
     def _remember(self, now: int) -> None:
         """What moved so far is still seen for as long as readings are late."""
+        self.before_change(now)
         while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
             self._past.popleft()
         if self.arm.feedback_delay:

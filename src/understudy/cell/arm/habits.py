@@ -27,14 +27,19 @@ class Arc(Protocol):
     def phase(self) -> str: ...
 
     @property
-    def fault(self) -> str: ...
+    def reason(self) -> str:
+        """Why there is a fault, if there is one."""
+        ...
+
+    def program_ended(self, now: int) -> None: ...
 
 
 @dataclass(frozen=True)
 class Habits:
     """How this controller goes about its work.
 
-    ``home`` in degrees; ``homing_share`` of the rapid speed; ``deviation`` at corners.
+    ``home`` in degrees; ``homing_share`` of the rapid speed; ``deviation`` at corners;
+    ``arc_wait``: M3 and M5 wait for the arc by themselves.
     """
 
     dialect: Dialect
@@ -42,6 +47,7 @@ class Habits:
     home: Axes
     homing_share: float
     deviation: float
+    arc_wait: bool = True
 
 
 class Here:

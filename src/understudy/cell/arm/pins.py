@@ -1,6 +1,8 @@
-"""What a program does with pins: throws switches, waits for inputs."""
+"""What a program does with pins: throws switches, waits for inputs and for the arc."""
 
-from understudy.cell.arm.steps import State, Switch
+from understudy.cell.arm.habits import Arc
+from understudy.cell.arm.refusals import no_arc
+from understudy.cell.arm.steps import ArcWait, State, Switch
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode.requests import SetOutput, WaitInput
@@ -8,6 +10,7 @@ from understudy.units import nanoseconds
 
 TIMED_OUT = -1.0
 """What M66 reads when its time is over."""
+ARC_OUT = ("PostFlow", "Idle", "Fault")
 
 
 def throw(switch: Switch, io: VirtualIO, now: int) -> Refused | None:
@@ -33,3 +36,12 @@ def input_is_met(step: WaitInput, state: State, io: VirtualIO, now: int) -> bool
     state.result = float(level) if met[step.mode] else TIMED_OUT
     state.waits_since = None
     return True
+
+
+def arc_is_met(step: ArcWait, arc: Arc | None) -> bool | Refused:
+    """Motion goes on in Weld; after M5 the torch stands until the arc is out."""
+    if arc is None:
+        return True
+    if arc.phase not in ARC_OUT:
+        return step.burns and arc.phase == "Weld"
+    return no_arc(arc.reason) if step.burns else True

@@ -15,8 +15,9 @@ from msgspec import structs
 
 from understudy.cell.arm import steps
 from understudy.cell.arm.habits import Arc, Habits, Here, Mover
-from understudy.cell.arm.pins import input_is_met, throw
+from understudy.cell.arm.pins import arc_is_met, input_is_met, throw
 from understudy.cell.arm.queue import Queue
+from understudy.cell.arm.refusals import PROBE_FAILED
 from understudy.cell.io import Change, VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import Problem, after_reset, interpret, parse
@@ -25,8 +26,6 @@ from understudy.motion.path import Floats, pause
 from understudy.units import DEG, nanoseconds
 
 ARC_START, GAS = 0, 1
-ARC_OUT = ("PostFlow", "Idle", "Fault")
-PROBE_FAILED = Refused("the probe met nothing on its way", 5)
 MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
 
 
@@ -260,13 +259,13 @@ class Runner:
     def _spin(self, step: ask.Spindle, now: int) -> bool:
         on = step.direction != "M5"
         self._throw(ask.SetOutput(ARC_START, on, False), now)
-        return self._next(steps.ArcWait(on)) if self.arc else True
+        return self._next(steps.ArcWait(on)) if self._habits.arc_wait else True
 
     def _wait_for_arc(self, step: steps.ArcWait, now: int) -> bool:
-        """Motion goes on in Weld; after M5 the torch stands until the arc is out."""
-        if self.arc is None:
-            return True
-        return self.arc.phase == "Weld" if step.burns else self.arc.phase in ARC_OUT
+        met = arc_is_met(step, self.arc)
+        if isinstance(met, Refused):
+            self.fail(met, now)
+        return bool(met)
 
     def _cool(self, step: ask.Coolant, now: int) -> bool:
         self._throw(ask.SetOutput(GAS, step.mist or step.flood, False), now)
@@ -289,17 +288,18 @@ class Runner:
         return self._next(steps.Paused())
 
     def _end(self, step: ask.ProgramEnd, now: int) -> bool:
+        if self.arc is not None:
+            self.arc.program_ended(now)
         self._process_off(now)
-        return True
+        return self._next(steps.ArcWait(False)) if self._habits.arc_wait else True
 
     def _home(self, step: steps.HomingMove, now: int) -> bool:
         q = self.queue.end.copy()
         for axis in step.axes:
             q[axis] = self._habits.home[axis] * DEG
         a, b, c, u, v, w = q.tolist()
-        share = self._habits.homing_share
         self.state.axes = None
-        return self._move(ask.JointMove((a, b, c, u, v, w)), now, share=share)
+        return self._move(ask.JointMove((a, b, c, u, v, w)), now, self._habits.homing_share)
 
     def _homed(self, step: steps.Homed, now: int) -> bool:
         self.state.homed = sorted({*self.state.homed, *step.axes})

@@ -22,6 +22,7 @@ class WeldingState(Struct, frozen=True):
 
     phase: str
     fault: str
+    reason: str
     arc_on: bool
     gas_flowing: bool
     wire_feeding: bool
@@ -44,14 +45,17 @@ class Gauges:
 
     def set_values(self, state: State) -> WeldParameters:
         """From `set_weld_parameters`, else from the weld job; AO0 and AO1 where they are not 0."""
-        job = sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
-        base = state.own_parameters or self._config.jobs.get(job, STEEL)
+        base = state.own_parameters or self._config.jobs.get(self.job(), STEEL)
         wire, volts = self._io.analog_output(0), self._io.analog_output(1)
         return WeldParameters(
             current_amps=base.current_amps,
             voltage_volts=volts * ARC_VOLTS_PER_VOLT if volts else base.voltage_volts,
             wire_speed_m_min=wire * METRES_PER_MINUTE_PER_VOLT if wire else base.wire_speed_m_min,
         )
+
+    def job(self) -> int:
+        """The weld job that is chosen with DO12 … DO15."""
+        return sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
 
     def current(self, state: State, now: int) -> float:
         """Amperes, measured."""
@@ -66,8 +70,8 @@ class Gauges:
         return self.set_values(state).voltage_volts * VOLTAGE_SHARE * self._haze(now, 1)
 
     def wire_speed(self, state: State) -> float:
-        """m/min, negative when the wire is drawn back."""
-        if state.wire_stuck:
+        """m/min, negative when the wire is drawn back; the arc burns it back while it stands."""
+        if state.wire_stuck or state.phase == "Burnback":
             return 0.0
         inch = self._io.digital_output(WIRE_INCH) - self._io.digital_output(WIRE_RETRACT)
         speed = self.set_values(state).wire_speed_m_min

@@ -17,8 +17,9 @@ JOB_BITS = (12, 13, 14, 15)
 ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK, READY = 0, 1, 2, 3, 4
 CURRENT, VOLTAGE, WIRE_SPEED, GAS_FLOW = 0, 1, 2, 3
 BURNING: tuple[Phase, ...] = ("Stabilize", "Weld", "Crater", "Burnback")
+HOLDING_GAS: tuple[Phase, ...] = ("Crater", "Burnback", "PostFlow")
 
-TRANSITIONS: Mapping[tuple[str, str], str] = {
+TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
     ("Idle", "arc_on"): "PreFlow",
     ("PostFlow", "arc_on"): "PreFlow",
     ("PreFlow", "over"): "Ignition",
@@ -35,6 +36,13 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
 }
 """Every phase can also end in Fault."""
 
+WHY: Mapping[str, str] = {
+    "arc": "the arc was lost",
+    "wire": "the wire is stuck",
+    "gas": "there is no gas",
+    "ignition": "the arc did not ignite",
+}
+"""The faults, in words."""
 
 PhaseListener = Callable[[Phase, int], None]
 """Told when the power source goes over into another phase."""
@@ -43,8 +51,9 @@ PhaseListener = Callable[[Phase, int], None]
 class State(Struct):
     """All that the power source remembers. Times in ns; `ends`: when this phase is over.
 
-    `arc`: the arc burns. `arc_ok_due`: when the debounced signal follows it. `flows_since`: since
-    when the gas is at the torch. `out_until`: an arc blown out comes back then.
+    `strikes`: when this try ignites the arc. `arc`: it burns. `arc_ok_due`: when the debounced
+    signal follows it. `flows_at`: when the gas is at the torch, or since when it is. `out_since`,
+    `out_until`: an arc blown out, and when it comes back.
     """
 
     phase: Phase = "Idle"
@@ -61,5 +70,6 @@ class State(Struct):
     wire_stuck: bool = False
     ignition_blocked: bool = False
     fault: str = ""
+    reason: str = ""
     own_parameters: WeldParameters | None = None
     seam: SeamState = msgspec.field(default_factory=SeamState)

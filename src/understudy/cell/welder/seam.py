@@ -1,12 +1,13 @@
 """The seam: where the arc burned, how long, how far; and what was wrong about it."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from understudy.units import MM, NS_PER_MS, nanoseconds, seconds
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
 Floats = NDArray[np.float64]
 ToolWay = Callable[[NDArray[np.float64]], Floats]
@@ -14,12 +15,13 @@ ToolWay = Callable[[NDArray[np.float64]], Floats]
 
 STEP = 10 * NS_PER_MS
 """How closely the tool's way is looked at."""
-LOOK = 500 * NS_PER_MS
-"""How long a burning arc goes on before the seam is looked at again."""
+LOOK = 800 * NS_PER_MS
+"""How long a burning arc goes on before the seam is looked at; plans remember a second."""
 POINT_DISTANCE = 1.0 * MM
 MOST_POINTS = 20_000
-STANDING = 0.01 * MM
-"""A tip that moves less in one step stands."""
+MOST_ISSUES = 1000
+STANDING = 0.1 * MM
+"""A tip that moves less per second stands."""
 
 Point = tuple[float, float, float]
 
@@ -33,13 +35,21 @@ class ProcessIssue(Struct, frozen=True):
 
 
 class State(Struct):
-    """What is remembered of the seam."""
+    """What is remembered of the seam: times in ns, lengths in m.
+
+    `burning`, `wanted`: the arc, since `seen`. `standing_since`: the tip, under the arc.
+    `cold_told`, `standing_told`: each is told once until the arc burns, or the tip moves, again.
+    """
 
     seen: int = 0
+    burning: bool = False
+    wanted: bool = False
     arc_on: int = 0
     length: float = 0.0
     trail: list[Point] = []
     standing_since: int | None = None
+    standing_told: bool = False
+    cold_told: bool = False
     issues: list[ProcessIssue] = []
 
 
@@ -51,46 +61,82 @@ class Seam:
         self._standing_limit = nanoseconds(standing_limit_s)
         self.state = State()
 
-    def look(self, now: int, *, burning: bool, wanted: bool) -> None:
-        """Take in what happened since last time; the arc has not changed in between."""
+    def watch(self, now: int, *, burning: bool, wanted: bool) -> None:
+        """From now on the arc burns, or is wanted, or neither."""
+        self.look(now)
+        state = self.state
+        if burning != state.burning:
+            state.standing_since, state.standing_told = None, False
+        if burning or not wanted:
+            state.cold_told = False
+        state.burning, state.wanted = burning, wanted
+
+    def look(self, now: int) -> None:
+        """Take in what happened since last time."""
         state = self.state
         begins, state.seen = state.seen, now
-        if now <= begins or not (burning or wanted):
-            state.standing_since = None
+        if now <= begins or not (state.burning or state.wanted):
             return
-        count = max(2, -(-(now - begins) // STEP) + 1)
-        times = np.linspace(begins, now, count)
-        points = self._way(times / 1e9)
-        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-        if burning:
+        times, points, steps = self._since(begins, now)
+        stands = steps / np.diff(times) * NS_PER_SECOND < STANDING
+        if state.burning:
             state.arc_on += now - begins
             state.length += float(steps.sum())
             self._extend(points)
-            self._check_standing(times, steps)
-        elif steps.max() > STANDING:
+            self._check_standing(times, stands)
+        elif not (stands.all() or state.cold_told):
+            state.cold_told = True
             self.note(now, "cold", "the tool moved on a seam while the arc did not burn")
 
+    def next_look(self) -> int | None:
+        watched = self.state.burning or self.state.wanted
+        return self.state.seen + LOOK if watched else None
+
+    def arc_on(self, now: int) -> int:
+        """How long the arc has burned so far, in ns."""
+        return self.state.arc_on + (now - self.state.seen if self.state.burning else 0)
+
+    def length(self, now: int) -> float:
+        """How far the tool has gone under the arc so far, in m."""
+        state = self.state
+        if not state.burning or now <= state.seen:
+            return state.length
+        return state.length + float(self._since(state.seen, now)[2].sum())
+
     def note(self, now: int, kind: str, message: str) -> None:
-        """Each kind is told once per second at most, so that a long fault is not a flood."""
-        last = next((issue for issue in reversed(self.state.issues) if issue.kind == kind), None)
-        if last is None or now - last.at >= nanoseconds(1.0):
-            self.state.issues = [*self.state.issues[-999:], ProcessIssue(now, kind, message)]
+        self.state.issues = [
+            *self.state.issues[1 - MOST_ISSUES :],
+            ProcessIssue(now, kind, message),
+        ]
+
+    def _since(self, begins: int, now: int) -> tuple[Floats, Floats, Floats]:
+        """Times in ns, where the tip was then, and how far it went from each to the next."""
+        count = max(2, -(-(now - begins) // STEP) + 1)
+        times = np.linspace(begins, now, count)
+        points = self._way(times / NS_PER_SECOND)
+        return times, points, np.sqrt(np.square(np.diff(points, axis=0)).sum(axis=1))
 
     def _extend(self, points: Floats) -> None:
         trail = self.state.trail
         for x, y, z in points.tolist():
-            if not trail or np.linalg.norm(np.subtract((x, y, z), trail[-1])) >= POINT_DISTANCE:
+            if not trail or math.dist((x, y, z), trail[-1]) >= POINT_DISTANCE:
                 trail.append((x, y, z))
         if len(trail) > MOST_POINTS:
             self.state.trail = trail[::2]
 
-    def _check_standing(self, times: Floats, steps: Floats) -> None:
+    def _check_standing(self, times: Floats, stands: NDArray[np.bool_]) -> None:
         state = self.state
-        for end, step in zip(times[1:].tolist(), steps.tolist(), strict=True):
-            if step > STANDING:
-                state.standing_since = None
-            elif state.standing_since is None:
-                state.standing_since = int(end)
-            elif end - state.standing_since > self._standing_limit:
-                stood = seconds(int(end) - state.standing_since)
-                self.note(int(end), "standing", f"the arc burned {stood:.2f} s in one place")
+        if not stands.any():
+            state.standing_since, state.standing_told = None, False
+            return
+        for begin, end, still in zip(times[:-1].tolist(), times[1:].tolist(), stands, strict=True):
+            if not still:
+                state.standing_since, state.standing_told = None, False
+                continue
+            if state.standing_since is None:
+                state.standing_since = int(begin)
+            stood = int(end) - state.standing_since
+            if stood > self._standing_limit and not state.standing_told:
+                state.standing_told = True
+                limit = seconds(self._standing_limit)
+                self.note(int(end), "standing", f"the arc burned over {limit:g} s in one place")

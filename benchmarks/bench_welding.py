@@ -1,0 +1,70 @@
+"""A welding cell without a display: an hour of seam after seam.
+
+The peer is the stepping loop of the design document, for motion alone: a P controller with limits
+for six joints, 1 kHz, in plain Python.
+"""
+
+from time import process_time
+
+import understudy
+from benchmarks import Row
+from understudy.cell.arm import VirtualController
+from understudy.units import NS_PER_MS, NS_PER_SECOND
+
+HOUR = 3600 * NS_PER_SECOND
+SEAMS = """G90 G21
+G0 X450 Y-100 Z450 A180 B0 C0
+G0 X450 Y-100 Z350 A180 B0 C0
+M7
+M3
+G1 Y100 F600
+M5
+M9
+G0 X450 Y100 Z450 A180 B0 C0""".splitlines()
+"""200 mm at 10 mm/s, the way there and the way back."""
+
+
+def weld(duration: int = HOUR) -> tuple[float, float, int]:
+    """Seconds of CPU time, metres of seam, and wakes, of so many simulated nanoseconds."""
+    cell = understudy.load_cell("g60_welding")
+    robot: VirtualController = cell.stage.parts["g60"]  # type: ignore[attr-defined]
+    robot.connect(0)
+    robot.enable(0)
+    begun, wakes = process_time(), 0
+    while (now := cell.stage.now) < duration:
+        if not robot.busy():
+            for line in SEAMS:
+                assert robot.send_gcode(line, now) is None
+        at = cell.stage.next_wake()
+        assert at is not None
+        cell.advance_to(min(at, duration))
+        wakes += 1
+    status = cell.stage.parts["g60.welder"].status(cell.stage.now)  # type: ignore[attr-defined]
+    return process_time() - begun, status.total_weld_length_mm / 1e3, wakes
+
+
+def stepped(steps: int) -> float:
+    """CPU seconds of so many steps of the document's loop."""
+    positions, velocities, dt = [0.0] * 6, [0.0] * 6, 1e-3
+    begun = process_time()
+    for step in range(steps):
+        target = 1.0 if step // 3000 % 2 else -1.0
+        for i in range(6):
+            wanted = min(max((target - positions[i]) * 10.0, -2.0), 2.0)
+            acceleration = min(max((wanted - velocities[i]) / dt, -8.0), 8.0)
+            velocities[i] += acceleration * dt
+            positions[i] += velocities[i] * dt
+    return process_time() - begun
+
+
+def rows() -> list[Row]:
+    weld(60 * NS_PER_SECOND)
+    ours, metres, wakes = weld()
+    peer = stepped(HOUR // NS_PER_MS // 60) * 60
+    what = f"an hour of welding: {metres:.1f} m of seam, {wakes} wakes"
+    return [Row(what, f"{ours:.2f} s", f"{peer:.0f} s stepped", f"{peer / ours:.0f}", "< 2 s")]
+
+
+if __name__ == "__main__":
+    for row in rows():
+        print(*row, sep="  ")

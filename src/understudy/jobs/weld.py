@@ -1,0 +1,189 @@
+"""WeldingSequencer: a seam as lines that mean the same to a real controller and a simulated one.
+
+Nothing here waits for the arc by itself: M66 does, in the controller, and the lines of the seam are
+sent only when its result is known. So no motion can be under way when there is no arc.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.errors import Refused
+from understudy.ports import ControllerStatus
+from understudy.units import NS_PER_MS
+
+Phase = Literal["Idle", "Starting", "Welding", "Done", "Fault"]
+Seconds = Annotated[float, Meta(ge=0, le=3600)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
+    ("Idle", "start"): "Starting",
+    ("Done", "start"): "Starting",
+    ("Fault", "start"): "Starting",
+    ("Starting", "arc"): "Welding",
+    ("Starting", "error"): "Fault",
+    ("Welding", "over"): "Done",
+    ("Welding", "error"): "Fault",
+}
+
+ARC_SEEN, ARC_OUT, TIMED_OUT = 1.0, 0.0, -1.0
+"""What M66 reads of ARC_OK."""
+METRES_PER_MINUTE_PER_VOLT, ARC_VOLTS_PER_VOLT = 2.0, 4.0
+JOB_BITS = (12, 13, 14, 15)
+POLL = 10 * NS_PER_MS
+SWITCHED_OFF = ("", "M5", "M9")
+"""After a fault; the empty line makes a controller with an error listen again."""
+
+
+class Controller(Protocol):
+    """What a seam is welded on. `status` says `moving` from a line's arrival until all is done."""
+
+    def send_gcode(self, text: str, now: int) -> Refused | None: ...
+
+    def input_result(self) -> float:
+        """What the last M66 read; -1 when its time was over."""
+        ...
+
+    def status(self, now: int) -> ControllerStatus: ...
+
+
+class WeldSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a seam is begun and ended: the figures for steel. None: as the power source has it.
+
+    `arc_timeout_s`: longer than the power source takes at worst. `crater_s`: until the arc is out,
+    burnback included.
+    """
+
+    job: Annotated[int, Meta(ge=0, le=15)] | None = None
+    wire_speed_m_min: Annotated[float, Meta(ge=0, le=20)] | None = None
+    voltage_volts: Annotated[float, Meta(ge=0, le=40)] | None = None
+    arc_timeout_s: Seconds = 7.0
+    stabilize_s: Seconds = 0.2
+    crater_s: Seconds = 0.58
+    post_flow_s: Seconds = 1.0
+
+
+STEEL = WeldSettings()
+
+
+def opening(settings: WeldSettings) -> list[str]:
+    """Gas, set values, arc; ends with the question whether it burns."""
+    lines = []
+    if settings.job is not None:
+        on = (bool(settings.job >> bit & 1) for bit in range(len(JOB_BITS)))
+        lines += [f"M{64 if bit else 65} P{pin}" for pin, bit in zip(JOB_BITS, on, strict=True)]
+    if settings.wire_speed_m_min is not None:
+        lines.append(f"M68 E0 Q{settings.wire_speed_m_min / METRES_PER_MINUTE_PER_VOLT:g}")
+    if settings.voltage_volts is not None:
+        lines.append(f"M68 E1 Q{settings.voltage_volts / ARC_VOLTS_PER_VOLT:g}")
+    return ["M7", *lines, "M3", f"M66 P0 L3 Q{settings.arc_timeout_s:g}"]
+
+
+def closing(settings: WeldSettings) -> list[str]:
+    """Arc out, gas off; ends with the question whether the arc is out."""
+    wait = settings.crater_s + settings.post_flow_s
+    return ["M5", f"G4 P{wait:g}", "M9", "M66 P0 L0"]
+
+
+def seam_lines(seam: Sequence[str], settings: WeldSettings) -> list[str]:
+    """What comes when the arc burns: let it become steady, weld, end."""
+    return [f"G4 P{settings.stabilize_s:g}", *seam, *closing(settings)]
+
+
+class JobStatus(Struct, frozen=True):
+    """How far a seam is; `fault` says why there is one."""
+
+    phase: Phase
+    fault: str
+
+
+class State(Struct):
+    """What the sequencer remembers; `poll`: when it looks at the controller again."""
+
+    phase: Phase = "Idle"
+    fault: str = ""
+    seam: list[str] = []
+    poll: int | None = None
+
+
+class WeldingSequencer:
+    """One seam after the other; a `Part` that looks at the controller as time passes."""
+
+    def __init__(self, controller: Controller, settings: WeldSettings = STEEL) -> None:
+        self._controller = controller
+        self._settings = settings
+        self._state = State()
+
+    def start(self, seam: Sequence[str], now: int) -> Refused | None:
+        """Weld along these moves, from where the tool is; refused while a seam is under way."""
+        if self.busy():
+            return Refused("a seam is under way")
+        self._state = State(seam=list(seam))
+        self._go("start", now)
+        self._send(opening(self._settings), now)
+        return Refused(self._state.fault) if self._state.fault else None
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        return self._state.poll
+
+    def wake(self, now: int) -> None:
+        """See what the controller has come to."""
+        state = self._state
+        if state.poll is None or now < state.poll:
+            return
+        state.poll = now + POLL
+        status = self._controller.status(now)
+        if status.error:
+            self._fail(status.error_message, now)
+        elif not status.moving:
+            self._come_to_rest(self._controller.input_result(), now)
+
+    def _come_to_rest(self, read: float, now: int) -> None:
+        """The controller has done what it was sent, or somebody has stopped it."""
+        starting = self._state.phase == "Starting"
+        if starting and read == ARC_SEEN:
+            self._go("arc", now)
+            self._send(seam_lines(self._state.seam, self._settings), now)
+        elif starting and read == TIMED_OUT:
+            self._fail(f"no arc within {self._settings.arc_timeout_s:g} s", now)
+        elif not starting and read == ARC_OUT:
+            self._go("over", now)
+        else:
+            self._fail("the seam was stopped before its end", now)
+
+    # ── part ──
+
+    def busy(self) -> bool:
+        return self._state.phase in ("Starting", "Welding")
+
+    def status(self, now: int) -> JobStatus:
+        return JobStatus(self._state.phase, self._state.fault)
+
+    def save(self) -> State:
+        return self._state
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+
+    # ── inside ──
+
+    def _go(self, event: str, now: int) -> None:
+        self._state.phase = TRANSITIONS[self._state.phase, event]
+        self._state.poll = now + POLL if self.busy() else None
+
+    def _send(self, lines: Sequence[str], now: int) -> None:
+        for line in lines:
+            if refused := self._controller.send_gcode(line, now):
+                self._fail(refused.reason, now)
+                return
+
+    def _fail(self, fault: str, now: int) -> None:
+        """The seam is over; whatever burns or flows is switched off."""
+        self._go("error", now)
+        self._state.fault = fault
+        for line in SWITCHED_OFF:
+            self._controller.send_gcode(line, now)
