@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
@@ -15,6 +16,9 @@ from understudy.config import CellConfig, find_cell, read_cell
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Deps, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
+
+if TYPE_CHECKING:
+    from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 # kind → module with `Config` and `build`; extended by entry points of the same group.
 ROBOTS = {"arm": "understudy.cell.arm", "point": "understudy.cell.point"}
@@ -51,6 +55,39 @@ def build_cell(config: CellConfig) -> Cell:
 def load_cell(name: str, *, seed: int | None = None) -> Rehearsal:
     """A cell on virtual time, by path or by the name of a shipped one."""
     return Rehearsal(build_cell(load_config(name, seed=seed)))
+
+
+def machine_of(settings: str, file: str = "") -> "Setup":
+    """The machine that `$n=v` lines describe: X Y Z in mm, A B C in deg, at zero."""
+    from understudy.cell.machine.mover import MachineMover
+    from understudy.cell.machine.settings import read_settings
+    from understudy.gcode import GRBLHAL_MACHINE
+    from understudy.jobs.setup import Setup
+
+    values = read_settings(settings, file)
+    mover = MachineMover.of(values)
+    return Setup(
+        mover,
+        replace(GRBLHAL_MACHINE, rotary=values.rotary),
+        window=values.planner_blocks,
+        hold_up=mover.hold_up,
+        rests_at_offsets=values.rests_at_offsets,
+    )
+
+
+def mover_of(config: CellConfig, robot: str = "") -> "Setup":
+    """What a robot's programs are reckoned on; the first that runs programs if none is named."""
+    from understudy.jobs.setup import Setup
+
+    modules = {name: robot_module(each.kind) for name, each in config.robots.items()}
+    able = {name: module for name, module in modules.items() if hasattr(module, "mover_of")}
+    if not able:
+        raise ConfigError(f"no robot of the cell {config.name} runs programs")
+    name = robot or next(iter(able))
+    if name not in able:
+        raise unknown("robot that runs programs", name, able)
+    mover, dialect = _within(f"robots.{name}", able[name].mover_of, config.robots[name].config)
+    return Setup(mover, dialect)
 
 
 def _build(config: CellConfig) -> Cell:

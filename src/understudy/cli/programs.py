@@ -1,0 +1,121 @@
+"""`understudy cycle-time`: what a program comes to, without a robot."""
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy.app import load_config, machine_of, mover_of
+from understudy.config.files import read_text
+from understudy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from understudy.jobs.cycle_time import CycleTime
+    from understudy.jobs.setup import Setup
+
+SLOWEST_LINES = 10
+
+
+class DialectName(StrEnum):
+    """The languages of programs."""
+
+    SEED = "seed"
+    GRBLHAL = "grblhal"
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(
+        name="cycle-time",
+        epilog="Example: understudy cycle-time part.nc --settings machine.txt --dialect grblhal",
+    )(cycle_time)
+
+
+def cycle_time(
+    program: Annotated[Path, typer.Argument(help="a G-code file")],
+    cell: Annotated[str, typer.Option(help="whose first arm runs it")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
+    settings: Annotated[
+        Path | None, typer.Option(help="`$n=v` lines: on the grblHAL machine they describe")
+    ] = None,
+    dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
+    json: Annotated[bool, typer.Option("--json", help="for machines to read")] = False,
+) -> None:
+    """How long a program takes: travel, process, dwells and switches, line by line."""
+    from understudy.jobs.cycle_time import CycleTimeEstimator, as_document
+
+    data = _read(program)
+    setup = _setup(cell, robot, settings, dialect)
+    result = CycleTimeEstimator(setup).estimate(data)
+    if json:
+        print(msgspec.json.encode(as_document(result)).decode())
+    else:
+        _show(program, result)
+    for violation in result.violations:
+        print(f"{program}: {violation.message}", file=sys.stderr)
+    if result.violations:
+        raise typer.Exit(1)
+
+
+def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | None) -> "Setup":
+    if settings is None:
+        setup = mover_of(load_config(cell), robot)
+        return setup if dialect is None else _speaking(setup, dialect)
+    if dialect is DialectName.SEED:
+        raise ConfigError(
+            "--settings describe a grblHAL machine, which speaks no other dialect",
+            value=f"--dialect {dialect}",
+            allowed="--dialect grblhal, or no --settings",
+        )
+    return machine_of(read_text(settings), str(settings))
+
+
+def _speaking(setup: "Setup", dialect: DialectName) -> "Setup":
+    from understudy.gcode import GRBLHAL_ARM, SEED
+
+    return replace(setup, dialect=SEED if dialect is DialectName.SEED else GRBLHAL_ARM)
+
+
+def _read(program: Path) -> bytes:
+    try:
+        return program.read_bytes()
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(program)) from None
+
+
+def _show(program: Path, result: "CycleTime") -> None:
+    console = Console()
+    console.print(_breakdown(program, result))
+    slowest = sorted(result.lines, key=lambda row: row.seconds, reverse=True)[:SLOWEST_LINES]
+    table = Table(title="slowest lines", title_justify="left")
+    for column in ("line", "seconds", "from", "kind"):
+        table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)
+    table.add_column("text")
+    for row in slowest:
+        if row.seconds > 0.0:
+            figures = (str(row.line), f"{row.seconds:.3f}", f"{row.start_s:.3f}")
+            table.add_row(*figures, row.kind, escape(row.text))
+    if table.row_count:
+        console.print(table)
+    for wait in result.waits:
+        console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
+
+
+def _breakdown(program: Path, result: "CycleTime") -> Table:
+    table = Table(title=f"{program.name}: {result.blocks} blocks", title_justify="left")
+    table.add_column("", no_wrap=True)
+    table.add_column("seconds", justify="right", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
+    whole = result.total_s or 1.0
+    for name in ("motion", "process", "dwell", "io"):
+        value: float = getattr(result, f"{name}_s")
+        table.add_row(name, f"{value:.3f}", f"{value / whole:.1%}")
+    table.add_section()
+    table.add_row("total", f"{result.total_s:.3f}", "")
+    return table

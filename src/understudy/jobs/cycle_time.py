@@ -1,0 +1,206 @@
+"""How long a program takes, line by line, without running it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from understudy.gcode.program import ProgramLine
+from understudy.jobs.setup import Setup
+from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, walk
+from understudy.jobs.waypoints import Waypoint, follow
+from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
+from understudy.units import MM
+
+Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the program, and when it is run.
+
+    `kind`: what took its time, or most of it; empty where it only sets modes.
+    """
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    kind: Kind
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A line that waits for an input, nobody knows how long: at most `timeout_s`."""
+
+    line: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTime:
+    """Seconds of travel, of process (arc on), of dwells, of switches; and what makes them up."""
+
+    motion_s: float
+    process_s: float
+    dwell_s: float
+    io_s: float
+    blocks: int
+    lines: tuple[Row, ...]
+    waits: tuple[Wait, ...] = ()
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def total_s(self) -> float:
+        return self.motion_s + self.process_s + self.dwell_s + self.io_s
+
+
+class CycleTimeEstimator:
+    """Plans a program as the controller would, and adds up."""
+
+    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
+        self._setup = setup
+        self._start = start
+
+    def estimate(self, program: str | bytes) -> CycleTime:
+        """Lines that cannot be run are left out, and listed.
+
+        A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
+        """
+        return _add_up(walk(program, self._setup, self._start))
+
+    def estimate_waypoints(
+        self,
+        waypoints: Sequence[Waypoint],
+        travel_speed_mm_s: float,
+        process_speed_mm_s: float,
+    ) -> CycleTime:
+        """Speeds of the tool where a waypoint has none of its own."""
+        speeds = (travel_speed_mm_s * MM, process_speed_mm_s * MM)
+        return _add_up(follow(waypoints, self._setup, speeds, self._start))
+
+
+@dataclass(slots=True)
+class _Open:
+    """A row whose times are not all known yet."""
+
+    line: int
+    text: str
+    start: float
+    end: float
+    kind: Kind = ""
+    longest: float = -1.0
+
+    def took(self, kind: Kind, start: float, end: float) -> None:
+        if self.longest < 0.0:
+            self.start = start
+        self.end = end
+        if end - start > self.longest:
+            self.longest = end - start
+            self.kind = "refused" if self.kind == "refused" else kind
+
+    def closed(self) -> Row:
+        return Row(self.line, self.text, self.start, self.end, self.kind)
+
+
+class _Sum:
+    """Adds events up."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = dict.fromkeys(("motion", "process", "dwell", "io"), 0.0)
+        self.blocks = 0
+        self.rows: list[Row] = []
+        self.waits: list[Wait] = []
+        self.violations: list[Violation] = []
+        self._open: list[_Open] = []
+        self._now = 0.0
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, ProgramLine):
+            if event.text.strip():
+                self._open.append(_Open(event.number, event.text.strip(), self._now, self._now))
+        elif isinstance(event, Run):
+            self._run(event)
+        elif isinstance(event, Stand):
+            self._stand(event)
+        elif isinstance(event, Switch):
+            self._open[-1].kind = "io"
+        else:
+            self.violations.append(event)
+            self._open[-1].kind = "refused"
+
+    def result(self) -> CycleTime:
+        self._close(len(self._open))
+        return CycleTime(
+            self.seconds["motion"],
+            self.seconds["process"],
+            self.seconds["dwell"],
+            self.seconds["io"],
+            self.blocks,
+            tuple(self.rows),
+            tuple(self.waits),
+            tuple(self.violations),
+        )
+
+    def _run(self, run: Run) -> None:
+        kind: Kind = "process" if run.process else "motion"
+        plan = run.plan
+        self.seconds[kind] += plan.duration
+        self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
+        spans = _spans(plan)
+        here = plan.begins
+        for row in self._open:
+            if row.line in spans:
+                begin, here = spans[row.line]
+                row.took(kind, begin, here)
+            elif row.longest < 0.0:
+                row.start = row.end = here
+        self._now = plan.ends
+        self._close(len(self._open) - 1)
+
+    def _stand(self, stand: Stand) -> None:
+        self.seconds[stand.kind] += stand.ends - stand.begins
+        self._now = stand.ends
+        self._open[-1].took(stand.kind, stand.begins, stand.ends)
+        if stand.timeout is not None:
+            self.waits.append(Wait(stand.line, stand.timeout))
+
+    def _close(self, count: int) -> None:
+        self.rows += [row.closed() for row in self._open[:count]]
+        del self._open[:count]
+
+
+def _spans(plan: Plan) -> dict[int, tuple[float, float]]:
+    """When each line begins and ends; the blocks of a line stand together."""
+    number, begins = plan.lines()
+    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    starts = begins[first].tolist()
+    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
+    return dict(zip(number[first].tolist(), spans, strict=True))
+
+
+def _add_up(events: Iterable[Event]) -> CycleTime:
+    total = _Sum()
+    for event in events:
+        total.add(event)
+    return total.result()
+
+
+def as_document(cycle: CycleTime) -> dict[str, Any]:
+    """Plain values, as the command line prints them."""
+    times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
+    return {name: getattr(cycle, name) for name in times} | {
+        "lines": [_fields(row) for row in cycle.lines],
+        "waits": [_fields(wait) for wait in cycle.waits],
+        "violations": [_fields(violation) for violation in cycle.violations],
+    }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}

@@ -1,0 +1,63 @@
+"""What a program is reckoned on: who moves, in what language, planned how."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from understudy.errors import Refused
+from understudy.gcode.dialect import Axes, Dialect
+from understudy.gcode.requests import AxisMove, Move, Request
+from understudy.motion.path import Floats, Limits, Path
+from understudy.motion.stream import Profile
+
+
+class Mover(Protocol):
+    """Moves as paths of the joints of an arm, or of the axes of a machine."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def deviation(self) -> float:
+        """How closely corners are rounded."""
+        ...
+
+    def axes(self, q: Floats, /) -> Axes:
+        """Axis positions, mm or deg."""
+        ...
+
+    def pose(self, q: Floats, /) -> Axes:
+        """The tool: mm and deg."""
+        ...
+
+    def path(self, move: Move, start: Floats, *, line: int, exact: bool) -> Path | Refused: ...
+
+
+@runtime_checkable
+class StraightMover(Protocol):
+    """A mover that takes many straight lines at once, since it refuses none."""
+
+    def straight(
+        self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool
+    ) -> Path: ...
+
+
+def _at_once(request: Request) -> float:
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A robot as a program sees it.
+
+    `mount`: the mover with another tool in hand. `hold_up`: seconds for which a switch holds the
+    program up (spin-up, ignition). `rests_at_offsets`: motion ends before offsets change.
+    """
+
+    mover: Mover
+    dialect: Dialect
+    window: int = 100
+    profile: Profile = "trapezoid"
+    mount: Callable[[int], Mover | Refused] | None = None
+    hold_up: Callable[[Request], float] = _at_once
+    rests_at_offsets: bool = False

@@ -1,0 +1,264 @@
+"""Through a program without running it: motion planned from rest to rest, and what lies between.
+
+Moves are collected up to the next point at which the controller waits for motion to end (a dwell,
+a wait, a switch of arc or gas, a tool change, a pause), and planned at once. So memory and time
+grow with the program and no faster.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode import Modal, Problem, Step, interpret
+from understudy.gcode import requests as ask
+from understudy.gcode.dialect import Axes
+from understudy.gcode.program import ProgramLine, program_lines
+from understudy.jobs.setup import Mover, Setup, StraightMover
+from understudy.motion.lines import seam
+from understudy.motion.path import Floats, Path, joined
+from understudy.motion.plan import Plan
+from understudy.motion.stream import planned
+
+Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable"]
+UNSUPPORTED, JOINT_LIMIT = 20, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Motion from rest to rest; `process`: the arc burns."""
+
+    plan: Plan
+    process: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """A line for which the robot stands: a dwell, a switch, or a wait.
+
+    `timeout`: how long a wait lasts is not known, at most so many seconds.
+    """
+
+    line: int
+    kind: Literal["dwell", "io"]
+    begins: float
+    ends: float
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A line that sets an output; motion goes on."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A line that cannot be run, and why; it is left out."""
+
+    line: int
+    kind: Kind
+    message: str
+
+
+Event = ProgramLine | Run | Stand | Switch | Violation
+"""A line is told when it is begun; its motion when the run it belongs to is complete."""
+
+
+class Here:
+    """`Position`: where the program stands; the pose is reckoned only if a line needs it."""
+
+    def __init__(self, walker: "Walker") -> None:
+        self._walker = walker
+
+    @property
+    def axes(self) -> Axes:
+        walker = self._walker
+        return walker.commanded or walker.mover.axes(walker.q)
+
+    @property
+    def pose(self) -> Axes:
+        return self._walker.mover.pose(self._walker.q)
+
+
+class Walker:
+    """Collects moves, plans them when they must end, and keeps the time."""
+
+    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
+        self.setup = setup
+        self.mover: Mover = setup.mover
+        self.q: Floats = np.zeros(len(setup.mover.limits.velocity)) if start is None else start
+        self.now = 0.0
+        self.process = False
+        self.exact = False
+        self.commanded: Axes | None = None
+        self.events: list[Event] = []
+        self._paths: list[Path] = []
+        self._straight: list[ask.AxisMove] = []
+        self._lines: list[int] = []
+
+    def move(self, move: ask.Move, line: int) -> Refused | None:
+        if isinstance(move, ask.AxisMove) and isinstance(self.mover, StraightMover):
+            self._straight.append(move)
+            self._lines.append(line)
+            return None
+        self._gather()
+        path = self.mover.path(move, self.q, line=line, exact=self.exact)
+        if isinstance(path, Refused):
+            return path
+        self._append(path)
+        return None
+
+    def rest(self) -> None:
+        """Motion ends here."""
+        self._gather()
+        if not self._paths:
+            return
+        setup = self.setup
+        path = joined(self._paths)
+        plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
+        self.events.append(Run(plan, self.process))
+        self.now = plan.ends
+        self._paths.clear()
+
+    def stand(
+        self, line: int, kind: Literal["dwell", "io"], seconds: float, timeout: float | None = None
+    ) -> None:
+        self.rest()
+        self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
+        self.now += seconds
+
+    def take(self) -> list[Event]:
+        taken, self.events = self.events, []
+        return taken
+
+    def change_tool(self, tool: int) -> Refused | None:
+        if self.setup.mount is None:
+            return None
+        self._gather()
+        mover = self.setup.mount(tool)
+        if isinstance(mover, Refused):
+            return mover
+        self.mover = mover
+        return None
+
+    def _gather(self) -> None:
+        """The straight lines so far as one path."""
+        if self._straight:
+            assert isinstance(self.mover, StraightMover)
+            path = self.mover.straight(self._straight, self.q, line=self._lines, exact=self.exact)
+            self._straight.clear()
+            self._lines.clear()
+            self._append(path)
+
+    def _append(self, path: Path) -> None:
+        if not len(path):
+            return
+        entry = 0.0
+        if self._paths and not self.exact:
+            mover = self.mover
+            entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
+        self._paths.append(path.with_entry(entry))
+        self.q = path.end[-1]
+
+
+class Reader:
+    """Interprets lines and hands what they ask for to a walker."""
+
+    def __init__(self, setup: Setup, walker: Walker) -> None:
+        self._setup = setup
+        self._walker = walker
+        self._here = Here(walker)
+        self._modal = Modal()
+
+    def read(self, line: ProgramLine) -> None:
+        self._walker.events.append(line)
+        if isinstance(line.block, Problem):
+            self._refuse(line.number, line.block.refused())
+            return
+        step = interpret(line.block, self._modal, dialect=self._setup.dialect, position=self._here)
+        if isinstance(step, Refused):
+            self._refuse(line.number, step)
+            return
+        before, self._modal = self._modal, step.modal
+        if step.requests:
+            self._carry_out(line, step, before)
+
+    def _carry_out(self, line: ProgramLine, step: Step, before: Modal) -> None:
+        walker = self._walker
+        for request in step.requests:
+            move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
+            if isinstance(move, MOVES):
+                refused = walker.move(move, line.number)
+                walker.commanded = None
+            else:
+                refused = self._other(line.number, request, before)
+            if refused:
+                walker.events.append(impossible(line.number, refused, line.text))
+                return
+        if step.axes is not None:
+            walker.commanded = step.axes
+
+    def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
+        walker = self._walker
+        if isinstance(request, ask.Dwell):
+            walker.stand(line, "dwell", request.seconds)
+        elif isinstance(request, ask.WaitInput):
+            walker.stand(line, "io", 0.0, request.timeout)
+        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
+            walker.events.append(Switch(line))
+        elif isinstance(request, ask.PathMode):
+            walker.exact = self._setup.dialect.two_frames and request.name != "G64"
+        elif self._rests(request, before):
+            walker.stand(line, "io", self._setup.hold_up(request))
+        if isinstance(request, ask.Spindle):
+            walker.process = request.direction != "M5"
+        if isinstance(request, ask.ProgramEnd):
+            walker.process = False
+        if isinstance(request, ask.ToolChange):
+            return walker.change_tool(request.tool)
+        return None
+
+    def _rests(self, request: ask.Request, before: Modal) -> bool:
+        """Does motion end before this? A switch that is there already is none."""
+        if isinstance(request, ask.Spindle):
+            return (request.direction, request.speed) != (before.spindle, before.speed)
+        if isinstance(request, ask.Coolant):
+            return (request.mist, request.flood) != (before.mist, before.flood)
+        if isinstance(request, ask.Overrides):
+            allowed = before.feed_override, before.speed_override, before.hold_allowed
+            return (request.feed, request.speed, request.hold) != allowed
+        if isinstance(request, ask.OffsetsChanged):
+            return self._setup.rests_at_offsets
+        if isinstance(request, ask.ToolChange):
+            return request.physical
+        return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
+
+    def _refuse(self, line: int, refused: Refused) -> None:
+        kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
+        self._walker.events.append(Violation(line, kind, refused.reason))
+
+
+def impossible(line: int, refused: Refused, text: str) -> Violation:
+    """A line that is understood, but that the robot cannot do."""
+    kinds: dict[int, Kind] = {JOINT_LIMIT: "joint_limit", UNSUPPORTED: "unsupported"}
+    where = f" ({text.strip()})" if text else ""
+    kind = kinds.get(refused.code, "unreachable")
+    return Violation(line, kind, f"line {line}: {refused.reason}{where}")
+
+
+MOVES = (ask.AxisMove, ask.AxisArc, ask.JointMove, ask.LineMove, ask.ArcMove, ask.JointArc)
+
+
+def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
+    """All that happens in a program, in the order in which it is known."""
+    walker = Walker(setup, start)
+    reader = Reader(setup, walker)
+    for line in program_lines(program, setup.dialect):
+        reader.read(line)
+        yield from walker.take()
+    walker.rest()
+    yield from walker.take()
