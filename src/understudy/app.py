@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 # kind → module with `Config` and `build`; extended by entry points of the same group.
-ROBOTS = {"arm": "understudy.cell.arm", "point": "understudy.cell.point"}
-FACES = {"text_tcp": "understudy.faces.text_tcp"}
+ROBOTS = {
+    "arm": "understudy.cell.arm",
+    "machine": "understudy.cell.machine",
+    "point": "understudy.cell.point",
+}
+FACES = {"grblhal": "understudy.faces.grblhal", "text_tcp": "understudy.faces.text_tcp"}
 
 
 def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:

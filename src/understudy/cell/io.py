@@ -17,13 +17,17 @@ Changed = Callable[[int], None]
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many pins there are, and what the analog ones bear."""
+    """How many pins there are, and what the analog ones bear (`null`: whatever comes).
+
+    `wired`: each input is wired to the output of the same number.
+    """
 
     digital_inputs: Pins = 32
     digital_outputs: Pins = 32
     analog_inputs: Channels = 8
     analog_outputs: Channels = 8
-    analog_range_v: tuple[float, float] = (0.0, 10.0)
+    analog_range_v: tuple[float, float] | None = (0.0, 10.0)
+    wired: bool = False
 
 
 class Saved(Struct):
@@ -66,6 +70,8 @@ class VirtualIO:
         if not 0 <= pin < self._config.digital_outputs:
             return _no_pin("digital output", pin, self._config.digital_outputs)
         self._outputs = _with_bit(self._outputs, pin, value)
+        if self._config.wired and pin < self._config.digital_inputs:
+            self.set_digital_input(pin, value, now)
         return None
 
     def set_analog_output(self, channel: int, value: float, now: int) -> Refused | None:
@@ -74,6 +80,8 @@ class VirtualIO:
         if refused := self._out_of_range(value):
             return refused
         self._analog_outputs[channel] = value
+        if self._config.wired and channel < self._config.analog_inputs:
+            self.set_analog_input(channel, value, now)
         return None
 
     def set_digital_input(self, pin: int, value: bool, now: int) -> Refused | None:
@@ -116,6 +124,8 @@ class VirtualIO:
             listener(now)
 
     def _out_of_range(self, value: float) -> Refused | None:
+        if self._config.analog_range_v is None:
+            return None
         low, high = self._config.analog_range_v
         if low <= value <= high:
             return None

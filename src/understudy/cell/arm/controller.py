@@ -18,7 +18,7 @@ from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
-from understudy.gcode import Problem, after_reset, parse
+from understudy.gcode import Problem, parse
 from understudy.motion.plan import Motion
 from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tempo
 from understudy.space.pose import Pose
@@ -103,7 +103,7 @@ class VirtualController:
 
         After a line that failed later, every line is refused until an empty one or a reset.
         """
-        if refused := self._not_ready() or (JOGGING if self._drives.jogging() else None):
+        if refused := self._not_ready() or (JOGGING if self._drives.expects_jog() else None):
             return refused
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
@@ -119,7 +119,7 @@ class VirtualController:
         """Move one axis at a speed in rad/s until `stop_jog` or the end of its range."""
         if refused := self._not_ready() or self._no_axis(axis):
             return refused
-        if not (self._drives.jogging() or self._drives.runner.idle(now)):
+        if self._drives.expects_program(now):
             return BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
@@ -142,7 +142,7 @@ class VirtualController:
         """Queue the homing of one axis, or of all: the wrist first."""
         if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
             return refused
-        if self._drives.jogging():
+        if self._drives.expects_jog():
             return JOGGING
         return self._order("home", now, number=axis)
 
@@ -166,9 +166,8 @@ class VirtualController:
     def reset(self, now: int) -> Refused | None:
         """Clear emergency stop and errors; whatever moves is cut off."""
         self._drives.halt(now)
+        self._drives.runner.reset()
         self._stopped = False
-        state = self._drives.runner.state
-        state.error, state.modal = None, after_reset(state.modal)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -216,7 +215,7 @@ class VirtualController:
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
         error = STOPPED if self._stopped else runner.error
-        used = runner.used(now)
+        used = runner.queue.used(now)
         return ControllerStatus(
             connected=self._connected,
             enabled=self._enabled,
@@ -228,7 +227,7 @@ class VirtualController:
             buffer_available=self._arm.window - used,
             buffer_used=used,
             state="Alarm" if self._stopped else self._drives.doing(now),
-            line=runner.line_at(now),
+            line=runner.queue.line_at(now),
         )
 
     def on_status(self, listener: StatusListener) -> None:

@@ -1,17 +1,19 @@
 """The moving side of a controller: orders on their way, the program's motion, and jogging."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
-from numpy.typing import ArrayLike
 
-from understudy.cell.arm.habits import Habits
+from understudy.cell.arm.attendant import ArmAttendant
 from understudy.cell.arm.mover import ArmMover
-from understudy.cell.arm.runner import Runner, whole_ns
-from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.habits import Habits
+from understudy.cell.program.queue import Queue, whole_ns
+from understudy.cell.program.runner import Runner
+from understudy.cell.program.steps import Homing, Line, State
 from understudy.errors import Refused
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
@@ -23,7 +25,9 @@ from understudy.units import seconds
 
 WRIST = 3
 """Axes from here on home first: the hand is out of the way before the arm swings."""
-STANDING = 1e-9
+PROGRAM = ("line", "home")
+CHANGES = 64
+"""So many changes of plan within the feedback delay are remembered."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,9 @@ class Arm:
     feedback_delay: int
     enable_dynamics: bool
 
-    def stream(self, position: ArrayLike, at: float) -> Stream:
+    def queue(self) -> Queue:
         limits = self.movers[0].limits
-        return Stream(position, limits, window=self.window, profile=self.profile, at=at)
+        return Queue(Stream(self.start, limits, window=self.window, profile=self.profile))
 
     def mover(self, tool: int) -> ArmMover | Refused:
         if tool in self.movers:
@@ -69,6 +73,7 @@ class Saved(Struct):
     orders: list[Order]
     jog: list[float]
     jog_plan: dict[str, Any] | None
+    past: list[tuple[int, dict[str, Any]]]
 
 
 class Drives:
@@ -76,10 +81,18 @@ class Drives:
 
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
-        self.runner = Runner(arm.habits, io=io, stream=arm.stream(arm.start, 0.0), mount=arm.mover)
-        self._orders: list[Order] = []
+        self.attendant = ArmAttendant(io, self._drop_program)
+        self.runner = Runner(
+            arm.habits,
+            io=io,
+            queue=arm.queue(),
+            mount=arm.mover,
+            attendant=self.attendant,
+        )
+        self._orders: deque[Order] = deque()
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
+        self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
 
     # ── orders ──
 
@@ -97,7 +110,7 @@ class Drives:
 
     def wake(self, now: int) -> None:
         while self._orders and self._orders[0].due <= now:
-            order = self._orders.pop(0)
+            order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
         if self._jog_plan is not None and whole_ns(self._jog_plan.ends) <= now:
             self._end_jog(now)
@@ -112,18 +125,28 @@ class Drives:
 
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
+        self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
-        self.runner.go_on_from(self.arm.stream(position, seconds(now)), now)
+        self.runner.go_on_from(position, now)
 
     # ── what can be read ──
 
     def motion(self, now: int) -> Motion:
-        plan = self._jog_plan or self.runner.stream.plan
+        plan = next((plan for until, plan in self._past if now < until), self._plan)
         return plan.at(max(seconds(now), plan.begins))
 
     def jogging(self) -> bool:
         return self._jog_plan is not None
+
+    def expects_jog(self) -> bool:
+        """Jogging, or about to."""
+        return self.jogging() or self._latest() == "jog"
+
+    def expects_program(self, now: int) -> bool:
+        """A program is under way, held, or about to be."""
+        program = self.runner.queue.held or not self.runner.idle(now)
+        return program or self._latest() in PROGRAM
 
     def at_rest(self, now: int) -> bool:
         """Nothing is under way, nothing waits, no order is on its way."""
@@ -133,7 +156,7 @@ class Drives:
         """In the firmware's words."""
         if self.jogging():
             return "Jog"
-        if self.runner.stream.held or self.runner.state.paused:
+        if self.runner.queue.held or self.runner.state.paused:
             return "Hold"
         if isinstance(self.runner.state.current, Homing):
             return "Home"
@@ -142,14 +165,17 @@ class Drives:
     # ── snapshots ──
 
     def save(self) -> Saved:
-        plan = self._jog_plan.to_state() if self._jog_plan else None
-        return Saved(self.runner.save(), list(self._orders), list(self._jog), plan)
+        jog = self._jog_plan.to_state() if self._jog_plan else None
+        past = [(until, plan.to_state()) for until, plan in self._past]
+        return Saved(self.runner.save(), list(self._orders), list(self._jog), jog, past)
 
     def load(self, saved: Saved) -> None:
         self.runner.load(saved.program)
-        self._orders = list(saved.orders)
+        self._orders = deque(saved.orders)
         self._jog = list(saved.jog)
         self._jog_plan = Plan.from_state(saved.jog_plan) if saved.jog_plan else None
+        past = ((until, Plan.from_state(plan)) for until, plan in saved.past)
+        self._past = deque(past, maxlen=CHANGES)
 
     # ── carrying orders out ──
 
@@ -162,13 +188,17 @@ class Drives:
         self.runner.submit(Homing(0, tuple(group for group in groups if group)), now)
 
     def _stop(self, order: Order, now: int) -> None:
-        self._orders.clear()
         self._stop_jog(order, now)
         self.runner.stop(now)
 
+    def _hold(self, order: Order, now: int) -> None:
+        """A jog that is held is over."""
+        if self.jogging():
+            self._stop_jog(order, now)
+        else:
+            self.runner.hold(now)
+
     def _start_jog(self, order: Order, now: int) -> None:
-        if not (self.jogging() or self.runner.idle(now)):
-            return
         self._jog[order.number] = order.value
         self._plan_jog(now)
 
@@ -178,9 +208,10 @@ class Drives:
             self._plan_jog(now)
 
     def _plan_jog(self, now: int) -> None:
-        mover = self.arm.movers[0]
+        mover, here = self.arm.movers[0], self.motion(now)
+        self._remember(now)
         self._jog_plan = jog(
-            self.motion(now),
+            here,
             self._jog,
             mover.limits,
             at=seconds(now),
@@ -192,6 +223,28 @@ class Drives:
         assert self._jog_plan is not None
         self.put(self._jog_plan.target, now)
 
+    # ── inside ──
+
+    @property
+    def _plan(self) -> Plan:
+        return self._jog_plan or self.runner.queue.plan
+
+    def _remember(self, now: int) -> None:
+        """What moved so far is still seen for as long as readings are late."""
+        while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
+            self._past.popleft()
+        if self.arm.feedback_delay:
+            self._past.append((now, self._plan))
+
+    def _latest(self) -> str:
+        """The motion that was ordered last and is still on its way."""
+        names = (order.name for order in reversed(self._orders))
+        return next((name for name in names if name == "jog" or name in PROGRAM), "")
+
+    def _drop_program(self) -> None:
+        """What was sent behind a line that failed is not carried out."""
+        self._orders = deque(order for order in self._orders if order.name not in PROGRAM)
+
 
 _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "line": Drives._line,
@@ -199,7 +252,7 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "jog": Drives._start_jog,
     "stop_jog": Drives._stop_jog,
     "stop": Drives._stop,
-    "hold": lambda drives, order, now: drives.runner.hold(now),
+    "hold": Drives._hold,
     "cycle_start": lambda drives, order, now: drives.runner.cycle_start(now),
     "override_feed": lambda drives, order, now: drives.runner.override(now, feed=order.value),
     "override_rapid": lambda drives, order, now: drives.runner.override(now, rapid=order.value),

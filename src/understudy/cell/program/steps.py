@@ -1,12 +1,12 @@
 """What waits in a controller: lines, and the steps of the line being carried out."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes
-from understudy.gcode.requests import Request, SetAnalog, SetOutput
+from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
 
 Switch = SetOutput | SetAnalog
 
@@ -35,16 +35,27 @@ class Probed(Struct, frozen=True, tag=True):
     """A probing move has ended without a touch; `required`: that is an alarm."""
 
     required: bool
+    over_wire: bool = False
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed
+class SystemChosen(Struct, frozen=True, tag=True):
+    """The line names one of G54 … G59.3, another one or the same again."""
+
+
+Step = Request | Rest | Paused | HomingMove | Homed | Probed | SystemChosen
 
 
 class Line(Struct, frozen=True, tag=True):
-    """A line of G-code that waits its turn."""
+    """A line of G-code that waits its turn.
+
+    `how` it is meant: as part of a `program`, as a single line over a `wire`, only to `check` it,
+    or as what stands after `$J=`. `single`: the operator lets the program on after it.
+    """
 
     number: int
     text: str
+    how: Literal["program", "wire", "check", "jog"] = "program"
+    single: bool = False
 
 
 class Homing(Struct, frozen=True, tag=True):
@@ -58,10 +69,10 @@ Entry = Line | Homing
 
 
 class Tagged(Struct, frozen=True):
-    """A switch that is thrown when the motion of a line begins."""
+    """A switch that is thrown, or a message that is told, when the motion of a line begins."""
 
     line: int
-    switch: Switch
+    switch: Switch | Message
 
 
 class State(Struct):
@@ -69,6 +80,8 @@ class State(Struct):
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
     `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at.
+    `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
+    blocks it has taken.
     """
 
     modal: Modal
@@ -78,6 +91,8 @@ class State(Struct):
     stream: dict[str, Any] = {}
     axes: Axes | None = None
     with_next: list[Switch] = []
+    origin: list[float] | None = None
+    queued: int = 0
     tagged: list[Tagged] = []
     exact: bool = False
     waits_since: int | None = None

@@ -1,0 +1,129 @@
+"""The motion queue on the controller's time axis of whole nanoseconds."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from understudy.motion.path import Floats, Path
+from understudy.motion.plan import Plan
+from understudy.motion.stream import Stream
+from understudy.units import NS_PER_SECOND, seconds
+
+
+class Queue:
+    """A `Stream` whose motions have ended at the first nanosecond that is not before their end."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    # ── what comes in ──
+
+    def append(self, path: Path, now: int, *, deviation: float, exact: bool) -> None:
+        self._stream.append(path, self._time(now), deviation=deviation, exact=exact)
+
+    def hold(self, now: int) -> None:
+        self._stream.hold(self._time(now))
+
+    def resume(self, now: int) -> None:
+        self._stream.resume(self._time(now))
+
+    def override(self, now: int, *, feed: float | None, rapid: float | None) -> None:
+        self._stream.override(self._time(now), feed=feed, rapid=rapid)
+
+    def stop(self, now: int) -> None:
+        self._stream.stop(self._time(now))
+
+    def halt(self, now: int) -> None:
+        self._stream.halt(self._time(now))
+
+    def stand_at(self, position: Floats, now: int) -> None:
+        self._stream.stand_at(position, self._time(now))
+
+    # ── what can be read ──
+
+    @property
+    def plan(self) -> Plan:
+        return self._stream.plan
+
+    @property
+    def end(self) -> Floats:
+        """Where the queue ends."""
+        return self._stream.end
+
+    @property
+    def held(self) -> bool:
+        return self._stream.held
+
+    def used(self, now: int) -> int:
+        """How many blocks are queued, the executing one included."""
+        return self._stream.used(self._time(now))
+
+    def room(self, now: int) -> int:
+        """How many more blocks it takes."""
+        return max(0, self._stream.window - self.used(now))
+
+    @property
+    def window(self) -> int:
+        return self._stream.window
+
+    def at_rest(self, now: int) -> bool:
+        return whole_ns(self.plan.ends) <= now and self.used(now) == 0
+
+    def line_at(self, now: int) -> int:
+        return self.plan.line_at(self._time(now)) or 0
+
+    def next_change(self, now: int, *, blocks: bool) -> int | None:
+        """When the motion ends; or, if ``blocks`` count, when the next of them begins.
+
+        What is handed on ahead of its time has left the queue by then; that moment counts, too.
+        """
+        if self.at_rest(now):
+            return None
+        plan = self.plan
+        ends = whole_ns(plan.ends)
+        moments = [ends]
+        if blocks:
+            _, begins = plan.lines()
+            moments += _next_after(now, begins)
+            if lead := self._stream.commit:
+                moments += [at + 1 for at in _next_after(now - 1, begins - lead)]
+                moments.append(whole_ns(plan.ends - lead) + 1)
+        return min((moment for moment in moments if moment > now), default=None)
+
+    def lines_ahead(self) -> set[int]:
+        """The lines that are queued or being run; some that have just ended may be among them."""
+        return set(self.plan.path.line.tolist())
+
+    def begun(self, lines: set[int], now: int) -> set[int]:
+        """Which of these lines have begun to move."""
+        known, begins = self.plan.lines()
+        ahead = set(known[begins * NS_PER_SECOND > now + 1e-3].tolist())
+        # What lies beyond the end of a hold is not in the plan; what is long past is not, either.
+        return (lines & set(known.tolist()) if self.held else lines) - ahead
+
+    # ── snapshots ──
+
+    def save(self) -> dict[str, Any]:
+        return self._stream.save()
+
+    def load(self, state: dict[str, Any]) -> None:
+        self._stream.load(state)
+
+    def _time(self, now: int) -> float:
+        """Seconds; a motion that has ended by this nanosecond has ended."""
+        ends = self._stream.plan.ends
+        return max(seconds(now), ends) if whole_ns(ends) <= now else seconds(now)
+
+
+def _next_after(now: int, moments: Floats) -> list[int]:
+    """The first of these rising moments (in seconds) that is still to come."""
+    for moment in moments[np.searchsorted(moments, seconds(now)) :]:
+        if whole_ns(moment) > now:
+            return [whole_ns(moment)]
+    return []
+
+
+def whole_ns(t: float) -> int:
+    """The first whole nanosecond that is not before t, as far as t can be told."""
+    return math.ceil(t * NS_PER_SECOND - 1e-3)

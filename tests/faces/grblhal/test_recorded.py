@@ -1,0 +1,31 @@
+"""The real firmware's sessions: all that it said is said here, too."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from understudy.app import build_cell, load_config
+from understudy.wire.rehearsal import Rehearsal
+
+sys.path.insert(0, str(Path(__file__).parent))
+from sessions import Wire, difference, outgoing, play_step, prepare  # noqa: E402
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "grblhal_wire"
+SESSIONS = sorted(GOLDEN.glob("*.json"))
+
+
+def test_there_are_48_of_them() -> None:
+    assert len(SESSIONS) == 48
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_session(path: Path) -> None:
+    session = json.loads(path.read_text())
+    rehearsal = Rehearsal(build_cell(load_config("grblhal_6axis")))
+    wire = Wire(rehearsal, rehearsal.connect("machine.grblhal"))
+    prepare(wire, session["settings"])
+    for number, step in enumerate(session["steps"], 1):
+        problem = difference(step, play_step(wire, step))
+        assert problem is None, f"step {number} {outgoing(step)[:60]!r}: {problem}"
