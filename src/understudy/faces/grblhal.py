@@ -108,6 +108,7 @@ class GrblHalFace:
         self._dollar = Dollar(controller, pins, say=self._say, note=self._reports.note)
         self._sticky = 0
         self._working = False
+        self._report_due = False
         self._next_report: int | None = None
         self._now = 0
         controller.listen(self._hear)
@@ -204,12 +205,20 @@ class GrblHalFace:
         """Hand lines on as long as the controller takes them."""
         while not self._working and self._controller.lines.listening(now):
             line = self._reader.next_line()
+            self._tell_due(now)
             if line is None:
                 return
             self._working = True
             code = self._take_line(line, now)
             if code is not None:
                 self._answer(code)
+        self._tell_due(now)
+
+    def _tell_due(self, now: int) -> None:
+        """A report that the controller wants to be made comes when the next line has been read."""
+        if self._report_due:
+            self._report_due = False
+            self._report(now)
 
     def _take_line(self, line: Line, now: int) -> int | None:
         """The error number, 0 for ok, or None if the controller will answer."""
@@ -289,6 +298,9 @@ class GrblHalFace:
         self._next_report = self._following_report(now)
         self._greet(locked=bool(notice.code))
 
+    def _note_report(self, notice: Notice, now: int) -> None:
+        self._report_due = True
+
     def _greet(self, *, locked: bool) -> None:
         self._say("")
         self._say(BANNER)
@@ -332,7 +344,7 @@ HEARD = {
         f">{notice.text}:{f'error:{notice.code}' if notice.code else 'ok'}"
     ),
     "probe": lambda face, notice, now: face._dollar.probe(now),
-    "report": lambda face, notice, now: face._report(now),
+    "report": GrblHalFace._note_report,
     "changed": lambda face, notice, now: face._reports.note(notice.text),
     "flush": lambda face, notice, now: face._flush(),
     "settled": lambda face, notice, now: face._serve(now),
