@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from understudy.app import load_cell as load_cell
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
+    from understudy.library import VirtualController as VirtualController
 
 __version__ = "0.1.0"
 
@@ -15,8 +16,9 @@ _OFFERED = {
     "load_cell": "understudy.app",
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
+    "VirtualController": "understudy.library",
 }
-__all__ = ["ConfigError", "Refused", "load_cell"]
+__all__ = ["ConfigError", "Refused", "VirtualController", "load_cell"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ One controller has one line to the world: the newest connection is served, the o
 until it is closed. See docs/faces/grblhal.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -319,7 +319,7 @@ class GrblHalFace:
 
 WAITING = ("Hold:0", "Door:0", "Tool")
 
-ACTS = {
+ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {
     ord("!"): lambda face, now: face._controller.panel.hold(now),
     0x82: lambda face, now: face._controller.panel.hold(now),
     ord("~"): lambda face, now: face._controller.panel.start(now),
@@ -334,7 +334,7 @@ ACTS = {
     AUTO_REPORT: GrblHalFace._toggle_auto,
 }
 
-HEARD = {
+HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     "answer": lambda face, notice, now: face._answer(notice.code),
     "alarm": lambda face, notice, now: face._say(f"ALARM:{notice.code}"),
     "reset": GrblHalFace._begin_anew,

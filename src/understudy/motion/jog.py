@@ -18,6 +18,8 @@ from understudy.motion.profile import Profile
 
 LONG = 1e6
 """Seconds that a jog without a limit in its way goes on."""
+SLOWEST = 1e-9
+"""Units per second below which an axis is not moved at all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +47,7 @@ def jog(
     axes = len(state.position)
     wanted = np.broadcast_to(np.asarray(velocity, dtype=np.float64), axes)
     wanted = np.clip(wanted, -limits.velocity, limits.velocity)
+    wanted[np.abs(wanted) < SLOWEST] = 0.0
     space = within or Range.of(np.full(axes, -np.inf), np.full(axes, np.inf))
     phases = []
     for i in range(axes):
@@ -92,12 +95,18 @@ def _change(q: float, v0: float, v1: float, a: float) -> Phase:
 
 
 def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
-    """One axis with ramps of acceleration, by ruckig."""
-    if wanted == 0.0 or math.isinf(end):
-        phases = fastest_way(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
-        on = [Phase(LONG, phases[-1].end, wanted, 0.0, 0.0)] if wanted else []
-        return [*phases, *on]
-    return fastest_way(state, bounds, speed=0.0, position=end) or [Phase(0.0, *state, 0.0)]
+    """One axis with ramps of acceleration: to the wanted velocity, cruise, brake onto the end."""
+    change = fastest_way(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
+    if wanted == 0.0:
+        return change
+    brake = fastest_way(State(0.0, wanted, 0.0), bounds, speed=0.0) or []
+    way = end - change[-1].end - (brake[-1].end if brake else 0.0)
+    if way * wanted < 0.0:
+        # Too near for that speed: ruckig finds the way, or there is only time to stop.
+        near = fastest_way(state, bounds, speed=0.0, position=end)
+        return near or _ramped(state, 0.0, end, bounds)
+    cruise = Phase(min(way / wanted, LONG), change[-1].end, wanted, 0.0, 0.0)
+    return [*change, cruise, *(phase._replace(s=phase.s + cruise.end) for phase in brake)]
 
 
 # ── polynomials of time as a plan ───────────────────────────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ruckig import ControlInterface, InputParameter, Result, Ruckig, Trajectory
+from ruckig import ControlInterface, InputParameter, Result, Ruckig, RuckigError, Trajectory
 
 
 class Phase(NamedTuple):
@@ -51,7 +51,11 @@ def fastest_way(
         task.control_interface = ControlInterface.Velocity
     else:
         task.target_position = [position]
-    if Ruckig(1).calculate(task, found) not in (Result.Working, Result.Finished):
+    try:
+        result = Ruckig(1).calculate(task, found)
+    except RuckigError:
+        return None
+    if result not in (Result.Working, Result.Finished):
         return None
     profile = found.profiles[0][0]
     return [

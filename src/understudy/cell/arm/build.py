@@ -12,7 +12,7 @@ from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
 from understudy.errors import ConfigError
-from understudy.gcode import GRBLHAL_ARM, SEED, Dialect, Modal
+from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
@@ -60,7 +60,12 @@ def _habits(config: Config, home: Floats) -> Habits:
     seed = config.dialect == "seed"
     return Habits(
         dialect=dialect_of(config),
-        modal=Modal(path="G64" if seed else "G61", tool=config.tool, selected=config.tool),
+        modal=Modal(
+            path="G64" if seed else "G61",
+            tool=config.tool,
+            selected=config.tool,
+            g28=(a, b, c, u, v, w) if seed else ZERO,
+        ),
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,

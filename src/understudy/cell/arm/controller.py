@@ -34,15 +34,23 @@ BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
 
 StatusListener = Callable[[ControllerStatus], None]
 JointListener = Callable[[JointState], None]
+Told = tuple[bool, bool, bool, bool, bool, str]
 
 
 class Saved(Struct):
-    """What a snapshot holds of a controller."""
+    """What a snapshot holds of a controller.
+
+    `fresh`: readings are never older than this. `told` and `beat`: what those who listen were told
+    last, and when they are told next.
+    """
 
     connected: bool
     enabled: bool
     stopped: bool
     lines: int
+    fresh: int
+    told: Told | None
+    beat: int | None
     drives: SavedDrives
     io: SavedIO
 
@@ -58,10 +66,12 @@ class VirtualController:
         self._drives = Drives(arm, io)
         self._connected = self._enabled = self._stopped = False
         self._lines = 0
+        self._fresh = 0
         self._joint_listeners: list[JointListener] = []
         self._status_listeners: list[StatusListener] = []
-        self._told: tuple[object, ...] = ()
-        self._next_beat = 0
+        self._told: Told | None = None
+        self._beat: int | None = None
+        io.on_input(self._tell)
 
     # ── connection and drives ──
 
@@ -86,7 +96,8 @@ class VirtualController:
         return self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        self._drives.halt(now)
+        """The drives drop at once: arc and gas go off, what waits is forgotten."""
+        self._halt(now)
         self._enabled = False
         return self._done(now)
 
@@ -126,15 +137,16 @@ class VirtualController:
         return self._order("jog", now, number=axis, value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
+        """Brake all axes that are jogged."""
         return self._order("stop_jog", now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake, and forget what waits."""
+        """Brake along the path, and forget what waits."""
         return self._order("stop", now)
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
-        self._drives.halt(now)
+        self._halt(now)
         self._enabled, self._stopped = False, True
         return self._done(now)
 
@@ -152,9 +164,11 @@ class VirtualController:
     # ── the operator's ──
 
     def hold(self, now: int) -> Refused | None:
-        return self._order("hold", now)
+        """Brake along the path and wait for `cycle_start`; a jog ends."""
+        return self._order("hold", now) if self._enabled else self._done(now)
 
     def cycle_start(self, now: int) -> Refused | None:
+        """Go on after `hold`, M0, M1 or M60."""
         return self._not_ready() or self._order("cycle_start", now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
@@ -163,9 +177,13 @@ class VirtualController:
     def override_rapid(self, percent: float, now: int) -> Refused | None:
         return self._override("override_rapid", percent, (5.0, 100.0), now)
 
+    def set_optional_stop(self, wanted: bool) -> None:
+        """Whether M1 pauses."""
+        self._drives.runner.state.optional_stop = wanted
+
     def reset(self, now: int) -> Refused | None:
         """Clear emergency stop and errors; whatever moves is cut off."""
-        self._drives.halt(now)
+        self._halt(now)
         self._drives.runner.reset()
         self._stopped = False
         return self._done(now)
@@ -180,6 +198,7 @@ class VirtualController:
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
+        self._fresh = now
         return self._done(now)
 
     # ── pins ──
@@ -190,6 +209,10 @@ class VirtualController:
     def analog_io(self) -> AnalogIO:
         return self.io.analog()
 
+    def input_result(self) -> float:
+        """What the last M66 read; -1 when its time was over."""
+        return self._drives.runner.state.result
+
     def set_digital_output(self, pin: int, value: bool, now: int) -> Refused | None:
         return self.io.set_digital_output(pin, value, now)
 
@@ -199,9 +222,8 @@ class VirtualController:
     # ── what it tells ──
 
     def joint_state(self, now: int) -> JointState:
-        """As old as the feedback delay; after an emergency stop as it is."""
-        seen = now if self._stopped else max(now - self._arm.feedback_delay, 0)
-        motion = self._drives.motion(seen)
+        """As old as the feedback delay; an emergency stop shows at once."""
+        motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
         torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
         parts = (motion.position, motion.velocity, motion.acceleration, torques)
         return JointState(*(tuple(part.tolist()) for part in parts))
@@ -219,7 +241,7 @@ class VirtualController:
         return ControllerStatus(
             connected=self._connected,
             enabled=self._enabled,
-            moving=not self._drives.at_rest(now),
+            moving=self._drives.moving(now),
             error=error is not None,
             homed=runner.homed,
             error_message=error.reason if error else "",
@@ -234,9 +256,10 @@ class VirtualController:
         """Told whenever the controller connects, moves, stops, fails, homes."""
         self._status_listeners.append(listener)
 
-    def on_joint_state(self, listener: JointListener) -> None:
-        """Told on the grid of update_rate_hz."""
+    def on_joint_state(self, listener: JointListener, now: int) -> None:
+        """Told on the grid of update_rate_hz, from the next point on."""
         self._joint_listeners.append(listener)
+        self._beat = self._beat or self._beat_after(now)
 
     # ── simulated time ──
 
@@ -255,16 +278,14 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        wake = self._drives.next_wake()
-        if not self._joint_listeners:
-            return wake
-        return self._next_beat if wake is None else min(wake, self._next_beat)
+        moments = (self._drives.next_wake(), self._beat)
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
-        self._done(now)
-        if self._joint_listeners and now >= self._next_beat:
-            self._next_beat = (now // self._arm.period + 1) * self._arm.period
+        self._tell(now)
+        if self._beat is not None and now >= self._beat:
+            self._beat = self._beat_after(now)
             state = self.joint_state(now)
             for listener in self._joint_listeners:
                 listener(state)
@@ -284,6 +305,9 @@ class VirtualController:
             enabled=self._enabled,
             stopped=self._stopped,
             lines=self._lines,
+            fresh=self._fresh,
+            told=self._told,
+            beat=self._beat,
             drives=self._drives.save(),
             io=self.io.save(),
         )
@@ -292,6 +316,8 @@ class VirtualController:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
         self._stopped, self._lines = saved.stopped, saved.lines
+        self._fresh, self._told = saved.fresh, saved.told
+        self._beat = saved.beat if self._joint_listeners else None
         self._drives.load(saved.drives)
         self.io.load(saved.io)
 
@@ -333,14 +359,25 @@ class VirtualController:
         dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
         return dynamics.torques(motion)[0]
 
+    def _halt(self, now: int) -> None:
+        self._drives.halt(now)
+        self._fresh = now
+
+    def _beat_after(self, now: int) -> int:
+        return (now // self._arm.period + 1) * self._arm.period
+
     def _done(self, now: int) -> Refused | None:
-        """Tell whoever listens if something is different now; nothing was refused."""
+        """Nothing was refused."""
+        self._tell(now)
+        return None
+
+    def _tell(self, now: int) -> None:
+        """Whoever listens, if something is different now."""
         if not self._status_listeners:
-            return None
+            return
         status = self.status(now)
-        seen = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (seen, status.state) != self._told:
-            self._told = (seen, status.state)
+        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
+        if (*flags, status.state) != self._told:
+            self._told = (*flags, status.state)
             for listener in self._status_listeners:
                 listener(status)
-        return None

@@ -11,7 +11,7 @@ from understudy.cell.arm.attendant import ArmAttendant
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
-from understudy.cell.program.queue import Queue, whole_ns
+from understudy.cell.program.queue import Queue, time_in, whole_ns
 from understudy.cell.program.runner import Runner
 from understudy.cell.program.steps import Homing, Line, State
 from understudy.errors import Refused
@@ -134,7 +134,7 @@ class Drives:
 
     def motion(self, now: int) -> Motion:
         plan = next((plan for until, plan in self._past if now < until), self._plan)
-        return plan.at(max(seconds(now), plan.begins))
+        return plan.at(time_in(plan, now))
 
     def jogging(self) -> bool:
         return self._jog_plan is not None
@@ -151,6 +151,12 @@ class Drives:
     def at_rest(self, now: int) -> bool:
         """Nothing is under way, nothing waits, no order is on its way."""
         return not (self._orders or self.jogging()) and self.runner.idle(now)
+
+    def moving(self, now: int) -> bool:
+        """Something goes on by itself: a motion, a dwell, a wait; not a hold that stands."""
+        if self.doing(now) == "Hold":
+            return whole_ns(self._plan.ends) > now
+        return not self.at_rest(now)
 
     def doing(self, now: int) -> str:
         """In the firmware's words."""

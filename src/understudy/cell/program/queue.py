@@ -111,9 +111,7 @@ class Queue:
         self._stream.load(state)
 
     def _time(self, now: int) -> float:
-        """Seconds; a motion that has ended by this nanosecond has ended."""
-        ends = self._stream.plan.ends
-        return max(seconds(now), ends) if whole_ns(ends) <= now else seconds(now)
+        return time_in(self._stream.plan, now)
 
 
 def _next_after(now: int, moments: Floats) -> list[int]:
@@ -127,3 +125,18 @@ def _next_after(now: int, moments: Floats) -> list[int]:
 def whole_ns(t: float) -> int:
     """The first whole nanosecond that is not before t, as far as t can be told."""
     return math.ceil(t * NS_PER_SECOND - 1e-3)
+
+
+def time_in(plan: Plan, now: int) -> float:
+    """Seconds; a motion that has ended by this nanosecond has ended."""
+    t = seconds(now)
+    return max(t, plan.ends) if whole_ns(plan.ends) <= now else max(t, plan.begins)
+
+
+def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
+    """So many blocks of a path after the first ones, and whether these are its last."""
+    first = np.flatnonzero(np.diff(path.block, prepend=path.block[:1] - 1))
+    if not after and len(first) <= count:
+        return path, True
+    stop = first[after + count] if after + count < len(first) else len(path)
+    return path.rows(int(first[after]), int(stop)), after + count >= len(first)

@@ -8,21 +8,20 @@ dwell, a wait or a switch for the motion before it to end. `run` goes as far as 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from msgspec import structs
 
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.at_rest import AT_REST
 from understudy.cell.program.habits import Attendant, Habits, Here, Mover
-from understudy.cell.program.queue import Queue
+from understudy.cell.program.queue import Queue, blocks
 from understudy.cell.program.steps import (
     Entry,
     Homed,
     Homing,
     HomingMove,
     Line,
-    Paused,
     Probed,
     Rest,
     State,
@@ -30,12 +29,13 @@ from understudy.cell.program.steps import (
     Switch,
     SystemChosen,
     Tagged,
+    over_a_wire,
 )
 from understudy.errors import Refused
 from understudy.gcode import Dialect, Problem, after_reset, interpret, jog, parse
 from understudy.gcode import requests as ask
-from understudy.motion.path import Floats, Path, pause
-from understudy.units import DEG, nanoseconds
+from understudy.motion.path import Floats, Path
+from understudy.units import nanoseconds
 
 TIMED_OUT = -1.0
 """What M66 reads when its time is over."""
@@ -58,10 +58,10 @@ class Runner:
     ) -> None:
         self.queue = queue
         self.state = State(habits.modal)
-        self._habits = habits
-        self._io = io
-        self._mount = mount
-        self._attendant = attendant
+        self.habits = habits
+        self.io = io
+        self.mount = mount
+        self.attendant = attendant
         self._path: Path | None = None
         self._running = False
         self._waiting: deque[Entry] = deque()
@@ -93,20 +93,20 @@ class Runner:
         self._forget()
         self.queue.stop(now)
         if silent:
-            self._attendant.switch_off(now)
+            self.attendant.switch_off(now)
         self.run(now)
 
     def halt(self, now: int) -> None:
         """No motion from this instant on; what waits is forgotten, nothing turns or flows."""
         self._forget()
         self.queue.halt(now)
-        self._attendant.switch_off(now)
+        self.attendant.switch_off(now)
         self.run(now)
 
     def reset(self, *, stopped: bool = False) -> None:
         """What outlives no reset is as at the start."""
         modal = after_reset(self.state.modal, stopped=stopped)
-        self.state.modal = structs.replace(modal, path=self._habits.modal.path)
+        self.state.modal = structs.replace(modal, path=self.habits.modal.path)
         self.state.exact, self.state.error = False, None
 
     def go_on_from(self, position: Floats, now: int) -> None:
@@ -117,7 +117,7 @@ class Runner:
 
     def adopt(self, habits: Habits, queue: Queue, now: int) -> None:
         """Other settings, at rest."""
-        self._habits, self.queue = habits, queue
+        self.habits, self.queue = habits, queue
         self.mover = self._mounted(self.state.modal.tool)
         self.run(now)
 
@@ -129,7 +129,7 @@ class Runner:
 
     @property
     def homed(self) -> bool:
-        return len(self.state.homed) == len(self._habits.home)
+        return len(self.state.homed) == len(self.habits.home)
 
     def idle(self, now: int) -> bool:
         """Nothing is under way, nothing waits."""
@@ -161,8 +161,8 @@ class Runner:
             return done
         if state.current is not None:
             entry, state.current = state.current, None
-            state.executed += isinstance(entry, Line)
-            self._attendant.finished(entry, None, now)
+            state.executed += isinstance(entry, Line) and bool(entry.text.strip())
+            self.attendant.finished(entry, None, now)
             return True
         if not self._waiting:
             self._throw_left_over(now)
@@ -180,13 +180,13 @@ class Runner:
         dialect = self._dialect(entry)
         block = parse(entry.text, dialect, line=entry.number)
         if isinstance(block, Problem):
-            self._fail(block.refused(), now)
+            self.fail(block.refused(), now)
             return
         here = Here(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
         step = understand(block, state.modal, dialect=dialect, position=here)
         if isinstance(step, Refused):
-            self._fail(step, now)
+            self.fail(step, now)
             return
         state.modal = step.modal
         if step.axes or step.pose:
@@ -200,7 +200,7 @@ class Runner:
     def _carry_out(self, step: Step, now: int) -> bool:
         """True when it is done, false when it must wait."""
         if isinstance(step, MOVES):
-            return self._move(step, now)
+            return self.move(step, now)
         if isinstance(step, ask.SetOutput | ask.SetAnalog):
             return self._switch(step, now)
         if isinstance(step, ask.PathMode):
@@ -208,35 +208,35 @@ class Runner:
             return True
         if isinstance(step, ask.GoHome):
             counts = self._seed and step.name == "G28"
-            homed = tuple(range(len(self._habits.home))) if counts else ()
-            return self._next(step.move, Rest(), Homed(homed))
+            homed = tuple(range(len(self.habits.home))) if counts else ()
+            return self.go_next(step.move, Rest(), Homed(homed))
         if isinstance(step, ask.Probe):
-            over_wire = _over_a_wire(self.state.current)
-            return self._next(step.move, Rest(), Probed(step.required, over_wire))
+            over_wire = over_a_wire(self.state.current)
+            return self.go_next(step.move, Rest(), Probed(step.required, over_wire))
         if isinstance(step, ask.Message):
             return self._announce(step, now)
-        if type(step) in _AT_REST:
-            return self.queue.at_rest(now) and _AT_REST[type(step)](self, step, now)
+        if type(step) in AT_REST:
+            return self.queue.at_rest(now) and AT_REST[type(step)](self, step, now)
         shifts = isinstance(step, ask.OffsetsChanged | SystemChosen)
-        if shifts and self._habits.rests_at_offsets and not self.queue.at_rest(now):
+        if shifts and self.habits.rests_at_offsets and not self.queue.at_rest(now):
             return False
-        self._attendant.tell(step, now)
+        self.attendant.tell(step, now)
         return True
 
-    def _move(self, move: ask.Move, now: int, share: float | None = None) -> bool:
+    def move(self, move: ask.Move, now: int, share: float | None = None) -> bool:
         """Into the planner, as far as it has room."""
         state, room = self.state, self.queue.room(now)
         if not room:
             return False
         path = self._path or self._path_of(move, share)
         if isinstance(path, Refused):
-            self._fail(_alarm(path) if _over_a_wire(state.current) else path, now)
+            self.fail(_alarm(path) if over_a_wire(state.current) else path, now)
             return True
         if len(path) and not state.queued:
-            state.tagged += [Tagged(self._number, switch) for switch in state.with_next]
+            state.tagged += [Tagged(self.number, switch) for switch in state.with_next]
             state.with_next = []
         part, whole = blocks(path, state.queued, room)
-        deviation = self._habits.deviation
+        deviation = self.habits.deviation
         self.queue.append(part, now, deviation=deviation, exact=state.exact)
         self._throw_tagged(now, told=False)
         self._path = None if whole else path
@@ -249,7 +249,7 @@ class Runner:
         if state.origin is None:
             state.origin = self.queue.end.tolist()
         start = np.array(state.origin)
-        path = self.mover.path(move, start, line=self._number, exact=state.exact)
+        path = self.mover.path(move, start, line=self.number, exact=state.exact)
         if isinstance(path, Refused) or share is None:
             return path
         rapid = np.zeros(len(path), dtype=np.bool_)
@@ -267,21 +267,21 @@ class Runner:
     def _announce(self, message: ask.Message, now: int) -> bool:
         """At once, or when the motion of the same line begins."""
         if any(isinstance(step, MOVES) for step in self.state.todo):
-            self.state.tagged.append(Tagged(self._number, message))
+            self.state.tagged.append(Tagged(self.number, message))
         else:
-            self._attendant.tell(message, now)
+            self.attendant.tell(message, now)
         return True
 
     def _throw(self, switch: Switch | ask.Message, now: int) -> None:
         if isinstance(switch, ask.Message):
-            self._attendant.tell(switch, now)
+            self.attendant.tell(switch, now)
             return
         if isinstance(switch, ask.SetOutput):
-            refused = self._io.set_digital_output(switch.pin, switch.on, now)
+            refused = self.io.set_digital_output(switch.pin, switch.on, now)
         else:
-            refused = self._io.set_analog_output(switch.pin, switch.value, now)
+            refused = self.io.set_analog_output(switch.pin, switch.value, now)
         if refused:
-            self._fail(refused, now)
+            self.fail(refused, now)
 
     def _throw_tagged(self, now: int, *, told: bool = True) -> None:
         """Without ``told`` messages wait: a line is answered before the message of its motion."""
@@ -305,102 +305,35 @@ class Runner:
             for switch in left:
                 self._throw(switch, now)
 
-    # ── when the motion before has ended ──
-
-    def _dwell(self, step: ask.Dwell, now: int) -> bool:
-        rest = pause(self.queue.end, step.seconds, line=self._number)
-        self.queue.append(rest, now, deviation=0.0, exact=True)
-        return self._next(Rest())
-
-    def _wait_for_input(self, step: ask.WaitInput, now: int) -> bool:
-        state = self.state
-        if step.kind == "analog":
-            state.result = self._io.analog_input(step.pin)
-            self._attendant.tell(step, now)
-            return True
-        level = self._io.digital_input(step.pin)
-        if state.waits_since is None:
-            state.waits_since, state.level = now, level
-        rises, falls = level and not state.level, state.level and not level
-        met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
-        state.level = level
-        if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
-            return False
-        state.result = float(level) if met[step.mode] else TIMED_OUT
-        state.waits_since = None
-        self._attendant.tell(step, now)
-        return True
-
-    def _spin(self, step: ask.Spindle, now: int) -> bool:
-        return self._unless(self._attendant.spin(step, now), now)
-
-    def _cool(self, step: ask.Coolant, now: int) -> bool:
-        return self._unless(self._attendant.cool(step, now), now)
-
-    def _change_tool(self, step: ask.ToolChange, now: int) -> bool:
-        mover = self._mount(step.tool)
-        if isinstance(mover, Refused):
-            return self._unless(mover, now)
-        self.mover = mover
-        self._attendant.tell(step, now)
-        return True
-
-    def _pause(self, step: ask.ProgramPause, now: int) -> bool:
-        if step.name == "M1" and not self.state.optional_stop:
-            return True
-        self.state.paused = True
-        return self._next(Paused())
-
-    def _end(self, step: ask.ProgramEnd, now: int) -> bool:
-        self._attendant.switch_off(now)
-        self._attendant.tell(step, now)
-        return True
-
-    def _home(self, step: HomingMove, now: int) -> bool:
-        q = self.queue.end.copy()
-        for axis in step.axes:
-            q[axis] = self._habits.home[axis] * DEG
-        a, b, c, u, v, w = q.tolist()
-        share = self._habits.homing_share
-        self.state.axes = None
-        return self._move(ask.JointMove((a, b, c, u, v, w)), now, share=share)
-
-    def _homed(self, step: Homed, now: int) -> bool:
-        self.state.homed = sorted({*self.state.homed, *step.axes})
-        return True
-
-    def _probed(self, step: Probed, now: int) -> bool:
-        return self._unless(self._attendant.probed(step, now), now)
-
     # ── inside ──
 
     @property
-    def _number(self) -> int:
+    def number(self) -> int:
         return self.state.current.number if self.state.current else 0
 
-    def _next(self, *steps: Step) -> bool:
+    def go_next(self, *steps: Step) -> bool:
         """These come next, before the rest of the line."""
         self.state.todo[1:1] = steps
         return True
 
     def _mounted(self, tool: int) -> Mover:
-        mover = self._mount(tool)
+        mover = self.mount(tool)
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
     @property
     def _seed(self) -> bool:
         entry = self.state.current
-        return self._habits.dialect.name == "seed" and not _over_a_wire(entry)
+        return self.habits.dialect.name == "seed" and not over_a_wire(entry)
 
     def _dialect(self, line: Line) -> Dialect:
-        return self._habits.wire if _over_a_wire(line) else self._habits.dialect
+        return self.habits.wire if over_a_wire(line) else self.habits.dialect
 
-    def _unless(self, refused: Refused | None, now: int) -> bool:
+    def unless(self, refused: Refused | None, now: int) -> bool:
         if refused:
-            self._fail(refused, now)
+            self.fail(refused, now)
         return True
 
-    def _fail(self, refused: Refused, now: int) -> None:
+    def fail(self, refused: Refused, now: int) -> None:
         """The line cannot be carried out: it and all that waits behind it are forgotten.
 
         What moves already goes on to its end, with the switches that belong to it. A line over a
@@ -410,7 +343,7 @@ class Runner:
         if isinstance(line, Line) and not reason.startswith("line "):
             reason = f"{reason} (line {line.number}: {line.text.strip()})"
         tagged, with_next = state.tagged, state.with_next
-        if _over_a_wire(line):
+        if over_a_wire(line):
             waiting, self._waiting = self._waiting, deque()
             self._forget()
             self._waiting, state.with_next = waiting, with_next
@@ -419,7 +352,7 @@ class Runner:
             self._forget()
         state.tagged = tagged
         if line is not None:
-            self._attendant.finished(line, Refused(reason, refused.code), now)
+            self.attendant.finished(line, Refused(reason, refused.code), now)
 
     def _forget(self) -> None:
         self._waiting.clear()
@@ -438,58 +371,23 @@ class Runner:
     # ── snapshots ──
 
     def save(self) -> State:
-        state = self.state
-        return structs.replace(
-            state,
-            waiting=list(self._waiting),
-            stream=self.queue.save(),
-            todo=list(state.todo),
-            with_next=list(state.with_next),
-            tagged=list(state.tagged),
-            homed=list(state.homed),
-        )
+        kept = self.state.copied()
+        kept.waiting, kept.stream = list(self._waiting), self.queue.save()
+        return kept
 
     def load(self, state: State) -> None:
-        self.state = structs.replace(state, waiting=[], stream={})
+        self.state = state.copied()
+        self.state.waiting, self.state.stream = [], {}
         self._path = None
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
 
 
-_AT_REST: dict[type, Callable[[Runner, Any, int], bool]] = {
-    ask.Dwell: Runner._dwell,
-    ask.WaitInput: Runner._wait_for_input,
-    ask.Spindle: Runner._spin,
-    ask.Coolant: Runner._cool,
-    ask.ToolChange: Runner._change_tool,
-    ask.ProgramPause: Runner._pause,
-    ask.ProgramEnd: Runner._end,
-    HomingMove: Runner._home,
-    Homed: Runner._homed,
-    Probed: Runner._probed,
-    Paused: lambda runner, step, now: not runner.state.paused,
-    Rest: lambda runner, step, now: True,
-}
-
-
 TOLD = (ask.Message, ask.ProgramEnd)
 """What is told of a line that is only checked."""
-
-
-def _over_a_wire(entry: Entry | None) -> bool:
-    return isinstance(entry, Line) and entry.how != "program"
 
 
 def _alarm(refused: Refused) -> Refused:
     """Beyond the axes: an alarm is told from an error by its sign."""
     return Refused(refused.reason, -SOFT_LIMIT) if refused.code == SOFT_LIMIT else refused
-
-
-def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
-    """So many blocks of a path after the first ones, and whether these are its last."""
-    first = np.flatnonzero(np.diff(path.block, prepend=path.block[:1] - 1))
-    if not after and len(first) <= count:
-        return path, True
-    stop = first[after + count] if after + count < len(first) else len(path)
-    return path.rows(int(first[after]), int(stop)), after + count >= len(first)

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes
@@ -68,6 +69,11 @@ class Homing(Struct, frozen=True, tag=True):
 Entry = Line | Homing
 
 
+def over_a_wire(entry: Entry | None) -> bool:
+    """Whether somebody waits for the answer to this line alone."""
+    return isinstance(entry, Line) and entry.how != "program"
+
+
 class Tagged(Struct, frozen=True):
     """A switch that is thrown, or a message that is told, when the motion of a line begins."""
 
@@ -104,3 +110,10 @@ class State(Struct):
     executed: int = 0
     error: tuple[str, int] | None = None
     wake: int | None = None
+
+    def copied(self) -> "State":
+        """One that goes its own way."""
+        lists = {
+            name: list(getattr(self, name)) for name in ("todo", "with_next", "tagged", "homed")
+        }
+        return replace(self, **lists)

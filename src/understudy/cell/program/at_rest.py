@@ -1,0 +1,134 @@
+"""Steps of a line that wait for the motion before them to end, and what they do then.
+
+Each is given the program that runs it; true when it is done, false when it must wait on.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from understudy.cell.io import VirtualIO
+from understudy.cell.program.habits import Attendant, Habits, Mover
+from understudy.cell.program.queue import Queue
+from understudy.cell.program.steps import Homed, HomingMove, Paused, Probed, Rest, State, Step
+from understudy.errors import Refused
+from understudy.gcode import requests as ask
+from understudy.motion.path import pause
+from understudy.units import DEG, nanoseconds
+
+TIMED_OUT = -1.0
+"""What M66 reads when its time is over."""
+
+
+class Program(Protocol):
+    """A program at rest, as its steps see it."""
+
+    state: State
+    queue: Queue
+    mover: Mover
+    habits: Habits
+    io: VirtualIO
+    attendant: Attendant
+
+    @property
+    def number(self) -> int: ...
+
+    def go_next(self, *steps: Step) -> bool: ...
+
+    def move(self, move: ask.Move, now: int, share: float | None = None) -> bool: ...
+
+    def mount(self, tool: int) -> Mover | Refused: ...
+
+    def unless(self, refused: Refused | None, now: int) -> bool: ...
+
+
+def dwell(program: Program, step: ask.Dwell, now: int) -> bool:
+    rest = pause(program.queue.end, step.seconds, line=program.number)
+    program.queue.append(rest, now, deviation=0.0, exact=True)
+    return program.go_next(Rest())
+
+
+def wait_for_input(program: Program, step: ask.WaitInput, now: int) -> bool:
+    state, io = program.state, program.io
+    if step.kind == "analog":
+        state.result = io.analog_input(step.pin)
+    elif not _met(state, step, io.digital_input(step.pin), now):
+        return False
+    program.attendant.tell(step, now)
+    return True
+
+
+def _met(state: State, step: ask.WaitInput, level: bool, now: int) -> bool:
+    if state.waits_since is None:
+        state.waits_since, state.level = now, level
+    rises, falls = level and not state.level, state.level and not level
+    met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
+    state.level = level
+    if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
+        return False
+    state.result = float(level) if met[step.mode] else TIMED_OUT
+    state.waits_since = None
+    return True
+
+
+def spin(program: Program, step: ask.Spindle, now: int) -> bool:
+    return program.unless(program.attendant.spin(step, now), now)
+
+
+def cool(program: Program, step: ask.Coolant, now: int) -> bool:
+    return program.unless(program.attendant.cool(step, now), now)
+
+
+def change_tool(program: Program, step: ask.ToolChange, now: int) -> bool:
+    mover = program.mount(step.tool)
+    if isinstance(mover, Refused):
+        return program.unless(mover, now)
+    program.mover = mover
+    program.attendant.tell(step, now)
+    return True
+
+
+def hold_up(program: Program, step: ask.ProgramPause, now: int) -> bool:
+    if step.name == "M1" and not program.state.optional_stop:
+        return True
+    program.state.paused = True
+    return program.go_next(Paused())
+
+
+def end(program: Program, step: ask.ProgramEnd, now: int) -> bool:
+    program.attendant.switch_off(now)
+    program.attendant.tell(step, now)
+    return True
+
+
+def go_home(program: Program, step: HomingMove, now: int) -> bool:
+    q = program.queue.end.copy()
+    for axis in step.axes:
+        q[axis] = program.habits.home[axis] * DEG
+    a, b, c, u, v, w = q.tolist()
+    program.state.axes = None
+    return program.move(ask.JointMove((a, b, c, u, v, w)), now, program.habits.homing_share)
+
+
+def note_home(program: Program, step: Homed, now: int) -> bool:
+    program.state.homed = sorted({*program.state.homed, *step.axes})
+    return True
+
+
+def end_probing(program: Program, step: Probed, now: int) -> bool:
+    return program.unless(program.attendant.probed(step, now), now)
+
+
+AT_REST: dict[type, Callable[[Program, Any, int], bool]] = {
+    ask.Dwell: dwell,
+    ask.WaitInput: wait_for_input,
+    ask.Spindle: spin,
+    ask.Coolant: cool,
+    ask.ToolChange: change_tool,
+    ask.ProgramPause: hold_up,
+    ask.ProgramEnd: end,
+    HomingMove: go_home,
+    Homed: note_home,
+    Probed: end_probing,
+    Paused: lambda program, step, now: not program.state.paused,
+    Rest: lambda program, step, now: True,
+}
