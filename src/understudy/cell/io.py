@@ -52,6 +52,13 @@ class VirtualIO:
 
     # ── reading ──
 
+    @property
+    def pins(self) -> tuple[int, int, int, int]:
+        """How many digital inputs and outputs, analog inputs and outputs."""
+        config = self._config
+        digital = config.digital_inputs, config.digital_outputs
+        return *digital, config.analog_inputs, config.analog_outputs
+
     def digital(self) -> DigitalIO:
         return DigitalIO(self._inputs, self._outputs)
 

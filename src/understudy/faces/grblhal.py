@@ -352,4 +352,4 @@ HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
 
 
 def build(name: str, config: Config, robot: Wired, deps: Deps) -> GrblHalFace:
-    return GrblHalFace(name, robot.firmware, robot.pins)
+    return GrblHalFace(name, robot.firmware, robot.io.pins)

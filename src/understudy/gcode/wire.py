@@ -175,6 +175,13 @@ Pins = tuple[int, int, int, int]
 """Digital inputs and outputs, analog inputs and outputs."""
 
 
+class Pinned(Protocol):
+    """Pins that can be counted."""
+
+    @property
+    def pins(self) -> Pins: ...
+
+
 class Wired(Protocol):
     """Whatever can stand behind such a wire."""
 
@@ -182,4 +189,4 @@ class Wired(Protocol):
     def firmware(self) -> WireController: ...
 
     @property
-    def pins(self) -> Pins: ...
+    def io(self) -> Pinned: ...

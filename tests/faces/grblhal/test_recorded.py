@@ -10,7 +10,7 @@ from understudy.app import build_cell, load_config
 from understudy.wire.rehearsal import Rehearsal
 
 sys.path.insert(0, str(Path(__file__).parent))
-from sessions import Wire, difference, outgoing, play_step, prepare  # noqa: E402
+from sessions import Wire, difference, outgoing, play_step, prepare
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "grblhal_wire"
 SESSIONS = sorted(GOLDEN.glob("*.json"))

@@ -77,7 +77,7 @@ def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
     """What lines are written in: those of a program, or those over a wire."""
     return replace(
         SEED if config.dialect == "seed" and not wire else GRBLHAL_ARM,
-        feed_per_second=config.feed_unit == "per_second",
+        feed_per_second=config.feed_unit == "per_second" and not wire,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
         analog_inputs=config.io.analog_inputs,

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.arm.wired import firmware_of
+from understudy.cell.firmware.core import IN_ALARM
+from understudy.cell.firmware.state import State as SavedFirmware
 from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
 from understudy.errors import Refused
@@ -52,6 +55,7 @@ class Saved(Struct):
     told: Told | None
     beat: int | None
     drives: SavedDrives
+    firmware: SavedFirmware
     io: SavedIO
 
 
@@ -64,6 +68,7 @@ class VirtualController:
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
+        self.firmware = firmware_of(arm, self._drives, self._energize)
         self._connected = self._enabled = self._stopped = False
         self._lines = 0
         self._fresh = 0
@@ -148,6 +153,7 @@ class VirtualController:
         """The drives drop at once; nothing is accepted until `reset`."""
         self._halt(now)
         self._enabled, self._stopped = False, True
+        self.firmware.core.press(now)
         return self._done(now)
 
     def home(self, now: int, axis: int = -1) -> Refused | None:
@@ -186,6 +192,7 @@ class VirtualController:
         self._halt(now)
         self._drives.runner.reset()
         self._stopped = False
+        self.firmware.panel.release(now, unlock=True)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -278,11 +285,12 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        moments = (self._drives.next_wake(), self._beat)
+        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._beat)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
+        self.firmware.wake(now)
         self._tell(now)
         if self._beat is not None and now >= self._beat:
             self._beat = self._beat_after(now)
@@ -309,6 +317,7 @@ class VirtualController:
             told=self._told,
             beat=self._beat,
             drives=self._drives.save(),
+            firmware=self.firmware.save(),
             io=self.io.save(),
         )
 
@@ -319,6 +328,7 @@ class VirtualController:
         self._fresh, self._told = saved.fresh, saved.told
         self._beat = saved.beat if self._joint_listeners else None
         self._drives.load(saved.drives)
+        self.firmware.load(saved.firmware)
         self.io.load(saved.io)
 
     # ── inside ──
@@ -332,7 +342,14 @@ class VirtualController:
             return NOT_CONNECTED
         if self._stopped:
             return STOPPED
-        return None if self._enabled else NOT_ENABLED
+        if not self._enabled:
+            return NOT_ENABLED
+        return IN_ALARM if self.firmware.core.state.locked else None
+
+    def _energize(self, now: int) -> None:
+        """A line over the wire brings the drives up, as on the real controller."""
+        if not self._stopped:
+            self._connected = self._enabled = True
 
     def _no_axis(self, axis: int) -> Refused | None:
         if 0 <= axis < self._dof:

@@ -1,22 +1,22 @@
 """The heart of a firmware: its state, the program it runs, and what it says about both."""
 
-import numpy as np
-
 from understudy.cell.firmware.plant import Figures, Plant
 from understudy.cell.firmware.state import (
     CRITICAL,
+    ESTOP,
     IDLE_ONLY,
     LEAST_RPM,
     LOCKED,
     MOST_RPM,
     State,
 )
-from understudy.cell.program.queue import whole_ns
+from understudy.cell.program.queue import time_in, whole_ns
 from understudy.cell.program.runner import Runner
+from understudy.cell.program.steps import Homing
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
 from understudy.gcode.wire import Field, Listener, News, Notice
-from understudy.motion.path import TOOL
+from understudy.motion.path import TOOL, Floats
 from understudy.units import MINUTE, MM, seconds
 
 NOT_IDLE = Refused("only when nothing moves and nothing waits", IDLE_ONLY)
@@ -75,12 +75,12 @@ class Core:
             return "Door:2" if moving else "Door:0"
         if self.runner.queue.held or self.runner.state.paused:
             return "Hold:1" if moving else "Hold:0"
-        if state.homing_until is not None or state.ending == "home":
+        if state.homing_until is not None or isinstance(self.runner.state.current, Homing):
             return "Home"
         if state.tool is not None:
             return "Tool"
-        if moving:
-            return "Jog" if state.jogging else "Run"
+        if moving or self.plant.jogged():
+            return "Jog" if state.jogging or not moving else "Run"
         return "Idle"
 
     def idle(self, now: int) -> bool:
@@ -114,6 +114,14 @@ class Core:
 
     # ── alarms and rest ──
 
+    def press(self, now: int) -> None:
+        """The emergency stop: nothing moves from this instant on, and no reset helps."""
+        if not self.state.pressed:
+            self.runner.halt(now)
+            self.sync(now)
+            self.state.pressed = True
+            self.lock(ESTOP, now)
+
     def lock(self, alarm: int, now: int) -> None:
         """Nothing moves any more, and nothing will until somebody says so."""
         state = self.state
@@ -121,12 +129,12 @@ class Core:
         state.critical = alarm in CRITICAL
         self.emit(Notice("alarm", alarm), now)
         if state.critical:
-            self.news("estop" if alarm == 10 else "critical", now)
+            self.news("estop" if alarm == ESTOP else "critical", now)
             self.emit(Notice("flush"), now)
 
     def sync(self, now: int) -> None:
         """The axes stand where their steps say; the program goes on from there."""
-        self.runner.go_on_from(np.asarray(self.plant.on_steps(self._where(now))), now)
+        self.runner.go_on_from(self.plant.on_steps(self._where(now)), now)
 
     def silence(self, now: int) -> None:
         """Spindle and coolant off."""
@@ -138,6 +146,8 @@ class Core:
         """Be woken at this very moment: whoever waits may go on."""
         self.state.stirred = now
 
-    def _where(self, now: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    def _where(self, now: int) -> Floats:
+        if self.plant.where is not None:
+            return self.plant.where(now)
         plan = self.runner.queue.plan
-        return plan.at(max(seconds(now), plan.begins)).position
+        return plan.at(time_in(plan, now)).position

@@ -26,7 +26,6 @@ class Firmware:
         self.panel = self.knobs = FirmwarePanel(self.core, self.lines)
         self.memory = FirmwareMemory(self.core, self.lines)
         self.core.runner = runner(self.lines)
-        self.core.runner.state.optional_stop = True
 
     def listen(self, listener: Listener) -> None:
         self.core.listen(listener)

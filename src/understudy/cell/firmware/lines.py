@@ -37,7 +37,8 @@ class FirmwareLines:
         if state.checking:
             self._submit(Line(number, text, "check"), now)
         else:
-            self._submit(Line(number, text, "wire", state.single_block), now)
+            line = Line(number, text, "wire", state.single_block, state.optional_stop)
+            self._submit(line, now)
 
     def jog(self, text: str, now: int) -> None:
         if self._core.condition(now) not in MOVABLE:
@@ -50,7 +51,7 @@ class FirmwareLines:
         if core.condition(now) not in ("Idle", "Alarm"):
             core.answer(IDLE_ONLY, now)
         elif core.plant.homing is None:
-            core.state.locked, core.state.ending = False, "home"
+            core.state.locked = False
             chosen = tuple("XYZABC".index(axis) for axis in axes)
             groups = (chosen,) if chosen else ((3, 4, 5), (0, 1, 2))
             self._submit(Homing(self._number(), groups), now)
@@ -131,9 +132,8 @@ class FirmwareLines:
             self._change_tool(step, now)
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
-        if isinstance(entry, Homing) and self._core.state.ending == "home":
-            self._core.state.ending = ""
-            self._answered(0, now)
+        if isinstance(entry, Homing) and entry.number:
+            self._answered(refused.code if refused else 0, now)
         if not isinstance(entry, Line) or entry.how == "program":
             return
         core, state = self._core, self._core.state
@@ -158,6 +158,7 @@ class FirmwareLines:
         return self._core.plant.first_line + self._core.state.lines
 
     def _submit(self, entry: Entry, now: int) -> None:
+        self._core.plant.energize(now)
         self._taking = True
         self._core.runner.submit(entry, now)
         self._taking = False

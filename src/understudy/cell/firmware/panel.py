@@ -52,6 +52,8 @@ class FirmwarePanel:
 
     def reset(self, now: int) -> None:
         core, state = self._core, self._core.state
+        if state.pressed:
+            return
         homing = core.condition(now) == "Home"
         if (core.moving(now) or homing) and not state.locked:
             core.runner.halt(now)
@@ -65,6 +67,13 @@ class FirmwarePanel:
         if not state.locked:
             self._lines.run_own([line for line in state.startup if line], now)
         core.stir(now)
+
+    def release(self, now: int, *, unlock: bool = False) -> None:
+        """The emergency stop is pulled out again, and a reset follows; ``unlock``: no alarm."""
+        state = self._core.state
+        state.pressed = False
+        state.locked = state.locked and not unlock
+        self.reset(now)
 
     def stop(self, now: int) -> None:
         if not self._core.state.critical:
@@ -114,7 +123,8 @@ class FirmwarePanel:
             return self._toggle_spindle(now)
         name = what.replace(" ", "_")
         setattr(state, name, not getattr(state, name))
-        return bool(getattr(state, name))
+        on = bool(getattr(state, name))
+        return not on if what == "optional stop" else on
 
     def unlock(self, now: int) -> Refused | None:
         state = self._core.state
@@ -156,7 +166,7 @@ class FirmwarePanel:
         if core.moving(now):
             return
         state.jogging = False
-        ending, state.ending = state.ending, "home" if state.ending == "home" else ""
+        ending, state.ending = state.ending, ""
         if ending in ("stop", "cancel", "alarm"):
             core.sync(now)
             core.stir(now)
@@ -179,6 +189,8 @@ class FirmwarePanel:
         state.tool = state.homing_until = state.result = state.storing = None
         state.ending, state.pending, state.reset_due = "", 0, False
         state.numbered, state.starting = [], []
+        state.single_block = state.block_delete = False
+        state.optional_stop = True
         state.feed = state.rapid = state.spindle_percent = 100
         self._core.runner.override(now, feed=1.0, rapid=1.0)
 

@@ -17,19 +17,19 @@ STAYING = (11, 12, 13)
 INCHES, SOFT_LIMITS, HOMING, SLEEP_ALLOWED = 13, 20, 22, 62
 MOST_RPM, LEAST_RPM = 30, 31
 
-Ending = Literal["", "stop", "cancel", "alarm", "home"]
+Ending = Literal["", "stop", "cancel", "alarm"]
 """What happens when the motion under way has come to rest: nothing, 0x19, 0x85, an alarm, …"""
 
 
 class State(Struct):
     """All that a snapshot holds of a firmware besides its program.
 
-    `alarm` is grblHAL's number of the last lock. `dark`: spindle and coolant are off while the
-    `door` is open. `tool` is the one in the spindle while an M6 waits for the operator. `ending`:
-    see there, with the alarm in `pending`. `system` and `shift` are the coordinate system and the
-    work offset that were told of last. `numbered` are the N words of queued lines; `starting` and
-    `storing` own lines under way, by number. `stirred`, `reset_due`: something is to be done at
-    this very moment.
+    `alarm` is grblHAL's number of the last lock; `pressed`: the emergency stop is. `dark`: spindle
+    and coolant are off while the `door` is open. `tool` is the one in the spindle while an M6 waits
+    for the operator. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
+    coordinate system and the work offset that were told of last. `numbered` are the N words of
+    queued lines; `starting` and `storing` own lines under way, by number. `stirred`, `reset_due`:
+    something is to be done at this very moment.
     """
 
     settings: list[tuple[int, float]] = []
@@ -38,6 +38,7 @@ class State(Struct):
     alarm: int = 0
     locked: bool = False
     critical: bool = False
+    pressed: bool = False
     checking: bool = False
     asleep: bool = False
     door: bool = False

@@ -9,7 +9,6 @@ from msgspec import Struct, structs
 
 from understudy.cell.firmware import Firmware, Plant
 from understudy.cell.firmware.plant import Figures
-from understudy.cell.firmware.state import ESTOP
 from understudy.cell.firmware.state import State as SavedFirmware
 from understudy.cell.io import Config as IoConfig
 from understudy.cell.io import Saved as SavedIO
@@ -23,7 +22,7 @@ from understudy.cell.program.runner import Runner
 from understudy.cell.program.steps import State as SavedProgram
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Modal
-from understudy.gcode.wire import Pins, Reading
+from understudy.gcode.wire import Reading
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
 from understudy.ports import Deps
@@ -75,11 +74,6 @@ class Machine:
         self._defaults = defaults
         self.firmware = Firmware(plant, self._runner)
 
-    @property
-    def pins(self) -> Pins:
-        io = self._config.io
-        return io.digital_inputs, io.digital_outputs, io.analog_inputs, io.analog_outputs
-
     # ── part ──
 
     def next_wake(self) -> int | None:
@@ -98,13 +92,10 @@ class Machine:
         return ("emergency_stop", "emergency_release")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        core = self.firmware.core
         if fault == "emergency_stop":
-            core.runner.halt(now)
-            core.sync(now)
-            core.lock(ESTOP, now)
+            self.firmware.core.press(now)
         else:
-            self.firmware.panel.reset(now)
+            self.firmware.panel.release(now)
         return None
 
     def save(self) -> Saved:

@@ -9,7 +9,17 @@ from typing import Any, Protocol
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Attendant, Habits, Mover
 from understudy.cell.program.queue import Queue
-from understudy.cell.program.steps import Homed, HomingMove, Paused, Probed, Rest, State, Step
+from understudy.cell.program.steps import (
+    Homed,
+    HomingMove,
+    Line,
+    Paused,
+    Probed,
+    Rest,
+    State,
+    Step,
+    over_a_wire,
+)
 from understudy.errors import Refused
 from understudy.gcode import requests as ask
 from understudy.motion.path import pause
@@ -88,7 +98,11 @@ def change_tool(program: Program, step: ask.ToolChange, now: int) -> bool:
 
 
 def hold_up(program: Program, step: ask.ProgramPause, now: int) -> bool:
-    if step.name == "M1" and not program.state.optional_stop:
+    line = program.state.current
+    wanted = program.state.optional_stop
+    if isinstance(line, Line) and over_a_wire(line):
+        wanted = line.optional
+    if step.name == "M1" and not wanted:
         return True
     program.state.paused = True
     return program.go_next(Paused())

@@ -50,13 +50,15 @@ class Line(Struct, frozen=True, tag=True):
     """A line of G-code that waits its turn.
 
     `how` it is meant: as part of a `program`, as a single line over a `wire`, only to `check` it,
-    or as what stands after `$J=`. `single`: the operator lets the program on after it.
+    or as what stands after `$J=`. `single`: the operator lets the program on after it; `optional`:
+    M1 pauses, which a program asks its controller about.
     """
 
     number: int
     text: str
     how: Literal["program", "wire", "check", "jog"] = "program"
     single: bool = False
+    optional: bool = True
 
 
 class Homing(Struct, frozen=True, tag=True):
