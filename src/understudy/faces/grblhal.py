@@ -18,7 +18,14 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.faces.grblhal_dollar import Dollar
 from understudy.faces.grblhal_fields import messages, name_field
-from understudy.faces.grblhal_framing import RX_SIZE, Line, Reader, SavedReader
+from understudy.faces.grblhal_framing import (
+    PRINTABLE_COMMANDS,
+    RX_SIZE,
+    Line,
+    Reader,
+    SavedReader,
+    pieces,
+)
 from understudy.faces.grblhal_report import INTERVAL, Reports, SavedReports
 from understudy.faces.grblhal_tables import BANNER, NEWS, UNLOCK
 from understudy.faces.outbox import Outbox, Stirred
@@ -138,7 +145,7 @@ class GrblHalFace:
             self._report(now)
 
     def busy(self) -> bool:
-        return self._working
+        return False
 
     def status(self, now: int) -> dict[str, int]:
         return {"clients": len(self._sessions), "unread": self._reader.waiting}
@@ -188,16 +195,20 @@ class GrblHalFace:
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
-        legacy = bool(self._controller.memory.settings()[LEGACY])
-        for byte in data:
-            piece = self._reader.sort(byte, legacy=legacy)
-            if piece is None:
-                continue
-            if piece.acts:
-                self._act(byte, now)
-            else:
-                self._reader.put(byte)
+        for text, byte in pieces(data):
+            if text:
+                self._reader.put(text)
                 self._serve(now)
+            if byte is None:
+                continue
+            if byte in PRINTABLE_COMMANDS and self._is_text():
+                self._reader.put(bytes((byte,)))
+            else:
+                self._act(byte, now)
+
+    def _is_text(self) -> bool:
+        """Unless $39 is set `?`, `!` and `~` are no commands in `$` lines and comments."""
+        return self._reader.keeps_commands and not self._controller.memory.settings()[LEGACY]
 
     # ── lines ──
 

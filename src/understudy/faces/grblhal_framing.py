@@ -6,6 +6,8 @@ CR LF and LF CR are one line end each, also across packets. Control characters a
 vanish; a line holds 256 characters, and what is longer is remembered as too long.
 """
 
+import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -14,15 +16,11 @@ LONGEST_LINE = 256
 RX_SIZE = 1023
 """Bytes that the firmware's buffer of 1024 holds."""
 BACKSPACE, DELETE = 0x08, 0x7F
-LINE_ENDS = b"\r\n"
 PRINTABLE_COMMANDS = b"?!~"
+KEEPING = ("$", "[", "(")
 
-
-class Piece(NamedTuple):
-    """A byte that acts at once, or one that goes into the buffer."""
-
-    byte: int
-    acts: bool
+_COMMAND = re.compile(rb"[\x00-\x07\x09\x0b\x0c\x0e-\x1f?!~\x80-\xbf]")
+_LINE_END = re.compile(rb"[\r\n]")
 
 
 class Line(NamedTuple):
@@ -32,113 +30,111 @@ class Line(NamedTuple):
     too_long: bool
 
 
+def pieces(data: bytes) -> Iterator[tuple[bytes, int | None]]:
+    """Text, and the command byte that stands after it, if any."""
+    at = 0
+    for found in _COMMAND.finditer(data):
+        yield data[at : found.start()], data[found.start()]
+        at = found.end()
+    yield data[at:], None
+
+
 class SavedReader(Struct):
     """What a snapshot holds of a reader."""
 
-    unread: bytes = b""
-    part: bytes = b""
-    too_long: bool = False
-    last_end: int = 0
-    kept: bool = False
-    comment: str = ""
+    unread: bytes
+    part: bytes
+    too_long: bool
+    last_end: bytes
+    verbatim: str
 
 
 class Reader:
-    """The firmware's receive buffer and the line it is reading from it."""
+    """The firmware's receive buffer, and the line that is being read from it.
+
+    ``verbatim`` is what began a text in which every byte counts: ``$``, ``[`` or ``(``; or ``;``
+    for a comment in which none does.
+    """
 
     def __init__(self) -> None:
         self._unread = bytearray()
         self._at = 0
         self._line = bytearray()
         self._too_long = False
-        self._last_end = 0
-        self._kept = False
-        self._comment = ""
+        self._last_end = b""
+        self._verbatim = ""
 
-    # ── arriving ──
+    def put(self, text: bytes) -> None:
+        self._unread += text
 
-    def sort(self, byte: int, *, legacy: bool = True) -> Piece | None:
-        """What a byte is; None if it is nothing.
-
-        Without ``legacy`` ($39) the printable commands are plain text in `$` lines and comments.
-        """
-        if byte in LINE_ENDS:
-            return Piece(byte, False)
-        if byte in PRINTABLE_COMMANDS:
-            return Piece(byte, legacy or not self._kept)
-        if (byte < 0x20 and byte != BACKSPACE) or 0x80 <= byte <= 0xBF:
-            return Piece(byte, True)
-        if byte >= DELETE and not self._kept:
-            return None
-        return Piece(byte, False)
-
-    def put(self, byte: int) -> None:
-        self._unread.append(byte)
+    def flush(self) -> None:
+        """Forget everything that is not a whole line already handed out."""
+        self._unread.clear()
+        self._at = 0
+        self._last_end = b""
+        self._begin()
 
     @property
     def waiting(self) -> int:
         """How many bytes are received and not yet read."""
         return len(self._unread) - self._at
 
-    def flush(self) -> None:
-        """Forget everything that is not a whole line already handed out."""
-        self.__init__()  # type: ignore[misc]
-
-    # ── reading ──
+    @property
+    def keeps_commands(self) -> bool:
+        """Inside a `$` line or a comment in parentheses printable commands may be plain text."""
+        return self._verbatim in KEEPING
 
     def next_line(self) -> Line | None:
         """Read up to the next line end; None if there is none yet."""
-        unread = self._unread
-        while self._at < len(unread):
-            byte = unread[self._at]
-            self._at += 1
-            if byte not in LINE_ENDS:
-                self._read(byte)
+        while found := _LINE_END.search(self._unread, self._at):
+            self._read(self._unread[self._at : found.start()])
+            self._at = found.end()
+            second = self._last_end not in (b"", found[0]) and not (self._line or self._too_long)
+            if second:  # half of CR LF or LF CR
+                self._last_end = b""
                 continue
-            other = self._last_end and byte != self._last_end
-            if not self._line and not self._too_long and other:
-                self._last_end = 0  # the second half of CR LF or LF CR
-                continue
-            self._last_end = byte
-            self._forget_read()
+            self._last_end = bytes(found[0])
             return self._end()
-        self._forget_read()
+        self._read(self._unread[self._at :])
+        self._unread.clear()
+        self._at = 0
         return None
 
-    def _read(self, byte: int) -> None:
-        line = self._line
-        if byte in (BACKSPACE, DELETE):
-            del line[-1:]
+    def _read(self, text: bytearray) -> None:
+        for byte in text:
+            if self._too_long:
+                return
+            if byte == BACKSPACE or (byte == DELETE and self.keeps_commands):
+                del self._line[-1:]
+            elif byte < DELETE or self.keeps_commands:
+                self._add(byte)
+
+    def _add(self, byte: int) -> None:
+        if byte == 0x20 and not self._line:
             return
-        if byte == 0x20 and not line:
-            return
-        self._note(byte)
-        if len(line) < LONGEST_LINE:
-            line.append(byte)
+        self._note(chr(byte))
+        if len(self._line) < LONGEST_LINE:
+            self._line.append(byte)
         else:
             self._too_long = True
 
-    def _note(self, byte: int) -> None:
-        """Whether text is being read in which every byte counts: a `$` line or a comment."""
-        if not self._line and byte in b"$[":
-            self._kept = True
-        elif byte == ord("(") and not self._kept and not self._comment:
-            self._kept, self._comment = True, "("
-        elif byte == ord(")") and self._comment == "(":
-            self._kept, self._comment = False, ""
-        elif byte == ord(";") and not self._comment and not self._kept:
-            self._comment = ";"
+    def _note(self, character: str) -> None:
+        if (not self._line and character in "$[") or (not self._verbatim and character in "(;"):
+            self._verbatim = character
+        elif self._verbatim == "(" and character == ")":
+            self._verbatim = ""
+
+    def _begin(self) -> None:
+        self._line.clear()
+        self._too_long, self._verbatim = False, ""
 
     def _end(self) -> Line:
         line = Line(self._line.decode("latin-1"), self._too_long)
-        self._line.clear()
-        self._too_long, self._kept, self._comment = False, False, ""
-        return line
-
-    def _forget_read(self) -> None:
-        if self._at > RX_SIZE or self._at == len(self._unread):
+        self._begin()
+        if self._at > RX_SIZE:
             del self._unread[: self._at]
             self._at = 0
+        return line
 
     # ── snapshots ──
 
@@ -148,12 +144,11 @@ class Reader:
             part=bytes(self._line),
             too_long=self._too_long,
             last_end=self._last_end,
-            kept=self._kept,
-            comment=self._comment,
+            verbatim=self._verbatim,
         )
 
     def load(self, saved: SavedReader) -> None:
         self._unread, self._at = bytearray(saved.unread), 0
         self._line = bytearray(saved.part)
         self._too_long, self._last_end = saved.too_long, saved.last_end
-        self._kept, self._comment = saved.kept, saved.comment
+        self._verbatim = saved.verbatim

@@ -40,11 +40,7 @@ class Reports:
     """Remembers what the next report must carry."""
 
     def __init__(self) -> None:
-        self._flags: set[str] = set(AFTER_RESET)
-        self._full = False
-        self._override_counter = 0
-        self._offset_counter = 0
-        self.auto = False
+        self.begin_anew(auto=False)
 
     def note(self, *fields: str) -> None:
         self._flags.update(fields)
@@ -55,7 +51,10 @@ class Reports:
         self._full = True
 
     def begin_anew(self, *, auto: bool) -> None:
-        self.__init__()  # type: ignore[misc]
+        self._flags: set[str] = set(AFTER_RESET)
+        self._full = False
+        self._override_counter = 0
+        self._offset_counter = 0
         self.auto = auto
 
     def report(self, reading: Reading, settings: Mapping[int, float], *, unread: int) -> str:
