@@ -223,6 +223,9 @@ class GrblHalFace:
             code = self._take_line(line, now)
             if code is not None:
                 self._answer(code)
+            if self._dollar.reset_due:
+                self._dollar.reset_due = False
+                self._controller.panel.reset(now)
         self._tell_due(now)
 
     def _tell_due(self, now: int) -> None:

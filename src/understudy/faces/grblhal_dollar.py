@@ -23,7 +23,10 @@ HOMING_COMMANDS = ("H", "HX", "HY", "HZ", "HA", "HB", "HC")
 
 
 class Dollar:
-    """Carries `$` lines out; ``say`` takes a line of text for the client."""
+    """Carries `$` lines out; ``say`` takes a line of text, ``note`` a field of the next report.
+
+    ``reset_due``: the line that was carried out is answered, and then there is a reset.
+    """
 
     def __init__(
         self, controller: WireController, pins: Pins, *, say: Callable[[str], None],
@@ -33,6 +36,7 @@ class Dollar:
         self._pins = pins
         self._say = say
         self._note = note
+        self.reset_due = False
 
     def execute(self, line: str, now: int) -> int | None:
         """A whole line that begins with `$`."""
@@ -182,7 +186,15 @@ class Dollar:
 
     def _restore(self, argument: str | None, now: int) -> int:
         what = RESTORED.get((argument or "")[:1])
-        return UNKNOWN if what is None else _code(self._controller.memory.restore(what, now))
+        if what is None:
+            return UNKNOWN
+        code = _code(self._controller.memory.restore(what, now))
+        self.reset_due = not code
+        return code
+
+    def _check(self, argument: str | None, now: int) -> int:
+        self.reset_due = self._controller.reading(now).state == "Check"
+        return _code(self._controller.knobs.check(now))
 
     def _toggle(self, what: Toggle, now: int) -> int:
         on = self._controller.knobs.toggle(what, now)
@@ -223,7 +235,7 @@ COMMANDS: dict[str, Command] = {
     "N0": Command(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),
     "N1": Command(lambda d, a, now: d._store_startup(1, a, now), takes=True, always=False),
     "X": Command(lambda d, a, now: _code(d._controller.knobs.unlock(now)), True, always=False),
-    "C": Command(lambda d, a, now: _code(d._controller.knobs.check(now)), always=False),
+    "C": Command(Dollar._check, always=False),
     "SLP": Command(lambda d, a, now: _code(d._controller.knobs.sleep(now)), always=False),
     "B": Command(lambda d, a, now: d._toggle("block delete", now), always=False),
     "S": Command(lambda d, a, now: d._toggle("single block", now), always=False),

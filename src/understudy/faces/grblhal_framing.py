@@ -16,10 +16,11 @@ LONGEST_LINE = 256
 RX_SIZE = 1023
 """Bytes that the firmware's buffer of 1024 holds."""
 BACKSPACE, DELETE = 0x08, 0x7F
+LINE_ENDS = (b"\r", b"\n")
 PRINTABLE_COMMANDS = b"?!~"
 KEEPING = ("$", "[", "(")
 
-_COMMAND = re.compile(rb"[\x00-\x07\x09\x0b\x0c\x0e-\x1f?!~\x80-\xbf]")
+_CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
 _LINE_END = re.compile(rb"[\r\n]")
 
 
@@ -31,11 +32,15 @@ class Line(NamedTuple):
 
 
 def pieces(data: bytes) -> Iterator[tuple[bytes, int | None]]:
-    """Text, and the command byte that stands after it, if any."""
+    """Text up to a line end, and the command byte that stands after it, if any."""
     at = 0
-    for found in _COMMAND.finditer(data):
-        yield data[at : found.start()], data[found.start()]
-        at = found.end()
+    for found in _CUT.finditer(data):
+        end = found.end()
+        if found[0] in LINE_ENDS:
+            yield data[at:end], None
+        else:
+            yield data[at : end - 1], data[end - 1]
+        at = end
     yield data[at:], None
 
 

@@ -40,6 +40,7 @@ class Reports:
     """Remembers what the next report must carry."""
 
     def __init__(self) -> None:
+        self._flags: set[str] = set()
         self.begin_anew(auto=False)
 
     def note(self, *fields: str) -> None:
@@ -51,7 +52,7 @@ class Reports:
         self._full = True
 
     def begin_anew(self, *, auto: bool) -> None:
-        self._flags: set[str] = set(AFTER_RESET)
+        self._flags = set(AFTER_RESET)
         self._full = False
         self._override_counter = 0
         self._offset_counter = 0

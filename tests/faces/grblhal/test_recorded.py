@@ -1,7 +1,6 @@
 """The real firmware's sessions: all that it said is said here, too."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,7 @@ import pytest
 from understudy.app import build_cell, load_config
 from understudy.wire.rehearsal import Rehearsal
 
-sys.path.insert(0, str(Path(__file__).parent))
-from sessions import Wire, difference, outgoing, play_step, prepare
+from .sessions import Wire, difference, outgoing, play_step, prepare
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "grblhal_wire"
 SESSIONS = sorted(GOLDEN.glob("*.json"))

@@ -42,10 +42,6 @@ class Firmware:
         due = runner.next_wake()
         if due is not None and due <= now:
             runner.run(now)
-        state.stirred = None
-        if state.reset_due:
-            self.panel.reset(now)
-            state.stirred = None
         if state.homing_until is not None and state.homing_until <= now:
             self._found_no_switch(now)
         self.panel.rest(now)

@@ -81,7 +81,7 @@ class FirmwareLines:
         core, state = self._core, self._core.state
         if state.asleep or state.critical:
             return True
-        waits = state.door or state.tool is not None or state.ending or state.reset_due
+        waits = state.door or state.tool is not None or state.ending
         program = core.runner
         return not (
             waits

@@ -76,8 +76,6 @@ class FirmwareMemory:
         if what == "all":
             state.startup, state.label = ["", ""], ""
         core.news("restored", now)
-        state.reset_due = True
-        core.stir(now)
         return None
 
     def label(self, text: str | None = None) -> str:
@@ -91,4 +89,4 @@ class FirmwareMemory:
         core.state.settings = [(n, v) for n, v in figures.items() if defaults[n] != v]
         if core.plant.build is not None:
             here = core.runner.queue.end
-            core.runner.adopt(*core.plant.build(core.figures(), here, seconds(now)), now)
+            core.runner.adopt(*core.plant.build(core.figures(), here, seconds(now)))

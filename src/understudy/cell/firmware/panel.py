@@ -137,8 +137,6 @@ class FirmwarePanel:
         core, state = self._core, self._core.state
         if state.checking:
             core.news("disabled", now)
-            state.reset_due = True
-            core.stir(now)
             return None
         if core.condition(now) != "Idle":
             return NOT_IDLE
@@ -187,7 +185,7 @@ class FirmwarePanel:
         state.critical = state.checking = state.asleep = state.jogging = False
         state.door = state.dark = False
         state.tool = state.homing_until = state.result = state.storing = None
-        state.ending, state.pending, state.reset_due = "", 0, False
+        state.ending, state.pending = "", 0
         state.numbered, state.starting = [], []
         state.single_block = state.block_delete = False
         state.optional_stop = True

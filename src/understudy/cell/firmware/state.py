@@ -28,8 +28,8 @@ class State(Struct):
     and coolant are off while the `door` is open. `tool` is the one in the spindle while an M6 waits
     for the operator. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
     coordinate system and the work offset that were told of last. `numbered` are the N words of
-    queued lines; `starting` and `storing` own lines under way, by number. `stirred`, `reset_due`:
-    something is to be done at this very moment.
+    queued lines; `starting` and `storing` own lines under way, by number. `stirred`: when somebody
+    who waits may go on.
     """
 
     settings: list[tuple[int, float]] = []
@@ -66,4 +66,3 @@ class State(Struct):
     starting: list[tuple[int, str]] = []
     storing: tuple[int, int, str] | None = None
     stirred: int | None = None
-    reset_due: bool = False

@@ -105,7 +105,7 @@ class Machine:
         saved = msgspec.convert(state, Saved)
         self.firmware.load(saved.firmware)
         figures = self.firmware.core.figures()
-        self.firmware.core.runner.adopt(*self._rebuild(figures, np.zeros(6), 0.0), 0)
+        self.firmware.core.runner.adopt(*self._rebuild(figures, np.zeros(6), 0.0))
         self.firmware.core.runner.load(saved.program)
         self.io.load(saved.io)
 

@@ -115,11 +115,10 @@ class Runner:
         self.state.axes = None
         self.run(now)
 
-    def adopt(self, habits: Habits, queue: Queue, now: int) -> None:
+    def adopt(self, habits: Habits, queue: Queue) -> None:
         """Other settings, at rest."""
         self.habits, self.queue = habits, queue
         self.mover = self._mounted(self.state.modal.tool)
-        self.run(now)
 
     # ── what can be read ──
 
