@@ -22,6 +22,7 @@ from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.clock import HIGHEST_RATE, Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
+from understudy.wire.pty import PtyServer
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
 
@@ -113,7 +114,7 @@ class Live:
         if self.rate not in ("max", "step"):
             self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 
-    def _make_servers(self, options: Options) -> list[TcpServer]:
+    def _make_servers(self, options: Options) -> list[TcpServer | PtyServer]:
         lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))
         wires: dict[str, tuple[Address, Switchboard]] = {
             "control": (self.config.head.control, lobby)
@@ -125,7 +126,9 @@ class Live:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
         return [
-            TcpServer(endpoint, _placed(endpoint, address, options), board)
+            PtyServer(endpoint, board)
+            if address.pty and endpoint not in options.ports
+            else TcpServer(endpoint, _placed(endpoint, address, options), board)
             for endpoint, (address, board) in wires.items()
         ]
 

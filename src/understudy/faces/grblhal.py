@@ -142,7 +142,8 @@ class GrblHalFace:
     def wake(self, now: int) -> None:
         if self._next_report is not None and self._next_report <= now:
             self._next_report = self._following_report(now)
-            self._report(now)
+            if self._heeded():
+                self._report(now)
 
     def busy(self) -> bool:
         return False
@@ -324,10 +325,18 @@ class GrblHalFace:
     def _flush(self) -> None:
         self._reader.flush()
 
+    def _served(self) -> Connection | None:
+        peer = next(reversed(self._sessions), None)
+        return None if peer is None else self._sessions[peer]
+
+    def _heeded(self) -> bool:
+        """Somebody takes what is said; what nobody asked for is not piled up."""
+        served = self._served()
+        return served is not None and served.outbox.size < OUTBOX_LIMIT
+
     def _say(self, text: str) -> None:
         """To whoever is plugged in; to nobody if nobody is."""
-        if self._sessions:
-            served = self._sessions[next(reversed(self._sessions))]
+        if served := self._served():
             served.outbox.say(text.encode("latin-1", "replace") + b"\r\n")
 
 
