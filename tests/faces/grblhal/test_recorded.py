@@ -18,12 +18,27 @@ def test_there_are_48_of_them() -> None:
     assert len(SESSIONS) == 48
 
 
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
-def test_session(path: Path) -> None:
+def machine() -> Rehearsal:
+    return Rehearsal(build_cell(load_config("grblhal_6axis")))
+
+
+def play(path: Path, rehearsal: Rehearsal) -> None:
     session = json.loads(path.read_text())
-    rehearsal = Rehearsal(build_cell(load_config("grblhal_6axis")))
-    wire = Wire(rehearsal, rehearsal.connect("machine.grblhal"))
+    client = rehearsal.connect("machine.grblhal")
+    wire = Wire(rehearsal, client)
     prepare(wire, session["settings"])
     for number, step in enumerate(session["steps"], 1):
         problem = difference(step, play_step(wire, step))
-        assert problem is None, f"step {number} {outgoing(step)[:60]!r}: {problem}"
+        assert problem is None, f"{path.stem}, step {number} {outgoing(step)[:60]!r}: {problem}"
+    client.leave()
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_session(path: Path) -> None:
+    play(path, machine())
+
+
+def test_all_sessions_one_after_the_other_on_one_machine() -> None:
+    rehearsal = machine()
+    for path in (*SESSIONS, *reversed(SESSIONS)):
+        play(path, rehearsal)

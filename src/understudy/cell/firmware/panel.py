@@ -12,6 +12,7 @@ from understudy.cell.firmware.state import (
     UNKNOWN,
 )
 from understudy.errors import Refused
+from understudy.gcode.modal import work_offset
 from understudy.gcode.wire import Notice, Override, Toggle
 
 NO_SLEEP = Refused("sleep is switched off ($62=0)", UNKNOWN)
@@ -187,6 +188,8 @@ class FirmwarePanel:
         state.tool = state.homing_until = state.result = state.storing = None
         state.ending, state.pending = "", 0
         state.numbered, state.starting = [], []
+        modal = self._core.runner.state.modal
+        state.system, state.shift = modal.coordinates, work_offset(modal)
         state.single_block = state.block_delete = False
         state.optional_stop = True
         state.feed = state.rapid = state.spindle_percent = 100
