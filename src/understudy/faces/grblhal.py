@@ -124,6 +124,7 @@ class GrblHalFace:
 
     def open(self, peer: str, now: int) -> Connection:
         self._sessions[peer] = Connection(self, peer)
+        self._reports.count_anew()
         self._greet(locked=False)
         return self._sessions[peer]
 
@@ -224,9 +225,9 @@ class GrblHalFace:
             code = self._take_line(line, now)
             if code is not None:
                 self._answer(code)
-            if self._dollar.reset_due:
-                self._dollar.reset_due = False
-                self._controller.panel.reset(now)
+            after, self._dollar.after = self._dollar.after, None
+            if after is not None:
+                after(now)
         self._tell_due(now)
 
     def _tell_due(self, now: int) -> None:
@@ -250,6 +251,10 @@ class GrblHalFace:
             return self._sticky
         self._controller.lines.execute(text, now)
         return None
+
+    def _answer_line(self, notice: Notice, now: int) -> None:
+        if self._working:
+            self._answer(notice.code)
 
     def _answer(self, code: int) -> None:
         self._working = False
@@ -306,6 +311,10 @@ class GrblHalFace:
         self._now = now
         HEARD[notice.kind](self, notice, now)
 
+    def _reset(self, now: int) -> None:
+        self._working = False
+        self._controller.panel.reset(now)
+
     def _begin_anew(self, notice: Notice, now: int) -> None:
         self._flush()
         self._sticky, self._working = 0, False
@@ -324,6 +333,9 @@ class GrblHalFace:
 
     def _flush(self) -> None:
         self._reader.flush()
+
+    def _void(self, notice: Notice, now: int) -> None:
+        self._working = False
 
     def _served(self) -> Connection | None:
         peer = next(reversed(self._sessions), None)
@@ -348,7 +360,7 @@ ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {
     ord("~"): lambda face, now: face._controller.panel.start(now),
     0x81: lambda face, now: face._controller.panel.start(now),
     0xA3: lambda face, now: face._controller.panel.start(now),
-    0x18: lambda face, now: face._controller.panel.reset(now),
+    0x18: GrblHalFace._reset,
     STOP: GrblHalFace._stop,
     0x83: lambda face, now: face._dollar.modes(now),
     0x84: lambda face, now: face._controller.panel.door(now),
@@ -358,7 +370,7 @@ ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {
 }
 
 HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
-    "answer": lambda face, notice, now: face._answer(notice.code),
+    "answer": GrblHalFace._answer_line,
     "alarm": lambda face, notice, now: face._say(f"ALARM:{notice.code}"),
     "reset": GrblHalFace._begin_anew,
     "news": lambda face, notice, now: face._say(f"[MSG:{NEWS[notice.text]}]"),
@@ -370,6 +382,7 @@ HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     "report": GrblHalFace._note_report,
     "changed": lambda face, notice, now: face._reports.note(notice.text),
     "flush": lambda face, notice, now: face._flush(),
+    "void": GrblHalFace._void,
     "settled": lambda face, notice, now: face._serve(now),
 }
 

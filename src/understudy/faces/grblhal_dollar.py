@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from understudy.errors import Refused
 from understudy.faces.grblhal_report import axis_values
-from understudy.faces.grblhal_tables import ALARMS, ERRORS, GROUPS, HELP, SETTINGS
+from understudy.faces.grblhal_tables import ALARMS, ERRORS, GROUPS, HELP, SETTINGS, SLEEPING
 from understudy.gcode.commands import COORDINATE_SYSTEMS
 from understudy.gcode.modal import modes_report
 from understudy.gcode.wire import Pins, Restored, Toggle, WireController
@@ -25,7 +25,7 @@ HOMING_COMMANDS = ("H", "HX", "HY", "HZ", "HA", "HB", "HC")
 class Dollar:
     """Carries `$` lines out; ``say`` takes a line of text, ``note`` a field of the next report.
 
-    ``reset_due``: the line that was carried out is answered, and then there is a reset.
+    ``after`` is what happens once the line has been answered.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Dollar:
         self._pins = pins
         self._say = say
         self._note = note
-        self.reset_due = False
+        self.after: Callable[[int], None] | None = None
 
     def execute(self, line: str, now: int) -> int | None:
         """A whole line that begins with `$`."""
@@ -188,13 +188,19 @@ class Dollar:
         what = RESTORED.get((argument or "")[:1])
         if what is None:
             return UNKNOWN
-        code = _code(self._controller.memory.restore(what, now))
-        self.reset_due = not code
-        return code
+        refused = self._controller.memory.restore(what, now)
+        self.after = None if refused else self._controller.panel.reset
+        return _code(refused)
 
     def _check(self, argument: str | None, now: int) -> int:
-        self.reset_due = self._controller.reading(now).state == "Check"
+        leaving = self._controller.reading(now).state == "Check"
+        self.after = self._controller.panel.reset if leaving else None
         return _code(self._controller.knobs.check(now))
+
+    def _sleep(self, argument: str | None, now: int) -> int:
+        refused = self._controller.knobs.sleep(now)
+        self.after = None if refused else lambda now: self._say(f"[MSG:{SLEEPING}]")
+        return _code(refused)
 
     def _toggle(self, what: Toggle, now: int) -> int:
         on = self._controller.knobs.toggle(what, now)
@@ -236,7 +242,7 @@ COMMANDS: dict[str, Command] = {
     "N1": Command(lambda d, a, now: d._store_startup(1, a, now), takes=True, always=False),
     "X": Command(lambda d, a, now: _code(d._controller.knobs.unlock(now)), True, always=False),
     "C": Command(Dollar._check, always=False),
-    "SLP": Command(lambda d, a, now: _code(d._controller.knobs.sleep(now)), always=False),
+    "SLP": Command(Dollar._sleep, always=False),
     "B": Command(lambda d, a, now: d._toggle("block delete", now), always=False),
     "S": Command(lambda d, a, now: d._toggle("single block", now), always=False),
     "O": Command(lambda d, a, now: d._toggle("optional stop", now), always=False),

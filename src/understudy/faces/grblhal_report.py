@@ -58,6 +58,10 @@ class Reports:
         self._offset_counter = 0
         self.auto = auto
 
+    def count_anew(self) -> None:
+        """Somebody else listens now: Ov and WCO come with the next reports."""
+        self._override_counter = self._offset_counter = 0
+
     def report(self, reading: Reading, settings: Mapping[int, float], *, unread: int) -> str:
         """``unread``: how many more bytes the receive buffer takes."""
         mask = int(settings[MASK])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 BANNER = "GrblHAL 1.1f ['$' or '$HELP' for help]"
 HELP = "[HLP:$$ $# $G $I $N $x=val $Nx=line $J=line $SLP $C $X $H $B ~ ! ? ctrl-x]"
 UNLOCK = "'$H'|'$X' to unlock"
+SLEEPING = "Sleeping"
 
 NEWS = {
     "resumed": "",
@@ -17,7 +18,6 @@ NEWS = {
     "disabled": "Disabled",
     "critical": "Reset to continue",
     "estop": "Emergency stop - clear, then reset to continue",
-    "asleep": "Sleeping",
 }
 
 ALARMS = {

@@ -15,7 +15,7 @@ from understudy.gcode.modal import Modal
 
 News = Literal[
     "resumed", "door", "stop", "program end", "unlocked", "restored", "enabled", "disabled",
-    "critical", "estop", "asleep",
+    "critical", "estop",
 ]  # fmt: skip
 Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "input"]
 """Fields of a status report that the next one must carry."""
@@ -30,13 +30,13 @@ class Notice(Struct, frozen=True):
     `answer`: the line is through (`code` 0) or refused; `alarm`: it locks itself; `reset`: it has
     begun anew, locked if `code` is set; `news` names an event and `message` brings a program's own
     words; `startup`: a line of its own was run; `probe`: a probing move has ended; `report`: a
-    status report is due; `changed` names a `Field`; `flush`: what waits unread is void;
-    `settled`: it may take lines again.
+    status report is due; `changed` names a `Field`; `flush`: what waits unread is void; `void`: the
+    line under way will not be answered; `settled`: it may take lines again.
     """
 
     kind: Literal[
         "answer", "alarm", "reset", "news", "message", "startup", "probe", "report", "changed",
-        "flush", "settled",
+        "flush", "void", "settled",
     ]  # fmt: skip
     code: int = 0
     text: str = ""

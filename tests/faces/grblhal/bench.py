@@ -1,6 +1,9 @@
 """A machine and its one client, on virtual time."""
 
+from typing import Any
+
 from understudy.app import load_cell
+from understudy.cell.cell import Cell
 from understudy.wire.rehearsal import Client, Rehearsal
 
 FAST = (
@@ -49,6 +52,20 @@ class Bench:
 
     def state(self) -> str:
         return self.report()[1:].partition("|")[0]
+
+    @property
+    def outputs(self) -> int:
+        return int(self._robot.io.digital().outputs)
+
+    def inject(self, fault: str) -> None:
+        self._robot.inject(fault, {}, self.rehearsal.stage.now)
+        self.rehearsal.exchange.settle()
+
+    @property
+    def _robot(self) -> Any:
+        cell = self.rehearsal.stage
+        assert isinstance(cell, Cell)
+        return cell.parts[self.endpoint.partition(".")[0]]
 
     def idle(self, patience: float = 600.0) -> list[str]:
         """Let time run until nothing goes on by itself."""

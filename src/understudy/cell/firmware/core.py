@@ -131,6 +131,7 @@ class Core:
         if state.critical:
             self.news("estop" if alarm == ESTOP else "critical", now)
             self.emit(Notice("flush"), now)
+            self.emit(Notice("void"), now)
 
     def sync(self, now: int) -> None:
         """The axes stand where their steps say; the program goes on from there."""

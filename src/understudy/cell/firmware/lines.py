@@ -8,7 +8,16 @@ from understudy.cell.firmware.state import (
     PROBE_FAILED,
     TRAVEL,
 )
-from understudy.cell.program.steps import Entry, Homing, Line, Probed, Step, SystemChosen
+from understudy.cell.program.steps import (
+    DROPPED,
+    Entry,
+    Homing,
+    Line,
+    Probed,
+    Step,
+    SystemChosen,
+    over_a_wire,
+)
 from understudy.errors import Refused
 from understudy.gcode import requests as ask
 from understudy.gcode.modal import work_offset
@@ -132,12 +141,16 @@ class FirmwareLines:
             self._change_tool(step, now)
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
-        if isinstance(entry, Homing) and entry.number:
-            self._answered(refused.code if refused else 0, now)
-        if not isinstance(entry, Line) or entry.how == "program":
+        if not over_a_wire(entry):
             return
         core, state = self._core, self._core.state
-        code = refused.code if refused else 0
+        if refused == DROPPED and not (state.door or state.ending == "cancel"):
+            core.emit(Notice("void"), now)
+            return
+        code = 0 if refused in (None, DROPPED) else refused.code
+        if isinstance(entry, Homing):
+            self._answered(code, now)
+            return
         if code < 0 and entry.how == "jog":
             code = TRAVEL
         if code < 0:

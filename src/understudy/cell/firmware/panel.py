@@ -153,7 +153,6 @@ class FirmwarePanel:
             return NOT_IDLE
         core.state.asleep = True
         core.silence(now)
-        core.news("asleep", now)
         core.emit(Notice("flush"), now)
         return None
 

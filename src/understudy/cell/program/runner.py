@@ -17,6 +17,7 @@ from understudy.cell.program.at_rest import AT_REST
 from understudy.cell.program.habits import Attendant, Habits, Here, Mover
 from understudy.cell.program.queue import Queue, blocks
 from understudy.cell.program.steps import (
+    DROPPED,
     Entry,
     Homed,
     Homing,
@@ -90,17 +91,21 @@ class Runner:
 
     def stop(self, now: int, *, silent: bool = True) -> None:
         """Brake along the path; what waits is forgotten; ``silent``: nothing turns or flows."""
+        dropped = self.state.current
         self._forget()
         self.queue.stop(now)
         if silent:
             self.attendant.switch_off(now)
+        self._drop(dropped, now)
         self.run(now)
 
     def halt(self, now: int) -> None:
         """No motion from this instant on; what waits is forgotten, nothing turns or flows."""
+        dropped = self.state.current
         self._forget()
         self.queue.halt(now)
         self.attendant.switch_off(now)
+        self._drop(dropped, now)
         self.run(now)
 
     def reset(self, *, stopped: bool = False) -> None:
@@ -352,6 +357,11 @@ class Runner:
         state.tagged = tagged
         if line is not None:
             self.attendant.finished(line, Refused(reason, refused.code), now)
+
+    def _drop(self, entry: Entry | None, now: int) -> None:
+        """Whoever waits for this line over a wire waits in vain."""
+        if entry is not None and over_a_wire(entry):
+            self.attendant.finished(entry, DROPPED, now)
 
     def _forget(self) -> None:
         self._waiting.clear()

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes
 from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
@@ -71,9 +72,14 @@ class Homing(Struct, frozen=True, tag=True):
 Entry = Line | Homing
 
 
+DROPPED = Refused("dropped before it was through", -1)
+
+
 def over_a_wire(entry: Entry | None) -> bool:
-    """Whether somebody waits for the answer to this line alone."""
-    return isinstance(entry, Line) and entry.how != "program"
+    """Whether somebody waits for the answer to this entry alone."""
+    if isinstance(entry, Homing):
+        return entry.number > 0
+    return entry is not None and entry.how != "program"
 
 
 class Tagged(Struct, frozen=True):
