@@ -73,10 +73,15 @@ class Reader:
         self._unread += text
 
     def flush(self) -> None:
-        """Forget everything that is not a whole line already handed out."""
+        """Forget everything that is not a whole line already handed out.
+
+        What was the end of the last line is remembered: its second half may still come.
+        """
+        dropped = bytes(self._line + self._unread[self._at :])[-1:]
+        if dropped:
+            self._last_end = dropped if dropped in LINE_ENDS else b""
         self._unread.clear()
         self._at = 0
-        self._last_end = b""
         self._begin()
 
     @property

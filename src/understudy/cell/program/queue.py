@@ -73,22 +73,22 @@ class Queue:
     def line_at(self, now: int) -> int:
         return self.plan.line_at(self._time(now)) or 0
 
-    def next_change(self, now: int, *, blocks: bool) -> int | None:
-        """When the motion ends; or, if ``blocks`` count, when the next of them begins.
+    def next_change(self, now: int, *, room: bool, starts: bool) -> int | None:
+        """When the motion ends; or before, when there is more ``room``, or when a block starts.
 
-        What is handed on ahead of its time has left the queue by then; that moment counts, too.
+        A block makes room when the next one starts, less what is handed on ahead of its time.
         """
         if self.at_rest(now):
             return None
-        plan = self.plan
-        ends = whole_ns(plan.ends)
-        moments = [ends]
-        if blocks:
+        plan, ahead = self.plan, self._stream.commit
+        moments = [whole_ns(plan.ends)]
+        if room or starts:
             _, begins = plan.lines()
-            moments += _next_after(now, begins)
-            if lead := self._stream.commit:
-                moments += [at + 1 for at in _next_after(now - 1, begins - lead)]
-                moments.append(whole_ns(plan.ends - lead) + 1)
+            if starts or not ahead:
+                moments += _next_after(now, begins)
+            if room and ahead:
+                leaves = np.append(begins, plan.ends) - ahead
+                moments += [at + 1 for at in _next_after(now - 1, leaves)]
         return min((moment for moment in moments if moment > now), default=None)
 
     def lines_ahead(self) -> set[int]:

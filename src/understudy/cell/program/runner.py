@@ -375,7 +375,7 @@ class Runner:
         state = self.state
         if state.waits_since is not None and isinstance(state.todo[0], ask.WaitInput):
             return state.waits_since + nanoseconds(state.todo[0].timeout)
-        return self.queue.next_change(now, blocks=bool(state.todo or state.tagged))
+        return self.queue.next_change(now, room=bool(state.todo), starts=bool(state.tagged))
 
     # ── snapshots ──
 
