@@ -55,14 +55,14 @@ class Bench:
 
     @property
     def outputs(self) -> int:
-        return int(self._robot.io.digital().outputs)
+        return int(self.robot.io.digital().outputs)
 
     def inject(self, fault: str) -> None:
-        self._robot.inject(fault, {}, self.rehearsal.stage.now)
+        self.robot.inject(fault, {}, self.rehearsal.stage.now)
         self.rehearsal.exchange.settle()
 
     @property
-    def _robot(self) -> Any:
+    def robot(self) -> Any:
         cell = self.rehearsal.stage
         assert isinstance(cell, Cell)
         return cell.parts[self.endpoint.partition(".")[0]]
