@@ -18,6 +18,8 @@ from understudy.cell.program.habits import Attendant, Habits, Here, Mover
 from understudy.cell.program.queue import Queue, blocks
 from understudy.cell.program.steps import (
     DROPPED,
+    MOVES,
+    TOLD,
     Entry,
     Homed,
     Homing,
@@ -42,7 +44,6 @@ TIMED_OUT = -1.0
 """What M66 reads when its time is over."""
 SOFT_LIMIT = 2
 """grblHAL's alarm number, with which a mover refuses what lies beyond the axes."""
-MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
 
 
 class Runner:
@@ -246,7 +247,7 @@ class Runner:
         self._path = None if whole else path
         state.queued = 0 if whole else state.queued + room
         state.origin = None if whole else state.origin
-        return whole
+        return whole or self.move(move, now, share)
 
     def _path_of(self, move: ask.Move, share: float | None) -> Path | Refused:
         state = self.state
@@ -391,10 +392,6 @@ class Runner:
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
-
-
-TOLD = (ask.Message, ask.ProgramEnd)
-"""What is told of a line that is only checked."""
 
 
 def _alarm(refused: Refused) -> Refused:

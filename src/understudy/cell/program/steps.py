@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import Modal
+from understudy.gcode import requests as ask
 from understudy.gcode.dialect import Axes
 from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
 
@@ -45,6 +46,11 @@ class SystemChosen(Struct, frozen=True, tag=True):
 
 
 Step = Request | Rest | Paused | HomingMove | Homed | Probed | SystemChosen
+
+
+MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
+TOLD = (ask.Message, ask.ProgramEnd)
+"""What is told of a line that is only checked."""
 
 
 class Line(Struct, frozen=True, tag=True):
