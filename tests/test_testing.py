@@ -40,3 +40,7 @@ def test_the_marker_chooses_cell_and_rules(cell: StandIn) -> None:
 def test_a_cell_that_cannot_be_says_why() -> None:
     with pytest.raises(Exception, match="did you mean 'text_robot'"), StandIn("text_robt"):
         pass
+
+
+def test_a_cell_may_end_before_its_test_does(text_robot: StandIn) -> None:
+    text_robot.do("quit")

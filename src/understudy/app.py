@@ -6,11 +6,13 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
+from understudy.cell.engine import SimulationEngine
+from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, find_cell, read_cell
 from understudy.errors import ConfigError, unknown
@@ -79,19 +81,29 @@ def machine_of(settings: str, file: str = "") -> "Setup":
     )
 
 
-def mover_of(config: CellConfig, robot: str = "") -> "Setup":
+def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     """What a robot's programs are reckoned on; the first that runs programs if none is named."""
     from understudy.jobs.setup import Setup
 
-    modules = {name: robot_module(each.kind) for name, each in config.robots.items()}
-    able = {name: module for name, module in modules.items() if hasattr(module, "mover_of")}
+    able = {name: each for name, each in config.robots.items() if hasattr(each.config, "dialect")}
     if not able:
         raise ConfigError(f"no robot of the cell {config.name} runs programs")
     name = robot or next(iter(able))
     if name not in able:
         raise unknown("robot that runs programs", name, able)
-    mover, dialect = _within(f"robots.{name}", able[name].mover_of, config.robots[name].config)
-    return Setup(mover, dialect)
+    own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
+    arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
+    return Setup(
+        mover=arm.mover(arm.habits.modal.tool),
+        dialect=arm.habits.dialect,
+        window=arm.window,
+        profile=arm.profile,
+        mount=arm.mover,
+        hold_up=arm.hold_up,
+        modal=arm.habits.modal,
+        start=arm.start,
+    )
 
 
 def _build(config: CellConfig) -> Cell:
@@ -104,6 +116,10 @@ def _build(config: CellConfig) -> Cell:
     for name, robot in config.robots.items():
         built = _within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, deps)
         parts[name] = places[name] = built
+        for own, part in getattr(built, "parts", {}).items():
+            parts[f"{name}.{own}"] = part
+            if hasattr(part, "faults"):
+                places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)
@@ -112,6 +128,7 @@ def _build(config: CellConfig) -> Cell:
             parts[endpoint] = places[endpoint] = faces[endpoint] = front
     luck.act_on(places)
     parts["scenario"] = luck
+    parts["engine"] = SimulationEngine(dict(parts), places, tempo)
     return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
 
 

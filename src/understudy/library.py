@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from understudy.cell.arm import Config, build
 from understudy.cell.cell import Cell
-from understudy.cell.scenario import Config as Rules
+from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build as luck
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
@@ -26,6 +26,7 @@ from understudy.ports import (
     DigitalIO,
     JointState,
     Snapshot,
+    Tally,
 )
 from understudy.space.pose import Pose
 from understudy.units import nanoseconds, seconds
@@ -48,7 +49,7 @@ class VirtualController:
         deps = Deps(luck(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
         self._inner = build("arm", config, deps)
         digest = sha256(msgspec.json.encode(config)).hexdigest()[:16]
-        parts = {"arm": self._inner}
+        parts = {"arm": self._inner, **self._inner.parts}
         self._cell = Cell("arm", digest=digest, parts=parts, faces={}, tempo=self._tempo)
 
     # ── time ──
@@ -159,6 +160,9 @@ class VirtualController:
         """Metres and radians."""
         return self._inner.tcp(self._now)
 
+    def tally(self) -> Tally:
+        return self._inner.tally(self._now)
+
     def status(self) -> ControllerStatus:
         return self._inner.status(self._now)
 
@@ -174,7 +178,7 @@ class VirtualController:
         return self._inner.digital_io()
 
     def analog_io(self) -> AnalogIO:
-        return self._inner.analog_io()
+        return self._inner.analog_io(self._now)
 
     def input_result(self) -> float:
         return self._inner.input_result()

@@ -3,30 +3,22 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
 from understudy.app import build_cell
-from understudy.cell.cell import read_snapshot, write_snapshot
-from understudy.cell.faults import FAULTS
-from understudy.cell.scenario import Scenario
+from understudy.commands import CellDesk
 from understudy.config import CellConfig
-from understudy.desk import Command, Commands
-from understudy.errors import ConfigError, Refused, unknown
+from understudy.errors import ConfigError, unknown
 from understudy.faces.control import ControlFace
-from understudy.ports import Snapshot
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Event
-from understudy.wire.clock import HIGHEST_RATE, Clock, Rate
+from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
 from understudy.wire.pty import PtyServer
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
-
-LONGEST_ADVANCE_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -38,29 +30,6 @@ class Options:
     ports: dict[str, int] = field(default_factory=dict)
     for_seconds: float | None = None
     note: Callable[[Event], None] = lambda event: None
-
-
-class Advance(Struct, frozen=True, forbid_unknown_fields=True):
-    seconds: Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
-
-
-class SetRate(Struct, frozen=True, forbid_unknown_fields=True):
-    rate: Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
-
-
-class ToFile(Struct, frozen=True, forbid_unknown_fields=True):
-    file: str | None = None
-
-
-class Restore(Struct, frozen=True, forbid_unknown_fields=True):
-    snapshot: Snapshot | None = None
-    file: str | None = None
-
-
-class Inject(Struct, frozen=True, forbid_unknown_fields=True):
-    fault: str
-    on: str
-    parameters: dict[str, float] = {}
 
 
 class Live:
@@ -79,8 +48,9 @@ class Live:
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
         )
+        self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
-        self.desk = self._make_desk()
+        self.desk = CellDesk(self._cell, self._pump, self._facts, self.finished.set).commands()
         self._servers = self._make_servers(options)
 
     @property
@@ -89,7 +59,7 @@ class Live:
 
     @property
     def now(self) -> float:
-        return seconds(self._pump.now)
+        return seconds(self._pump.now())
 
     async def start(self) -> None:
         """Listen everywhere, then let time run."""
@@ -107,6 +77,10 @@ class Live:
 
     def advance(self, duration: float) -> None:
         self._pump.advance(nanoseconds(duration))
+
+    def _facts(self) -> dict[str, Any]:
+        config = self.config
+        return {"cell": config.name, "digest": config.digest, "endpoints": self.endpoints}
 
     def _obey_tempo(self) -> None:
         """What a controller asks of the clock; lock-step knows no scale."""
@@ -131,86 +105,6 @@ class Live:
             else TcpServer(endpoint, _placed(endpoint, address, options), board)
             for endpoint, (address, board) in wires.items()
         ]
-
-    # ── the desk ──
-
-    def _make_desk(self) -> Commands:
-        viewer: Literal["viewer"] = "viewer"
-        return Commands(
-            [
-                Command("advance", "run ahead by seconds", self._advance, Advance),
-                Command("now", "the cell's time", lambda _: self._now(), role=viewer),
-                Command("rate", "set the rate of time", self._set_rate, SetRate),
-                Command("status", "what everything is at", lambda _: self._status(), role=viewer),
-                Command("faults", "what can be injected", lambda _: _faults(), role=viewer),
-                Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
-                Command("restore", "bring a snapshot back", self._restore, Restore),
-                Command("inject", "bring a fault about", self._inject, Inject),
-                Command("quit", "end the cell", lambda _: self.finished.set()),
-            ]
-        )
-
-    def _now(self) -> dict[str, Any]:
-        return {"now_s": seconds(self._pump.now), "now_ns": self._pump.now, "rate": self.rate}
-
-    def _advance(self, given: Advance) -> dict[str, Any]:
-        self.advance(given.seconds)
-        return self._now()
-
-    def _set_rate(self, given: SetRate) -> dict[str, Any]:
-        self._pump.set_rate(given.rate)
-        return self._now()
-
-    def _status(self) -> dict[str, Any]:
-        return self._now() | {
-            "cell": self.config.name,
-            "digest": self.config.digest,
-            "real_s": self._pump.real_seconds(),
-            "endpoints": self.endpoints,
-            "parts": self._cell.status(),
-        }
-
-    def _snapshot(self, given: ToFile) -> Any:
-        snapshot = self._pump.snapshot()
-        if given.file is None:
-            return {"snapshot": snapshot}
-        try:
-            Path(given.file).write_bytes(write_snapshot(snapshot))
-        except OSError as problem:
-            return Refused(f"{given.file} cannot be written: {problem.strerror}")
-        return {"file": given.file}
-
-    def _restore(self, given: Restore) -> Any:
-        if (given.snapshot is None) == (given.file is None):
-            return Refused("give either snapshot or file")
-        try:
-            snapshot = given.snapshot or read_snapshot(Path(given.file or "").read_bytes())
-            self._pump.restore(snapshot)
-        except OSError as problem:
-            return Refused(f"{given.file} cannot be read: {problem.strerror}")
-        except (ConfigError, msgspec.ValidationError) as problem:
-            return Refused(str(problem))
-        return self._now()
-
-    def _inject(self, given: Inject) -> Any:
-        luck = self._cell.parts["scenario"]
-        assert isinstance(luck, Scenario)
-        refused = self._pump.act(
-            lambda now: luck.bring(given.fault, given.on, given.parameters, now)
-        )
-        return refused or self._now()
-
-
-def _faults() -> dict[str, Any]:
-    return {
-        name: {
-            "how": fault.how,
-            "acts_on": fault.acts_on,
-            "doc": fault.doc,
-            "parameters": {key: figure._asdict() for key, figure in fault.figures.items()},
-        }
-        for name, fault in FAULTS.items()
-    }
 
 
 def _placed(endpoint: str, address: Address, options: Options) -> Address:

@@ -132,6 +132,14 @@ class Luck(Protocol):
         """Does this fault act at this place now?"""
         ...
 
+    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+        """A disturbance that depends on time alone: looking at it counts nothing."""
+        ...
+
+    def heard(self, place: str, command: str, now: int) -> None:
+        """A face tells what it was told: rules may wait for it."""
+        ...
+
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
         """Numbers in [-1, 1) that belong to this strike alone."""
         ...
@@ -232,6 +240,15 @@ class ControllerStatus:
     buffer_used: int = 0
     state: str = "Idle"
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a controller has done: blocks, contacts, metres of the tool's way."""
+
+    gcode_executed: int = 0
+    collisions_detected: int = 0
+    distance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ seed, or the cell's scenario rules, which are off otherwise.
 """
 
 import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -116,7 +117,8 @@ class StandIn:
         for stream in self._sockets.values():
             stream.close()
         if self._live is not None:
-            self._call(lambda live: live.finished.set())
+            with contextlib.suppress(RuntimeError):  # the cell may have ended by itself
+                self._loop.call_soon_threadsafe(self._live.finished.set)
         self._thread.join(PATIENCE_SECONDS)
 
     def _run(self) -> None:

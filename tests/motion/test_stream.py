@@ -225,6 +225,15 @@ def test_braking_is_that_of_the_plain_walk(program: Program, share: float) -> No
     assert path.position(stop.piece, stop.s) == pytest.approx(path.position(piece, s), abs=1e-6)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9])
+def test_a_hold_while_braking_for_a_corner_stops_at_the_corner(share: float) -> None:
+    path = lines(ORIGIN, [[7.0, 0.3, 0.0], [7.0, 20.0, 0.0]], LIMITS, rapid=True)
+    plan = planned(path)
+    corner = plan.lines()[1][1]
+    stop = brake(plan, corner - share * corner / 2.0)  # too short to cruise: half of it brakes
+    assert path.position(stop.piece, stop.s) == pytest.approx(path.end[0], abs=1e-6)
+
+
 def test_hold_and_resume_cost_the_ramps_and_the_wait() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)

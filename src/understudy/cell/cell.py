@@ -91,5 +91,5 @@ def write_snapshot(snapshot: Snapshot) -> bytes:
 def read_snapshot(data: bytes) -> Snapshot:
     try:
         return msgspec.json.decode(data, type=Snapshot)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise ConfigError(f"not a snapshot: {problem}") from None

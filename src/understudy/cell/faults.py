@@ -42,6 +42,57 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "emergency_stop": Fault("brought", "any robot", "somebody presses the emergency stop"),
     "emergency_release": Fault("brought", "any robot", "the emergency stop is released and reset"),
+    "axis_fault": Fault(
+        "brought",
+        "robot arm",
+        "a drive trips: no torque until reset (alarm 17)",
+        {"axis": Figure(0.0, 0.0, 5.0)},
+    ),
+    "force_input": Fault(
+        "brought",
+        "pins",
+        "a digital input is held at a level, whatever drives it",
+        {"pin": Figure(0.0, 0.0, 31.0), "value": Figure(1.0, 0.0, 1.0)},
+    ),
+    "release_input": Fault(
+        "brought", "pins", "a held input is let go", {"pin": Figure(0.0, 0.0, 31.0)}
+    ),
+    "pulse_input": Fault(
+        "brought",
+        "pins",
+        "a sensor triggers: an input is held at a level for a while",
+        {
+            "pin": Figure(10.0, 0.0, 31.0),
+            "value": Figure(1.0, 0.0, 1.0),
+            "duration_s": Figure(0.1, 0.0, 3600.0),
+        },
+    ),
+    "force_analog": Fault(
+        "brought",
+        "pins",
+        "an analog input goes to a value, along a ramp if it is given time",
+        {
+            "pin": Figure(0.0, 0.0, 7.0),
+            "value": Figure(0.0, -1000.0, 1000.0),
+            "ramp_s": Figure(0.0, 0.0, 3600.0),
+        },
+    ),
+    "arc_fault": Fault(
+        "brought",
+        "welder",
+        "the arc goes out; longer than arc_lost_s it is a weld fault",
+        {"duration_s": Figure(10.0, 0.0, 3600.0)},
+    ),
+    "wire_fault": Fault("brought", "welder", "the wire is stuck until the fault is reset"),
+    "gas_fault": Fault("brought", "welder", "no gas flows until the fault is reset"),
+    "ignition_fault": Fault("brought", "welder", "no arc ignites until the fault is reset"),
+    "ignition_failure": Fault("asked", "welder", "this try does not ignite the arc"),
+    "weld_noise": Fault(
+        "asked",
+        "welder",
+        "current and voltage waver, evenly within ± the amplitude",
+        {"amplitude_percent": Figure(2.0, 0.0, 100.0)},
+    ),
     "overheat": Fault("brought", "robot point", "error code 6 (temperature) until reset"),
 }
 

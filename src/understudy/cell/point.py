@@ -18,8 +18,9 @@ Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
 PoseMmDeg = tuple[float, float, float, float, float, float]
 RangeMm = tuple[float, float]
 Kind = Literal["move_abs", "move_rel", "home"]
+PointState = Literal["Idle", "Moving", "Homing", "EmergencyStopped"]
 
-TRANSITIONS: Mapping[tuple[str, str], str] = {
+TRANSITIONS: Mapping[tuple[PointState, str], PointState] = {
     ("Idle", "move"): "Moving",
     ("Idle", "home"): "Homing",
     ("Moving", "finished"): "Idle",
@@ -107,7 +108,7 @@ class Motion(Struct, frozen=True):
 class Saved(Struct):
     """What a snapshot holds of a point."""
 
-    state: str
+    state: PointState
     rest: Pose
     motion: Motion | None
     waiting: list[Wait]
@@ -135,7 +136,7 @@ class Point:
             "home": config.load_percent.home,
         }
         self._listeners: list[Finished] = []
-        self._state = "Idle"
+        self._state: PointState = "Idle"
         self._rest = pose_of(config.start_mm_deg)
         self._motion: Motion | None = None
         self._waiting: deque[Wait] = deque()
@@ -196,6 +197,10 @@ class Point:
             error_code=self._error_code,
             load_percent=self._load(),
         )
+
+    def tcp(self, now: int) -> Pose:
+        """Where it truly is."""
+        return self._pose(now)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)

@@ -5,51 +5,23 @@ asked about by the thing it befalls. Each draws from a random stream of its own,
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from math import dist
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from understudy.cell.faults import FAULTS, figures_of
+from understudy.cell.rules import Config, Rule, When, check, misplaced
 from understudy.chance import draw, spread
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import Injectable, Strike
-from understudy.units import nanoseconds
+from understudy.units import MM, NS_PER_MS, nanoseconds
 
-Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-Period = Annotated[float, Meta(ge=1e-3, le=1e9)]
-Probability = Annotated[float, Meta(ge=0, le=1)]
-
-
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that goes wrong: `fault` befalls `on`."""
-
-    fault: str
-    on: str
-    probability: Probability = 1.0
-    at_s: Seconds | None = None
-    every_s: Period | None = None
-    from_s: Seconds = 0.0
-    until_s: Seconds | None = None
-    parameters: dict[str, float] = {}
-
-    def covers(self, now: int) -> bool:
-        if now < nanoseconds(self.from_s):
-            return False
-        return self.until_s is None or now < nanoseconds(self.until_s)
-
-    def due(self, occurrence: int) -> int | None:
-        """When a scripted rule acts for the n-th time."""
-        if self.at_s is None or (occurrence > 0 and self.every_s is None):
-            return None
-        at = nanoseconds(self.at_s) + occurrence * nanoseconds(self.every_s or 0.0)
-        return None if self.until_s is not None and at >= nanoseconds(self.until_s) else at
-
-
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """The `scenario` section of a cell file."""
-
-    rules: dict[str, Rule] = {}
+HAZE_GRAIN = 10 * NS_PER_MS
+"""How long a haze stays the same."""
+WATCH = 10 * NS_PER_MS
+"""How often the tool is looked at, while its robot moves and a rule waits for it."""
 
 
 class Count(Struct):
@@ -59,13 +31,29 @@ class Count(Struct):
     strikes: int = 0
 
 
+class Pending(Struct, frozen=True, order=True):
+    """A rule that was set off and acts a little later."""
+
+    due: int
+    rule: str
+
+
+class State(Struct):
+    """All that the rules remember. `near`: the rules whose point the tool is near already."""
+
+    counts: dict[str, Count]
+    pending: list[Pending] = []
+    near: list[str] = []
+    seen: int = 0
+
+
 class Scenario:
     """`Luck` for those who ask, and a `Part` for what is brought about."""
 
     def __init__(self, rules: Mapping[str, Rule], seed: int) -> None:
         self._rules = rules
         self._seed = seed
-        self._counts = {name: Count() for name in rules}
+        self._state = State({name: Count() for name in rules})
         self._figures = {name: figures_of(r.fault, r.parameters) for name, r in rules.items()}
         self._places: Mapping[str, Injectable] = {}
 
@@ -76,15 +64,75 @@ class Scenario:
             problem = misplaced(rule.fault, rule.on, places)
             if problem is not None:
                 raise problem.within(f"scenario.rules.{name}")
+            if rule.when is not None:
+                self._watch(name, rule.when)
+
+    def _watch(self, name: str, when: When) -> None:
+        key = f"scenario.rules.{name}.when"
+        if when.of not in self._places:
+            raise unknown("thing to watch", when.of, self._places, key=f"{key}.of")
+        watched: Any = self._places[when.of]
+        if when.near_mm is not None and not hasattr(watched, "tcp"):
+            raise ConfigError("has no tool to watch", key=f"{key}.of", value=when.of)
+        if when.pin is None:
+            return
+        if not hasattr(watched, "on_edge"):
+            raise ConfigError("has no pins", key=f"{key}.of", value=when.of)
+        refused = watched.on_edge(when.pin, when.edge, lambda now: self._set_off(name, now))
+        if refused:
+            raise ConfigError(refused.reason, key=f"{key}.pin")
+
+    # ── set off ──
+
+    def heard(self, place: str, command: str, now: int) -> None:
+        """A command was read on a face."""
+        for name, rule in self._rules.items():
+            when = rule.when
+            if when and when.of == place and (when.command or "").upper() == command.upper():
+                self._set_off(name, now)
+
+    def _set_off(self, name: str, now: int) -> None:
+        rule, count = self._rules[name], self._state.counts[name]
+        spent = rule.times is not None and count.strikes >= rule.times
+        if rule.when is None or spent or not rule.covers(now) or not self._try(name):
+            return
+        due = now + nanoseconds(rule.when.after_s)
+        self._state.pending = sorted([*self._state.pending, Pending(due, name)])
+
+    def _look(self, now: int) -> None:
+        """Has a tool come near the point that a rule waits for?"""
+        state = self._state
+        state.seen = now
+        for name, when in self._points().items():
+            robot: Any = self._places[when.of]
+            point = tuple(value * MM for value in when.near_mm or ())
+            near = dist(robot.tcp(now)[:3], point) <= when.within_mm * MM
+            if near and name not in state.near:
+                state.near = [*state.near, name]
+                self._set_off(name, now)
+            elif not near and name in state.near:
+                state.near = [other for other in state.near if other != name]
+
+    def _points(self) -> Mapping[str, When]:
+        rules = self._rules.items()
+        return {name: r.when for name, r in rules if r.when and r.when.near_mm is not None}
 
     # ── asked ──
 
     def strike(self, fault: str, place: str, now: int) -> Strike | None:
+        """Every rule that fits is tried, so that none shifts another's luck; the first acts."""
+        acts: Strike | None = None
         for name, rule in self._rules.items():
             if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
-                index = self._counts[name].tries
-                if self._try(name):
-                    return Strike(name, index, self._figures[name])
+                index = self._state.counts[name].tries
+                if self._try(name) and acts is None:
+                    acts = Strike(name, index, self._figures[name])
+        return acts
+
+    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+        for name, rule in self._rules.items():
+            if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
+                return Strike(name, now // HAZE_GRAIN, self._figures[name])
         return None
 
     def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
@@ -94,14 +142,26 @@ class Scenario:
     # ── brought about ──
 
     def next_wake(self) -> int | None:
-        dues = (rule.due(self._counts[name].tries) for name, rule in self._rules.items())
+        dues = [rule.due(self._state.counts[name].tries) for name, rule in self._rules.items()]
+        dues += [pending.due for pending in self._state.pending[:1]]
+        moving: list[Any] = [self._places[when.of] for when in self._points().values()]
+        if any(robot.busy() for robot in moving):
+            dues.append((self._state.seen // WATCH + 1) * WATCH)
         return min((due for due in dues if due is not None), default=None)
 
     def wake(self, now: int) -> None:
         for name, rule in self._rules.items():
-            due = rule.due(self._counts[name].tries)
+            due = rule.due(self._state.counts[name].tries)
             if due is not None and due <= now and self._try(name):
-                self._places[rule.on].inject(rule.fault, self._figures[name], now)
+                self._act(name, now)
+        if self._points() and now >= (self._state.seen // WATCH + 1) * WATCH:
+            self._look(now)
+        while self._state.pending and self._state.pending[0].due <= now:
+            self._act(self._state.pending.pop(0).rule, now)
+
+    def _act(self, name: str, now: int) -> None:
+        rule = self._rules[name]
+        self._places[rule.on].inject(rule.fault, self._figures[name], now)
 
     def bring(
         self, fault: str, on: str, parameters: Mapping[str, float], now: int
@@ -124,51 +184,24 @@ class Scenario:
         return False
 
     def status(self, now: int) -> Mapping[str, Count]:
-        return {name: msgspec.structs.replace(count) for name, count in self._counts.items()}
+        return {name: msgspec.structs.replace(count) for name, count in self._state.counts.items()}
 
-    def save(self) -> Mapping[str, Count]:
-        return self.status(0)
+    def save(self) -> State:
+        return self._state
 
     def load(self, state: Any) -> None:
-        self._counts = msgspec.convert(state, dict[str, Count])
+        saved = msgspec.convert(state, State)
+        if saved.counts.keys() != self._rules.keys():
+            names = ", ".join(saved.counts) or "none"
+            raise msgspec.ValidationError(f"counts of other rules: {names}")
+        self._state = saved
 
     def _try(self, name: str) -> bool:
-        count = self._counts[name]
+        count = self._state.counts[name]
         hit = draw(self._seed, name, count.tries) < self._rules[name].probability
         count.tries += 1
         count.strikes += hit
         return hit
-
-
-def misplaced(fault: str, on: str, places: Mapping[str, Injectable]) -> ConfigError | None:
-    """Why this fault cannot act there, if so."""
-    if fault not in FAULTS:
-        return unknown("fault", fault, FAULTS, key="fault")
-    if on not in places:
-        return unknown("robot or face", on, places, key="on")
-    known = places[on].faults()
-    if fault not in known:
-        able = ", ".join(known) or "no fault at all"
-        return ConfigError(f"{fault} cannot act there", key="on", value=on, allowed=able)
-    return None
-
-
-def check(rule: Rule) -> None:
-    """What can be said of a rule before the cell is there."""
-    fault = FAULTS.get(rule.fault)
-    if fault is None:
-        raise unknown("fault", rule.fault, FAULTS, key="fault")
-    if fault.how == "brought" and rule.at_s is None:
-        raise ConfigError(f"{rule.fault} is brought about and needs a time", key="at_s")
-    if fault.how == "asked" and rule.at_s is not None:
-        raise ConfigError(
-            f"{rule.fault} acts whenever it is asked about: use from_s and until_s",
-            key="at_s",
-            value=rule.at_s,
-        )
-    if rule.every_s is not None and rule.at_s is None:
-        raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
-    figures_of(rule.fault, rule.parameters)
 
 
 def build(config: Config, seed: int) -> Scenario:

@@ -25,6 +25,12 @@ class Tempo:
         self.paused = False
         self._tell()
 
+    def keep_up(self, rate: float | str) -> None:
+        """The edge has another rate now; a word is no scale, and 0 is a pause."""
+        if isinstance(rate, int | float):
+            self.paused = rate == 0.0
+            self.scale = float(rate) or self.scale
+
     def on_change(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 

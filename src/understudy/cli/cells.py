@@ -20,7 +20,7 @@ def check(cell: Annotated[str, typer.Argument(help="a YAML file or a shipped cel
     config = load_config(cell)
     build_cell(config)
     faces = sum(len(robot.faces) for robot in config.robots.values())
-    print(f"{cell}: all right ({len(config.robots)} robots, {faces} faces)")
+    print(f"{cell}: all right (robots: {len(config.robots)}, faces: {faces})")
 
 
 def new(

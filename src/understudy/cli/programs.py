@@ -1,7 +1,6 @@
 """`understudy cycle-time`: what a program comes to, without a robot."""
 
 import sys
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,8 +64,7 @@ def cycle_time(
 
 def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | None) -> "Setup":
     if settings is None:
-        setup = mover_of(load_config(cell), robot)
-        return setup if dialect is None else _speaking(setup, dialect)
+        return mover_of(load_config(cell), robot, dialect.value if dialect else "")
     if dialect is DialectName.SEED:
         raise ConfigError(
             "--settings describe a grblHAL machine, which speaks no other dialect",
@@ -74,12 +72,6 @@ def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | 
             allowed="--dialect grblhal, or no --settings",
         )
     return machine_of(read_text(settings), str(settings))
-
-
-def _speaking(setup: "Setup", dialect: DialectName) -> "Setup":
-    from understudy.gcode import GRBLHAL_ARM, SEED
-
-    return replace(setup, dialect=SEED if dialect is DialectName.SEED else GRBLHAL_ARM)
 
 
 def _read(program: Path) -> bytes:

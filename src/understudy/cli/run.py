@@ -31,8 +31,9 @@ def run(
         "default"
     ),
     rate: Annotated[
-        str, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
-    ] = "1",
+        str | None,
+        typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")] = None,
     ephemeral: Annotated[bool, typer.Option("--ephemeral", help="every port a free one")] = False,
     port: Annotated[
@@ -42,7 +43,8 @@ def run(
         Path | None, typer.Option(help="JSON, written when everything listens")
     ] = None,
     for_: Annotated[
-        float | None, typer.Option("--for", min=0.0, help="end after so many simulated seconds")
+        float | None,
+        typer.Option("--for", min=0.0, max=1e9, help="end after so many simulated seconds"),
     ] = None,
     log: Annotated[
         Path | None, typer.Option(help="transcript of all that is said on the wires (.chat)")
@@ -55,11 +57,11 @@ def run(
     config = load_config(cell, seed=seed)
     with ExitStack() as stack:
         options = Options(
-            rate=_rate(rate),
+            rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
             ephemeral=ephemeral,
             ports=_ports(port or [], config),
             for_seconds=for_,
-            note=_transcript(log, config, stack),
+            note=_transcript(log, _facts(cell, config), stack),
         )
         files = [file for file in (registry_file(), ready_file) if file is not None]
         asyncio.run(_live(config, options, [ReadyFile(file) for file in files]))
@@ -119,13 +121,21 @@ def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
     return ports
 
 
-def _transcript(log: Path | None, config: CellConfig, stack: ExitStack) -> Callable[[Event], None]:
+def _facts(cell: str, config: CellConfig) -> dict[str, str]:
+    """What `replay` needs to put the same cell together."""
+    return {"cell": cell, "seed": str(config.head.seed)}
+
+
+def _transcript(
+    log: Path | None, facts: dict[str, str], stack: ExitStack
+) -> Callable[[Event], None]:
     if log is None:
         return lambda event: None
     try:
-        file = stack.enter_context(log.open("w", encoding="ascii", buffering=1))
+        file = stack.enter_context(log.open("w", encoding="utf-8", buffering=1))
     except OSError as problem:
         raise ConfigError(f"--log cannot be written: {problem.strerror}", file=str(log)) from None
-    file.write(write_facts({"cell": config.name, "seed": str(config.head.seed)}))
+    file.write(write_facts(facts))
     writer = ChatWriter()
+    stack.callback(lambda: file.writelines(writer.rest()))
     return lambda event: file.writelines(writer.lines(event))

@@ -42,7 +42,10 @@ def stop(ready_file: ReadyOption = None) -> None:
 
 def ask(ready: Ready, request: dict[str, Any]) -> Any:
     """One request to a cell's control endpoint."""
-    host, _, port = ready.endpoints["control"].removeprefix("tcp://").rpartition(":")
+    control = ready.endpoints.get("control")
+    if control is None:
+        raise ConfigError(f"{ready.cell} (pid {ready.pid}) names no control endpoint")
+    host, _, port = control.removeprefix("tcp://").rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), PATIENCE_SECONDS) as line:
             line.sendall(json.dumps(request).encode() + b"\n")

@@ -3,21 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from understudy.cell.scenario import Config as Scenario
+from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import read_model
+from understudy.config.files import read_model, read_text
+from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.wire.tcp import Address
 
 CONTROL_PORT = 5550
 
-Name = Annotated[str, Meta(pattern="^[A-Za-z][A-Za-z0-9_-]*$")]
+PARTS_OF_EVERY_CELL = ("engine", "scenario")
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
+Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 Schema = Callable[[str], type[Struct]]
 """Kind of robot or face → its Config class; a ConfigError where there is none."""
 
@@ -38,12 +43,19 @@ class RobotConfig(Struct, frozen=True):
     faces: dict[str, FaceConfig]
 
 
+class Include(Struct, frozen=True, forbid_unknown_fields=True):
+    """The documents' own files, which keep their keys and units."""
+
+    simulation: str | None = None
+
+
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot."""
 
     robots: dict[Name, dict[str, Any]]
+    include: Include = Include()
     description: str = ""
-    seed: Annotated[int, Meta(ge=0, lt=1 << 62)] = 0
+    seed: Seed = 0
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     control: Address = Address(port=CONTROL_PORT)
     scenario: Scenario = Scenario()
@@ -64,13 +76,14 @@ class CellConfig:
     head: Head
     robots: dict[str, RobotConfig]
     document: Document
+    simulation: SimulationFile
 
     def read_file(self, name: str) -> bytes:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
 
     def with_seed(self, seed: int) -> "CellConfig":
-        return replace(self, head=structs.replace(self.head, seed=seed))
+        return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
 
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
@@ -80,6 +93,7 @@ class CellConfig:
         """Names the configuration; where it listens makes no difference to what it is."""
         parts = {
             "seed": self.head.seed,
+            "poll_step_ms": self.head.poll_step_ms,
             "scenario": self.head.scenario,
             "robots": {
                 name: [
@@ -97,14 +111,29 @@ class CellConfig:
 def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
+    included = _included(document, head.include)
     robots = {}
     for name, body in head.robots.items():
         keys = ("robots", name)
+        if name in PARTS_OF_EVERY_CELL:
+            problem = ConfigError("every cell has a part of this name; choose another")
+            raise document.error(keys, problem)
+        whole = included.under(body) if body.get("kind") == "arm" else body
         robots[name] = _robot(
-            document, keys, body, robot_schema=robot_schema, face_schema=face_schema
+            document, keys, whole, robot_schema=robot_schema, face_schema=face_schema
         )
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
-    return CellConfig(stem, head, robots, document)
+    return CellConfig(stem, head, robots, document, included)
+
+
+def _included(document: Document, include: Include) -> SimulationFile:
+    """A relative file is looked for beside the cell file, then in the folder above."""
+    if include.simulation is None:
+        return SimulationFile()
+    folder = Path(document.file).parent
+    places = [folder / include.simulation, folder.parent / include.simulation]
+    path = next((place for place in places if place.exists()), places[0])
+    return read_simulation(read_text(path), str(path))
 
 
 def _robot(

@@ -1,36 +1,15 @@
 """YAML text as plain values that still know the line each of them stands on."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
+from understudy.config.yaml12 import Yaml12Loader
 from understudy.errors import ConfigError
 
 Keys = tuple[str, ...]
-
-
-class Yaml12Loader(yaml.SafeLoader):
-    """YAML as people expect it: `on` and `no` are words, `1e3` is a number."""
-
-
-_TAGS = ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float")
-Yaml12Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag not in _TAGS]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-Yaml12Loader.add_implicit_resolver(
-    _TAGS[0], re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-Yaml12Loader.add_implicit_resolver(
-    _TAGS[1],
-    re.compile(
-        r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"
-        r"|^[-+]?\.(?:inf|Inf|INF)$|^\.(?:nan|NaN|NAN)$"
-    ),
-    list("-+0123456789."),
-)
+MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -51,12 +30,12 @@ class Document:
 
 
 def parse(text: str, file: str) -> Document:
-    loader = Yaml12Loader(text)
     try:
+        loader = Yaml12Loader(text)
         node = loader.get_single_node()
         lines: dict[Keys, int] = {}
         if node is not None:
-            _walk(node, (), lines, file)
+            _Walk(file, lines).into(node, ())
         value = loader.construct_document(node) if node is not None else {}
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
@@ -64,28 +43,42 @@ def parse(text: str, file: str) -> Document:
         raise ConfigError(f"not YAML: {problem.problem}", file=file, line=line) from None
     except (yaml.YAMLError, ValueError) as problem:
         raise ConfigError(f"not YAML: {problem}", file=file) from None
-    finally:
-        loader.dispose()
+    except RecursionError:
+        raise ConfigError("not YAML: nested too deeply", file=file) from None
     return Document(file, value, lines)
 
 
-def _walk(node: yaml.Node, keys: Keys, lines: dict[Keys, int], file: str) -> None:
-    lines.setdefault(keys, node.start_mark.line + 1)
-    if isinstance(node, yaml.SequenceNode):
-        for index, item in enumerate(node.value):
-            _walk(item, (*keys, str(index)), lines, file)
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, value in node.value:
+class _Walk:
+    """Notes the line of every key; finds keys that stand twice and nodes without an end."""
+
+    def __init__(self, file: str, lines: dict[Keys, int]) -> None:
+        self._file = file
+        self._lines = lines
+        self._around: list[yaml.Node] = []
+
+    def into(self, node: yaml.Node, keys: Keys) -> None:
+        self._lines.setdefault(keys, node.start_mark.line + 1)
+        if node in self._around:
+            raise self._problem("this contains itself", node, keys)
+        if len(self._lines) > MOST_VALUES:
+            raise ConfigError(f"holds more than {MOST_VALUES} values", file=self._file)
+        self._around.append(node)
+        if isinstance(node, yaml.SequenceNode):
+            for index, item in enumerate(node.value):
+                self.into(item, (*keys, str(index)))
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                self._pair(key, value, keys)
+        self._around.pop()
+
+    def _pair(self, key: yaml.Node, value: yaml.Node, keys: Keys) -> None:
         path = (*keys, str(key.value))
-        line = key.start_mark.line + 1
-        if path in lines:
-            where = ".".join(path)
-            raise ConfigError(
-                f"the key stands here twice, first in line {lines[path]}",
-                file=file,
-                line=line,
-                key=where,
-            )
-        lines[path] = line
-        _walk(value, path, lines, file)
+        if path in self._lines:
+            first = self._lines[path]
+            raise self._problem(f"the key stands here twice, first in line {first}", key, path)
+        self._lines[path] = key.start_mark.line + 1
+        self.into(value, path)
+
+    def _problem(self, text: str, node: yaml.Node, keys: Keys) -> ConfigError:
+        line = node.start_mark.line + 1
+        return ConfigError(text, file=self._file, line=line, key=".".join(keys))

@@ -1,5 +1,6 @@
 """Where cells are: files of the user's, or shipped ones by name."""
 
+import os.path
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -45,7 +46,7 @@ def find_cell(name: str) -> tuple[str, str]:
     if name in shipped:
         return f"{name}.yaml (shipped)", shipped[name].read_text(encoding="utf-8")
     path = Path(name)
-    if path.suffix not in (".yaml", ".yml") and not path.exists():
+    if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):  # never raises
         raise unknown("cell (neither shipped nor the path of a file)", name, shipped)
     return name, read_text(path)
 

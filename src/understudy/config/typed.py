@@ -81,9 +81,15 @@ def _int(value: Any, info: shape.IntType, key: str) -> int:
 
 
 def _float(value: Any, info: shape.FloatType, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(value, tell(info), key)
-    return _ranged(float(value), info, key)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _wrong(value, tell(info), key)
+    return _ranged(number, info, key)
 
 
 def _ranged(value: float, info: shape.IntType | shape.FloatType, key: str) -> float:

@@ -1,6 +1,6 @@
 """The table of commands: name, typed parameters, role, doc. The app fills it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -37,7 +37,7 @@ class Commands:
     def __init__(self, commands: Iterable[Command]) -> None:
         self._commands = {command.name: command for command in commands}
 
-    def __iter__(self) -> Iterable[Command]:
+    def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
 
     def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused:

@@ -128,6 +128,7 @@ class Conversation:
             stops=self._face.stops,
         )
         self._waiting.append(request)
+        self._face.heard(name, now)
         if request.known and name == "STOP":
             self._face.stop(now)
         self._serve(now)
@@ -230,6 +231,9 @@ class TextTcpFace:
         }
 
     # ── commands ──
+
+    def heard(self, command: str, now: int) -> None:
+        self._luck.heard(self._name, command, now)
 
     def fails(self, now: int) -> bool:
         return self._luck.strike("communication_timeout", self._name, now) is not None

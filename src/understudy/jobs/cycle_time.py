@@ -165,6 +165,7 @@ class _Sum:
         self._close(len(self._open) - 1)
 
     def _stand(self, stand: Stand) -> None:
+        self._close(len(self._open) - 1)
         self.seconds[stand.kind] += stand.ends - stand.begins
         self._now = stand.ends
         self._open[-1].took(stand.kind, stand.begins, stand.ends)

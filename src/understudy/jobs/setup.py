@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from understudy.errors import Refused
+from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.requests import AxisMove, Move, Request
 from understudy.motion.path import Floats, Limits, Path
-from understudy.motion.stream import Profile
+from understudy.motion.profile import Profile
 
 
 class Mover(Protocol):
@@ -46,12 +47,16 @@ def _at_once(request: Request) -> float:
     return 0.0
 
 
+AS_SWITCHED_ON = Modal()
+
+
 @dataclass(frozen=True)
 class Setup:
     """A robot as a program sees it.
 
     `mount`: the mover with another tool in hand. `hold_up`: seconds for which a switch holds the
     program up (spin-up, ignition). `rests_at_offsets`: motion ends before offsets change.
+    `modal`, `start`: what is in force and where the joints are before the first line.
     """
 
     mover: Mover
@@ -61,3 +66,5 @@ class Setup:
     mount: Callable[[int], Mover | Refused] | None = None
     hold_up: Callable[[Request], float] = _at_once
     rests_at_offsets: bool = False
+    modal: Modal = AS_SWITCHED_ON
+    start: tuple[float, ...] = ()

@@ -42,7 +42,7 @@ class Stand:
     """
 
     line: int
-    kind: Literal["dwell", "io"]
+    kind: Literal["dwell", "io", "process"]
     begins: float
     ends: float
     timeout: float | None = None
@@ -90,7 +90,8 @@ class Walker:
     def __init__(self, setup: Setup, start: Floats | None = None) -> None:
         self.setup = setup
         self.mover: Mover = setup.mover
-        self.q: Floats = np.zeros(len(setup.mover.limits.velocity)) if start is None else start
+        rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
+        self.q: Floats = rest if start is None else start
         self.now = 0.0
         self.process = False
         self.exact = False
@@ -125,7 +126,11 @@ class Walker:
         self._paths.clear()
 
     def stand(
-        self, line: int, kind: Literal["dwell", "io"], seconds: float, timeout: float | None = None
+        self,
+        line: int,
+        kind: Literal["dwell", "io", "process"],
+        seconds: float,
+        timeout: float | None = None,
     ) -> None:
         self.rest()
         self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
@@ -172,7 +177,7 @@ class Reader:
         self._setup = setup
         self._walker = walker
         self._here = Here(walker)
-        self._modal = Modal()
+        self._modal = setup.modal
 
     def read(self, line: ProgramLine) -> None:
         self._walker.events.append(line)
@@ -192,8 +197,7 @@ class Reader:
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
             if isinstance(move, MOVES):
-                refused = walker.move(move, line.number)
-                walker.commanded = None
+                refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
             else:
                 refused = self._other(line.number, request, before)
             if refused:
@@ -201,6 +205,17 @@ class Reader:
                 return
         if step.axes is not None:
             walker.commanded = step.axes
+
+    def _move(self, line: int, move: ask.Move, *, probe: bool) -> Refused | None:
+        """A probe moves by itself: from rest, and until it has met something."""
+        walker = self._walker
+        if probe:
+            walker.rest()
+        refused = walker.move(move, line)
+        walker.commanded = None
+        if probe:
+            walker.rest()
+        return refused
 
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker
@@ -213,7 +228,8 @@ class Reader:
         elif isinstance(request, ask.PathMode):
             walker.exact = self._setup.dialect.two_frames and request.name != "G64"
         elif self._rests(request, before):
-            walker.stand(line, "io", self._setup.hold_up(request))
+            arc = isinstance(request, ask.Spindle) and self._setup.dialect.arm
+            walker.stand(line, "process" if arc else "io", self._setup.hold_up(request))
         if isinstance(request, ask.Spindle):
             walker.process = request.direction != "M5"
         if isinstance(request, ask.ProgramEnd):
@@ -229,10 +245,9 @@ class Reader:
         if isinstance(request, ask.Coolant):
             return (request.mist, request.flood) != (before.mist, before.flood)
         if isinstance(request, ask.Overrides):
-            allowed = before.feed_override, before.speed_override, before.hold_allowed
-            return (request.feed, request.speed, request.hold) != allowed
+            return (request.speed, request.hold) != (before.speed_override, before.hold_allowed)
         if isinstance(request, ask.OffsetsChanged):
-            return self._setup.rests_at_offsets
+            return self._setup.rests_at_offsets and _zero(before) != _zero(self._modal)
         if isinstance(request, ask.ToolChange):
             return request.physical
         return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
@@ -240,6 +255,12 @@ class Reader:
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
         self._walker.events.append(Violation(line, kind, refused.reason))
+
+
+def _zero(modal: Modal) -> tuple[object, ...]:
+    """All that makes the zero in force; a system that is not chosen has no part in it."""
+    chosen = modal.coordinates
+    return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
 def impossible(line: int, refused: Refused, text: str) -> Violation:

@@ -48,7 +48,8 @@ def braking(  # kernel
             pieces[n], starts[n], speeds[n], accelerations[n] = p, s, v, -a
             n += 1
         s += distance
-        if rest < need:
+        # A speed that is gone at a piece's end but for rounding stops there, not on the next.
+        if rest < need and after > 0.0:
             p += 1
             if p == len(length):
                 break

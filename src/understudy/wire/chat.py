@@ -19,10 +19,12 @@ from understudy.errors import ConfigError
 from understudy.units import NS_PER_SECOND
 
 Kind = Literal[">", "<", "!"]
+LONGEST_PIECE = 4096
 EVENTS = ("open", "eof", "closed")
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 _PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
+_PLACE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?: +(\S+))?(?: +(\S+))? *")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ def escape(data: bytes) -> str:
 
 def unescape(text: str) -> bytes:
     """Back to bytes; ValueError where it cannot be."""
+    if not text.isascii():
+        raise ValueError("bytes that are not printable ASCII are written as \\xNN")
     data, at = b"", 0
     while at < len(text):
         piece = _PIECE.match(text, at)
@@ -73,15 +77,35 @@ def write_facts(facts: dict[str, str]) -> str:
 
 
 class ChatWriter:
-    """Turns events into lines as they happen; a new `@` line only when it is needed."""
+    """Turns events into lines as they happen; a new `@` line only when it is needed.
+
+    What a client says byte by byte at one moment becomes one line, at the latest at its end.
+    """
 
     def __init__(self) -> None:
         self._place: tuple[int, str, str] | None = None
+        self._said: Event | None = None
 
     def lines(self, event: Event) -> Iterator[str]:
-        place = (event.at, event.endpoint, event.peer)
-        if place != self._place:
-            self._place = place
+        said = self._said
+        if said and event.kind == ">" and _place_of(said) == _place_of(event):
+            event = Event(event.at, event.endpoint, event.peer, ">", said.data + event.data)
+        else:
+            yield from self.rest()
+        whole = event.data.endswith(b"\n") or len(event.data) >= LONGEST_PIECE
+        self._said = event if event.kind == ">" and not whole else None
+        if self._said is None:
+            yield from self._write(event)
+
+    def rest(self) -> Iterator[str]:
+        """What was said and has not been written yet."""
+        if self._said is not None:
+            yield from self._write(self._said)
+            self._said = None
+
+    def _write(self, event: Event) -> Iterator[str]:
+        if _place_of(event) != self._place:
+            self._place = _place_of(event)
             whole, rest = divmod(event.at, NS_PER_SECOND)
             yield f"@ {whole}.{rest:09d} {event.endpoint} {event.peer}\n"
         yield f"{event.kind} {escape(event.data)}\n"
@@ -89,7 +113,12 @@ class ChatWriter:
 
 def write(facts: dict[str, str], events: Iterable[Event]) -> str:
     writer = ChatWriter()
-    return write_facts(facts) + "".join(line for event in events for line in writer.lines(event))
+    lines = [line for event in events for line in writer.lines(event)]
+    return write_facts(facts) + "".join([*lines, *writer.rest()])
+
+
+def _place_of(event: Event) -> tuple[int, str, str]:
+    return event.at, event.endpoint, event.peer
 
 
 def parse(text: str, file: str = "") -> Chat:
@@ -105,7 +134,7 @@ def parse(text: str, file: str = "") -> Chat:
             elif mark == "@":
                 place = _place(rest, place)
             elif mark in get_args(Kind):
-                events.append(Event(*place, mark, unescape(rest)))  # type: ignore[arg-type]
+                events.append(_event(place, mark, rest))
             elif line.strip():
                 raise ValueError("a line begins with '@', '>', '<', '!' or '#'")
         except ValueError as problem:
@@ -113,11 +142,16 @@ def parse(text: str, file: str = "") -> Chat:
     return Chat(facts, tuple(events))
 
 
+def _event(place: tuple[int, str, str], mark: str, text: str) -> Event:
+    if mark == "!" and text not in EVENTS:
+        raise ValueError("a client comes (open), has said all (eof) or goes (closed)")
+    return Event(*place, mark, unescape(text))  # type: ignore[arg-type]
+
+
 def _place(text: str, before: tuple[int, str, str]) -> tuple[int, str, str]:
-    at, *rest = text.split()
-    whole, _, part = at.partition(".")
-    if not (whole.isdigit() and (part.isdigit() or not part)) or len(rest) > 2:
+    parts = _PLACE.fullmatch(text)
+    if parts is None:
         raise ValueError("'@' is followed by seconds, endpoint and peer")
-    now = int(whole) * NS_PER_SECOND + int(part.ljust(9, "0")[:9])
-    endpoint = rest[0] if rest else before[1]
-    return now, endpoint, rest[1] if len(rest) > 1 else before[2]
+    whole, part, endpoint, peer = parts.groups()
+    now = int(whole) * NS_PER_SECOND + int((part or "").ljust(9, "0")[:9])
+    return now, endpoint or before[1], peer or before[2]

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from understudy.errors import ConfigError
 from understudy.ports import Face, Session, Snapshot, Stage
 from understudy.wire.chat import Event, Kind
 
@@ -185,7 +186,10 @@ class Exchange:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Peers in the snapshot go on, others are closed, those without a wire are detached."""
-        saved = msgspec.convert(snapshot.lines, dict[str, Saved])
+        try:
+            saved = msgspec.convert(snapshot.lines, dict[str, Saved])
+        except msgspec.ValidationError as problem:
+            raise ConfigError(f"a damaged snapshot: {problem}") from None
         self.stage.restore(snapshot)
         live, self._lines = self._lines, {}
         self._unread.clear()
@@ -239,7 +243,10 @@ class Exchange:
         self._listen(line)
         if not line.unread:
             self._unread.pop(line, None)
-            self._end(line)
+            if line.ended and not line.eof_told:
+                line.eof_told = True
+                line.session.eof(self.stage.now)
+                fed |= self._deliver(line)
         return fed
 
     def _deliver(self, line: Line) -> bool:
@@ -260,12 +267,8 @@ class Exchange:
 
     def _end(self, line: Line) -> None:
         """Hang up on a peer that said all and was told all."""
-        if not line.ended or line.unread:
-            return
-        if not line.eof_told:
-            line.eof_told = True
-            line.session.eof(self.stage.now)
-        if not line.session.owed() and line.sink.room() >= UNLIMITED and self._holds(line):
+        told_all = line.eof_told and not line.session.owed() and line.sink.room() >= UNLIMITED
+        if told_all and self._holds(line):
             self._drop(line)
             line.sink.hang_up()
 

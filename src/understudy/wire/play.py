@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Protocol
 
+from understudy.errors import unknown
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Chat, Event, escape
 from understudy.wire.rehearsal import Client, Rehearsal
@@ -63,14 +64,15 @@ def play(
 ) -> Difference | None:
     """Say what was said, when it was said; the first difference in what was answered."""
     events = [_named(event, rehearsal) for event in chat.events]
-    _say_all(events, rehearsal)
+    clients = _say_all(events, rehearsal)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         expected = _answers(events, peer, dialect)
-        got = _answers(rehearsal.transcript, peer, dialect)
+        here = (peer[0], clients[peer].peer if peer in clients else "")
+        got = _answers(rehearsal.transcript, here, dialect)
         for number, (a, b) in enumerate(zip_longest(expected, got), 1):
-            if not _alike(a, b, tolerance):
-                byte, field = _first_difference(a, b, dialect)
-                return Difference(peer, number, byte, field, a, b)
+            difference = _difference(a, b, dialect=dialect, tolerance=tolerance)
+            if difference is not None:
+                return Difference(peer, number, *difference, a, b)
     return None
 
 
@@ -82,7 +84,7 @@ def _named(event: Event, rehearsal: Rehearsal) -> Event:
     return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
 
 
-def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> None:
+def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
     for event in events:
@@ -91,6 +93,8 @@ def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> None:
             due[peer] = due.get(peer, 0) + len(event.data)
             continue
         rehearsal.advance_to(max(event.at, rehearsal.stage.now))
+        if event.endpoint not in rehearsal.stage.faces:
+            raise unknown("endpoint", event.endpoint, rehearsal.stage.faces)
         if peer not in clients:
             clients[peer] = rehearsal.connect(event.endpoint)
         client = clients[peer]
@@ -106,6 +110,7 @@ def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> None:
     rehearsal.run_while_owed()
     last = max((event.at for event in events), default=0)
     rehearsal.advance_to(max(last, rehearsal.stage.now))
+    return clients
 
 
 def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answer]:
@@ -118,30 +123,29 @@ def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answ
     return answers
 
 
-def _alike(a: Answer | None, b: Answer | None, tolerance: Tolerance) -> bool:
-    if a is None or b is None:
-        return False
-    if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
-        return False
-    return a.data == b.data or _nearly(a.data, b.data, tolerance.number)
-
-
-def _nearly(a: bytes, b: bytes, tolerance: float) -> bool:
-    pieces = list(zip_longest(_NUMBER.split(a), _NUMBER.split(b), fillvalue=b""))
-    words, values = pieces[0::2], pieces[1::2]
-    if tolerance <= 0.0 or any(x != y for x, y in words):
-        return False
-    return all(x and y and abs(float(x) - float(y)) <= tolerance for x, y in values)
-
-
-def _first_difference(a: Answer | None, b: Answer | None, dialect: Dialect) -> tuple[int, str]:
+def _difference(
+    a: Answer | None, b: Answer | None, *, dialect: Dialect, tolerance: Tolerance
+) -> tuple[int, str] | None:
+    """The byte of ``a`` from which on the two differ, and the field it belongs to."""
     if a is None or b is None:
         return 0, "the whole answer"
-    if a.data == b.data:
+    byte = _first_unlike(a.data, b.data, tolerance.number)
+    if byte is not None:
+        return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
+    if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
         return 0, "the moment"
-    pairs = enumerate(zip_longest(a.data, b.data))
-    byte = next(at for at, (x, y) in pairs if x != y)
-    return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
+    return None
+
+
+def _first_unlike(a: bytes, b: bytes, tolerance: float) -> int | None:
+    """Words must be the same; numbers, which stand between them, may be off by the tolerance."""
+    at = 0
+    for index, (x, y) in enumerate(zip_longest(_NUMBER.split(a), _NUMBER.split(b), fillvalue=b"")):
+        numbers = index % 2 == 1 and x and y and tolerance > 0.0
+        if x != y and not (numbers and abs(float(x) - float(y)) <= tolerance):
+            return at + next(n for n, (i, j) in enumerate(zip_longest(x, y)) if i != j)
+        at += len(x)
+    return None
 
 
 def _tell(answer: Answer | None) -> str:

@@ -74,8 +74,9 @@ class Pump:
 
     # ── what the desk tells ──
 
-    @property
     def now(self) -> int:
+        """The cell's time, after it was brought to the clock's."""
+        self._catch_up()
         return self._stage.now
 
     @property
@@ -144,6 +145,8 @@ class Pump:
 
     def _delay(self) -> float | None:
         """Seconds of wall time until the next turn; None: only bytes can bring it about."""
+        if self._done():
+            return 0.0
         at = self._next()
         if at is None:
             return None

@@ -64,8 +64,12 @@ class Recorder:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self.finished.set)
         tell(f"recording {host}:{port} → {self._to.host}:{self._to.port}; Ctrl-C ends it")
-        async with server:
+        try:
             await self.finished.wait()
+        finally:
+            server.close()  # who is still connected is not waited for
+            for line in self._writer.rest():
+                write(line)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._opened += 1

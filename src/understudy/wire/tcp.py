@@ -52,7 +52,9 @@ class Connection(asyncio.Protocol):
         self._server = server
         self._board = server.board
         self._line: Line | None = None
-        self._stalled: asyncio.TimerHandle | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._sent = 0
+        self._taken = 0
 
     # ── asyncio ──
 
@@ -76,15 +78,15 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         self._server.went(self)
-        self._watch(stalled=False)
+        self._stop_watch()
         if self._line is not None:
             self._board.closed(self._line)
 
     def pause_writing(self) -> None:
-        self._watch(stalled=True)
+        self._start_watch()
 
     def resume_writing(self) -> None:
-        self._watch(stalled=False)
+        self._stop_watch()
         if self._line is not None:
             self._board.drained(self._line)
 
@@ -95,6 +97,7 @@ class Connection(asyncio.Protocol):
         return UNLIMITED if waiting == 0 else max(0, LARGEST_BACKLOG - waiting)
 
     def send(self, data: bytes) -> None:
+        self._sent += len(data)
         self.transport.write(data)
 
     def listen(self, willing: bool) -> None:
@@ -106,15 +109,23 @@ class Connection(asyncio.Protocol):
     def hang_up(self) -> None:
         self.transport.close()
 
-    def _watch(self, *, stalled: bool) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-        if stalled:
-            loop = asyncio.get_running_loop()
-            self._stalled = loop.call_later(self._server.address.stalled_after_s, self._give_up)
+    # ── is it stalled? ──
 
-    def _give_up(self) -> None:
+    def _start_watch(self) -> None:
+        self._stop_watch()
+        self._taken = self._sent - self.transport.get_write_buffer_size()
+        loop = asyncio.get_running_loop()
+        self._watch = loop.call_later(self._server.address.stalled_after_s, self._look)
+
+    def _stop_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+
+    def _look(self) -> None:
+        if self._sent - self.transport.get_write_buffer_size() > self._taken:
+            self._start_watch()
+            return
         log.warning(
             "%s: a client took no bytes for %g s and was dropped",
             self._server.endpoint,
@@ -143,7 +154,7 @@ class TcpServer:
             self._server = await loop.create_server(
                 lambda: Connection(self), host, port, reuse_address=True, backlog=1024
             )
-        except OSError as problem:
+        except (OSError, UnicodeError) as problem:
             raise cannot_listen(self.endpoint, self.address, problem) from None
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
@@ -169,8 +180,10 @@ class TcpServer:
             self._empty.set()
 
 
-def cannot_listen(endpoint: str, address: Address, problem: OSError) -> ConfigError:
+def cannot_listen(endpoint: str, address: Address, problem: OSError | UnicodeError) -> ConfigError:
     where = f"{address.host}:{address.port}"
+    if isinstance(problem, UnicodeError):
+        return ConfigError(f"{endpoint} cannot listen on {where}: not the name of a host")
     if problem.errno == errno.EADDRINUSE:
         return ConfigError(
             f"port {address.port} is taken, {endpoint} cannot listen on {where}; "

@@ -20,8 +20,9 @@ G60_ACCELERATION = np.array([500, 500, 500, 800, 800, 1000]) * DEG
 def controller() -> understudy.VirtualController:
     """As in the document, but for two things.
 
-    F counts per second, as the document's F100 means it, and joints may accelerate with 2000 deg/s²:
-    with the published 500 deg/s² 45° at 100 deg/s take 0.65 s, not the 0.5 s the test waits.
+    F counts per second, as the document's F100 means it, and joints may accelerate with
+    2000 deg/s²: with the published 500 deg/s² 45° at 100 deg/s take 0.65 s, not the 0.5 s that
+    the test waits.
     """
     return understudy.VirtualController(
         simulation={"update_rate_hz": 100},  # faster for tests

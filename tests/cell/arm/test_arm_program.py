@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
-from understudy import VirtualController
+from understudy import Refused, VirtualController
 from understudy.units import DEG
 
 
@@ -98,7 +98,7 @@ def test_what_moves_when_a_later_line_fails_goes_on_to_its_end_with_its_switches
     [
         ("G12345", "line 1, column 1: G12345"),
         ("G0 A1 hello", "line 1, column 7: "),
-        ("G0 A1.2.3", "line 1, column 4: "),
+        ("G0 A1.2.3", "line 1, column 8: "),
         ("G0 A1\nG0 A2", "line 1, column "),
         ("G0 A", "line 1, column 4: "),
     ],
@@ -247,9 +247,7 @@ def test_a_hold_throws_no_switch_of_what_is_still_to_come() -> None:
 
 def test_a_pin_that_is_not_there_is_refused_and_those_that_are_are_told() -> None:
     controller = arm(io={"digital_outputs": 4})
-    assert refusal(controller.set_digital_output(4, True)) == (
-        "there is no digital output 4; there are 0…3"
-    )
+    assert refusal(controller.set_digital_output(4, True)) == ("there is no DO4; allowed: 0…3")
 
 
 def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
@@ -260,6 +258,13 @@ def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
     controller.run_until_idle()
     assert controller.status().error_message == "12 V is outside 0…10 V (line 1: M68 E0 Q12)"
     assert controller.analog_io().outputs[0] == 3.0
+
+
+def test_a_voltage_in_step_with_motion_that_cannot_be_names_its_motion() -> None:
+    controller = prompt_arm()
+    send(controller, "G1 A10 F600", "M67 E0 Q12", "G1 A20", "G1 A30", "G1 A40")
+    controller.run_until_idle()
+    assert controller.status().error_message == "line 3: 12 V is outside 0…10 V"
 
 
 def test_arc_and_gas_have_their_pins() -> None:
@@ -358,6 +363,21 @@ def test_m66_begins_when_the_motion_before_has_ended() -> None:
     send(controller, "G1 A10 F600", "M66 P4 L3 Q1")
     controller.run_until_idle()
     assert controller.simulation_time() == pytest.approx(10 / 10 + 10 / 500 + 1.0)
+
+
+def test_an_output_may_move_an_input_in_the_same_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wired through: DO4 is DI4."""
+    controller = prompt_arm()
+    pins = controller._inner.io
+    set_output = pins.set_digital_output
+
+    def wired(pin: int, value: bool, now: int) -> Refused | None:
+        return set_output(pin, value, now) or pins.set_digital_input(pin, value, now)
+
+    monkeypatch.setattr(pins, "set_digital_output", wired)
+    run(controller, "M64 P4", "M66 P4 L3 Q5", "M64 P5", "M65 P4", "M66 P4 L4 Q5", "M64 P6")
+    assert controller.digital_io().outputs == 0b110_0000
+    assert controller.simulation_time() == 0.0
 
 
 # ── pauses ──────────────────────────────────────────────────────────────────────────────────────
@@ -469,7 +489,7 @@ def test_a_reset_brings_the_modes_back() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        200,
+        250,
         pytest.param(5_000, marks=pytest.mark.soak),
         pytest.param(50_000, marks=pytest.mark.soak),
     ],

@@ -27,7 +27,10 @@ BARE = ToolConfig("flange")
 
 def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
-    return VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    if config.welder is not None:
+        controller.mount_welder(config.welder, deps.luck)
+    return controller
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
@@ -52,6 +55,8 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         command_delay=round(simulation.command_delay_ms * NS_PER_MS),
         feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
         enable_dynamics=simulation.enable_dynamics,
+        arc_start=config.welder.starts_in_s if config.welder else 0.0,
+        arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
 
 
@@ -91,7 +96,7 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    frames = Frames(np.eye(4), _matrix(tool.tcp_mm_deg))
+    frames = Frames(_matrix(config.base_mm_deg), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.cell.io import Config as IoConfig
+from understudy.cell.pins import Config as IoConfig
+from understudy.cell.welder.config import Config as WelderConfig
 
 Axes6 = tuple[float, float, float, float, float, float]
 Positive = Annotated[float, Meta(gt=0)]
@@ -52,3 +53,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     max_jerk_deg_s3: list[Positive] | None = None
     simulation: Simulation = Simulation()
     io: IoConfig = IoConfig()
+    welder: WelderConfig | None = None

@@ -4,7 +4,7 @@ Commands act after the command delay, readings are as old as the feedback delay,
 time. The emergency stop is hard-wired: it knows no delay.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,51 +12,47 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.cell.arm import refusals as why
+from understudy.cell.arm.audience import Audience, JointListener, StatusListener
+from understudy.cell.arm.audience import State as AudienceState
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.drives import Saved as SavedDrives
-from understudy.cell.arm.mover import ArmMover
 from understudy.cell.arm.wired import firmware_of
 from understudy.cell.firmware.core import IN_ALARM
 from understudy.cell.firmware.state import State as SavedFirmware
-from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Config as WelderConfig
+from understudy.cell.welder import Welder
 from understudy.errors import Refused
 from understudy.gcode import Problem, parse
-from understudy.motion.plan import Motion
-from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tempo
+from understudy.ports import (
+    AnalogIO,
+    ControllerStatus,
+    DigitalIO,
+    JointState,
+    Luck,
+    Part,
+    Tally,
+    Tempo,
+)
 from understudy.space.pose import Pose
-from understudy.space.transform import pose
 from understudy.units import seconds
-
-LOCKED, NOT_IDLE, ESTOP = 9, 8, 10
-NOT_CONNECTED = Refused("the controller is not connected")
-NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
-STOPPED = Refused("emergency stop: reset first", ESTOP)
-JOGGING = Refused("not while jogging", LOCKED)
-BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
-
-StatusListener = Callable[[ControllerStatus], None]
-JointListener = Callable[[JointState], None]
-Told = tuple[bool, bool, bool, bool, bool, str]
 
 
 class Saved(Struct):
     """What a snapshot holds of a controller.
 
-    `fresh`: readings are never older than this. `told` and `beat`: what those who listen were told
-    last, and when they are told next.
+    `alarm`: why nothing is accepted until reset. `fresh`: readings are never older than this.
     """
 
     connected: bool
     enabled: bool
-    stopped: bool
+    alarm: tuple[str, int] | None
     lines: int
     fresh: int
-    told: Told | None
-    beat: int | None
+    audience: AudienceState
     drives: SavedDrives
     firmware: SavedFirmware
-    io: SavedIO
 
 
 class VirtualController:
@@ -65,18 +61,26 @@ class VirtualController:
     def __init__(self, name: str, arm: Arm, *, io: VirtualIO, tempo: Tempo) -> None:
         self.name = name
         self.io = io
+        self.parts: dict[str, Part] = {"io": io}
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
         self.firmware = firmware_of(arm, self._drives, self._energize)
-        self._connected = self._enabled = self._stopped = False
-        self._lines = 0
-        self._fresh = 0
-        self._joint_listeners: list[JointListener] = []
-        self._status_listeners: list[StatusListener] = []
-        self._told: Told | None = None
-        self._beat: int | None = None
-        io.on_input(self._tell)
+        self._welder: Welder | None = None
+        self._connected = self._enabled = False
+        self._alarm: Refused | None = None
+        self._lines = self._fresh = 0
+        self._audience = Audience(arm.period)
+        io.on_change(lambda change: self._tell(change.at))
+
+    def mount_welder(self, config: WelderConfig, luck: Luck) -> None:
+        """Told once, when the cell is put together: programs wait for its arc."""
+        place, way = f"{self.name}.welder", self._drives.tool_way
+        welder = Welder(place, config, io=self.io, way=way, luck=luck)
+        self._welder = welder
+        self.parts["welder"] = welder
+        self._drives.runner.arc = welder
+        welder.on_phase(self._weld_phase)
 
     # ── connection and drives ──
 
@@ -94,9 +98,9 @@ class VirtualController:
 
     def enable(self, now: int) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
-        if self._stopped:
-            return STOPPED
+            return why.NOT_CONNECTED
+        if self._alarm:
+            return self._alarm
         self._enabled = True
         return self._done(now)
 
@@ -119,7 +123,7 @@ class VirtualController:
 
         After a line that failed later, every line is refused until an empty one or a reset.
         """
-        if refused := self._not_ready() or (JOGGING if self._drives.expects_jog() else None):
+        if refused := self._not_ready() or (why.JOGGING if self._drives.expects_jog() else None):
             return refused
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
@@ -136,7 +140,7 @@ class VirtualController:
         if refused := self._not_ready() or self._no_axis(axis):
             return refused
         if self._drives.expects_program(now):
-            return BUSY
+            return why.BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
         return self._order("jog", now, number=axis, value=velocity)
@@ -151,17 +155,14 @@ class VirtualController:
 
     def emergency_stop(self, now: int) -> Refused | None:
         """The drives drop at once; nothing is accepted until `reset`."""
-        self._halt(now)
-        self._enabled, self._stopped = False, True
-        self.firmware.core.press(now)
-        return self._done(now)
+        return self._trip(why.STOPPED, now)
 
     def home(self, now: int, axis: int = -1) -> Refused | None:
         """Queue the homing of one axis, or of all: the wrist first."""
         if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
             return refused
         if self._drives.expects_jog():
-            return JOGGING
+            return why.JOGGING
         return self._order("home", now, number=axis)
 
     def is_homed(self) -> bool:
@@ -191,7 +192,7 @@ class VirtualController:
         """Clear emergency stop and errors; whatever moves is cut off."""
         self._halt(now)
         self._drives.runner.reset()
-        self._stopped = False
+        self._alarm = None
         self.firmware.panel.release(now, unlock=True)
         return self._done(now)
 
@@ -201,7 +202,7 @@ class VirtualController:
         if target.shape != (self._dof,) or not np.isfinite(target).all():
             return Refused(f"{self._dof} joint positions are needed")
         if not self._drives.at_rest(now):
-            return BUSY
+            return why.BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
@@ -213,8 +214,8 @@ class VirtualController:
     def digital_io(self) -> DigitalIO:
         return self.io.digital()
 
-    def analog_io(self) -> AnalogIO:
-        return self.io.analog()
+    def analog_io(self, now: int) -> AnalogIO:
+        return self.io.analog(now)
 
     def input_result(self) -> float:
         """What the last M66 read; -1 when its time was over."""
@@ -231,19 +232,21 @@ class VirtualController:
     def joint_state(self, now: int) -> JointState:
         """As old as the feedback delay; an emergency stop shows at once."""
         motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
-        torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
-        parts = (motion.position, motion.velocity, motion.acceleration, torques)
+        parts = (*motion, self._drives.torques(motion))
         return JointState(*(tuple(part.tolist()) for part in parts))
 
     def tcp(self, now: int) -> Pose:
         """Where the tip of the tool is, from the robot's base."""
-        mover = self._drives.runner.mover
-        assert isinstance(mover, ArmMover)
-        return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
+        return self._drives.tip(now)
+
+    def tally(self, now: int) -> Tally:
+        """What was done so far."""
+        executed = self._drives.runner.state.executed
+        return Tally(executed, 0, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
         runner = self._drives.runner
-        error = STOPPED if self._stopped else runner.error
+        error = self._alarm or runner.error
         used = runner.queue.used(now)
         return ControllerStatus(
             connected=self._connected,
@@ -255,18 +258,17 @@ class VirtualController:
             error_code=error.code if error else 0,
             buffer_available=self._arm.window - used,
             buffer_used=used,
-            state="Alarm" if self._stopped else self._drives.doing(now),
+            state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
         )
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
-        self._status_listeners.append(listener)
+        self._audience.on_status(listener)
 
     def on_joint_state(self, listener: JointListener, now: int) -> None:
         """Told on the grid of update_rate_hz, from the next point on."""
-        self._joint_listeners.append(listener)
-        self._beat = self._beat or self._beat_after(now)
+        self._audience.on_joints(listener, now)
 
     # ── simulated time ──
 
@@ -285,53 +287,58 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._beat)
+        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._audience.next_beat)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
         self.firmware.wake(now)
         self._tell(now)
-        if self._beat is not None and now >= self._beat:
-            self._beat = self._beat_after(now)
-            state = self.joint_state(now)
-            for listener in self._joint_listeners:
-                listener(state)
+        self._audience.tell_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
-        return self._drives.next_wake() is not None
+        return self._drives.under_way()
 
     def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+        return ("emergency_stop", "emergency_release", "axis_fault")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        if fault != "axis_fault":
+            return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+        axis = round(parameters["axis"])
+        if refused := self._no_axis(axis):
+            return refused
+        joint = self._arm.movers[0].chain.names[axis]
+        return self._trip(Refused(f"motor fault of {joint}: reset first", why.MOTOR_FAULT), now)
 
     def save(self) -> Saved:
         return Saved(
             connected=self._connected,
             enabled=self._enabled,
-            stopped=self._stopped,
+            alarm=(self._alarm.reason, self._alarm.code) if self._alarm else None,
             lines=self._lines,
             fresh=self._fresh,
-            told=self._told,
-            beat=self._beat,
+            audience=self._audience.state,
             drives=self._drives.save(),
             firmware=self.firmware.save(),
-            io=self.io.save(),
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
-        self._stopped, self._lines = saved.stopped, saved.lines
-        self._fresh, self._told = saved.fresh, saved.told
-        self._beat = saved.beat if self._joint_listeners else None
+        self._alarm = Refused(*saved.alarm) if saved.alarm else None
+        self._lines = saved.lines
+        self._fresh, self._audience.state = saved.fresh, saved.audience
         self._drives.load(saved.drives)
         self.firmware.load(saved.firmware)
-        self.io.load(saved.io)
 
     # ── inside ──
+
+    def _weld_phase(self, phase: str, now: int) -> None:
+        runner = self._drives.runner
+        if phase == "Fault" and self._welder and not runner.idle(now):
+            runner.fail(Refused(f"weld fault: {self._welder.fault}", why.MOTOR_FAULT), now)
+        runner.run(now)
 
     @property
     def _dof(self) -> int:
@@ -339,17 +346,16 @@ class VirtualController:
 
     def _not_ready(self) -> Refused | None:
         if not self._connected:
-            return NOT_CONNECTED
-        if self._stopped:
-            return STOPPED
+            return why.NOT_CONNECTED
+        if self._alarm:
+            return self._alarm
         if not self._enabled:
-            return NOT_ENABLED
+            return why.NOT_ENABLED
         return IN_ALARM if self.firmware.core.state.locked else None
 
     def _energize(self, now: int) -> None:
         """A line over the wire brings the drives up, as on the real controller."""
-        if not self._stopped:
-            self._connected = self._enabled = True
+        self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
         if 0 <= axis < self._dof:
@@ -371,17 +377,18 @@ class VirtualController:
         self._drives.give(Order(due, name, text, number, value), now)
         return self._done(now)
 
-    def _torques(self, motion: Motion) -> Any:
-        tool = self._drives.runner.state.modal.tool
-        dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
-        return dynamics.torques(motion)[0]
+    def _trip(self, alarm: Refused, now: int) -> Refused | None:
+        """The drives drop at once, and the arc with them."""
+        if self._welder is not None:
+            self._welder.cut(now)
+        self._halt(now)
+        self._enabled, self._alarm = False, alarm
+        self.firmware.core.press(alarm.code, now)
+        return self._done(now)
 
     def _halt(self, now: int) -> None:
         self._drives.halt(now)
         self._fresh = now
-
-    def _beat_after(self, now: int) -> int:
-        return (now // self._arm.period + 1) * self._arm.period
 
     def _done(self, now: int) -> Refused | None:
         """Nothing was refused."""
@@ -390,11 +397,4 @@ class VirtualController:
 
     def _tell(self, now: int) -> None:
         """Whoever listens, if something is different now."""
-        if not self._status_listeners:
-            return
-        status = self.status(now)
-        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (*flags, status.state) != self._told:
-            self._told = (*flags, status.state)
-            for listener in self._status_listeners:
-                listener(status)
+        self._audience.tell_status(lambda: self.status(now))

@@ -5,22 +5,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from understudy.cell.arm.attendant import ArmAttendant
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.arm.odometer import Odometer
+from understudy.cell.arm.odometer import State as OdometerState
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
 from understudy.cell.program.queue import Queue, time_in, whole_ns
 from understudy.cell.program.runner import Runner
 from understudy.cell.program.steps import Homing, Line, State
 from understudy.errors import Refused
+from understudy.gcode.requests import Request, Spindle
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.stream import Stream
+from understudy.space.pose import Pose
+from understudy.space.transform import pose
 from understudy.units import seconds
 
 WRIST = 3
@@ -44,6 +50,14 @@ class Arm:
     command_delay: int
     feedback_delay: int
     enable_dynamics: bool
+    arc_start: float = 0.0
+    arc_end: float = 0.0
+
+    def hold_up(self, request: Request) -> float:
+        """Seconds for which the arc holds a program up: pre-flow to steady arc, crater to out."""
+        if not isinstance(request, Spindle):
+            return 0.0
+        return self.arc_end if request.direction == "M5" else self.arc_start
 
     def queue(self) -> Queue:
         limits = self.movers[0].limits
@@ -74,6 +88,7 @@ class Saved(Struct):
     jog: list[float]
     jog_plan: dict[str, Any] | None
     past: list[tuple[int, dict[str, Any]]]
+    odometer: OdometerState
 
 
 class Drives:
@@ -93,6 +108,7 @@ class Drives:
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
+        self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
 
@@ -109,6 +125,7 @@ class Drives:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
+        self._odometer.mark(now, self._plan.ends)
         while self._orders and self._orders[0].due <= now:
             order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
@@ -118,6 +135,7 @@ class Drives:
 
     def halt(self, now: int) -> None:
         """No motion from this instant on, and no memory of what was to come."""
+        self._odometer.mark(now, self._plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
             self.put(self.motion(now).position, now)
@@ -125,6 +143,7 @@ class Drives:
 
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
+        self._odometer.mark(now, self._plan.ends)
         self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
@@ -136,8 +155,36 @@ class Drives:
         plan = next((plan for until, plan in self._past if now < until), self._plan)
         return plan.at(time_in(plan, now))
 
+    def tip(self, now: int) -> Pose:
+        """Where the tip of the tool is, from the robot's base."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
+
+    def torques(self, motion: Motion) -> Floats:
+        """Nm; nothing where nobody asked for dynamics."""
+        if not self.arm.enable_dynamics:
+            return np.zeros(len(self.arm.start))
+        tool = self.runner.state.modal.tool
+        dynamics = self.arm.dynamics.get(tool, self.arm.dynamics[0])
+        return np.asarray(dynamics.torques(motion)[0])
+
+    def tool_way(self, times: Floats) -> Floats:
+        """Where the tip of the tool was at these times (s): rows of x, y, z."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        tips = mover.chain.flanges(self._plan.positions(times), mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
+
+    def distance(self, now: int) -> float:
+        """Metres that the tip has gone."""
+        return self._odometer.at(now, self._plan.ends)
+
     def jogging(self) -> bool:
         return self._jog_plan is not None
+
+    def under_way(self) -> bool:
+        return bool(self._orders) or self.jogging() or self.runner.under_way()
 
     def expects_jog(self) -> bool:
         """Jogging, or about to."""
@@ -173,11 +220,13 @@ class Drives:
     def save(self) -> Saved:
         jog = self._jog_plan.to_state() if self._jog_plan else None
         past = [(until, plan.to_state()) for until, plan in self._past]
-        return Saved(self.runner.save(), list(self._orders), list(self._jog), jog, past)
+        program, orders, odometer = self.runner.save(), list(self._orders), self._odometer.state
+        return Saved(program, orders, list(self._jog), jog, past, odometer)
 
     def load(self, saved: Saved) -> None:
         self.runner.load(saved.program)
         self._orders = deque(saved.orders)
+        self._odometer.state = saved.odometer
         self._jog = list(saved.jog)
         self._jog_plan = Plan.from_state(saved.jog_plan) if saved.jog_plan else None
         past = ((until, Plan.from_state(plan)) for until, plan in saved.past)

@@ -56,9 +56,8 @@ class Core:
 
     def moving(self, now: int) -> bool:
         """The axes are under way; a dwell is none of their business."""
-        queue = self.runner.queue
-        plan = queue.plan
-        if whole_ns(plan.ends) <= now:
+        plan = self.runner.queue.plan
+        if not len(plan.path) or whole_ns(plan.ends) <= now:
             return False
         return not plan.path.dwell[plan.place(seconds(now)).piece] > 0.0
 
@@ -114,13 +113,13 @@ class Core:
 
     # ── alarms and rest ──
 
-    def press(self, now: int) -> None:
-        """The emergency stop: nothing moves from this instant on, and no reset helps."""
+    def press(self, alarm: int, now: int) -> None:
+        """Emergency stop or motor fault: nothing moves from now on, and no reset helps."""
         if not self.state.pressed:
             self.runner.halt(now)
             self.sync(now)
             self.state.pressed = True
-            self.lock(ESTOP, now)
+            self.lock(alarm, now)
 
     def lock(self, alarm: int, now: int) -> None:
         """Nothing moves any more, and nothing will until somebody says so."""

@@ -9,13 +9,13 @@ from msgspec import Struct, structs
 
 from understudy.cell.firmware import Firmware, Plant
 from understudy.cell.firmware.plant import Figures
+from understudy.cell.firmware.state import ESTOP
 from understudy.cell.firmware.state import State as SavedFirmware
-from understudy.cell.io import Config as IoConfig
-from understudy.cell.io import Saved as SavedIO
 from understudy.cell.io import VirtualIO
 from understudy.cell.machine.mover import MachineMover
 from understudy.cell.machine.settings import KNOWN, Settings
 from understudy.cell.machine.travel import TravelMover
+from understudy.cell.pins import Config as IoConfig
 from understudy.cell.program.habits import Attendant, Habits
 from understudy.cell.program.queue import Queue
 from understudy.cell.program.runner import Runner
@@ -25,7 +25,7 @@ from understudy.gcode import GRBLHAL_MACHINE, ZERO, Modal
 from understudy.gcode.wire import Reading
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
-from understudy.ports import Deps
+from understudy.ports import Deps, Part
 from understudy.units import MINUTE
 
 HOMING_SEARCH = 1.5
@@ -33,16 +33,23 @@ HOMING_SEARCH = 1.5
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`settings` by grblHAL's numbers, where they differ from the firmware's own defaults."""
+    """`settings` by grblHAL's numbers, where they differ from the firmware's own defaults.
+
+    `wired`: each input is wired to the output of the same number.
+    """
 
     settings: dict[int, float] = {}
+    wired: bool = True
     io: IoConfig = IoConfig(
         digital_inputs=8,
         digital_outputs=8,
         analog_inputs=4,
         analog_outputs=4,
         analog_range_v=None,
-        wired=True,
+        digital_input_names={},
+        digital_output_names={},
+        analog_input_names={},
+        analog_output_names={},
     )
 
 
@@ -51,7 +58,6 @@ class Saved(Struct):
 
     firmware: SavedFirmware
     program: SavedProgram
-    io: SavedIO
 
 
 class Machine:
@@ -59,7 +65,8 @@ class Machine:
 
     def __init__(self, name: str, config: Config) -> None:
         self.name = name
-        self.io = VirtualIO(config.io)
+        self.io = _wired(VirtualIO(config.io)) if config.wired else VirtualIO(config.io)
+        self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
         self._mover = TravelMover(MachineMover.of(Settings()), Settings())
         defaults = {number: known.default for number, known in KNOWN.items()} | config.settings
@@ -93,13 +100,13 @@ class Machine:
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
-            self.firmware.core.press(now)
+            self.firmware.core.press(ESTOP, now)
         else:
             self.firmware.panel.release(now)
         return None
 
     def save(self) -> Saved:
-        return Saved(self.firmware.save(), self.firmware.core.runner.save(), self.io.save())
+        return Saved(self.firmware.save(), self.firmware.core.runner.save())
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
@@ -107,7 +114,6 @@ class Machine:
         figures = self.firmware.core.figures()
         self.firmware.core.runner.adopt(*self._rebuild(figures, np.zeros(6), 0.0))
         self.firmware.core.runner.load(saved.program)
-        self.io.load(saved.io)
 
     # ── inside ──
 
@@ -152,6 +158,15 @@ def build(name: str, config: Config, deps: Deps) -> Machine:
         if isinstance(refused, Refused):
             raise ConfigError(refused.reason, key="settings", value=f"${number}={value:g}")
     return Machine(name, config)
+
+
+def _wired(io: VirtualIO) -> VirtualIO:
+    """Input n follows output n."""
+    for pin in range(min(io.di.count, io.do.count)):
+        io.link(pin, pin, 0.0, 0)
+    for channel in range(min(io.ai.count, io.ao.count)):
+        io.drive_analog(channel, lambda now, at=channel: io.analog_output(at))  # type: ignore[misc]
+    return io
 
 
 def _changed(figures: Figures, number: int, text: str) -> Figures | Refused:

@@ -1,7 +1,7 @@
 """What a line asks for, as a path of the machine's axes, in mm and deg."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from understudy.motion.path import Floats, Limits, Path
 from understudy.units import MINUTE
 
 WRONG_KIND = 20
-SLOWEST = 1e-9  # mm/s; what the firmware's feed arithmetic may leave of a feed
+SLOWEST = 1.0 / MINUTE
+"""The firmware feeds at 1 unit per minute at least."""
+TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class MachineMover:
             return Refused("a machine has linear and rotary axes, no joints", WRONG_KIND)
         through = self.on_steps(arcs.chord_ends(move, start, self.settings.arc_tolerance))
         feed, inverse = self._arc_feed(move)
-        return self._lines(start, through, feed, inverse=inverse, line=line, exact=exact)
+        return self._lines(
+            start, through, feed, inverse=inverse, line=line, exact=exact, chords=True
+        )
 
     def straight(
         self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool = False
@@ -99,24 +103,29 @@ class MachineMover:
         line: Sequence[int] | int,
         exact: bool,
         rapid: NDArray[np.bool_] | bool = False,
+        chords: bool = False,
     ) -> Path:
-        """``feed`` per minute."""
+        """``feed`` per minute; ``chords``: the lines are those of one arc."""
         begin = self.on_steps(start)
         if self.settings.feed_is_linear:
             mixed, reach = self._mixed(begin, through)
-            mixed &= ~np.asarray(inverse) & ~np.asarray(rapid)
-            feed, inverse = np.where(mixed, feed / reach, feed), mixed | inverse
-        return lines(
+            mixed &= ~(np.asarray(inverse) | rapid)
+            share = np.where(mixed, reach, 1.0)
+            # The firmware divides the feed of an arc anew at each chord, and keeps the quotient.
+            feed = np.asarray(feed) / (np.cumprod(share) if chords else share)
+            inverse = mixed | inverse
+        found = lines(
             begin,
             through,
             self.limits,
-            feed=np.maximum(np.asarray(feed) / MINUTE, SLOWEST),
+            feed=np.maximum(np.asarray(feed) / MINUTE, TINY),
             rapid=rapid,
             inverse_time=inverse,
             deviation=self.deviation,
             exact=exact,
             line=line,
         )
+        return replace(found, feed=np.maximum(found.feed, SLOWEST))
 
     def _mixed(self, start: Floats, through: Floats) -> tuple[NDArray[np.bool_], Floats]:
         """$701: where linear and rotary axes move together F is meant for the linear ones.
@@ -125,5 +134,4 @@ class MachineMover:
         """
         way = np.diff(through, axis=0, prepend=start[None])
         reach = np.linalg.norm(way[:, self.linear], axis=1)
-        mixed = (way[:, ~self.linear] != 0.0).any(axis=1) & (reach > 0.0)
-        return mixed, np.where(mixed, reach, 1.0)
+        return (way[:, ~self.linear] != 0.0).any(axis=1) & (reach > 0.0), reach

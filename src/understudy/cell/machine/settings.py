@@ -94,7 +94,7 @@ KNOWN: Mapping[int, Known] = {
     394: Known(0.0, most=20.0),
     341: Known(0, most=4, whole=True),
     398: Known(100, 30, 1000, whole=True),
-    481: Known(0, 100, 1000, whole=True),
+    481: Known(0, most=1000, whole=True),
     484: Known(1, most=1, whole=True),
     701: Known(0, most=3, whole=True),
 }

@@ -6,10 +6,14 @@ Each is given the program that runs it; true when it is done, false when it must
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from understudy.cell.io import VirtualIO
-from understudy.cell.program.habits import Attendant, Habits, Mover
+from understudy.cell.program.habits import Arc, Attendant, Habits, Mover
+from understudy.cell.program.pins import input_is_met
 from understudy.cell.program.queue import Queue
 from understudy.cell.program.steps import (
+    ArcWait,
     Homed,
     HomingMove,
     Line,
@@ -23,10 +27,9 @@ from understudy.cell.program.steps import (
 from understudy.errors import Refused
 from understudy.gcode import requests as ask
 from understudy.motion.path import pause
-from understudy.units import DEG, nanoseconds
+from understudy.units import DEG
 
-TIMED_OUT = -1.0
-"""What M66 reads when its time is over."""
+ARC_OUT = ("PostFlow", "Idle", "Fault")
 
 
 class Program(Protocol):
@@ -38,6 +41,7 @@ class Program(Protocol):
     habits: Habits
     io: VirtualIO
     attendant: Attendant
+    arc: Arc | None
 
     @property
     def number(self) -> int: ...
@@ -58,30 +62,24 @@ def dwell(program: Program, step: ask.Dwell, now: int) -> bool:
 
 
 def wait_for_input(program: Program, step: ask.WaitInput, now: int) -> bool:
-    state, io = program.state, program.io
-    if step.kind == "analog":
-        state.result = io.analog_input(step.pin)
-    elif not _met(state, step, io.digital_input(step.pin), now):
+    if not input_is_met(step, program.state, program.io, now):
         return False
     program.attendant.tell(step, now)
     return True
 
 
-def _met(state: State, step: ask.WaitInput, level: bool, now: int) -> bool:
-    if state.waits_since is None:
-        state.waits_since, state.level = now, level
-    rises, falls = level and not state.level, state.level and not level
-    met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
-    state.level = level
-    if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
-        return False
-    state.result = float(level) if met[step.mode] else TIMED_OUT
-    state.waits_since = None
-    return True
-
-
 def spin(program: Program, step: ask.Spindle, now: int) -> bool:
-    return program.unless(program.attendant.spin(step, now), now)
+    refused = program.attendant.spin(step, now)
+    if refused or program.arc is None:
+        return program.unless(refused, now)
+    return program.go_next(ArcWait(step.direction != "M5"))
+
+
+def wait_for_arc(program: Program, step: ArcWait, now: int) -> bool:
+    """Motion goes on in Weld; after M5 the torch stands until the arc is out."""
+    if program.arc is None:
+        return True
+    return program.arc.phase == "Weld" if step.burns else program.arc.phase in ARC_OUT
 
 
 def cool(program: Program, step: ask.Coolant, now: int) -> bool:
@@ -89,8 +87,10 @@ def cool(program: Program, step: ask.Coolant, now: int) -> bool:
 
 
 def change_tool(program: Program, step: ask.ToolChange, now: int) -> bool:
-    mover = program.mount(step.tool)
+    mover, state = program.mount(step.tool), program.state
     if isinstance(mover, Refused):
+        mounted = step.previous
+        state.modal = replace(state.modal, tool=mounted, selected=mounted)
         return program.unless(mover, now)
     program.mover = mover
     program.attendant.tell(step, now)
@@ -140,6 +140,7 @@ AT_REST: dict[type, Callable[[Program, Any, int], bool]] = {
     ask.ToolChange: change_tool,
     ask.ProgramPause: hold_up,
     ask.ProgramEnd: end,
+    ArcWait: wait_for_arc,
     HomingMove: go_home,
     Homed: note_home,
     Probed: end_probing,

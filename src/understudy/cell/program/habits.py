@@ -21,6 +21,16 @@ class Mover(Protocol):
     def pose(self, q: Floats) -> Axes: ...
 
 
+class Arc(Protocol):
+    """A power source, as far as a program waits for it."""
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def fault(self) -> str: ...
+
+
 class Attendant(Protocol):
     """Whoever does what is not motion, and hears what a program has done."""
 

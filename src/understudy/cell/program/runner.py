@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 from msgspec import structs
 
-from understudy.cell.io import VirtualIO
+from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.at_rest import AT_REST
-from understudy.cell.program.habits import Attendant, Habits, Here, Mover
+from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover
+from understudy.cell.program.pins import throw
 from understudy.cell.program.queue import Queue, blocks
 from understudy.cell.program.steps import (
     DROPPED,
@@ -32,6 +33,7 @@ from understudy.cell.program.steps import (
     Switch,
     SystemChosen,
     Tagged,
+    beyond,
     over_a_wire,
 )
 from understudy.errors import Refused
@@ -39,11 +41,6 @@ from understudy.gcode import Dialect, Problem, after_reset, interpret, jog, pars
 from understudy.gcode import requests as ask
 from understudy.motion.path import Floats, Path
 from understudy.units import nanoseconds
-
-TIMED_OUT = -1.0
-"""What M66 reads when its time is over."""
-SOFT_LIMIT = 2
-"""grblHAL's alarm number, with which a mover refuses what lies beyond the axes."""
 
 
 class Runner:
@@ -66,9 +63,10 @@ class Runner:
         self.attendant = attendant
         self._path: Path | None = None
         self._running = False
+        self.arc: Arc | None = None
         self._waiting: deque[Entry] = deque()
         self.mover = self._mounted(habits.modal.tool)
-        io.on_input(self.run)
+        io.on_change(self._pin_changed)
 
     # ── what comes in ──
 
@@ -109,6 +107,11 @@ class Runner:
         self._drop(dropped, now)
         self.run(now)
 
+    def fail(self, refused: Refused, now: int) -> None:
+        """Something from outside ends the program: brake, and keep the reason."""
+        self.refuse(refused, now)
+        self.stop(now)
+
     def reset(self, *, stopped: bool = False) -> None:
         """What outlives no reset is as at the start."""
         modal = after_reset(self.state.modal, stopped=stopped)
@@ -139,6 +142,10 @@ class Runner:
     def idle(self, now: int) -> bool:
         """Nothing is under way, nothing waits."""
         return not (self.state.todo or self._waiting) and self.queue.at_rest(now)
+
+    def under_way(self) -> bool:
+        """A program is being carried out, even if it waits for something else just now."""
+        return bool(self.state.todo or self._waiting or self.state.wake) and not self.state.paused
 
     def next_wake(self) -> int | None:
         return self.state.wake
@@ -185,13 +192,13 @@ class Runner:
         dialect = self._dialect(entry)
         block = parse(entry.text, dialect, line=entry.number)
         if isinstance(block, Problem):
-            self.fail(block.refused(), now)
+            self.refuse(block.refused(), now)
             return
         here = Here(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
         step = understand(block, state.modal, dialect=dialect, position=here)
         if isinstance(step, Refused):
-            self.fail(step, now)
+            self.refuse(step, now)
             return
         state.modal = step.modal
         if step.axes or step.pose:
@@ -235,7 +242,7 @@ class Runner:
             return False
         path = self._path or self._path_of(move, share)
         if isinstance(path, Refused):
-            self.fail(_alarm(path) if over_a_wire(state.current) else path, now)
+            self.refuse(beyond(path) if over_a_wire(state.current) else path, now)
             return True
         if len(path) and not state.queued:
             state.tagged += [Tagged(self.number, switch) for switch in state.with_next]
@@ -277,16 +284,12 @@ class Runner:
             self.attendant.tell(message, now)
         return True
 
-    def _throw(self, switch: Switch | ask.Message, now: int) -> None:
+    def _throw(self, switch: Switch | ask.Message, now: int, *, of_line: int = 0) -> None:
         if isinstance(switch, ask.Message):
             self.attendant.tell(switch, now)
-            return
-        if isinstance(switch, ask.SetOutput):
-            refused = self.io.set_digital_output(switch.pin, switch.on, now)
-        else:
-            refused = self.io.set_analog_output(switch.pin, switch.value, now)
-        if refused:
-            self.fail(refused, now)
+        elif refused := throw(switch, self.io, now):
+            place = f"line {of_line}: " if of_line else ""
+            self.refuse(Refused(place + refused.reason, refused.code), now)
 
     def _throw_tagged(self, now: int, *, told: bool = True) -> None:
         """Without ``told`` messages wait: a line is answered before the message of its motion."""
@@ -294,14 +297,11 @@ class Runner:
         if not tagged:
             return
         begun = self.queue.begun({tag.line for tag in tagged}, now)
-        ripe = [
-            tag.line in begun and (told or not isinstance(tag.switch, ask.Message))
-            for tag in tagged
-        ]
-        self.state.tagged = [tag for tag, now_ in zip(tagged, ripe, strict=True) if not now_]
-        for tag, now_ in zip(tagged, ripe, strict=True):
-            if now_:
-                self._throw(tag.switch, now)
+        ripe = [tag for tag in tagged if told or not isinstance(tag.switch, ask.Message)]
+        due = [tag for tag in ripe if tag.line in begun]
+        self.state.tagged = [tag for tag in tagged if tag not in due]
+        for tag in due:
+            self._throw(tag.switch, now, of_line=tag.line)
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: for an arm of its own the queue running empty is the moment."""
@@ -311,6 +311,10 @@ class Runner:
                 self._throw(switch, now)
 
     # ── inside ──
+
+    def _pin_changed(self, change: Change) -> None:
+        if change.bank == "DI" and self.state.waits_since is not None:
+            self.run(change.at)
 
     @property
     def number(self) -> int:
@@ -335,10 +339,10 @@ class Runner:
 
     def unless(self, refused: Refused | None, now: int) -> bool:
         if refused:
-            self.fail(refused, now)
+            self.refuse(refused, now)
         return True
 
-    def fail(self, refused: Refused, now: int) -> None:
+    def refuse(self, refused: Refused, now: int) -> None:
         """The line cannot be carried out: it and all that waits behind it are forgotten.
 
         What moves already goes on to its end, with the switches that belong to it. A line over a
@@ -392,8 +396,3 @@ class Runner:
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.modal.tool)
-
-
-def _alarm(refused: Refused) -> Refused:
-    """Beyond the axes: an alarm is told from an error by its sign."""
-    return Refused(refused.reason, -SOFT_LIMIT) if refused.code == SOFT_LIMIT else refused

@@ -41,11 +41,17 @@ class Probed(Struct, frozen=True, tag=True):
     over_wire: bool = False
 
 
+class ArcWait(Struct, frozen=True, tag=True):
+    """Wait until the arc burns steadily, or until it is out."""
+
+    burns: bool
+
+
 class SystemChosen(Struct, frozen=True, tag=True):
     """The line names one of G54 … G59.3, another one or the same again."""
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed | SystemChosen
+Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait | SystemChosen
 
 
 MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
@@ -78,7 +84,14 @@ class Homing(Struct, frozen=True, tag=True):
 Entry = Line | Homing
 
 
+SOFT_LIMIT = 2
+"""grblHAL's alarm number."""
 DROPPED = Refused("dropped before it was through", -1)
+
+
+def beyond(refused: Refused) -> Refused:
+    """What a mover refuses because it lies beyond the axes, as an alarm: told by its sign."""
+    return Refused(refused.reason, -SOFT_LIMIT) if refused.code == SOFT_LIMIT else refused
 
 
 def over_a_wire(entry: Entry | None) -> bool:

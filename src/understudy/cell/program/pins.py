@@ -1,0 +1,35 @@
+"""What a program does with pins: throws switches, waits for inputs."""
+
+from understudy.cell.io import VirtualIO
+from understudy.cell.program.steps import State, Switch
+from understudy.errors import Refused
+from understudy.gcode.requests import SetOutput, WaitInput
+from understudy.units import nanoseconds
+
+TIMED_OUT = -1.0
+"""What M66 reads when its time is over."""
+
+
+def throw(switch: Switch, io: VirtualIO, now: int) -> Refused | None:
+    """M62 … M65, M67, M68."""
+    if isinstance(switch, SetOutput):
+        return io.set_digital_output(switch.pin, switch.on, now)
+    return io.set_analog_output(switch.pin, switch.value, now)
+
+
+def input_is_met(step: WaitInput, state: State, io: VirtualIO, now: int) -> bool:
+    """M66: true when it has its result, in ``state``; false while it waits."""
+    if step.kind == "analog":
+        state.result = io.analog_input(step.pin, now)
+        return True
+    level = io.digital_input(step.pin)
+    if state.waits_since is None:
+        state.waits_since, state.level = now, level
+    rises, falls = level and not state.level, state.level and not level
+    met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
+    state.level = level
+    if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
+        return False
+    state.result = float(level) if met[step.mode] else TIMED_OUT
+    state.waits_since = None
+    return True

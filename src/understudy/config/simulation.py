@@ -1,0 +1,82 @@
+"""The document's simulation.yaml as it stands: timing, collision, visualization, links."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
+
+from understudy.cell.pins import Link
+from understudy.config.document import parse
+from understudy.config.typed import read
+from understudy.errors import ConfigError
+
+Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Timing, dynamics, delays; every arm of the cell has them unless it says otherwise."""
+
+    update_rate_hz: Annotated[float, Meta(gt=0)] | None = None
+    default_time_scale: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    enable_dynamics: bool | None = None
+    joint_inertia: list[NotNegative] | None = None
+    joint_friction: list[NotNegative] | None = None
+    command_delay_ms: NotNegative | None = None
+    feedback_delay_ms: NotNegative | None = None
+
+
+class Collision(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is watched for contact, and what happens then."""
+
+    enable: bool = True
+    check_self_collision: bool = True
+    check_environment: bool = True
+    self_collision_pairs: list[tuple[int, int]] | Literal["auto"] = "auto"
+    on_collision: Literal["report", "stop"] = "report"
+
+
+class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page shows, and in which colours."""
+
+    show_collision_volumes: bool = False
+    show_trajectory_preview: bool = True
+    show_weld_trail: bool = True
+    show_workspace_boundary: bool = False
+    robot_color: Color = 0xFF5E00
+    ghost_robot_color: Color = 0x808080
+    collision_color: Color = 0xFF0000
+    trajectory_color: Color = 0x00FF00
+    weld_color: Color = 0xFFD700
+
+
+class VirtualIo(Struct, frozen=True, forbid_unknown_fields=True):
+    """Outputs that move inputs."""
+
+    links: list[Link] = []
+
+
+class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    simulation: Simulation = Simulation()
+    collision: Collision = Collision()
+    visualization: Visualization = Visualization()
+    virtual_io: VirtualIo = VirtualIo()
+
+    def under(self, robot: dict[str, Any]) -> dict[str, Any]:
+        """An arm as its cell file has it, on top of what stands here."""
+        ours = to_builtins(self.simulation)
+        ours.pop("default_time_scale", None)
+        io = dict(robot.get("io") or {})
+        io.setdefault("links", to_builtins(self.virtual_io.links))
+        simulation = ours | (robot.get("simulation") or {})
+        return {**robot, "simulation": simulation, "io": io}
+
+
+def read_simulation(text: str, file: str) -> SimulationFile:
+    document = parse(text, file)
+    try:
+        found: SimulationFile = read(document.value, SimulationFile)
+    except ConfigError as problem:
+        raise document.error((), problem) from None
+    return found

@@ -1,0 +1,367 @@
+"""The command line as scripts see it: exit codes, what is told where, what is written."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from understudy import cli
+from understudy.errors import ConfigError
+
+PATIENCE = 20.0
+COMMANDS = ["run", "cells", "faces", "faults", "doctor", "check", "new", "record", "replay"]
+COMMANDS += ["status", "stop", "warm"]
+RECORD = ["record", "--to", ":1", "--out", "x.chat"]
+
+
+# ── in this process ──
+
+
+class Done:
+    """How a command ended, as `understudy.cli.main` would tell it."""
+
+    def __init__(self, *words: str) -> None:
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, words)
+        problem = result.exception
+        refused = isinstance(problem, ConfigError)
+        if problem is not None and not refused and not isinstance(problem, SystemExit):
+            raise problem
+        self.code = 2 if refused else result.exit_code
+        self.out = result.stdout
+        self.err = f"error: {problem}" if refused else result.stderr
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`status` and `stop` see the cells of this test only."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_help_lists_the_commands_and_shows_an_example() -> None:
+    done = Done("--help")
+    assert done.code == 0
+    assert all(command in done.out for command in COMMANDS)
+    assert "Example: understudy run text_robot" in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    done = Done(command, "--help")
+    assert done.code == 0
+    assert f"Example: understudy {command}" in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        ("cells", ["default", "text_robot", "bench", "lost commands"]),
+        ("faces", ["text_tcp", "one command a line"]),
+        ("faults", ["communication_timeout", "emergency_stop", "amplitude_mm 0.1", "brought"]),
+        ("doctor", ["python", "numpy", "port 5000", "bench.text_tcp"]),
+    ],
+)
+def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
+    done = Done(command)
+    assert done.code == 0
+    for words in shows:
+        assert words in done.out
+
+
+def test_check_says_that_a_cell_is_all_right() -> None:
+    done = Done("check", "text_robot")
+    assert (done.code, done.out) == (0, "text_robot: all right (robots: 1, faces: 1)\n")
+
+
+def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:
+    assert Done("new", "mine").code == 0
+    assert Done("check", "mine.yaml").code == 0
+    written = Path("mine.yaml").read_bytes()
+    again = Done("new", "mine.yaml")
+    assert again.code == 2
+    assert again.err == "error: mine.yaml: is there already; choose another name"
+    assert Path("mine.yaml").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "text_robt"], "did you mean 'text_robot'?"),
+        (["run", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
+        (["check", "none.yaml"], "none.yaml: cannot be read: No such file or directory"),
+        (["run", "--rate", "fast"], "--rate (got 'fast'); allowed: a number from 0 to 1000000"),
+        (["run", "--rate", "-1"], "--rate"),
+        (["run", "--port", "many"], "--port (got 'many'); allowed: [ROBOT.FACE=]N"),
+        (["run", "--port", "70000"], "--port (got '70000')"),
+        (["run", "--port", "bench.txt=1"], "did you mean 'bench.text_tcp'?"),
+        (["run", "--for", "-1"], "--for"),
+        (["run", "--for", "nan"], "--for"),
+        (["run", "--for", "inf"], "--for"),
+        (["run", "--seed", "-1"], "--seed"),
+        (["run", "--seed", "9" * 30], "seed"),
+        (["run", "--log", "/nowhere/x.chat"], "--log cannot be written: No such file"),
+        (["run", "--ready-file", "/nowhere/x", "--ephemeral"], "cannot be written: No such file"),
+        (["new", "no/such/folder"], "cannot be written: No such file or directory"),
+        (["replay", "none.chat"], "none.chat: cannot be read: No such file"),
+        ([*RECORD, "--face", "text_tcp", "--listen", "x"], "allowed: HOST:PORT or :PORT"),
+        ([*RECORD, "--face", "text", "--listen", ":0"], "did you mean 'text_tcp'?"),
+        (["status", "--ready-file", "none.json"], "none.json: cannot be read"),
+        (["frobnicate"], "No such command"),
+        (["run", "--frobnicate"], "No such option"),
+    ],
+)
+def test_usage_and_configuration_errors_are_2_and_teach(words: list[str], says: str) -> None:
+    done = Done(*words)
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_a_bare_port_needs_a_cell_with_one_face() -> None:
+    robot = "{kind: point, faces: {text_tcp: {}}}"
+    Path("two.yaml").write_text(f"robots:\n  one: {robot}\n  two: {robot}\n")
+    done = Done("run", "two.yaml", "--port", "8000")
+    assert done.code == 2
+    assert "name one of them" in done.err
+    assert "one.text_tcp=8000, two.text_tcp=8000" in done.err
+
+
+CHAT = """\
+# face: text_tcp
+@ 0.0 text_tcp 1
+> MOVE_ABS 1,2,3,0,0,0\\n
+@ 0.2
+< OK Movement completed\\n
+> GET_POS\\n
+< OK 1.05,2.00,3.00,0.00,0.00,0.00\\n
+"""
+
+
+def test_replay_confirms_within_the_tolerance_and_names_what_differs() -> None:
+    Path("a.chat").write_text(CHAT)
+    assert Done("replay", "a.chat", "--tolerance", "0.1").code == 0
+    done = Done("replay", "a.chat")
+    assert done.code == 1
+    assert "answer 2: byte 6 (x) differs" in done.out
+    assert "expected 0.200000 s  OK 1.05,2.00" in done.out
+
+
+def test_replay_needs_to_know_a_cell() -> None:
+    Path("a.chat").write_text(CHAT.replace("# face: text_tcp", "# face: klingon"))
+    done = Done("replay", "a.chat")
+    assert done.code == 2
+    assert "a line `# face: NAME`, or --cell" in done.err
+    Path("b.chat").write_text(CHAT.replace("> MOVE", "MOVE"))
+    assert "b.chat:3: a line begins with" in Done("replay", "b.chat").err
+
+
+@pytest.mark.parametrize("command", ["status", "stop"])
+def test_no_cell_runs(command: str) -> None:
+    done = Done(command)
+    assert (done.code, done.err) == (1, "no cell runs\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "not a ready file"),
+        ("{}", "not a ready file"),
+        ('{"pid": 1, "cell": "c", "rate": 1.0, "endpoints": {}}', "names no control endpoint"),
+        (
+            '{"pid": 1, "cell": "c", "rate": 1, "endpoints": {"control": "tcp://127.0.0.1:1"}}',
+            "c (pid 1) does not answer",
+        ),
+        (
+            '{"pid": 1, "cell": "c", "rate": 1, "endpoints": {"control": "nowhere"}}',
+            "c (pid 1) does not answer",
+        ),
+    ],
+)
+def test_a_ready_file_of_no_cell(content: str, says: str) -> None:
+    Path("ready.json").write_text(content)
+    done = Done("stop", "--ready-file", "ready.json")
+    assert done.code == 2
+    assert says in done.err
+
+
+def test_the_file_of_a_cell_that_died_is_cleared_away() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    folder = Path(f"understudy-{os.getuid()}")
+    folder.mkdir()
+    file = folder / f"{dead.pid}.json"
+    file.write_text(json.dumps({"pid": dead.pid, "cell": "c", "rate": 1, "endpoints": {}}))
+    assert Done("status").err == "no cell runs\n"
+    assert not file.exists()
+
+
+# ── as processes ──
+
+
+class Running:
+    """`understudy …` as a process, and what its ready file says."""
+
+    def __init__(self, *words: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "understudy", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ready(self, file: str = "ready.json") -> Any:
+        until = time.monotonic() + PATIENCE
+        while not Path(file).exists():
+            assert self.process.poll() is None, self.end()
+            assert time.monotonic() < until
+        return json.loads(Path(file).read_text())
+
+    def end(self, number: signal.Signals | None = None) -> tuple[int, str, str]:
+        if number is not None:
+            self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out, err
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    started: list[Running] = []
+
+    def begin(*words: str) -> Running:
+        started.append(Running(*words))
+        return started[-1]
+
+    yield begin
+    for running in started:
+        running.process.kill()
+        running.process.communicate()
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return socket.create_connection((host, int(port)), PATIENCE)
+
+
+def ask(line: socket.socket, *commands: bytes) -> list[bytes]:
+    with line.makefile("rb") as stream:
+        answers = []
+        for command in commands:
+            line.sendall(command + b"\n")
+            answers.append(stream.readline())
+    return answers
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_run_writes_its_ready_file_and_takes_it_away(number: signal.Signals, start: Start) -> None:
+    running = start("run", "text_robot", "--ephemeral", "--ready-file", "ready.json")
+    ready = running.ready()
+    assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting"}
+    assert (ready["pid"], ready["cell"], ready["rate"]) == (
+        running.process.pid,
+        "text_robot",
+        1.0,
+    )
+    assert ready["endpoints"].keys() == {"control", "bench.text_tcp"}
+    with connect(ready["endpoints"]["bench.text_tcp"]) as line:
+        assert ask(line, b"STOP") == [b"OK Emergency stop executed\n"]
+        code, out, err = running.end(number)
+        assert line.recv(1) == b""
+    assert (code, err) == (0, "")
+    assert ready["endpoints"]["bench.text_tcp"] in out
+    assert list(Path().rglob("*.json")) == []
+
+
+def test_a_taken_port_is_2_and_no_traceback(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, err = start("run", "text_robot", "--port", "control=0", "--port", str(port)).end()
+    assert code == 2
+    for word in (f"port {port}", "bench.text_tcp", "--ephemeral"):
+        assert word in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_broken_cell_is_2_and_told_in_one_line(start: Start) -> None:
+    Path("broken.yaml").write_text("robots:\n  bench:\n    kind: pont\n")
+    code, out, err = start("check", "broken.yaml").end()
+    assert (code, out) == (2, "")
+    assert err.startswith("error: broken.yaml:3: robots.bench.kind: unknown kind of robot")
+    assert len(err.splitlines()) == 1
+
+
+def test_for_at_max_ends_by_itself(start: Start) -> None:
+    code, _, err = start("run", "--rate", "max", "--for", "86400", "--ephemeral").end()
+    assert (code, err) == (0, "")
+
+
+def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> None:
+    """Of a cell of one's own, with a name that is not ASCII, with all its rules."""
+    Done("new", "zelle_ä")
+    words = ["--rate", "step", "--ephemeral", "--seed", "12", "--ready-file", "ready.json"]
+    running = start("run", "zelle_ä.yaml", *words, "--log", "a.chat")
+    with connect(running.ready()["endpoints"]["bench.text_tcp"]) as line:
+        answers = ask(line, b"GET_POS", b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"HOME", b"GET_STATUS")
+    assert running.end(signal.SIGTERM)[0] == 0
+    chat = Path("a.chat").read_text(encoding="utf-8")
+    assert "seed: 12" in chat
+    assert Done("replay", "a.chat").code == 0
+
+    state = re.search(rb"OK (Idle),", answers[-1])
+    assert state is not None
+    Path("b.chat").write_text(chat.replace("OK Idle,", "OK Moving,"), encoding="utf-8")
+    done = Done("replay", "b.chat")
+    assert done.code == 1
+    assert "answer 5: byte 3 (state) differs" in done.out
+
+
+def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> None:
+    Path("quiet.yaml").write_text(
+        "robots:\n  bench:\n    kind: point\n    move_abs_ms: 20\n    faces: {text_tcp: {}}\n"
+    )
+    running = start("run", "quiet.yaml", "--ephemeral", "--ready-file", "ready.json")
+    address = running.ready()["endpoints"]["bench.text_tcp"].removeprefix("tcp://")
+    words = ["--listen", ":0", "--to", address, "--face", "text_tcp", "--out", "a.chat"]
+    recorder = start("record", *words)
+    assert recorder.process.stdout is not None
+    told = re.search(r"recording (\S+) →", recorder.process.stdout.readline())
+    assert told is not None
+    with connect(told[1]) as line:
+        ask(line, b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"NONSENSE", b"STOP")
+        assert recorder.end(signal.SIGINT)[0] == 0
+    chat = Path("a.chat").read_text()
+    assert chat.startswith("# face: text_tcp\n")
+    assert Done("replay", "a.chat", "--cell", "quiet.yaml").code == 0
+    Path("b.chat").write_text(chat.replace("2.00,", "2.50,"))
+    done = Done("replay", "b.chat", "--cell", "quiet.yaml")
+    assert done.code == 1
+    assert "(y) differs" in done.out
+
+
+def test_status_and_stop_find_what_runs(start: Start) -> None:
+    one = start("run", "text_robot", "--ephemeral", "--ready-file", "one.json")
+    two = start("run", "default", "--ephemeral", "--ready-file", "two.json")
+    one.ready("one.json")
+    two.ready("two.json")
+    everybody = Done("status").out
+    assert f"pid {one.process.pid}" in everybody
+    assert f"pid {two.process.pid}" in everybody
+    assert "'state': 'Idle'" in Done("status", "--ready-file", "one.json").out
+    stopped = Done("stop", "--ready-file", "one.json")
+    assert stopped.out == f"text_robot (pid {one.process.pid}) ends\n"
+    assert one.end()[0] == 0
+    assert Done("stop").out == f"default (pid {two.process.pid}) ends\n"
+    assert two.end()[0] == 0
+    assert Done("status").code == 1

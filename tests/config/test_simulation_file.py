@@ -1,0 +1,69 @@
+"""The document's own simulation.yaml is accepted as it stands."""
+
+from pathlib import Path
+
+import pytest
+
+from understudy.app import build_cell, load_config
+from understudy.errors import ConfigError
+
+DOCUMENT = Path(__file__).parent / "documents" / "simulation.yaml"
+CELL = "include: {{simulation: {file}}}\nrobots: {{g60: {{kind: arm{more}}}}}\n"
+
+
+def cell_with(tmp_path: Path, text: str, more: str = "") -> str:
+    (tmp_path / "simulation.yaml").write_text(text)
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL.format(file="simulation.yaml", more=more))
+    return str(cell)
+
+
+def test_its_figures_are_those_of_every_arm(tmp_path: Path) -> None:
+    config = load_config(cell_with(tmp_path, DOCUMENT.read_text()))
+    arm = config.robots["g60"].config
+    assert arm.simulation.update_rate_hz == 1000.0
+    assert arm.simulation.joint_inertia == [1.0, 1.0, 0.5, 0.1, 0.1, 0.05]
+    assert arm.simulation.feedback_delay_ms == 0.5
+    assert [(link.output, link.input, link.delay_ms) for link in arm.io.links] == [
+        (0, 0, 50.0),
+        (1, 1, 100.0),
+    ]
+    assert config.simulation.collision.self_collision_pairs == [(0, 4), (0, 5), (1, 4), (1, 5)]
+    assert config.simulation.visualization.robot_color == 0xFF5E00
+    build_cell(config)
+
+
+def test_what_the_cell_file_says_counts_more(tmp_path: Path) -> None:
+    more = ", simulation: {command_delay_ms: 7}, io: {links: []}"
+    arm = load_config(cell_with(tmp_path, DOCUMENT.read_text(), more)).robots["g60"].config
+    assert arm.simulation.command_delay_ms == 7.0
+    assert arm.simulation.update_rate_hz == 1000.0
+    assert arm.io.links == []
+
+
+def test_the_folder_above_is_looked_at_too(tmp_path: Path) -> None:
+    (tmp_path / "simulation.yaml").write_text("simulation: {default_time_scale: 4}")
+    cell = tmp_path / "cells" / "cell.yaml"
+    cell.parent.mkdir()
+    cell.write_text(CELL.format(file="simulation.yaml", more=""))
+    assert load_config(str(cell)).simulation.simulation.default_time_scale == 4.0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("simulation: {update_rate: 5}", "simulation.yaml:1: simulation.update_rate: unknown key"),
+        ("collision: {self_collision_pairs: [[0]]}", "collision.self_collision_pairs"),
+        ("visualization: {robot_color: 0x1000000}", "visualization.robot_color"),
+    ],
+)
+def test_what_is_wrong_in_it_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(cell_with(tmp_path, text))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL.format(file="nowhere.yaml", more=""))
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
+        load_config(str(cell))

@@ -1,0 +1,112 @@
+"""The controller to hold in your hand: the one of the cell, with a clock of its own."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import understudy
+from understudy.cell.arm import VirtualController as OfTheCell
+from understudy.cell.arm.config import Config
+from understudy.cell.cell import read_snapshot, write_snapshot
+
+OF_A_PART = {
+    "mount_welder",
+    "busy",
+    "faults",
+    "inject",
+    "load",
+    "next_wake",
+    "save",
+    "wake",
+}
+
+
+def methods(kind: type) -> dict[str, list[str]]:
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {
+        name: [word for word in inspect.signature(method).parameters if word != "now"]
+        for name, method in found
+        if not name.startswith("_")
+    }
+
+
+def test_it_offers_whatever_the_controller_offers_without_the_time() -> None:
+    own, inner = methods(understudy.VirtualController), methods(OfTheCell)
+    for name in inner.keys() - OF_A_PART:
+        assert len(own[name]) == len(inner[name]), name
+
+
+def test_time_passes_when_it_is_told_to() -> None:
+    controller = understudy.VirtualController()
+    assert controller.simulation_time() == 0.0
+    controller.advance(0.25)
+    controller.wait(0.5)
+    assert controller.simulation_time() == 0.75
+
+
+def test_run_until_idle_goes_to_the_end_and_until_it_shows() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.send_gcode("G0 A90")
+    controller.send_gcode("G4 P2")
+    controller.run_until_idle()
+    assert controller.status().state == "Idle"
+    assert controller.joint_state().positions[0] == pytest.approx(1.5707963267948966)
+
+
+def test_run_until_idle_has_patience_but_not_forever() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.send_gcode("G4 P100")
+    controller.run_until_idle(patience=10.0)
+    assert controller.simulation_time() < 11.0
+    assert controller.status().moving
+
+
+def test_settings_are_those_of_a_cell_file() -> None:
+    for name in Config.__struct_fields__:
+        assert name in str(_problem(colour="red"))
+    assert "allowed: a number > 0" in str(_problem(simulation={"update_rate_hz": "fast"}))
+    assert "did you mean 'dialect'" in str(_problem(dialekt="seed"))
+
+
+def _problem(**settings: object) -> understudy.ConfigError:
+    with pytest.raises(understudy.ConfigError) as raised:
+        understudy.VirtualController(**settings)
+    return raised.value
+
+
+def test_any_shipped_robot() -> None:
+    controller = understudy.VirtualController("kr6_r900")
+    assert controller.tcp().x == pytest.approx(0.98)
+    with pytest.raises(understudy.ConfigError, match="did you mean 'g60'"):
+        understudy.VirtualController("g600")
+
+
+def test_a_snapshot_is_a_file_for_the_same_arm() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.jog(0, 0.3)
+    controller.advance(0.5)
+    data = write_snapshot(controller.snapshot())
+    controller.advance(0.5)
+    same, other = understudy.VirtualController(), understudy.VirtualController("kr6_r900")
+    same.restore(read_snapshot(data))
+    same.advance(0.5)
+    assert same.joint_state() == controller.joint_state()
+    with pytest.raises(understudy.ConfigError, match="another configuration"):
+        other.restore(read_snapshot(data))
+
+
+def test_the_name_is_offered_lazily() -> None:
+    code = (
+        "import sys, understudy; assert 'numpy' not in sys.modules; "
+        "understudy.VirtualController; assert 'numpy' in sys.modules; "
+        "assert set(understudy.__all__) == set(understudy._OFFERED)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,139 @@
+"""Lines and sessions meet: nothing is lost between them, whoever is slow, and nothing piles up."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from understudy.app import build_cell, load_config
+from understudy.faces.text_tcp import LONGEST_LINE, OUTBOX_LIMIT
+from understudy.units import nanoseconds
+from understudy.wire.exchange import UNLIMITED, Exchange
+from understudy.wire.rehearsal import Rehearsal
+
+CONFIG = load_config("text_robot").without_rules()
+FACE = "bench.text_tcp"
+
+
+@dataclass
+class Narrow:
+    """A way out that holds ``width`` bytes until somebody reads them."""
+
+    width: int = 1_000_000
+    waiting: bytearray = field(default_factory=bytearray)
+    read: bytearray = field(default_factory=bytearray)
+    willing: bool = True
+    connected: bool = True
+
+    def room(self) -> int:
+        return UNLIMITED if not self.waiting else max(0, self.width - len(self.waiting))
+
+    def send(self, data: bytes) -> None:
+        assert self.connected
+        self.waiting += data
+
+    def listen(self, willing: bool) -> None:
+        self.willing = willing
+
+    def hang_up(self) -> None:
+        self.connected = False
+
+    def drain(self) -> None:
+        self.read += self.waiting
+        self.waiting.clear()
+
+
+@pytest.fixture
+def exchange() -> Exchange:
+    return Exchange(build_cell(CONFIG))
+
+
+@pytest.mark.parametrize("queries", [1, 1500, 3000])
+def test_a_peer_that_said_all_is_answered_all_and_then_left(queries: int) -> None:
+    """Also if it said more than is read at once: the rest is read when the motion is over."""
+    cell = Rehearsal(build_cell(CONFIG))
+    client = cell.connect()
+    client.say(b"HOME\n" + b"GET_POS\n" * queries + b"LAST\n")
+    client.end()
+    assert client.connected
+    cell.advance(1.0)
+    answers = client.heard().splitlines()
+    assert len(answers) == queries + 2
+    assert (answers[0], answers[-1]) == (b"OK Homing completed", b"ERROR Unknown command: LAST")
+    assert not client.connected
+    assert not cell.stage.faces[FACE].sessions()
+
+
+def test_a_slow_reader_that_said_all_still_gets_all(exchange: Exchange) -> None:
+    sink = Narrow(1000)
+    line = exchange.open(FACE, sink)
+    exchange.receive(line, b"".join(b"N%d\n" % n for n in range(8000)))
+    exchange.eof(line)
+    while sink.waiting:
+        assert len(sink.waiting) <= 1000
+        assert sink.connected
+        sink.drain()
+        exchange.drained(line)
+    expected = b"".join(b"ERROR Unknown command: N%d\n" % n for n in range(8000))
+    assert bytes(sink.read) == expected
+    assert not sink.connected
+
+
+def test_who_does_not_read_is_not_listened_to_and_nothing_piles_up(exchange: Exchange) -> None:
+    deaf, other = Narrow(1000), Narrow()
+    line, other_line = exchange.open(FACE, deaf), exchange.open(FACE, other)
+    packets = 0
+    while deaf.willing:
+        exchange.receive(line, b"GET_POS\n" * 100)
+        packets += 1
+        assert packets < 100
+    snapshot = exchange.snapshot()
+    kept = snapshot.parts[FACE]["sessions"]["1"]["outbox"]
+    assert len(str(kept)) < 4 * OUTBOX_LIMIT
+    exchange.receive(other_line, b"GET_STATUS\n")
+    assert other.waiting == b"OK Idle,26.0,0,10\n"
+    while deaf.waiting:
+        deaf.drain()
+        exchange.drained(line)
+    assert deaf.read.count(b"\n") == packets * 100
+    assert deaf.willing
+
+
+def test_nobody_is_owed_anything_but_what_takes_time(exchange: Exchange) -> None:
+    line = exchange.open(FACE, Narrow())
+    exchange.receive(line, b"GET_POS\nGET_STA")
+    assert not exchange.owed()
+    exchange.receive(line, b"TUS\nHOME\nGET_POS\n")
+    assert exchange.owed()
+    exchange.advance(nanoseconds(0.999))
+    assert exchange.owed()
+    exchange.advance(nanoseconds(1.0))
+    assert not exchange.owed()
+
+
+def test_what_is_said_at_a_moment_comes_after_what_happens_at_it(exchange: Exchange) -> None:
+    sink = Narrow()
+    mover, asker = exchange.open(FACE, Narrow()), exchange.open(FACE, sink)
+    exchange.receive(mover, b"HOME\n")
+    exchange.advance(nanoseconds(1.0))
+    exchange.receive(asker, b"GET_STATUS\n")
+    assert bytes(sink.waiting).startswith(b"OK Idle,")
+
+
+def test_a_peer_that_goes_while_it_is_owed_leaves_nothing_behind(exchange: Exchange) -> None:
+    sink = Narrow()
+    line = exchange.open(FACE, sink)
+    exchange.receive(line, b"HOME\nGET_POS\n")
+    exchange.closed(line)
+    exchange.closed(line)
+    assert not exchange.owed()
+    exchange.advance(nanoseconds(2.0))
+    assert not sink.waiting
+    assert not exchange.stage.faces[FACE].sessions()
+
+
+@pytest.mark.parametrize("garbage", [bytes(range(256)) * 50, b"\n" * 5000, b"x" * 3 * LONGEST_LINE])
+def test_garbage_is_answered_and_the_next_command_understood(garbage: bytes) -> None:
+    client = Rehearsal(build_cell(CONFIG)).connect()
+    client.say(garbage + b"\n")
+    client.heard()
+    assert client.ask(b"GET_STATUS\n").endswith(b"OK Idle,26.0,0,10\n")

@@ -1,0 +1,276 @@
+"""A live cell on loopback: many peers, deaf ones and rude ones; nothing is lost or swapped."""
+
+import asyncio
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from understudy.app import load_config
+from understudy.errors import ConfigError
+from understudy.live import Live, Options
+from understudy.testing import StandIn
+from understudy.wire import tcp
+from understudy.wire.tcp import LARGEST_BACKLOG, Address, Connection, Switchboard, TcpServer
+
+NOBODY = cast(Switchboard, None)
+CELL = """\
+robots:
+  bench:
+    kind: point
+    faces:
+      text_tcp: {stalled_after_s: 0.2}
+"""
+
+
+@pytest.fixture
+def robot(tmp_path: Path) -> Iterator[StandIn]:
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL)
+    with StandIn(str(file), rate=1000.0) as robot:
+        yield robot
+
+
+def connect(robot: StandIn) -> socket.socket:
+    return socket.create_connection(robot.address(), 10)
+
+
+def everything(line: socket.socket) -> bytes:
+    data = b""
+    while piece := line.recv(1 << 20):
+        data += piece
+    return data
+
+
+# ── nothing lost, nothing swapped ──
+
+
+async def _client(address: tuple[str, int], name: int, until: float) -> int:
+    """Asks in bursts what only it would ask, and checks every answer; how many there were."""
+    reader, writer = await asyncio.open_connection(*address)
+    asked = 0
+    while asked < 300 or time.monotonic() < until:
+        numbers = range(asked, asked + 1 + (asked * 7 + name) % 40)
+        writer.write(b"".join(b"C%d_%d\nGET_STATUS\n" % (name, number) for number in numbers))
+        for number in numbers:
+            assert await reader.readline() == b"ERROR Unknown command: C%d_%d\n" % (name, number)
+            assert (await reader.readline()).startswith(b"OK Idle,")
+        asked = numbers[-1] + 1
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    await writer.wait_closed()
+    return asked
+
+
+async def _crowd(address: tuple[str, int], size: int, seconds: float) -> list[int]:
+    until = time.monotonic() + seconds
+    return await asyncio.gather(*(_client(address, n, until) for n in range(size)))
+
+
+def test_ten_clients_at_once_lose_and_swap_no_answer(robot: StandIn) -> None:
+    asked = asyncio.run(_crowd(robot.address(), 10, 0.0))
+    assert min(asked) >= 300
+
+
+@pytest.mark.soak
+def test_two_hundred_clients_for_ten_seconds_lose_and_swap_no_answer(robot: StandIn) -> None:
+    asked = asyncio.run(_crowd(robot.address(), 200, 10.0))
+    assert min(asked) >= 300
+
+
+def test_a_client_that_closes_its_sending_side_gets_what_it_is_owed(robot: StandIn) -> None:
+    with connect(robot) as line:
+        line.sendall(b"HOME\n" + b"GET_STATUS\n" * 20_000 + b"LAST\n")
+        line.shutdown(socket.SHUT_WR)
+        answers = everything(line).splitlines()
+    assert len(answers) == 20_002
+    assert (answers[0], answers[-1]) == (b"OK Homing completed", b"ERROR Unknown command: LAST")
+
+
+def test_a_client_that_closed_its_sending_side_is_waited_with(robot: StandIn) -> None:
+    robot.do("rate", rate=0)
+    with connect(robot) as line:
+        line.sendall(b"HOME\n")
+        line.shutdown(socket.SHUT_WR)
+        while not robot._call(_has_heard_the_end):
+            pass
+        robot.forward(robot.now + 1.0)
+        assert everything(line) == b"OK Homing completed\n"
+
+
+def _has_heard_the_end(live: Live) -> bool:
+    lines = list(live._exchange._lines.values())
+    return bool(lines) and all(line.ended for line in lines)
+
+
+# ── deaf and rude ──
+
+
+def _sessions(robot: StandIn) -> int:
+    return int(robot.do("status")["parts"]["bench.text_tcp"]["clients"])
+
+
+def test_a_client_that_never_reads_is_dropped_and_the_others_go_on(robot: StandIn) -> None:
+    line = b"x" * 4000 + b"\n"
+    with socket.socket() as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(robot.address())
+        deaf.setblocking(False)
+        robot.ask("GET_POS")
+        backlog = 0
+        while _sessions(robot) == 2:
+            with suppress(BlockingIOError, ConnectionError):
+                deaf.send(line * 20)
+            assert robot.ask("GET_STATUS").startswith("OK Idle")
+            backlog = max(backlog, robot._call(_largest_backlog))
+    assert LARGEST_BACKLOG / 2 < backlog <= LARGEST_BACKLOG
+    assert robot.ask("GET_STATUS").startswith("OK Idle")
+
+
+def _largest_backlog(live: Live) -> int:
+    connections = [c for server in live._servers for c in server._connections]
+    return max((c.transport.get_write_buffer_size() for c in connections), default=0)
+
+
+class SlowTransport:
+    """Takes bytes when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.aborted = False
+
+    def write(self, data: bytes) -> None:
+        self.waiting += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Alarm:
+    """A timer that goes off when the test says so."""
+
+    def __init__(self, delay: float, ring: Callable[[], None]) -> None:
+        self.delay = delay
+        self.ring = ring
+
+    def cancel(self) -> None:
+        return None
+
+
+def test_slow_is_not_deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has taken some bytes since it was last looked at is given time again."""
+    transport = SlowTransport()
+
+    async def watched() -> None:
+        alarms: list[Alarm] = []
+
+        def call_later(delay: float, ring: Callable[[], None]) -> Alarm:
+            alarms.append(Alarm(delay, ring))
+            return alarms[-1]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
+        connection = Connection(TcpServer("x", Address(stalled_after_s=3.0), NOBODY))
+        connection.transport = cast(asyncio.Transport, transport)
+        connection.send(b"x" * 100)
+        connection.pause_writing()
+        for taken, more in ((40, 0), (60, 60)):
+            transport.waiting -= taken
+            connection.send(b"x" * more)
+            assert alarms[-1].delay == 3.0
+            alarms.pop().ring()
+            assert not transport.aborted
+        alarms.pop().ring()
+        assert not alarms
+
+    asyncio.run(watched())
+    assert transport.aborted
+
+
+def test_garbage_does_not_stop_the_server(robot: StandIn) -> None:
+    with connect(robot) as line:
+        line.sendall(bytes(range(256)) * 200 + b"\nGET_STATUS\n")
+        line.shutdown(socket.SHUT_WR)
+        assert everything(line).endswith(b"OK Idle,26.0,0,10\n")
+
+
+def test_a_client_that_breaks_off_leaves_nothing_behind(robot: StandIn) -> None:
+    for _ in range(20):
+        line = connect(robot)
+        line.sendall(b"MOVE_REL 1,0,0\nGET_POS\nGET_")
+        reset_by_peer = struct.pack("ii", 1, 0)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset_by_peer)
+        line.close()
+    while _sessions(robot) > 0:
+        pass
+    assert robot.ask("RESET") == "OK Error reset"
+
+
+# ── listening and closing ──
+
+
+def test_a_taken_port_is_told_with_port_face_and_the_way_out() -> None:
+    config = load_config("text_robot")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+
+        async def start() -> None:
+            await Live(config, Options(ephemeral=True, ports={"bench.text_tcp": port})).start()
+
+        with pytest.raises(ConfigError) as caught:
+            asyncio.run(start())
+    for word in (f"port {port}", "bench.text_tcp", "--ephemeral"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a..b", "203.0.113.1"])
+def test_a_host_that_is_not_this_machine(tmp_path: Path, host: str) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL.replace("stalled_after_s: 0.2", f"host: {host}"))
+
+    async def start() -> None:
+        await Live(load_config(str(file)), Options(ephemeral=True)).start()
+
+    with pytest.raises(ConfigError, match=f"bench.text_tcp cannot listen on {host}:0: "):
+        asyncio.run(start())
+
+
+def test_an_unknown_endpoint_is_told_with_the_nearest() -> None:
+    async def make() -> None:
+        Live(load_config("text_robot"), Options(ports={"bench.txt_tcp": 1}))
+
+    with pytest.raises(ConfigError, match=r"did you mean 'bench.text_tcp'\?"):
+        asyncio.run(make())
+
+
+def test_stop_closes_everything(robot: StandIn) -> None:
+    with connect(robot) as line, socket.create_connection(robot.address("control"), 10) as control:
+        line.sendall(b"GET_STATUS\n")
+        assert line.recv(100)
+        addresses = [robot.address(name) for name in robot.endpoints]
+        robot.__exit__()
+        assert (line.recv(1), control.recv(1)) == (b"", b"")
+        for address in addresses:
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(address, 10)
+    robot._live = None
+
+
+def test_stop_cuts_off_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "CLOSING_SECONDS", 0.05)
+    with StandIn("text_robot", rate=1.0) as robot, connect(robot) as deaf:
+        deaf.setblocking(False)
+        while robot._call(_largest_backlog) == 0:
+            with suppress(BlockingIOError):
+                deaf.send((b"x" * 4000 + b"\n") * 100)
+        robot.__exit__()
+        assert robot._loop.is_closed()
+        robot._live = None
