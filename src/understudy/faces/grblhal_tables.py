@@ -18,6 +18,7 @@ NEWS = {
     "disabled": "Disabled",
     "critical": "Reset to continue",
     "estop": "Emergency stop - clear, then reset to continue",
+    "motor fault": "Motor fault - clear, then reset to continue",
 }
 
 ALARMS = {

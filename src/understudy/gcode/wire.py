@@ -15,7 +15,7 @@ from understudy.gcode.modal import Modal
 
 News = Literal[
     "resumed", "door", "stop", "program end", "unlocked", "restored", "enabled", "disabled",
-    "critical", "estop",
+    "critical", "estop", "motor fault",
 ]  # fmt: skip
 Field = Literal["overrides", "spindle", "coolant", "tool", "offset", "system", "input"]
 """Fields of a status report that the next one must carry."""

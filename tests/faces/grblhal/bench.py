@@ -57,8 +57,8 @@ class Bench:
     def outputs(self) -> int:
         return int(self.robot.io.digital().outputs)
 
-    def inject(self, fault: str) -> None:
-        self.robot.inject(fault, {}, self.rehearsal.stage.now)
+    def inject(self, fault: str, **parameters: float) -> None:
+        self.robot.inject(fault, parameters, self.rehearsal.stage.now)
         self.rehearsal.exchange.settle()
 
     @property

@@ -70,6 +70,24 @@ def test_a_jog_in_process_is_a_jog_on_the_wire() -> None:
     assert bench.ask("G0 X0") == ["error:9"]
 
 
+def test_a_tool_over_the_wire_waits_for_the_operator_and_one_in_process_does_not() -> None:
+    bench = arm()
+    assert bench.ask("T2 M6") == ["ok"]
+    assert bench.state() == "Tool"
+    bench.say(b"~")
+    assert bench.heard()[0].startswith("<Idle|")
+    assert bench.robot.send_gcode("T1 M6", bench.rehearsal.stage.now) is None
+    bench.wait(0.1)
+    assert fields(bench.report())["State"] == "Idle"
+    assert bench.ask("$G")[0].split()[-3] == "T1"
+
+
+def test_a_motor_fault_is_alarm_17() -> None:
+    bench = arm()
+    bench.inject("axis_fault", axis=2.0)
+    assert bench.heard() == ["ALARM:17", "[MSG:Motor fault - clear, then reset to continue]"]
+
+
 def test_the_limits_are_the_models() -> None:
     bench = arm()
     assert bench.ask("$110") == ["$110=7200.000", "ok"]

@@ -8,6 +8,7 @@ from understudy.cell.firmware.state import (
     LEAST_RPM,
     LOCKED,
     MOST_RPM,
+    MOTOR_FAULT,
     State,
 )
 from understudy.cell.program.queue import time_in, whole_ns
@@ -21,6 +22,8 @@ from understudy.units import MINUTE, MM, seconds
 
 NOT_IDLE = Refused("only when nothing moves and nothing waits", IDLE_ONLY)
 IN_ALARM = Refused("no G-code in alarm or while jogging", LOCKED)
+
+TOLD_AS: dict[int, News] = {ESTOP: "estop", MOTOR_FAULT: "motor fault"}
 
 
 class Core:
@@ -128,7 +131,7 @@ class Core:
         state.critical = alarm in CRITICAL
         self.emit(Notice("alarm", alarm), now)
         if state.critical:
-            self.news("estop" if alarm == ESTOP else "critical", now)
+            self.news(TOLD_AS.get(alarm, "critical"), now)
             self.emit(Notice("flush"), now)
             self.emit(Notice("void"), now)
 

@@ -147,7 +147,7 @@ class FirmwareLines:
         if refused == DROPPED and not (state.door or state.ending == "cancel"):
             core.emit(Notice("void"), now)
             return
-        code = 0 if refused in (None, DROPPED) else refused.code
+        code = refused.code if refused and refused != DROPPED else 0
         if isinstance(entry, Homing):
             self._answered(code, now)
             return
@@ -215,7 +215,8 @@ class FirmwareLines:
         state.system, state.shift = modal.coordinates, work_offset(modal)
 
     def _change_tool(self, change: ask.ToolChange, now: int) -> None:
-        if change.physical:
+        """Over the wire somebody must say that the tool is there; in process it just is."""
+        if change.physical and over_a_wire(self._core.runner.state.current):
             self._core.state.tool = change.previous
         else:
             self._core.changed(now, "tool")
