@@ -30,9 +30,14 @@ log = logging.getLogger(__name__)
 ROBOTS = {
     "arm": "understudy.cell.arm",
     "kuka": "understudy.cell.kuka",
+    "machine": "understudy.cell.machine",
     "point": "understudy.cell.point",
 }
-FACES = {"kuka_eki": "understudy.faces.kuka_eki", "text_tcp": "understudy.faces.text_tcp"}
+FACES = {
+    "grblhal": "understudy.faces.grblhal",
+    "kuka_eki": "understudy.faces.kuka_eki",
+    "text_tcp": "understudy.faces.text_tcp",
+}
 
 
 def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:

@@ -17,11 +17,12 @@ from understudy.wire.chat import Event
 from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
 from understudy.wire.outbound import Outbound, OutboundWire
+from understudy.wire.pty import PtyServer
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
 from understudy.wire.udp import Broadcast, UdpOutlet
 
-Server = TcpServer | OutboundWire | UdpOutlet
+Server = TcpServer | PtyServer | OutboundWire | UdpOutlet
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,15 @@ def _server(endpoint: str, wire: Wire, board: Switchboard) -> Server:
         return OutboundWire(endpoint, wire, board)
     if isinstance(wire, Broadcast):
         return UdpOutlet(endpoint, wire, board)
-    return TcpServer(endpoint, wire, board)
+    return PtyServer(endpoint, board) if wire.pty else TcpServer(endpoint, wire, board)
 
 
 def _placed(endpoint: str, wire: Wire, options: Options) -> Wire:
     """Where it listens; a wire that calls goes where it is sent, from a port of its own."""
     if isinstance(wire, Address):
         port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
-        return msgspec.structs.replace(wire, port=port)
+        pty = wire.pty and endpoint not in options.ports
+        return msgspec.structs.replace(wire, port=port, pty=pty)
     port = options.ports.get(endpoint, wire.port)
     own = 0 if options.ephemeral else wire.local_port
     return msgspec.structs.replace(wire, port=port, local_port=own)

@@ -58,6 +58,11 @@ class VirtualIO:
 
     # ── reading ──
 
+    @property
+    def pins(self) -> tuple[int, int, int, int]:
+        """How many digital inputs and outputs, analog inputs and outputs."""
+        return self.di.count, self.do.count, self.ai.count, self.ao.count
+
     def digital(self) -> DigitalIO:
         return DigitalIO(self._state.inputs, self._state.outputs)
 

@@ -219,3 +219,8 @@ def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Re
     if value > LARGEST:
         return _Reading(math.nan, at)
     return _Reading(-value if negative else value, at)
+
+
+def normalized(text: str) -> str:
+    """What counts of a line, in capitals: no spaces, no comments."""
+    return "".join(character for character, _ in _without_comments(text)[0])

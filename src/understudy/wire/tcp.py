@@ -22,11 +22,13 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 class Address(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a server listens. Port 0: a free one. A peer that takes no bytes for
-    `stalled_after_s` of wall time, while some wait for it, is dropped."""
+    `stalled_after_s` of wall time, while some wait for it, is dropped. `pty`: a pseudo-terminal
+    instead of a port."""
 
     host: str = "127.0.0.1"
     port: Port = 0
     stalled_after_s: Annotated[float, Meta(gt=0, le=3600)] = 10.0
+    pty: bool = False
 
 
 class Switchboard(Protocol):

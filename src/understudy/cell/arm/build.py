@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from understudy.cell.arm.config import Config, ToolConfig
 from understudy.cell.arm.controller import VirtualController
 from understudy.cell.arm.drives import Arm
-from understudy.cell.arm.habits import Habits
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.habits import Habits
 from understudy.errors import ConfigError
 from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
@@ -75,13 +75,15 @@ def _habits(config: Config, home: Floats) -> Habits:
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,
         arc_wait=config.arc_wait == "implicit",
+        wire=dialect_of(config, wire=True),
     )
 
 
-def dialect_of(config: Config) -> Dialect:
+def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
+    """What lines are written in: those of a program, or those over a wire."""
     return replace(
-        SEED if config.dialect == "seed" else GRBLHAL_ARM,
-        feed_per_second=config.feed_unit == "per_second",
+        SEED if config.dialect == "seed" and not wire else GRBLHAL_ARM,
+        feed_per_second=config.feed_unit == "per_second" and not wire,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
         analog_inputs=config.io.analog_inputs,

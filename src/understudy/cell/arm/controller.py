@@ -9,21 +9,20 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from understudy.cell.arm import refusals as why
 from understudy.cell.arm.audience import Audience, JointListener, StatusListener
-from understudy.cell.arm.audience import State as AudienceState
 from understudy.cell.arm.drives import Arm, Drives, Order
-from understudy.cell.arm.drives import Saved as SavedDrives
-from understudy.cell.arm.mover import ArmMover
+from understudy.cell.arm.saved import Saved
+from understudy.cell.arm.wired import firmware_of
+from understudy.cell.firmware.core import IN_ALARM
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.pins import no_arc
 from understudy.cell.welder import Config as WelderConfig
 from understudy.cell.welder import Welder
 from understudy.errors import Refused
 from understudy.gcode import Problem, parse
-from understudy.motion.plan import Motion
 from understudy.ports import (
     AnalogIO,
     ControllerStatus,
@@ -35,23 +34,7 @@ from understudy.ports import (
     Tempo,
 )
 from understudy.space.pose import Pose
-from understudy.space.transform import pose
 from understudy.units import seconds
-
-
-class Saved(Struct):
-    """What a snapshot holds of a controller.
-
-    `alarm`: why nothing is accepted until reset. `fresh`: readings are never older than this.
-    """
-
-    connected: bool
-    enabled: bool
-    alarm: tuple[str, int] | None
-    lines: int
-    fresh: int
-    audience: AudienceState
-    drives: SavedDrives
 
 
 class VirtualController:
@@ -64,11 +47,11 @@ class VirtualController:
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
+        self.firmware = firmware_of(arm, self._drives, self._energize)
         self._welder: Welder | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
-        self._lines = 0
-        self._fresh = 0
+        self._lines = self._fresh = 0
         self._audience = Audience(arm.period)
         io.on_change(lambda change: self._tell(change.at))
 
@@ -193,6 +176,7 @@ class VirtualController:
         self._halt(now)
         self._drives.runner.reset()
         self._alarm = None
+        self.firmware.panel.release(now, unlock=True)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -231,15 +215,12 @@ class VirtualController:
     def joint_state(self, now: int) -> JointState:
         """As old as the feedback delay; an emergency stop shows at once."""
         motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
-        torques = self._torques(motion) if self._arm.enable_dynamics else np.zeros(self._dof)
-        parts = (motion.position, motion.velocity, motion.acceleration, torques)
+        parts = (*motion, self._drives.torques(motion))
         return JointState(*(tuple(part.tolist()) for part in parts))
 
     def tcp(self, now: int) -> Pose:
         """Where the tip of the tool is, from the robot's base."""
-        mover = self._drives.runner.mover
-        assert isinstance(mover, ArmMover)
-        return pose(mover.frames.tcp(mover.chain.flange(self._drives.motion(now).position)))
+        return self._drives.tip(now)
 
     def tally(self, now: int) -> Tally:
         """What was done so far."""
@@ -289,11 +270,12 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        moments = (self._drives.next_wake(), self._audience.next_beat)
+        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._audience.next_beat)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
+        self.firmware.wake(now)
         self._tell(now)
         self._audience.tell_joints(now, lambda: self.joint_state(now))
 
@@ -321,22 +303,24 @@ class VirtualController:
             fresh=self._fresh,
             audience=self._audience.state,
             drives=self._drives.save(),
+            firmware=self.firmware.save(),
         )
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self._connected, self._enabled = saved.connected, saved.enabled
         self._alarm = Refused(*saved.alarm) if saved.alarm else None
-        self._lines = saved.lines
-        self._fresh, self._audience.state = saved.fresh, saved.audience
+        self._lines, self._fresh = saved.lines, saved.fresh
+        self._audience.state = saved.audience
         self._drives.load(saved.drives)
+        self.firmware.load(saved.firmware)
 
     # ── inside ──
 
     def _weld_phase(self, phase: str, now: int) -> None:
         runner = self._drives.runner
         if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(why.no_arc(self._welder.reason, runner.queue.line_at(now)), now)
+            runner.fail(no_arc(self._welder.reason, runner.queue.line_at(now)), now)
         runner.run(now)
 
     @property
@@ -348,7 +332,13 @@ class VirtualController:
             return why.NOT_CONNECTED
         if self._alarm:
             return self._alarm
-        return None if self._enabled else why.NOT_ENABLED
+        if not self._enabled:
+            return why.NOT_ENABLED
+        return IN_ALARM if self.firmware.core.state.locked else None
+
+    def _energize(self, now: int) -> None:
+        """A line over the wire brings the drives up, as on the real controller."""
+        self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
         if 0 <= axis < self._dof:
@@ -370,17 +360,13 @@ class VirtualController:
         self._drives.give(Order(due, name, text, number, value), now)
         return self._done(now)
 
-    def _torques(self, motion: Motion) -> Any:
-        tool = self._drives.runner.state.modal.tool
-        dynamics = self._arm.dynamics.get(tool, self._arm.dynamics[0])
-        return dynamics.torques(motion)[0]
-
     def _trip(self, alarm: Refused, now: int) -> Refused | None:
         """The drives drop at once, and the arc with them."""
         self._halt(now)
         if self._welder is not None:
             self._welder.cut(now)
         self._enabled, self._alarm = False, alarm
+        self.firmware.core.press(alarm.code, now)
         return self._done(now)
 
     def _halt(self, now: int) -> None:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from understudy.cell.arm.habits import Habits
+from understudy.cell.arm.attendant import ArmAttendant
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.arm.odometer import Odometer
 from understudy.cell.arm.odometer import State as OdometerState
-from understudy.cell.arm.queue import Queue, time_in, whole_ns
-from understudy.cell.arm.runner import Runner
-from understudy.cell.arm.steps import Homing, Line, State
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.habits import Habits
+from understudy.cell.program.queue import Queue, time_in, whole_ns
+from understudy.cell.program.runner import Runner
+from understudy.cell.program.steps import Homing, Line, State
 from understudy.errors import Refused
 from understudy.gcode.requests import Request, Spindle
 from understudy.motion.dynamics import Dynamics
@@ -24,6 +25,8 @@ from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.stream import Stream
+from understudy.space.pose import Pose
+from understudy.space.transform import pose
 from understudy.units import seconds
 
 WRIST = 3
@@ -93,12 +96,13 @@ class Drives:
 
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
+        self.attendant = ArmAttendant(io, self._drop_program)
         self.runner = Runner(
             arm.habits,
             io=io,
             queue=arm.queue(),
             mount=arm.mover,
-            failed=self._drop_program,
+            attendant=self.attendant,
         )
         self._orders: deque[Order] = deque()
         self._jog: list[float] = [0.0] * len(arm.start)
@@ -151,6 +155,20 @@ class Drives:
     def motion(self, now: int) -> Motion:
         plan = next((plan for until, plan in self._past if now < until), self._plan)
         return plan.at(time_in(plan, now))
+
+    def tip(self, now: int) -> Pose:
+        """Where the tip of the tool is, from the robot's base."""
+        mover = self.runner.mover
+        assert isinstance(mover, ArmMover)
+        return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
+
+    def torques(self, motion: Motion) -> Floats:
+        """Nm; nothing where nobody asked for dynamics."""
+        if not self.arm.enable_dynamics:
+            return np.zeros(len(self.arm.start))
+        tool = self.runner.state.modal.tool
+        dynamics = self.arm.dynamics.get(tool, self.arm.dynamics[0])
+        return np.asarray(dynamics.torques(motion)[0])
 
     def tool_way(self, times: Floats) -> Floats:
         """Where the tip of the tool was at these times (s): rows of x, y, z."""

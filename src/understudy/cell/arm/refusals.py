@@ -9,9 +9,3 @@ STOPPED = Refused("emergency stop: reset first", ESTOP)
 JOGGING = Refused("not while jogging", LOCKED)
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
 BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
-
-
-def no_arc(reason: str, line: int = 0) -> Refused:
-    """A weld fault, or an arc that somebody else has switched off; and which line was running."""
-    place = f"line {line}: " if line else ""
-    return Refused(f"{place}weld fault: {reason or 'the arc is off'}", MOTOR_FAULT)

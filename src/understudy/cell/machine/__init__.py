@@ -1,1 +1,5 @@
-"""A plain machine behind grblHAL: six axes, its settings, and how it moves."""
+"""A plain six-axis machine under grblHAL."""
+
+from understudy.cell.machine.machine import Config, Machine, build
+
+__all__ = ["Config", "Machine", "build"]

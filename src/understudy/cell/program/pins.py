@@ -1,15 +1,15 @@
 """What a program does with pins: throws switches, waits for inputs and for the arc."""
 
-from understudy.cell.arm.habits import Arc
-from understudy.cell.arm.refusals import no_arc
-from understudy.cell.arm.steps import ArcWait, State, Switch
 from understudy.cell.io import VirtualIO
+from understudy.cell.program.habits import Arc
+from understudy.cell.program.steps import ArcWait, State, Switch
 from understudy.errors import Refused
 from understudy.gcode.requests import SetOutput, WaitInput
 from understudy.units import nanoseconds
 
 TIMED_OUT = -1.0
 """What M66 reads when its time is over."""
+MOTOR_FAULT = 17
 ARC_OUT = ("PostFlow", "Idle", "Fault")
 
 
@@ -45,3 +45,9 @@ def arc_is_met(step: ArcWait, arc: Arc | None) -> bool | Refused:
     if arc.phase not in ARC_OUT:
         return step.burns and arc.phase == "Weld"
     return no_arc(arc.reason) if step.burns else True
+
+
+def no_arc(reason: str, line: int = 0) -> Refused:
+    """A weld fault, or an arc that somebody else has switched off; and which line was running."""
+    place = f"line {line}: " if line else ""
+    return Refused(f"{place}weld fault: {reason or 'the arc is off'}", MOTOR_FAULT)

@@ -1,13 +1,15 @@
 """What waits in a controller: lines, and the steps of the line being carried out."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from understudy.errors import Refused
 from understudy.gcode import Modal
+from understudy.gcode import requests as ask
 from understudy.gcode.dialect import Axes
-from understudy.gcode.requests import Request, SetAnalog, SetOutput
+from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
 
 Switch = SetOutput | SetAnalog
 
@@ -36,6 +38,7 @@ class Probed(Struct, frozen=True, tag=True):
     """A probing move has ended without a touch; `required`: that is an alarm."""
 
     required: bool
+    over_wire: bool = False
 
 
 class ArcWait(Struct, frozen=True, tag=True):
@@ -44,14 +47,31 @@ class ArcWait(Struct, frozen=True, tag=True):
     burns: bool
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait
+class SystemChosen(Struct, frozen=True, tag=True):
+    """The line names one of G54 … G59.3, another one or the same again."""
+
+
+Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait | SystemChosen
+
+
+MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
+TOLD = (ask.Message, ask.ProgramEnd)
+"""What is told of a line that is only checked."""
 
 
 class Line(Struct, frozen=True, tag=True):
-    """A line of G-code that waits its turn."""
+    """A line of G-code that waits its turn.
+
+    `how` it is meant: as part of a `program`, as a single line over a `wire`, only to `check` it,
+    or as what stands after `$J=`. `single`: the operator lets the program on after it; `optional`:
+    M1 pauses, which a program asks its controller about.
+    """
 
     number: int
     text: str
+    how: Literal["program", "wire", "check", "jog"] = "program"
+    single: bool = False
+    optional: bool = True
 
 
 class Homing(Struct, frozen=True, tag=True):
@@ -64,11 +84,28 @@ class Homing(Struct, frozen=True, tag=True):
 Entry = Line | Homing
 
 
+SOFT_LIMIT = 2
+"""grblHAL's alarm number."""
+DROPPED = Refused("dropped before it was through", -1)
+
+
+def beyond(refused: Refused) -> Refused:
+    """What a mover refuses because it lies beyond the axes, as an alarm: told by its sign."""
+    return Refused(refused.reason, -SOFT_LIMIT) if refused.code == SOFT_LIMIT else refused
+
+
+def over_a_wire(entry: Entry | None) -> bool:
+    """Whether somebody waits for the answer to this entry alone."""
+    if isinstance(entry, Homing):
+        return entry.number > 0
+    return entry is not None and entry.how != "program"
+
+
 class Tagged(Struct, frozen=True):
-    """A switch that is thrown when the motion of a line begins."""
+    """A switch that is thrown, or a message that is told, when the motion of a line begins."""
 
     line: int
-    switch: Switch
+    switch: Switch | Message
 
 
 class State(Struct):
@@ -76,6 +113,8 @@ class State(Struct):
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
     `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at.
+    `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
+    blocks it has taken.
     """
 
     modal: Modal
@@ -85,6 +124,8 @@ class State(Struct):
     stream: dict[str, Any] = {}
     axes: Axes | None = None
     with_next: list[Switch] = []
+    origin: list[float] | None = None
+    queued: int = 0
     tagged: list[Tagged] = []
     exact: bool = False
     waits_since: int | None = None

@@ -1,17 +1,18 @@
-"""How a controller goes about its work, and where its queue ends."""
+"""How a controller goes about its work, where its queue ends, and who attends to the rest."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from understudy.cell.program.steps import Entry, Probed, Step
 from understudy.errors import Refused
 from understudy.gcode import Dialect, Modal
 from understudy.gcode.dialect import Axes
-from understudy.gcode.requests import Move
+from understudy.gcode.requests import Coolant, Move, Spindle
 from understudy.motion.path import Floats, Path
 
 
 class Mover(Protocol):
-    """Moves as paths of the joints."""
+    """Moves as paths of the axes."""
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool) -> Path | Refused: ...
 
@@ -34,12 +35,37 @@ class Arc(Protocol):
     def program_ended(self, now: int) -> None: ...
 
 
+class Attendant(Protocol):
+    """Whoever does what is not motion, and hears what a program has done."""
+
+    def spin(self, step: Spindle, now: int) -> Refused | None: ...
+
+    def cool(self, step: Coolant, now: int) -> Refused | None: ...
+
+    def switch_off(self, now: int) -> None:
+        """The program is over, or was cut off: nothing turns or flows any more."""
+        ...
+
+    def probed(self, step: Probed, now: int) -> Refused | None:
+        """A probing move has ended without a touch."""
+        ...
+
+    def tell(self, step: Step, now: int) -> None:
+        """Something was carried out that others may want to know of."""
+        ...
+
+    def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
+        """A line is through, or cannot be carried out."""
+        ...
+
+
 @dataclass(frozen=True)
 class Habits:
     """How this controller goes about its work.
 
-    ``home`` in degrees; ``homing_share`` of the rapid speed; ``deviation`` at corners;
-    ``arc_wait``: M3 and M5 wait for the arc by themselves.
+    ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share``
+    of the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the zero
+    of the work shifts. ``arc_wait``: M3 and M5 wait for the arc by themselves.
     """
 
     dialect: Dialect
@@ -47,6 +73,8 @@ class Habits:
     home: Axes
     homing_share: float
     deviation: float
+    wire: Dialect
+    rests_at_offsets: bool = False
     arc_wait: bool = True
 
 

@@ -59,8 +59,13 @@ class Queue:
         """How many blocks are queued, the executing one included."""
         return self._stream.used(self._time(now))
 
-    def full(self, now: int) -> bool:
-        return self.used(now) >= self._stream.window
+    def room(self, now: int) -> int:
+        """How many more blocks it takes."""
+        return max(0, self._stream.window - self.used(now))
+
+    @property
+    def window(self) -> int:
+        return self._stream.window
 
     def at_rest(self, now: int) -> bool:
         return whole_ns(self.plan.ends) <= now and self.used(now) == 0
@@ -68,18 +73,27 @@ class Queue:
     def line_at(self, now: int) -> int:
         return self.plan.line_at(self._time(now)) or 0
 
-    def next_change(self, now: int, *, blocks: bool) -> int | None:
-        """When the motion ends; or, if ``blocks`` count, when the next of them begins."""
+    def next_change(self, now: int, *, room: bool, starts: bool) -> int | None:
+        """When the motion ends; or before, when there is more ``room``, or when a block starts.
+
+        A block makes room when the next one starts, less what is handed on ahead of its time.
+        """
         if self.at_rest(now):
             return None
-        plan = self.plan
-        ends = whole_ns(plan.ends)
-        if blocks:
+        plan, ahead = self.plan, self._stream.commit
+        moments = [whole_ns(plan.ends)]
+        if room or starts:
             _, begins = plan.lines()
-            for begin in begins[np.searchsorted(begins, seconds(now)) :]:
-                if now < whole_ns(begin) < ends:
-                    return whole_ns(begin)
-        return ends if ends > now else None
+            if starts or not ahead:
+                moments += _next_after(now, begins)
+            if room and ahead:
+                leaves = np.append(begins, plan.ends) - ahead
+                moments += [at + 1 for at in _next_after(now - 1, leaves)]
+        return min((moment for moment in moments if moment > now), default=None)
+
+    def lines_ahead(self) -> set[int]:
+        """The lines that are queued or being run; some that have just ended may be among them."""
+        return set(self.plan.path.line.tolist())
 
     def begun(self, lines: set[int], now: int) -> set[int]:
         """Which of these lines have begun to move."""
@@ -100,6 +114,14 @@ class Queue:
         return time_in(self._stream.plan, now)
 
 
+def _next_after(now: int, moments: Floats) -> list[int]:
+    """The first of these rising moments (in seconds) that is still to come."""
+    for moment in moments[np.searchsorted(moments, seconds(now)) :]:
+        if whole_ns(moment) > now:
+            return [whole_ns(moment)]
+    return []
+
+
 def whole_ns(t: float) -> int:
     """The first whole nanosecond that is not before t, as far as t can be told."""
     return math.ceil(t * NS_PER_SECOND - 1e-3)
@@ -109,3 +131,12 @@ def time_in(plan: Plan, now: int) -> float:
     """Seconds; a motion that has ended by this nanosecond has ended."""
     t = seconds(now)
     return max(t, plan.ends) if whole_ns(plan.ends) <= now else max(t, plan.begins)
+
+
+def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
+    """So many blocks of a path after the first ones, and whether these are its last."""
+    first = np.flatnonzero(np.diff(path.block, prepend=path.block[:1] - 1))
+    if not after and len(first) <= count:
+        return path, True
+    stop = first[after + count] if after + count < len(first) else len(path)
+    return path.rows(int(first[after]), int(stop)), after + count >= len(first)

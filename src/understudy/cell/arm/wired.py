@@ -1,0 +1,55 @@
+"""An arm behind a grblHAL wire: X Y Z A B C are its joints in degrees."""
+
+from collections.abc import Callable, Mapping
+
+from understudy.cell.arm.drives import Arm, Drives
+from understudy.cell.firmware import Firmware, Plant
+from understudy.cell.firmware.plant import Figures
+from understudy.cell.machine.settings import KNOWN, NOT_AVAILABLE, Settings
+from understudy.cell.program.habits import Attendant
+from understudy.cell.program.runner import Runner
+from understudy.errors import Refused
+from understudy.units import DEG, MINUTE
+
+WIRE_LINES = 1 << 40
+"""Lines over the wire are numbered from here on, so that no other line has their number."""
+CHANGEABLE = (1, 10, 30, 31, 39, 62, 481, 484)
+"""The rest is the arm itself: its limits are its model's."""
+
+
+def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Firmware:
+    plant = Plant(
+        unit=DEG,
+        defaults=figures(arm),
+        change=_changed,
+        jogged=drives.jogging,
+        where=lambda now: drives.motion(now).position,
+        energize=energize,
+        first_line=WIRE_LINES,
+    )
+
+    def attended(attendant: Attendant) -> Runner:
+        drives.attendant.wire = attendant
+        return drives.runner
+
+    return Firmware(plant, attended)
+
+
+def figures(arm: Arm) -> Mapping[int, float]:
+    """The arm in grblHAL's settings: soft limits are on, homing needs no switches."""
+    chain, limits = arm.movers[0].chain, arm.movers[0].limits
+    own = {11: arm.habits.deviation / DEG, 20: 1.0, 22: 1.0, 398: float(arm.window)}
+    for axis in range(len(arm.start)):
+        own[110 + axis] = limits.velocity[axis] / DEG * MINUTE
+        own[120 + axis] = limits.acceleration[axis] / DEG
+        own[130 + axis] = (chain.upper[axis] - chain.lower[axis]) / DEG
+    return {number: known.default for number, known in KNOWN.items()} | own
+
+
+def _changed(figures: Figures, number: int, text: str) -> Figures | Refused:
+    changed = Settings(dict(figures)).changed(number, text)
+    if isinstance(changed, Refused):
+        return changed
+    if number not in CHANGEABLE:
+        return Refused(f"${number} belongs to the arm's model", NOT_AVAILABLE)
+    return dict(changed.given)

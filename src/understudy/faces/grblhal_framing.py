@@ -1,0 +1,164 @@
+"""Bytes of a grblHAL wire: commands that act at once are taken out, the rest waits in a buffer.
+
+    "G1 X1?0 F\\x91100\\n"   is   a status request, a feed override, and the line "G1 X10 F100"
+
+CR LF and LF CR are one line end each, also across packets. Control characters and leading spaces
+vanish; a line holds 256 characters, and what is longer is remembered as too long.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+LONGEST_LINE = 256
+RX_SIZE = 1023
+"""Bytes that the firmware's buffer of 1024 holds."""
+BACKSPACE, DELETE = 0x08, 0x7F
+LINE_ENDS = (b"\r", b"\n")
+PRINTABLE_COMMANDS = b"?!~"
+KEEPING = ("$", "[", "(")
+
+_CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
+_LINE_END = re.compile(rb"[\r\n]")
+
+
+class Line(NamedTuple):
+    """A line without its end, and whether it was too long."""
+
+    text: str
+    too_long: bool
+
+
+def pieces(data: bytes) -> Iterator[tuple[bytes, int | None]]:
+    """Text up to a line end, and the command byte that stands after it, if any."""
+    at = 0
+    for found in _CUT.finditer(data):
+        end = found.end()
+        if found[0] in LINE_ENDS:
+            yield data[at:end], None
+        else:
+            yield data[at : end - 1], data[end - 1]
+        at = end
+    yield data[at:], None
+
+
+class SavedReader(Struct):
+    """What a snapshot holds of a reader."""
+
+    unread: bytes
+    part: bytes
+    too_long: bool
+    last_end: bytes
+    verbatim: str
+
+
+class Reader:
+    """The firmware's receive buffer, and the line that is being read from it.
+
+    ``verbatim`` is what began a text in which every byte counts: ``$``, ``[`` or ``(``; or ``;``
+    for a comment in which none does.
+    """
+
+    def __init__(self) -> None:
+        self._unread = bytearray()
+        self._at = 0
+        self._line = bytearray()
+        self._too_long = False
+        self._last_end = b""
+        self._verbatim = ""
+
+    def put(self, text: bytes) -> None:
+        self._unread += text
+
+    def flush(self) -> None:
+        """Forget everything that is not a whole line already handed out.
+
+        What was the end of the last line is remembered: its second half may still come.
+        """
+        dropped = bytes(self._line + self._unread[self._at :])[-1:]
+        if dropped:
+            self._last_end = dropped if dropped in LINE_ENDS else b""
+        self._unread.clear()
+        self._at = 0
+        self._begin()
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes are received and not yet read."""
+        return len(self._unread) - self._at
+
+    @property
+    def keeps_commands(self) -> bool:
+        """Inside a `$` line or a comment in parentheses printable commands may be plain text."""
+        return self._verbatim in KEEPING
+
+    def next_line(self) -> Line | None:
+        """Read up to the next line end; None if there is none yet."""
+        while found := _LINE_END.search(self._unread, self._at):
+            self._read(self._unread[self._at : found.start()])
+            self._at = found.end()
+            second = self._last_end not in (b"", found[0]) and not (self._line or self._too_long)
+            if second:  # half of CR LF or LF CR
+                self._last_end = b""
+                continue
+            self._last_end = bytes(found[0])
+            return self._end()
+        self._read(self._unread[self._at :])
+        self._unread.clear()
+        self._at = 0
+        return None
+
+    def _read(self, text: bytearray) -> None:
+        for byte in text:
+            if self._too_long:
+                return
+            if byte == BACKSPACE or (byte == DELETE and self.keeps_commands):
+                del self._line[-1:]
+            elif byte < DELETE or self.keeps_commands:
+                self._add(byte)
+
+    def _add(self, byte: int) -> None:
+        if byte == 0x20 and not self._line:
+            return
+        self._note(chr(byte))
+        if len(self._line) < LONGEST_LINE:
+            self._line.append(byte)
+        else:
+            self._too_long = True
+
+    def _note(self, character: str) -> None:
+        if (not self._line and character in "$[") or (not self._verbatim and character in "(;"):
+            self._verbatim = character
+        elif self._verbatim == "(" and character == ")":
+            self._verbatim = ""
+
+    def _begin(self) -> None:
+        self._line.clear()
+        self._too_long, self._verbatim = False, ""
+
+    def _end(self) -> Line:
+        line = Line(self._line.decode("latin-1"), self._too_long)
+        self._begin()
+        if self._at > RX_SIZE:
+            del self._unread[: self._at]
+            self._at = 0
+        return line
+
+    # ── snapshots ──
+
+    def save(self) -> SavedReader:
+        return SavedReader(
+            unread=bytes(self._unread[self._at :]),
+            part=bytes(self._line),
+            too_long=self._too_long,
+            last_end=self._last_end,
+            verbatim=self._verbatim,
+        )
+
+    def load(self, saved: SavedReader) -> None:
+        self._unread, self._at = bytearray(saved.unread), 0
+        self._line = bytearray(saved.part)
+        self._too_long, self._last_end = saved.too_long, saved.last_end
+        self._verbatim = saved.verbatim

@@ -1,0 +1,91 @@
+"""A face on a pseudo-terminal: what a serial port would be, for programs that want one.
+
+There is one line, and it is always open: nobody hears that a program has opened or closed the other
+end, as on a serial cable. What nobody reads stays until somebody does, up to a bound.
+"""
+
+import asyncio
+import contextlib
+import os
+import tty
+
+from understudy.errors import ConfigError
+from understudy.wire.exchange import UNLIMITED, Line
+from understudy.wire.tcp import LARGEST_BACKLOG, Switchboard
+
+READ_SIZE = 4096
+
+
+class PtyServer:
+    """One endpoint on one terminal; `Sink` of its line."""
+
+    def __init__(self, endpoint: str, board: Switchboard) -> None:
+        self.endpoint = endpoint
+        self._board = board
+        self._line: Line | None = None
+        self._ours = self._theirs = -1
+        self._unsent = bytearray()
+
+    async def start(self) -> str:
+        """Make the terminal, and say where it is."""
+        try:
+            self._ours, self._theirs = os.openpty()
+        except OSError as problem:
+            reason = f"{self.endpoint} gets no pseudo-terminal: {problem.strerror}"
+            raise ConfigError(reason) from None
+        tty.setraw(self._theirs)
+        os.set_blocking(self._ours, False)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._ours, self._read)
+        self._line = self._board.open(self.endpoint, self)
+        return f"pty:{os.ttyname(self._theirs)}"
+
+    async def stop(self) -> None:
+        if self._line is None:
+            return
+        line, self._line = self._line, None
+        self._board.closed(line)
+        self._loop.remove_reader(self._ours)
+        self._loop.remove_writer(self._ours)
+        os.close(self._ours)
+        os.close(self._theirs)
+
+    # ── sink ──
+
+    def room(self) -> int:
+        return UNLIMITED if not self._unsent else max(0, LARGEST_BACKLOG - len(self._unsent))
+
+    def send(self, data: bytes) -> None:
+        self._unsent += data
+        self._write()
+
+    def listen(self, willing: bool) -> None:
+        if willing:
+            self._loop.add_reader(self._ours, self._read)
+        else:
+            self._loop.remove_reader(self._ours)
+
+    def hang_up(self) -> None:
+        """A cable is not hung up on."""
+
+    # ── terminal ──
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._ours, READ_SIZE)
+        except BlockingIOError:
+            return
+        if self._line is not None:
+            self._board.receive(self._line, data)
+
+    def _write(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            del self._unsent[: os.write(self._ours, self._unsent)]
+        if self._unsent:
+            self._loop.add_writer(self._ours, self._drain)
+
+    def _drain(self) -> None:
+        self._loop.remove_writer(self._ours)
+        self._write()
+        if not self._unsent and self._line is not None:
+            self._board.drained(self._line)

@@ -1,0 +1,1 @@
+"""The grblHAL wire, in process on virtual time."""

@@ -1,0 +1,54 @@
+"""A face on a pseudo-terminal that the test itself has made."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from understudy.app import load_config
+from understudy.live import Live, Options
+
+CELL = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
+PATIENCE_S = 10.0
+
+
+async def talk(path: str, said: bytes, until: bytes) -> bytes:
+    """What is answered, up to and with ``until``."""
+    terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    loop, heard, through = asyncio.get_running_loop(), bytearray(), asyncio.Event()
+
+    def read() -> None:
+        heard.extend(os.read(terminal, 4096))
+        if until in heard:
+            through.set()
+
+    loop.add_reader(terminal, read)
+    try:
+        os.write(terminal, said)
+        await asyncio.wait_for(through.wait(), PATIENCE_S)
+    finally:
+        loop.remove_reader(terminal)
+        os.close(terminal)
+    return bytes(heard)
+
+
+async def serve(cell: Path) -> list[bytes]:
+    live = Live(load_config(str(cell)), Options(rate=1.0, ephemeral=True))
+    await live.start()
+    try:
+        endpoint = live.endpoints["machine.grblhal"]
+        assert endpoint.startswith("pty:/dev/")
+        path = endpoint.removeprefix("pty:")
+        first = await talk(path, b"$I\n", b"ok\r\n")
+        return [first, await talk(path, b"G91\n$G\n", b"]\r\nok\r\n")]
+    finally:
+        await live.stop()
+
+
+def test_a_terminal_is_a_line_that_stays_open(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL)
+    first, second = asyncio.run(serve(cell))
+    assert first.startswith(b"\r\nGrblHAL 1.1f"), "the banner waited for somebody to open it"
+    assert b"[AUX IO:8,8,4,4]\r\nok\r\n" in first
+    assert b"G91" in second.splitlines()[1]
+    assert b"GrblHAL 1.1f" not in second, "nobody heard that it was closed and opened again"
