@@ -42,7 +42,7 @@ class Stand(NamedTuple):
     placed: Array
     """(shapes, 12)"""
     ends: Array
-    """(moving, 6): the axes of the capsules around the arm's shapes."""
+    """(shapes, 6): the axes of the capsules around the shapes."""
 
 
 def stand(world: World) -> Stand:
@@ -50,7 +50,9 @@ def stand(world: World) -> Stand:
     placed = world.solids.local.copy()
     frames = np.zeros((len(world.slides) + 1, 12))
     frames[:, 0] = frames[:, 4] = frames[:, 8] = 1.0
-    return Stand(frames, placed, np.zeros((world.moving, 6)))
+    turns, shifts = placed[:, :9].reshape(-1, 3, 3), placed[:, None, 9:]
+    axes = world.solids.axes.reshape(-1, 2, 3) @ np.swapaxes(turns, 1, 2) + shifts
+    return Stand(frames, placed, axes.reshape(-1, 6))
 
 
 @compiled
