@@ -23,6 +23,8 @@ DIRECTIONS = np.array(
     ]
 )  # fmt: skip
 """Rays to count crossings along, one after the other until one touches no edge."""
+BLUR = 0.25
+"""The share of a great distance that a search may leave open."""
 ON_EDGE = 1e-9
 ENCLOSED = 0.75
 """The share of all directions a mesh with gaps must cover to have the point inside."""
@@ -79,11 +81,12 @@ def _push_children(
 @compiled
 def line_mesh(  # kernel
     points: Array, nodes: Array, children: Ints, root: int, line: Line,
-    best: float, hint: int, stacks: Stacks,
+    best: float, hint: int, exact: float, stacks: Stacks,
 ) -> tuple[float, int]:  # fmt: skip
-    """Distance of a line (in the mesh's frame) to the triangles, and the nearest triangle.
+    """A proven distance of a line (in the mesh's frame) to the triangles, and the nearest triangle.
 
-    Nothing nearer than ``best``: that, and -1. ``hint``: a triangle that may be near, or -1.
+    Nothing nearer than ``best``: that, and -1. ``hint``: a triangle that may be near, or -1. What
+    is further than ``exact`` may be proven to be up to a share ``BLUR`` nearer than it is.
     """
     px, py, pz, ux, uy, uz = line
     square = ux * ux + uy * uy + uz * uz
@@ -93,7 +96,7 @@ def line_mesh(  # kernel
     top = 1
     if gaps[0] >= best:
         return best, -1
-    least = best * best
+    least, skipped = best * best, best
     first, count = hint, 1 if hint >= 0 else 0
     while True:
         for t in range(first, first + count):
@@ -108,10 +111,11 @@ def line_mesh(  # kernel
                 best = math.sqrt(d)
         first, count = 0, 0
         if top == 0 or least == 0.0:
-            return best, nearest
+            return min(best, skipped), nearest
         top -= 1
         n = stack[top]
-        if gaps[top] >= best:
+        if gaps[top] >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gaps[top])
             continue
         if children[n, 0] < 0:
             first, count = -1 - children[n, 0], children[n, 1]
@@ -122,7 +126,7 @@ def line_mesh(  # kernel
 @compiled
 def core_mesh(  # kernel
     shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
-    line: Line, around: float, best: float, stacks: Stacks, simplex: Array,
+    line: Line, around: float, best: float, exact: float, stacks: Stacks, simplex: Array,
 ) -> tuple[float, int]:  # fmt: skip
     """A proven distance of core a to mesh b, and the nearest triangle; as line_mesh otherwise.
 
@@ -132,11 +136,12 @@ def core_mesh(  # kernel
     square = line[3] * line[3] + line[4] * line[4] + line[5] * line[5]
     stack, gaps = stacks
     stack[0], gaps[0] = traits[b, ROOT], 0.0
-    top, nearest = 1, -1
+    top, nearest, skipped = 1, -1, best
     while top > 0:
         top -= 1
         n = stack[top]
-        if gaps[top] >= best + around:
+        if gaps[top] - around >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gaps[top] - around)
             continue
         if children[n, 0] < 0:
             first = -1 - children[n, 0]
@@ -148,7 +153,7 @@ def core_mesh(  # kernel
                 break
         else:
             top = _push_children(nodes, children, n, line, square, best + around, stacks, top)
-    return best, nearest
+    return min(best, skipped), nearest
 
 
 @compiled
@@ -167,17 +172,20 @@ def _apart(placed: Array, nodes: Array, a: int, n: int, b: int, m: int) -> float
 
 @compiled
 def mesh_mesh(  # kernel
-    shapes: Shapes, nodes: Array, children: Ints, a: int, b: int, best: float, simplex: Array
-) -> tuple[float, int, int]:
+    shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
+    best: float, exact: float, simplex: Array,
+) -> tuple[float, int, int]:  # fmt: skip
     """A proven distance of two meshes' surfaces and their nearest triangles."""
     traits, _, placed, _ = shapes
     pairs = np.empty((8 * DEPTH, 2), dtype=np.int64)
     pairs[0, 0], pairs[0, 1] = traits[a, ROOT], traits[b, ROOT]
-    top, of_a, of_b = 1, -1, -1
+    top, of_a, of_b, skipped = 1, -1, -1, best
     while top > 0 and best > 0.0:
         top -= 1
         n, m = pairs[top, 0], pairs[top, 1]
-        if _apart(placed, nodes, a, n, b, m) >= best:
+        gap = _apart(placed, nodes, a, n, b, m)
+        if gap >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gap)
             continue
         n_leaf, m_leaf = children[n, 0] < 0, children[m, 0] < 0
         if n_leaf and m_leaf:
@@ -196,7 +204,7 @@ def mesh_mesh(  # kernel
             pairs[top, 0] = half if divide_first else other
             pairs[top, 1] = other if divide_first else half
             top += 1
-    return best, of_a, of_b
+    return min(best, skipped), of_a, of_b
 
 
 # ── inside ──────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,6 @@ from understudy.space.chain import Chain
 from understudy.space.compiled import compiled
 from understudy.space.solids import BODY, FAR, Solids
 from understudy.space.transform import Array
-from understudy.space.world import Stand, World
 
 
 def furthest(chain: Chain, solids: Solids, moving: int) -> Array:
@@ -34,11 +33,12 @@ def furthest(chain: Chain, solids: Solids, moving: int) -> Array:
 
 
 @compiled
-def distances_from_axes(world: World, at: Stand, i: int, out: Array) -> None:  # kernel
-    """out[i, k] = the greatest distance of shape i from the axis of joint k, where it stands."""
-    frames, ends, around = at.frames, at.ends, world.solids.sizes[i, FAR]
-    for k in range(world.solids.traits[i, BODY]):
-        if world.slides[k] != 0.0:
+def distances_from_axes(  # kernel
+    frames: Array, ends: Array, slides: Array, around: float, i: int, body: int, out: Array
+) -> None:
+    """out[i, k] = the greatest distance of shape i, on that body, from the axis of joint k."""
+    for k in range(body):
+        if slides[k] != 0.0:
             out[i, k] = 1.0
             continue
         zx, zy, zz = frames[k + 1, 2], frames[k + 1, 5], frames[k + 1, 8]

@@ -93,7 +93,8 @@ def encloses(solids: Solids, placed: Array, mesh: int, other: int, stack: Ints) 
 
 @compiled
 def _from_line(
-    solids: Solids, placed: Array, a: int, b: int, best: float, hint: int, scratch: Scratch
+    solids: Solids, placed: Array, a: int, b: int, best: float, exact: float, hint: int,
+    scratch: Scratch,
 ) -> tuple[float, int]:
     """Distance of the cores of a line a and a shape b that a closed form knows, or a mesh."""
     half = solids.sizes[a, HALF_Z]
@@ -126,17 +127,17 @@ def _from_line(
     stacks = (scratch[0], scratch[1])
     line = (px, py, pz, ux, uy, uz)
     root = solids.traits[b, ROOT]
-    return line_mesh(solids.points, solids.nodes, solids.children, root, line, best, hint, stacks)
+    return line_mesh(solids.points, solids.nodes, solids.children, root, line, best, hint, exact, stacks)
 
 
 @compiled
 def _to_mesh(
-    solids: Solids, placed: Array, a: int, b: int, best: float, scratch: Scratch
+    solids: Solids, placed: Array, a: int, b: int, best: float, exact: float, scratch: Scratch
 ) -> tuple[float, int]:
     """Distance of any core a but a line to mesh b."""
     shapes = (solids.traits, solids.sizes, placed, solids.points)
     if solids.traits[a, KIND] == MESH:
-        d, _, triangle = mesh_mesh(shapes, solids.nodes, solids.children, a, b, best, scratch[2])
+        d, _, triangle = mesh_mesh(shapes, solids.nodes, solids.children, a, b, best, exact, scratch[2])
         return d, triangle
     (px, py, pz), (qx, qy, qz) = axis_of(solids, placed, a)
     px, py, pz = into_frame(placed, b, px, py, pz)
@@ -144,7 +145,7 @@ def _to_mesh(
     line = (px, py, pz, qx - px, qy - py, qz - pz)
     stacks = (scratch[0], scratch[1])
     return core_mesh(
-        shapes, solids.nodes, solids.children, a, b, line, solids.sizes[a, FAR], best,
+        shapes, solids.nodes, solids.children, a, b, line, solids.sizes[a, FAR], best, exact,
         stacks, scratch[2],
     )  # fmt: skip
 
@@ -152,9 +153,9 @@ def _to_mesh(
 @compiled
 def distance(  # kernel
     solids: Solids, placed: Array, a: int, b: int,
-    enough: float, hint: int, look_inside: bool, scratch: Scratch,
+    enough: float, exact: float, hint: int, look_inside: bool, scratch: Scratch,
 ) -> tuple[float, int]:  # fmt: skip
-    """A proven distance of shapes a and b, exact where it is below ``enough``.
+    """A proven distance of shapes a and b, exact where it is below ``enough`` and ``exact``.
 
     ``hint``: the nearest triangle of the last time; the new one is given back. Without
     ``look_inside`` the caller knows that neither is hidden inside a mesh of the other.
@@ -164,9 +165,9 @@ def distance(  # kernel
     skins = solids.sizes[a, SKIN] + solids.sizes[b, SKIN]
     first, second = solids.traits[a, KIND], solids.traits[b, KIND]
     if first == LINE and second != HULL:
-        d, hint = _from_line(solids, placed, a, b, enough + skins, hint, scratch)
+        d, hint = _from_line(solids, placed, a, b, enough + skins, exact + skins, hint, scratch)
     elif second == MESH:
-        d, hint = _to_mesh(solids, placed, a, b, enough + skins, scratch)
+        d, hint = _to_mesh(solids, placed, a, b, enough + skins, exact + skins, scratch)
     else:
         shapes = (solids.traits, solids.sizes, placed, solids.points)
         d, _ = core_distance(shapes, a, b, -1, -1, enough + skins, scratch[2])

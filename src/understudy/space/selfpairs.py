@@ -17,7 +17,7 @@ from understudy.space.compiled import compiled
 from understudy.space.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.pairs import Scratch, distance, scratch
 from understudy.space.shapes import Meshes
-from understudy.space.solids import Ints, Part
+from understudy.space.solids import BODY, FAR, Ints, Part
 from understudy.space.transform import Array
 from understudy.space.world import Stand, World, pose, stand
 
@@ -100,7 +100,7 @@ def extremes(world: World, Q: Array, pairs: Ints, at: Stand, scratch: Scratch, o
         pose(world, Q[k], at)
         for p in range(len(pairs)):
             d, _ = distance(
-                world.solids, at.placed, pairs[p, 0], pairs[p, 1], np.inf, -1, True, scratch
+                world.solids, at.placed, pairs[p, 0], pairs[p, 1], np.inf, np.inf, -1, True, scratch
             )
             out[0, p] = min(out[0, p], d)
             out[1, p] = max(out[1, p], d)
@@ -118,7 +118,7 @@ def apart_everywhere(  # kernel
 ) -> bool:
     """Whether shapes i and j are proven apart for all joints between low and high."""
     joints = len(low)
-    first, last = world.solids.traits[i, 5], world.solids.traits[j, 5]
+    first, last = world.solids.traits[i, BODY], world.solids.traits[j, BODY]
     cells = np.empty((MOST_CELLS + 2, 2 * joints))
     cells[0, :joints], cells[0, joints:] = 0.5 * (low + high), 0.5 * (high - low)
     radii = np.zeros((world.moving, joints))
@@ -130,10 +130,11 @@ def apart_everywhere(  # kernel
             return False
         middle, half = cells[waiting, :joints].copy(), cells[waiting, joints:].copy()
         pose(world, middle, at)
-        d, _ = distance(world.solids, at.placed, i, j, np.inf, -1, True, scratch)
+        d, _ = distance(world.solids, at.placed, i, j, np.inf, np.inf, -1, True, scratch)
         if d <= 0.0:
             return False
-        distances_from_axes(world, at, j, radii)
+        around = world.solids.sizes[j, FAR]
+        distances_from_axes(at.frames, at.ends, world.slides, around, j, last, radii)
         if moved_at_most(radii, caps, world.slides, j, first, last, half) < d:
             continue
         widest = first

@@ -24,7 +24,7 @@ def touch(solids: Solids, placed: Array, a: int, b: int, scratch: Scratch) -> To
     """How shapes a and b lie to each other."""
     if solids.traits[a, KIND] > solids.traits[b, KIND]:
         a, b = b, a
-    far, triangle = distance(solids, placed, a, b, np.inf, -1, True, scratch)
+    far, triangle = distance(solids, placed, a, b, np.inf, np.inf, -1, True, scratch)
     shapes = (solids.traits, solids.sizes, placed, solids.points)
     if solids.traits[b, KIND] != MESH:
         triangle = -1

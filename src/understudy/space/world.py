@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from understudy.space.compiled import compiled
-from understudy.space.pairs import Scratch, axis_of, distance
+from understudy.space.pairs import Scratch, distance
 from understudy.space.solids import BODY, FAR, Ints, Solids
 from understudy.space.transform import Array
 
@@ -56,9 +56,8 @@ def stand(world: World) -> Stand:
 
 
 @compiled
-def pose(world: World, q: Array, at: Stand) -> None:  # kernel
-    """Moves the arm into configuration q."""
-    rest, slides, frames = world.rest, world.slides, at.frames
+def joint_rows(q: Array, rest: Array, slides: Array, frames: Array) -> None:  # kernel
+    """frames[k + 1] = the frame of joint k, moved, from the foot, which is frames[0]."""
     for j in range(len(slides)):
         turning = slides[j] == 0.0
         sin = math.sin(q[j]) if turning else 0.0
@@ -73,20 +72,35 @@ def pose(world: World, q: Array, at: Stand) -> None:  # kernel
             frames[j + 1, 3 * row + 2] = z
             shift = u * rest[j, 9] + v * rest[j, 10] + w * rest[j, 11] + frames[j, 9 + row]
             frames[j + 1, 9 + row] = shift if turning else shift + z * q[j]
-    local, placed, ends = world.solids.local, at.placed, at.ends
-    for i in range(world.moving):
-        b = world.solids.traits[i, BODY]
+
+
+@compiled
+def carry(  # kernel
+    traits: Ints, local: Array, axes: Array, count: int, frames: Array, placed: Array, ends: Array
+) -> None:
+    """Places the first ``count`` shapes where their bodies are."""
+    for i in range(count):
+        b = traits[i, BODY]
         for row in range(3):
             u, v, w = frames[b, 3 * row], frames[b, 3 * row + 1], frames[b, 3 * row + 2]
-            placed[i, 3 * row] = u * local[i, 0] + v * local[i, 3] + w * local[i, 6]
-            placed[i, 3 * row + 1] = u * local[i, 1] + v * local[i, 4] + w * local[i, 7]
-            placed[i, 3 * row + 2] = u * local[i, 2] + v * local[i, 5] + w * local[i, 8]
-            placed[i, 9 + row] = (
-                u * local[i, 9] + v * local[i, 10] + w * local[i, 11] + frames[b, 9 + row]
-            )
-        start, end = axis_of(world.solids, placed, i)
-        ends[i, 0], ends[i, 1], ends[i, 2] = start
-        ends[i, 3], ends[i, 4], ends[i, 5] = end
+            x = u * local[i, 0] + v * local[i, 3] + w * local[i, 6]
+            y = u * local[i, 1] + v * local[i, 4] + w * local[i, 7]
+            z = u * local[i, 2] + v * local[i, 5] + w * local[i, 8]
+            shift = u * local[i, 9] + v * local[i, 10] + w * local[i, 11] + frames[b, 9 + row]
+            placed[i, 3 * row], placed[i, 3 * row + 1], placed[i, 3 * row + 2] = x, y, z
+            placed[i, 9 + row] = shift
+            ends[i, row] = x * axes[i, 0] + y * axes[i, 1] + z * axes[i, 2] + shift
+            ends[i, 3 + row] = x * axes[i, 3] + y * axes[i, 4] + z * axes[i, 5] + shift
+
+
+@compiled
+def pose(world: World, q: Array, at: Stand) -> None:
+    """Moves the arm into configuration q."""
+    solids = world.solids
+    joint_rows(q, world.rest, world.slides, at.frames)
+    carry(
+        solids.traits, solids.local, solids.axes, world.moving, at.frames, at.placed, at.ends
+    )  # fmt: skip
 
 
 @compiled
@@ -129,7 +143,7 @@ def least_distance(  # kernel
             if gap_to_box(ends, i, around, world.boxes, o) >= least:
                 continue
             b = world.moving + o
-            d, _ = distance(world.solids, at.placed, i, b, max(least, 0.0), -1, True, scratch)
+            d, _ = distance(world.solids, at.placed, i, b, max(least, 0.0), math.inf, -1, True, scratch)
             if d < least:
                 least, first, second = d, i, b
                 if d <= until:
@@ -138,7 +152,7 @@ def least_distance(  # kernel
         i, j = world.partners[k, 0], world.partners[k, 1]
         if gap_between(ends, i, j, sizes[i, FAR] + sizes[j, FAR]) >= least:
             continue
-        d, _ = distance(world.solids, at.placed, i, j, max(least, 0.0), -1, True, scratch)
+        d, _ = distance(world.solids, at.placed, i, j, max(least, 0.0), math.inf, -1, True, scratch)
         if d < least:
             least, first, second = d, i, j
             if d <= until:
