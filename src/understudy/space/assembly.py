@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from understudy.space.chain import Chain
-from understudy.space.robot import Mesh, Solid
-from understudy.space.shapes import CollisionObject, Meshes, Shape, TriangleMesh, loaded
-from understudy.space.solids import FAR, Ints, Part, solids
+from understudy.space.robot import Box, Capsule, Cylinder, Mesh, Solid, Sphere
+from understudy.space.shapes import CollisionObject, Hull, Meshes, Shape, TriangleMesh, loaded
+from understudy.space.solids import Ints, Part, solids
 from understudy.space.transform import Array, inverse, matrix
 from understudy.space.world import World
 
@@ -72,23 +72,23 @@ def assembled(
 def _box(part: Part) -> Array:
     """Middle and half extents of a box around a part, in the axes of what it stands in."""
     turn, shift = part.place[:3, :3], part.place[:3, 3]
-    if isinstance(part.shape, TriangleMesh):
-        points = part.shape.corners().reshape(-1, 3) @ turn.T + shift
-        low, high = points.min(axis=0), points.max(axis=0)
-        return np.concatenate([(low + high) / 2, (high - low) / 2])
-    one = solids([part])
-    axis, around = one.axes[0].reshape(2, 3), one.sizes[0, FAR]
-    kind = type(part.shape).__name__
-    if kind in ("Sphere", "Capsule"):
-        half = np.abs(turn @ (axis[1] - axis[0])) / 2 + around
-    elif kind == "Cylinder":
-        along = turn[:, 2]
-        half = np.abs(along) * part.shape.length / 2
-        half += part.shape.radius * np.sqrt(np.maximum(1.0 - along**2, 0.0))
-    elif kind == "Box":
-        half = np.abs(turn) @ np.array(part.shape.size) / 2
-    else:
-        points = part.shape.points @ turn.T + shift
-        low, high = points.min(axis=0), points.max(axis=0)
-        return np.concatenate([(low + high) / 2, (high - low) / 2])
+    match part.shape:
+        case Box(size=size):
+            half = np.abs(turn) @ np.array(size) / 2
+        case Sphere(radius=r):
+            half = np.full(3, r)
+        case Capsule(radius=r, length=length):
+            half = np.abs(turn[:, 2]) * length / 2 + r
+        case Cylinder(radius=r, length=length):
+            aside = np.sqrt(np.maximum(1.0 - turn[:, 2] ** 2, 0.0))
+            half = np.abs(turn[:, 2]) * length / 2 + aside * r
+        case Hull(points=points):
+            return _around(points @ turn.T + shift)
+        case TriangleMesh():
+            return _around(part.shape.corners().reshape(-1, 3) @ turn.T + shift)
     return np.concatenate([shift, half])
+
+
+def _around(points: Array) -> Array:
+    low, high = points.min(axis=0), points.max(axis=0)
+    return np.concatenate([(low + high) / 2, (high - low) / 2])

@@ -25,9 +25,9 @@ def grown(corners: Array) -> Tree:
     middles = corners.mean(axis=1)
     nodes: list[Array] = []
     children: list[list[int]] = []
-    order: list[Array] = []
+    order: list[NDArray[np.int64]] = []
     laid = 0
-    waiting: list[tuple[Array, int]] = [(np.arange(len(corners)), -1)]
+    waiting: list[tuple[NDArray[np.int64], int]] = [(np.arange(len(corners)), -1)]
     while waiting:
         chosen, parent = waiting.pop()
         if parent >= 0:

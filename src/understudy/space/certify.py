@@ -11,15 +11,11 @@ from typing import NamedTuple
 
 from understudy.space.compiled import compiled, inlined
 from understudy.space.motion_bound import distances_from_axes, moved_at_most
-from understudy.space.nearest import segment_box, segment_cylinder, segment_segment
-from understudy.space.pairs import Scratch, distance
+from understudy.space.pairs import Scratch, distance, line_distance
 from understudy.space.solids import (
     BODY,
     CYLINDER,
     FAR,
-    HALF_X,
-    HALF_Y,
-    HALF_Z,
     KIND,
     LINE,
     SKIN,
@@ -31,15 +27,15 @@ from understudy.space.world import Stand, World, gap_between, gap_to_box, pose
 
 ROUNDING = 1e-9
 """Metres by which rounding may make a distance too great."""
-TIGHT = 0.5
+TIGHT = 0.8
 """The share of the least distance met that is proven as clearance, beyond what was asked for."""
-LOOSE = 0.2
+LOOSE = 0.1
 """The share of its own distance that every pair is proven to keep."""
 EXACT = 2e-3
 """Metres up to which the distance of a mesh is searched to the end."""
 CREEP = 1e-5
 """Metres moved between two looks at a pair that is too close."""
-USED_UP = 0.75
+USED_UP = 0.8
 """A certificate of which this share is used is renewed when another one ends."""
 
 PROVEN, CONTACT, UNDECIDED = range(3)
@@ -99,31 +95,13 @@ def near(  # kernel
 ) -> tuple[float, int]:  # fmt: skip
     """As pairs.distance, with a short way for the shapes that arms and cells are mostly made of."""
     one, other = (i, j) if traits[i, KIND] == LINE else (j, i)
-    kind = traits[other, KIND]
-    skins = sizes[i, SKIN] + sizes[j, SKIN]
-    px, py, pz = ends[one, 0], ends[one, 1], ends[one, 2]
-    ux, uy, uz = ends[one, 3] - px, ends[one, 4] - py, ends[one, 5] - pz
-    if traits[one, KIND] != LINE or kind > CYLINDER:
-        d, hint = distance(solids, placed, i, j, enough, EXACT, hint, look_inside, scratch)
-    elif kind == LINE:
-        qx, qy, qz = ends[other, 0], ends[other, 1], ends[other, 2]
-        vx, vy, vz = ends[other, 3] - qx, ends[other, 4] - qy, ends[other, 5] - qz
-        square, _, _ = segment_segment(px, py, pz, ux, uy, uz, qx, qy, qz, vx, vy, vz)
-        d = math.sqrt(square) - skins
+    if traits[one, KIND] == LINE and traits[other, KIND] <= CYLINDER:
+        skins = sizes[i, SKIN] + sizes[j, SKIN]
+        d = line_distance(traits, sizes, placed, ends, one, other) - skins
     else:
-        px, py, pz = px - placed[other, 9], py - placed[other, 10], pz - placed[other, 11]
-        a, b, c = placed[other, 0], placed[other, 3], placed[other, 6]
-        x, u = a * px + b * py + c * pz, a * ux + b * uy + c * uz
-        a, b, c = placed[other, 1], placed[other, 4], placed[other, 7]
-        y, v = a * px + b * py + c * pz, a * ux + b * uy + c * uz
-        a, b, c = placed[other, 2], placed[other, 5], placed[other, 8]
-        z, w = a * px + b * py + c * pz, a * ux + b * uy + c * uz
-        hx, hy, hz = sizes[other, HALF_X], sizes[other, HALF_Y], sizes[other, HALF_Z]
-        if kind == CYLINDER:
-            square, _ = segment_cylinder(x, y, z, u, v, w, hx, hz)
-        else:
-            square, _ = segment_box(x, y, z, u, v, w, hx, hy, hz)
-        d = math.sqrt(square) - skins
+        d, hint = distance(
+            solids, placed, ends, i, j, enough, EXACT, hint, look_inside, scratch
+        )  # fmt: skip
     return d, hint
 
 
@@ -186,7 +164,7 @@ def certified_until(  # kernel
             way[k] -= slopes[fails, k] * (h - shorter)
         h = shorter
         moved = moved_at_most(radii, caps, slides, i, low, high, way) - before
-    return begin + h
+    return float(begin + h)
 
 
 @compiled
@@ -209,7 +187,8 @@ def certify(  # kernel
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
     least, retired, fresh = math.inf, math.inf, True
     while True:
-        while piece < pieces - 1 and s >= start[piece + 1]:
+        # Where nothing is known yet, standing still is looked at too.
+        while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
             piece += 1
         place(world, course, watch, at, piece, s)
         stamp += 1
@@ -232,7 +211,9 @@ def certify(  # kernel
                 mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
                 high = traits[mover, BODY]
                 if stamps[mover] != stamp:
-                    distances_from_axes(at.frames, ends, slides, sizes[mover, FAR], mover, high, radii)
+                    distances_from_axes(
+                        at.frames, ends, slides, sizes[mover, FAR], mover, high, radii
+                    )
                     stamps[mover] = stamp
                 for m in range(low, high):
                     way[m] = run[pieces, m] - now[m]
@@ -301,7 +282,7 @@ def restart(world: World, watch: Watch, at: Stand, s: float, scratch: Scratch) -
     if nearest < 0:
         return math.inf
     i, j = pairs[nearest, 0], pairs[nearest, 1]
-    d, _ = distance(world.solids, at.placed, i, j, math.inf, math.inf, -1, True, scratch)
+    d, _ = distance(world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch)
     return max(d, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The CollisionDetector: does the arm touch itself, its surroundings, with its tool or a held part?"""
+"""The CollisionDetector: does the arm, its tool or what it holds touch itself or the world?"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -213,7 +213,7 @@ class CollisionDetector:
         found = []
         for j in range(len(parts)):
             for i in range(j):
-                touched = touch(world.solids, at.placed, i, j, self._scratch)
+                touched = touch(world.solids, at, i, j, self._scratch)
                 if touched.distance < 0.0:
                     found.append(self._named(parts[i].name, parts[j].name, touched))
         return found
@@ -268,7 +268,7 @@ class CollisionDetector:
         return built
 
     def _touch(self, built: "_Built", i: int, j: int) -> Touch:
-        return touch(built.world.solids, built.at.placed, i, j, self._scratch)
+        return touch(built.world.solids, built.at, i, j, self._scratch)
 
     def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
         return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))

@@ -14,7 +14,7 @@ def compiled(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """As ``compiled``, but written into its callers: passing many arrays costs more than it does."""
+    """As ``compiled``, but written into its callers: for small loops over many arrays."""
     return cast(
         F,
         njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")(

@@ -1,8 +1,8 @@
 """How deep two overlapping cores are in each other: a polytope grows inside their difference.
 
 The shortest way out of the difference of two convex bodies is the least shift that parts them. The
-polytope begins as a tetrahedron around the origin and is pushed out where it is nearest to it, until
-nothing is left to push (exactly for edged bodies, to ``LEFT`` for round ones).
+polytope begins as a tetrahedron and is pushed out where it is nearest to the origin, until nothing
+is left to push (exactly for edged bodies, to ``LEFT`` for round ones).
 """
 
 import math
@@ -47,7 +47,7 @@ def _normal(corners: Array, i: int, j: int, k: int) -> Vector:
 
 @compiled
 def _height(corners: Array, normal: Vector, i: int, top: int) -> float:
-    return (
+    return float(
         normal[0] * (corners[top, 0] - corners[i, 0])
         + normal[1] * (corners[top, 1] - corners[i, 1])
         + normal[2] * (corners[top, 2] - corners[i, 2])

@@ -111,7 +111,7 @@ def triangle_weights(  # kernel
 
 @compiled
 def _outside(simplex: Array, i: int, j: int, k: int, opposite: int) -> bool:
-    """Whether the origin lies beyond face i j k, seen from the opposite corner, or in a flat one."""
+    """Whether the origin lies beyond face i j k as seen from the opposite corner, or on it."""
     ux, uy, uz = (
         simplex[j, 0] - simplex[i, 0],
         simplex[j, 1] - simplex[i, 1],
@@ -129,7 +129,7 @@ def _outside(simplex: Array, i: int, j: int, k: int, opposite: int) -> bool:
         + ny * (simplex[opposite, 1] - simplex[i, 1])
         + nz * (simplex[opposite, 2] - simplex[i, 2])
     )
-    return here * there <= 0.0
+    return bool(here * there <= 0.0)
 
 
 @compiled

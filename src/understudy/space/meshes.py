@@ -55,7 +55,7 @@ def _node_gap(nodes: Array, n: int, line: Line, square: float) -> float:
     t = min(max((x * ux + y * uy + z * uz) / square, 0.0), 1.0) if square > 0.0 else 0.0
     x, y, z = x - t * ux, y - t * uy, z - t * uz
     around = math.sqrt(x * x + y * y + z * z) - nodes[n, 6]
-    return max(around, math.sqrt(gx * gx + gy * gy + gz * gz))
+    return float(max(around, math.sqrt(gx * gx + gy * gy + gz * gz)))
 
 
 @compiled
@@ -167,7 +167,7 @@ def _apart(placed: Array, nodes: Array, a: int, n: int, b: int, m: int) -> float
     gx = max(abs(x - nodes[m, 0]) - nodes[m, 3], 0.0)
     gy = max(abs(y - nodes[m, 1]) - nodes[m, 4], 0.0)
     gz = max(abs(z - nodes[m, 2]) - nodes[m, 5], 0.0)
-    return math.sqrt(gx * gx + gy * gy + gz * gz) - nodes[n, 6]
+    return float(math.sqrt(gx * gx + gy * gy + gz * gz) - nodes[n, 6])
 
 
 @compiled
@@ -249,7 +249,7 @@ def _crossing(
     ) / total
     if away < 0.0:
         return 0
-    if low >= -scale and low <= scale or -scale <= high <= scale:
+    if (low >= -scale and low <= scale) or -scale <= high <= scale:
         return 2
     return 1 if total > 0.0 else -1
 

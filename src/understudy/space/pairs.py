@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from understudy.space.compiled import compiled
+from understudy.space.compiled import compiled, inlined
 from understudy.space.gjk import SIMPLEX, core_distance
 from understudy.space.meshes import (
     DEPTH,
+    Line,
     core_mesh,
     inside_mesh,
     into_frame,
@@ -21,7 +22,6 @@ from understudy.space.meshes import (
 )
 from understudy.space.nearest import segment_box, segment_cylinder, segment_segment
 from understudy.space.solids import (
-    BOX,
     CYLINDER,
     FAR,
     FIRST,
@@ -49,25 +49,6 @@ def scratch() -> Scratch:
 
 
 @compiled
-def axis_of(solids: Solids, placed: Array, i: int) -> tuple[Vector, Vector]:
-    """Both ends of the axis of the capsule around shape i, in the world."""
-    a = solids.axes
-    x, y, z = a[i, 0], a[i, 1], a[i, 2]
-    start = (
-        placed[i, 0] * x + placed[i, 1] * y + placed[i, 2] * z + placed[i, 9],
-        placed[i, 3] * x + placed[i, 4] * y + placed[i, 5] * z + placed[i, 10],
-        placed[i, 6] * x + placed[i, 7] * y + placed[i, 8] * z + placed[i, 11],
-    )
-    x, y, z = a[i, 3], a[i, 4], a[i, 5]
-    end = (
-        placed[i, 0] * x + placed[i, 1] * y + placed[i, 2] * z + placed[i, 9],
-        placed[i, 3] * x + placed[i, 4] * y + placed[i, 5] * z + placed[i, 10],
-        placed[i, 6] * x + placed[i, 7] * y + placed[i, 8] * z + placed[i, 11],
-    )
-    return start, end
-
-
-@compiled
 def core_point(solids: Solids, placed: Array, i: int) -> Vector:
     """Any point of core i, in the world."""
     x = y = z = 0.0
@@ -91,68 +72,66 @@ def encloses(solids: Solids, placed: Array, mesh: int, other: int, stack: Ints) 
     )
 
 
+@inlined
+def line_distance(  # kernel
+    traits: Ints, sizes: Array, placed: Array, ends: Array, i: int, j: int
+) -> float:
+    """Distance of the cores of line i and of j: a line, a box or a cylinder."""
+    px, py, pz = ends[i, 0], ends[i, 1], ends[i, 2]
+    ux, uy, uz = ends[i, 3] - px, ends[i, 4] - py, ends[i, 5] - pz
+    if traits[j, KIND] == LINE:
+        qx, qy, qz = ends[j, 0], ends[j, 1], ends[j, 2]
+        vx, vy, vz = ends[j, 3] - qx, ends[j, 4] - qy, ends[j, 5] - qz
+        square, _, _ = segment_segment(px, py, pz, ux, uy, uz, qx, qy, qz, vx, vy, vz)
+    else:
+        px, py, pz = px - placed[j, 9], py - placed[j, 10], pz - placed[j, 11]
+        a, b, c = placed[j, 0], placed[j, 3], placed[j, 6]
+        x, u = a * px + b * py + c * pz, a * ux + b * uy + c * uz
+        a, b, c = placed[j, 1], placed[j, 4], placed[j, 7]
+        y, v = a * px + b * py + c * pz, a * ux + b * uy + c * uz
+        a, b, c = placed[j, 2], placed[j, 5], placed[j, 8]
+        z, w = a * px + b * py + c * pz, a * ux + b * uy + c * uz
+        hx, hy, hz = sizes[j, HALF_X], sizes[j, HALF_Y], sizes[j, HALF_Z]
+        if traits[j, KIND] == CYLINDER:
+            square, _ = segment_cylinder(x, y, z, u, v, w, hx, hz)
+        else:
+            square, _ = segment_box(x, y, z, u, v, w, hx, hy, hz)
+    return math.sqrt(square)
+
+
 @compiled
-def _from_line(
-    solids: Solids, placed: Array, a: int, b: int, best: float, exact: float, hint: int,
-    scratch: Scratch,
-) -> tuple[float, int]:
-    """Distance of the cores of a line a and a shape b that a closed form knows, or a mesh."""
-    half = solids.sizes[a, HALF_Z]
-    ux, uy, uz = 2 * half * placed[a, 2], 2 * half * placed[a, 5], 2 * half * placed[a, 8]
-    px, py, pz = (
-        placed[a, 9] - 0.5 * ux, placed[a, 10] - 0.5 * uy, placed[a, 11] - 0.5 * uz,
-    )  # fmt: skip
-    kind = solids.traits[b, KIND]
-    if kind == LINE:
-        half = solids.sizes[b, HALF_Z]
-        vx, vy, vz = 2 * half * placed[b, 2], 2 * half * placed[b, 5], 2 * half * placed[b, 8]
-        d = segment_segment(
-            px, py, pz, ux, uy, uz,
-            placed[b, 9] - 0.5 * vx, placed[b, 10] - 0.5 * vy, placed[b, 11] - 0.5 * vz,
-            vx, vy, vz,
-        )[0]  # fmt: skip
-        return math.sqrt(d), -1
-    qx, qy, qz = into_frame(placed, b, px + ux, py + uy, pz + uz)
-    px, py, pz = into_frame(placed, b, px, py, pz)
-    ux, uy, uz = qx - px, qy - py, qz - pz
-    size = solids.sizes
-    if kind == BOX:
-        d = segment_box(
-            px, py, pz, ux, uy, uz, size[b, HALF_X], size[b, HALF_Y], size[b, HALF_Z]
-        )[0]  # fmt: skip
-        return math.sqrt(d), -1
-    if kind == CYLINDER:
-        d = segment_cylinder(px, py, pz, ux, uy, uz, size[b, HALF_X], size[b, HALF_Z])[0]
-        return math.sqrt(d), -1
-    stacks = (scratch[0], scratch[1])
-    line = (px, py, pz, ux, uy, uz)
-    root = solids.traits[b, ROOT]
-    return line_mesh(solids.points, solids.nodes, solids.children, root, line, best, hint, exact, stacks)
+def _axis_in_mesh(placed: Array, ends: Array, a: int, b: int) -> Line:
+    """The axis of shape a, in the frame of mesh b."""
+    px, py, pz = into_frame(placed, b, ends[a, 0], ends[a, 1], ends[a, 2])
+    qx, qy, qz = into_frame(placed, b, ends[a, 3], ends[a, 4], ends[a, 5])
+    return px, py, pz, qx - px, qy - py, qz - pz
 
 
 @compiled
 def _to_mesh(
-    solids: Solids, placed: Array, a: int, b: int, best: float, exact: float, scratch: Scratch
-) -> tuple[float, int]:
-    """Distance of any core a but a line to mesh b."""
+    solids: Solids, placed: Array, ends: Array, a: int, b: int,
+    best: float, exact: float, hint: int, scratch: Scratch,
+) -> tuple[float, int]:  # fmt: skip
+    """Distance of any core a to mesh b."""
     shapes = (solids.traits, solids.sizes, placed, solids.points)
+    points, nodes, children = solids.points, solids.nodes, solids.children
+    stacks, simplex = (scratch[0], scratch[1]), scratch[2]
     if solids.traits[a, KIND] == MESH:
-        d, _, triangle = mesh_mesh(shapes, solids.nodes, solids.children, a, b, best, exact, scratch[2])
+        d, _, triangle = mesh_mesh(shapes, nodes, children, a, b, best, exact, simplex)
         return d, triangle
-    (px, py, pz), (qx, qy, qz) = axis_of(solids, placed, a)
-    px, py, pz = into_frame(placed, b, px, py, pz)
-    qx, qy, qz = into_frame(placed, b, qx, qy, qz)
-    line = (px, py, pz, qx - px, qy - py, qz - pz)
-    stacks = (scratch[0], scratch[1])
+    line = _axis_in_mesh(placed, ends, a, b)
+    if solids.traits[a, KIND] == LINE:
+        root = solids.traits[b, ROOT]
+        return line_mesh(points, nodes, children, root, line, best, hint, exact, stacks)
+    around = solids.sizes[a, FAR]
     return core_mesh(
-        shapes, solids.nodes, solids.children, a, b, line, solids.sizes[a, FAR], best, exact,
-        stacks, scratch[2],
+        shapes, nodes, children, a, b, line, around, best, exact, stacks, simplex
     )  # fmt: skip
 
 
 @compiled
 def distance(  # kernel
-    solids: Solids, placed: Array, a: int, b: int,
+    solids: Solids, placed: Array, ends: Array, a: int, b: int,
     enough: float, exact: float, hint: int, look_inside: bool, scratch: Scratch,
 ) -> tuple[float, int]:  # fmt: skip
     """A proven distance of shapes a and b, exact where it is below ``enough`` and ``exact``.
@@ -160,16 +139,19 @@ def distance(  # kernel
     ``hint``: the nearest triangle of the last time; the new one is given back. Without
     ``look_inside`` the caller knows that neither is hidden inside a mesh of the other.
     """
-    if solids.traits[a, KIND] > solids.traits[b, KIND]:
+    traits, sizes = solids.traits, solids.sizes
+    if traits[a, KIND] > traits[b, KIND]:
         a, b = b, a
-    skins = solids.sizes[a, SKIN] + solids.sizes[b, SKIN]
-    first, second = solids.traits[a, KIND], solids.traits[b, KIND]
-    if first == LINE and second != HULL:
-        d, hint = _from_line(solids, placed, a, b, enough + skins, exact + skins, hint, scratch)
-    elif second == MESH:
-        d, hint = _to_mesh(solids, placed, a, b, enough + skins, exact + skins, scratch)
+    skins = sizes[a, SKIN] + sizes[b, SKIN]
+    first, second = traits[a, KIND], traits[b, KIND]
+    if second == MESH:
+        d, hint = _to_mesh(
+            solids, placed, ends, a, b, enough + skins, exact + skins, hint, scratch
+        )  # fmt: skip
+    elif first == LINE and second != HULL:
+        d = line_distance(traits, sizes, placed, ends, a, b)
     else:
-        shapes = (solids.traits, solids.sizes, placed, solids.points)
+        shapes = (traits, sizes, placed, solids.points)
         d, _ = core_distance(shapes, a, b, -1, -1, enough + skins, scratch[2])
     if look_inside and second == MESH and d > 0.0:
         hidden = encloses(solids, placed, b, a, scratch[0])

@@ -11,12 +11,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from understudy.space.assembly import arm_parts, assembled
+from understudy.space.assembly import assembled
 from understudy.space.chain import Chain
 from understudy.space.compiled import compiled
 from understudy.space.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.pairs import Scratch, distance, scratch
-from understudy.space.shapes import Meshes
 from understudy.space.solids import BODY, FAR, Ints, Part
 from understudy.space.transform import Array
 from understudy.space.world import Stand, World, pose, stand
@@ -31,7 +30,7 @@ BY_DESIGN = 1e-3
 
 
 def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple[Pair, ...]:
-    """Pairs of places in ``parts`` that can touch. ``arm``: those of them that are the arm's own."""
+    """Pairs of places in ``parts`` that can touch; the first of them are the ``arm``'s own."""
     own = len(arm)
     between_own = _own_pairs(chain, tuple(arm))
     carried = np.array(
@@ -100,7 +99,16 @@ def extremes(world: World, Q: Array, pairs: Ints, at: Stand, scratch: Scratch, o
         pose(world, Q[k], at)
         for p in range(len(pairs)):
             d, _ = distance(
-                world.solids, at.placed, pairs[p, 0], pairs[p, 1], np.inf, np.inf, -1, True, scratch
+                world.solids,
+                at.placed,
+                at.ends,
+                pairs[p, 0],
+                pairs[p, 1],
+                np.inf,
+                np.inf,
+                -1,
+                True,
+                scratch,
             )
             out[0, p] = min(out[0, p], d)
             out[1, p] = max(out[1, p], d)
@@ -130,7 +138,7 @@ def apart_everywhere(  # kernel
             return False
         middle, half = cells[waiting, :joints].copy(), cells[waiting, joints:].copy()
         pose(world, middle, at)
-        d, _ = distance(world.solids, at.placed, i, j, np.inf, np.inf, -1, True, scratch)
+        d, _ = distance(world.solids, at.placed, at.ends, i, j, np.inf, np.inf, -1, True, scratch)
         if d <= 0.0:
             return False
         around = world.solids.sizes[j, FAR]

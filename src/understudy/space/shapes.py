@@ -1,14 +1,14 @@
-"""What stands in a cell: boxes, cylinders, spheres, capsules, hulls and meshes with a name and place.
+"""What stands in a cell: shapes with a name and a place.
 
 ``CollisionObject`` has the words of the design documents. Metres here; millimetres and degrees are
 read by ``ObjectConfig``.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -93,9 +93,8 @@ class CollisionObject:
         """The shape, or a ConfigError that says what is missing."""
         match ObjectType(self.type):
             case ObjectType.BOX:
-                for side in self.dimensions:
-                    self._size("dimensions", side)
-                return Box(tuple(float(side) for side in self.dimensions))
+                x, y, z = (self._size("dimensions", side) for side in self.dimensions)
+                return Box((x, y, z))
             case ObjectType.SPHERE:
                 return Sphere(self._size("radius", self.radius))
             case ObjectType.CYLINDER:
@@ -142,30 +141,20 @@ def _mesh(points: Array, indices: ArrayLike, name: str) -> TriangleMesh:
 
 def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
     """The shape as an object of that name."""
-    kind = ObjectType
+    plain = CollisionObject(type=ObjectType.BOX, name=name, transform=transform)
     match shape:
         case Box(size=size):
-            return CollisionObject(
-                type=kind.BOX, name=name, transform=transform, dimensions=size
-            )  # fmt: skip
+            return replace(plain, dimensions=size)
         case Sphere(radius=r):
-            return CollisionObject(type=kind.SPHERE, name=name, transform=transform, radius=r)
+            return replace(plain, type=ObjectType.SPHERE, radius=r)
         case Cylinder(radius=r, length=h):
-            return CollisionObject(
-                type=kind.CYLINDER, name=name, transform=transform, radius=r, height=h
-            )
+            return replace(plain, type=ObjectType.CYLINDER, radius=r, height=h)
         case Capsule(radius=r, length=h):
-            return CollisionObject(
-                type=kind.CAPSULE, name=name, transform=transform, radius=r, height=h
-            )
+            return replace(plain, type=ObjectType.CAPSULE, radius=r, height=h)
         case Hull(points=points):
-            return CollisionObject(
-                type=kind.CONVEX, name=name, transform=transform, vertices=points
-            )
-    return CollisionObject(
-        type=kind.MESH, name=name, transform=transform, vertices=shape.vertices,
-        indices=shape.triangles,
-    )  # fmt: skip
+            return replace(plain, type=ObjectType.CONVEX, vertices=points)
+    mesh = ObjectType.MESH
+    return replace(plain, type=mesh, vertices=shape.vertices, indices=shape.triangles)
 
 
 # ── at the door ─────────────────────────────────────────────────────────────────────────────────
@@ -226,6 +215,16 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
         return unique(tuple(config.build(meshes or {}) for config in self.objects))
 
 
+class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``collision`` block of a simulation file."""
+
+    enable: bool = True
+    check_self_collision: bool = True
+    check_environment: bool = True
+    self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
+    on_collision: Literal["report", "stop"] = "report"
+
+
 def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
     """The objects, if no two have one name."""
     names = [thing.name for thing in objects]
@@ -245,10 +244,11 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
         ) from None
     try:
         stream = trimesh.util.wrap_as_stream(data)
-        found = trimesh.load(stream, file_type=file_type.lower().lstrip("."), force="mesh")
+        kind = file_type.lower().lstrip(".")
+        found: Any = trimesh.load(stream, file_type=kind, force="mesh")
         vertices = np.array(found.vertices, dtype=np.float64) * scale
         triangles = np.array(found.faces, dtype=np.int64)
-    except Exception as error:  # noqa: BLE001  (readers of foreign files raise what they like)
+    except Exception as error:
         raise ConfigError(f"not a mesh: {error}", value=file_type) from error
     if not len(triangles):
         raise ConfigError("the mesh has no triangles", value=file_type)

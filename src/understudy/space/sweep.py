@@ -74,14 +74,16 @@ def greatest_slopes(shape: Array, length: Array) -> Array:
     h = length[:, None]
     if shape.shape[1] > 4:
         powers = np.arange(1, shape.shape[1])[None, :, None]
-        return np.asarray((powers * np.abs(shape[:, 1:]) * h[..., None] ** (powers - 1)).sum(axis=1))
+        return np.asarray(
+            (powers * np.abs(shape[:, 1:]) * h[..., None] ** (powers - 1)).sum(axis=1)
+        )
     full = np.zeros((len(shape), 4, shape.shape[2]))
     full[:, : shape.shape[1]] = shape
     _, b, c, d = np.moveaxis(full, 1, 0)
     with np.errstate(all="ignore"):
         turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
     ends = (np.abs(b + s * (2.0 * c + 3.0 * d * s)) for s in (np.zeros_like(h), h, turn))
-    return np.maximum.reduce(list(ends)) * (1.0 + 1e-12)
+    return np.asarray(np.maximum.reduce(list(ends)) * (1.0 + 1e-12))
 
 
 class Sweeper:
@@ -211,7 +213,9 @@ def _rest_of_line(course: Course, piece: int, s: float) -> list[Array]:
     last = int(np.flatnonzero(course.line == course.line[piece])[-1])
     whole = np.linspace(course.start[piece] + s, course.start[last + 1], LOOKS)
     pieces = np.clip(np.searchsorted(course.start, whole, side="right") - 1, piece, last)
-    return [_at(course, int(p), float(x - course.start[p])) for p, x in zip(pieces, whole, strict=True)]
+    return [
+        _at(course, int(p), float(x - course.start[p])) for p, x in zip(pieces, whole, strict=True)
+    ]
 
 
 def _foot_spot(course: Course, foot: CollisionResult, k: int) -> Spot:

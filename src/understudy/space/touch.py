@@ -9,6 +9,7 @@ from understudy.space.gjk import core_distance, nearest_point
 from understudy.space.pairs import Scratch, distance
 from understudy.space.solids import KIND, MESH, SKIN, Solids
 from understudy.space.transform import Array
+from understudy.space.world import Stand
 
 
 class Touch(NamedTuple):
@@ -20,17 +21,17 @@ class Touch(NamedTuple):
     """Amid both surfaces, in the world."""
 
 
-def touch(solids: Solids, placed: Array, a: int, b: int, scratch: Scratch) -> Touch:
+def touch(solids: Solids, at: Stand, a: int, b: int, scratch: Scratch) -> Touch:
     """How shapes a and b lie to each other."""
     if solids.traits[a, KIND] > solids.traits[b, KIND]:
         a, b = b, a
-    far, triangle = distance(solids, placed, a, b, np.inf, np.inf, -1, True, scratch)
-    shapes = (solids.traits, solids.sizes, placed, solids.points)
+    far, triangle = distance(solids, at.placed, at.ends, a, b, np.inf, np.inf, -1, True, scratch)
+    shapes = (solids.traits, solids.sizes, at.placed, solids.points)
     if solids.traits[b, KIND] != MESH:
         triangle = -1
     if solids.traits[a, KIND] == MESH:
         # Of two meshes the corner of the first triangle stands for the place.
-        return Touch(far, max(-far, 0.0), _world(solids, placed, b, triangle))
+        return Touch(far, max(-far, 0.0), _world(solids, at.placed, b, triangle))
     _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
     skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]
     if apart <= 0.0:

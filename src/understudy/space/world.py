@@ -143,7 +143,9 @@ def least_distance(  # kernel
             if gap_to_box(ends, i, around, world.boxes, o) >= least:
                 continue
             b = world.moving + o
-            d, _ = distance(world.solids, at.placed, i, b, max(least, 0.0), math.inf, -1, True, scratch)
+            d, _ = distance(
+                world.solids, at.placed, at.ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
+            )
             if d < least:
                 least, first, second = d, i, b
                 if d <= until:
@@ -152,7 +154,9 @@ def least_distance(  # kernel
         i, j = world.partners[k, 0], world.partners[k, 1]
         if gap_between(ends, i, j, sizes[i, FAR] + sizes[j, FAR]) >= least:
             continue
-        d, _ = distance(world.solids, at.placed, i, j, max(least, 0.0), math.inf, -1, True, scratch)
+        d, _ = distance(
+            world.solids, at.placed, at.ends, i, j, max(least, 0.0), math.inf, -1, True, scratch
+        )
         if d < least:
             least, first, second = d, i, j
             if d <= until:
