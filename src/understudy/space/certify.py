@@ -219,28 +219,30 @@ def certify(  # kernel
                     way[m] = run[pieces, m] - now[m]
                 rest = moved_at_most(radii, caps, slides, mover, low, high, way)
                 d = gap(sizes, ends, boxes, moving, i, j) - ROUNDING
-                budget = d - max(wanted + slack, TIGHT * least)
-                if rest > budget:
+                floor = max(wanted + slack, TIGHT * least)
+                if d - floor < rest:
                     d, hints[p, 0] = near(
                         solids, traits, sizes, placed, ends, i, j,
                         rest + least, hints[p, 0], hints[p, 1] != 0, scratch,
                     )  # fmt: skip
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
-                    budget = d - max(wanted, TIGHT * least, LOOSE * d)
+                    floor = max(wanted, TIGHT * least, LOOSE * d)
                 close = d < wanted + slack
                 hints[p, 1] = close
                 if close:
-                    budget = max(0.5 * d, CREEP)
+                    floor = d - max(0.5 * d, CREEP)
                     touched = d <= -ROUNDING
                     note(found, watch, course, piece, s, p, d, CONTACT if touched else UNDECIDED)
                 end = total
-                if rest > budget:
+                if d - floor < rest:
                     end = certified_until(
-                        course, radii, caps, slides, now, way, mover, low, high, piece, s, budget
+                        course, radii, caps, slides, now, way, mover, low, high, piece, s, d - floor
                     )
+                else:
+                    floor = d - rest
                 mine[p, DUE], mine[p, END] = s + USED_UP * (end - s), end
-                mine[p, LAST], mine[p, FLOOR] = d, max(d - min(budget, rest), 0.0)
+                mine[p, LAST], mine[p, FLOOR] = d, max(floor, 0.0)
                 clearance[line] = min(clearance[line], mine[p, FLOOR])
                 if end >= total:
                     retired = min(retired, mine[p, FLOOR])

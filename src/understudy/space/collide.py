@@ -178,7 +178,7 @@ class CollisionDetector:
         built = self._built_now()
         if built.foot.collision:
             return built.foot
-        _, i, j = contact_at(built.world, _floats(q), built.at, self._scratch)
+        i, j = contact_at(built.world, _floats(q), built.at, self._scratch)
         return FREE if i < 0 else self._result(built, i, j)
 
     def check_trajectory(
@@ -203,7 +203,7 @@ class CollisionDetector:
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
         least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, self._scratch)
-        return self._touch(built, i, j).distance if least <= 0.0 else float(least)
+        return float(self._touch(built, i, j).distance if least <= 0.0 else least)
 
     def check_objects(self) -> list[CollisionResult]:
         """The objects of the surroundings that overlap."""
@@ -245,7 +245,7 @@ class CollisionDetector:
         pose(built.world, _floats(q), built.at)
         touched = self._touch(built, i, j)
         found = self._named(built.parts[i].name, built.parts[j].name, touched)
-        return replace(found, collision=touched.distance <= 0.0)
+        return replace(found, collision=bool(touched.distance <= 0.0))
 
     def _built_now(self) -> "_Built":
         if self._built is None:
@@ -275,7 +275,7 @@ class CollisionDetector:
 
     def _named(self, one: str, other: str, touched: Touch) -> CollisionResult:
         x, y, z = (self._foot[:3, :3] @ touched.point + self._foot[:3, 3]).tolist()
-        return CollisionResult(True, one, other, (x, y, z), touched.depth)
+        return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
 
 
 @dataclass(frozen=True, eq=False)

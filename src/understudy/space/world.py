@@ -14,8 +14,8 @@ from understudy.space.pairs import Scratch, distance
 from understudy.space.solids import BODY, FAR, Ints, Solids
 from understudy.space.transform import Array
 
-TOUCHING = 1e-12
-"""Shapes nearer than this touch."""
+NEAR = 1e-6
+"""Metres beyond which nothing is looked at when the question is whether shapes touch."""
 
 
 class World(NamedTuple):
@@ -165,14 +165,16 @@ def least_distance(  # kernel
 
 
 @compiled
-def contact_at(world: World, q: Array, at: Stand, scratch: Scratch) -> tuple[float, int, int]:
-    """Any pair that touches in configuration q, or a distance above 0 and -1, -1."""
+def contact_at(world: World, q: Array, at: Stand, scratch: Scratch) -> tuple[int, int]:
+    """Any pair that touches in configuration q, or -1, -1."""
     pose(world, q, at)
-    return least_distance(world, at, TOUCHING, 0.0, scratch)
+    d, i, j = least_distance(world, at, NEAR, 0.0, scratch)
+    # A search that was not interested in more than NEAR must not be read as a contact.
+    return (i, j) if d <= 0.0 else (-1, -1)
 
 
 @compiled
 def contacts(world: World, Q: Array, at: Stand, scratch: Scratch, out: Ints) -> None:
     """out[k] = the pair that touches at Q[k], or -1, -1."""
     for k in range(len(Q)):
-        _, out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)
+        out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)

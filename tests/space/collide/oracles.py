@@ -52,7 +52,7 @@ def along(distance, p: Array, u: Array) -> float:
 
 
 def nearest_of_grid(corners: Array, steps: int = 60) -> float:
-    """The least distance of the origin to points spread over a triangle: oracle of triangle_weights."""
+    """The least distance of the origin to a triangle's points: oracle of triangle_weights."""
     shares = [
         (i / steps, j / steps, 1.0 - (i + j) / steps)
         for i in range(steps + 1)
@@ -90,7 +90,7 @@ def windings(corners: Array, p: Array) -> float:
 
 
 def distances_from_axes(frames: Array, ends: Array, around: float) -> list[float]:
-    """Per axis (z of each frame) the furthest end, plus the radius: oracle of distances_from_axes."""
+    """Per axis (z of a frame) the furthest end and the radius: oracle of distances_from_axes."""
     return [
         max(float(np.linalg.norm(np.cross(end - frame[:3, 3], frame[:3, 2]))) for end in ends)
         + around

@@ -155,6 +155,8 @@ def crowd(detector: CollisionDetector, rng: np.random.Generator, count: int = 12
             lambda: sheet(rng.uniform(0.1, 0.4), rng.uniform(0.1, 0.4)),
         )[(0, 0, 1, 2, 3, 0)[k % 6]]()
         detector.add_object(as_object(f"thing{k}", shape, place))
+        if detector.foot_contact.collision:
+            detector.remove_object(f"thing{k}")
 
 
 class Coal:
@@ -164,9 +166,6 @@ class Coal:
         self.world, self.at = detector.world, stand(detector.world)
         parts = detector._built_now().parts
         self.shapes = [as_coal(part.shape) for part in parts]
-        self.radii = [
-            part.shape.bounds() if hasattr(part.shape, "bounds") else None for part in parts
-        ]
         ours = range(self.world.foot, self.world.moving)
         self.pairs = [(i, j) for i in ours for j in range(self.world.moving, len(parts))]
         self.pairs += [(int(i), int(j)) for i, j in self.world.partners]
