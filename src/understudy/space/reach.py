@@ -81,7 +81,7 @@ class ReachabilityAnalyzer:
     def check_pose(
         self, pose: Pose | Array, *, near: ArrayLike | None = None
     ) -> ReachabilityResult:
-        """One pose of the tool (Pose or 4×4); of several ways to hold it the nearest to ``near``."""
+        """One pose of the tool, Pose or 4×4; ``near`` decides between several solutions."""
         target = matrix(pose) if isinstance(pose, Pose) else np.asarray(pose)
         start = np.zeros(self._chain.dof) if near is None else np.asarray(near, dtype=np.float64)
         found = solve(self._chain, target, frames=self._frames, near=start)

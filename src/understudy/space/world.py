@@ -136,29 +136,39 @@ def least_distance(  # kernel
     Ends at once when a pair is not further than ``until``.
     """
     least, first, second = below, -1, -1
-    sizes, ends = world.solids.sizes, at.ends
+    solids, boxes, partners = world.solids, world.boxes, world.partners
+    sizes, ends, placed = solids.sizes, at.ends, at.placed
     for i in range(world.foot, world.moving):
         around = sizes[i, FAR]
-        for o in range(len(world.boxes)):
-            if gap_to_box(ends, i, around, world.boxes, o) >= least:
+        x, y, z = ends[i, 0] + ends[i, 3], ends[i, 1] + ends[i, 4], ends[i, 2] + ends[i, 5]
+        x, y, z = 0.5 * x, 0.5 * y, 0.5 * z
+        hx = 0.5 * abs(ends[i, 0] - ends[i, 3]) + around
+        hy = 0.5 * abs(ends[i, 1] - ends[i, 4]) + around
+        hz = 0.5 * abs(ends[i, 2] - ends[i, 5]) + around
+        for o in range(len(boxes)):
+            if abs(x - boxes[o, 0]) - boxes[o, 3] - hx >= least:
+                continue
+            if abs(y - boxes[o, 1]) - boxes[o, 4] - hy >= least:
+                continue
+            if abs(z - boxes[o, 2]) - boxes[o, 5] - hz >= least:
+                continue
+            if gap_to_box(ends, i, around, boxes, o) >= least:
                 continue
             b = world.moving + o
             d, _ = distance(
-                world.solids, at.placed, at.ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
-            )
+                solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
+            )  # fmt: skip
             if d < least:
                 least, first, second = d, i, b
                 if d <= until:
                     return least, first, second
-    for k in range(len(world.partners)):
-        i, j = world.partners[k, 0], world.partners[k, 1]
-        if gap_between(ends, i, j, sizes[i, FAR] + sizes[j, FAR]) >= least:
+    for k in range(len(partners)):
+        i, b = partners[k, 0], partners[k, 1]
+        if gap_between(ends, i, b, sizes[i, FAR] + sizes[b, FAR]) >= least:
             continue
-        d, _ = distance(
-            world.solids, at.placed, at.ends, i, j, max(least, 0.0), math.inf, -1, True, scratch
-        )
+        d, _ = distance(solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch)
         if d < least:
-            least, first, second = d, i, j
+            least, first, second = d, i, b
             if d <= until:
                 return least, first, second
     return least, first, second
