@@ -1,4 +1,4 @@
-"""The reach map beside EAIK on the same poses: 50 mm grid, 14 directions; ours checks limits too."""
+"""The reach map beside EAIK, same poses: 50 mm grid, 14 directions; ours checks limits too."""
 
 from statistics import median
 from time import process_time

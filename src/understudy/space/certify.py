@@ -9,9 +9,9 @@ certificate end to certificate end; far pairs are looked at once, near ones ofte
 import math
 from typing import NamedTuple
 
-from understudy.space.compiled import compiled, inlined
+from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.motion_bound import distances_from_axes, moved_at_most
-from understudy.space.pairs import Scratch, distance, line_distance
+from understudy.space.pairs import Scratch, distance, lent, line_distance
 from understudy.space.solids import (
     BODY,
     CYLINDER,
@@ -23,12 +23,14 @@ from understudy.space.solids import (
     Solids,
 )
 from understudy.space.transform import Array
-from understudy.space.world import Stand, World, gap_between, gap_to_box, pose
+from understudy.space.world import Stand, World, carry, gap_between, gap_to_box, joint_rows
 
 ROUNDING = 1e-9
 """Metres by which rounding may make a distance too great."""
 TIGHT = 0.8
 """The share of the least distance met that is proven as clearance, beyond what was asked for."""
+MOST_LOOKS = 20
+"""A pair that would have to be renewed oftener on the rest of the path is proven less tightly."""
 LOOSE = 0.1
 """The share of its own distance that every pair is proven to keep."""
 EXACT = 2e-3
@@ -63,8 +65,8 @@ class Watch(NamedTuple):
     pairs: Ints
     """(m, 2)"""
     certificates: Array
-    """(m, 4): when it is to be renewed and when it ends on the path, the distance when it was made,
-    the clearance it proves."""
+    """(m, 4), in the order of ``active``: when it is to be renewed and where on the path it ends,
+    the distance when it was made, the clearance it proves."""
     hints: Ints
     """(m, 2): the nearest triangle; whether the shapes may be hidden in each other."""
     active: Ints
@@ -115,16 +117,15 @@ def gap(sizes: Array, ends: Array, boxes: Array, moving: int, i: int, j: int) ->
     return least
 
 
-@compiled
+@inlined
 def certified_until(  # kernel
-    course: Course, radii: Array, caps: Array, slides: Array, now: Array, way: Array,
-    i: int, low: int, high: int, piece: int, s: float, budget: float,
+    start: Array, slopes: Array, run: Array, radii: Array, caps: Array, slides: Array,
+    now: Array, way: Array, i: int, low: int, high: int, piece: int, s: float, budget: float,
 ) -> float:  # fmt: skip
     """Up to where on the path shape i, seen from body ``low``, moves no further than ``budget``.
 
     It is known that it would, until the path's end.
     """
-    start, slopes, run = course.start, course.slopes, course.run
     # Whole pieces: in steps that double, then by halving.
     done, fails, step = piece - 1, len(start) - 2, 1
     while done + 1 < fails:
@@ -176,12 +177,17 @@ def certify(  # kernel
 
     After a contact the rest of that line is left out.
     """
-    solids, slides, boxes, moving = world.solids, world.slides, world.boxes, world.moving
-    traits, sizes, placed, ends = solids.traits, solids.sizes, at.placed, at.ends
-    pairs, mine, hints, active = watch.pairs, watch.certificates, watch.hints, watch.active
-    radii, caps, stamps = watch.radii, watch.caps, watch.stamps
-    now, way = watch.now, watch.way
-    run, lines, start, clearance = course.run, course.line, course.start, found.clearance
+    solids, moving = lent(world.solids), world.moving
+    traits, sizes, local, axes = solids.traits, solids.sizes, solids.local, solids.axes
+    scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
+    rest_frames, slides, boxes = borrowed(world.rest), borrowed(world.slides), borrowed(world.boxes)
+    frames, placed, ends = borrowed(at.frames), borrowed(at.placed), borrowed(at.ends)
+    pairs, active = borrowed(watch.pairs), borrowed(watch.active)
+    mine, hints = borrowed(watch.certificates), borrowed(watch.hints)
+    radii, caps, stamps = borrowed(watch.radii), borrowed(watch.caps), borrowed(watch.stamps)
+    q, now, way = borrowed(watch.q), borrowed(watch.now), borrowed(watch.way)
+    shape, slopes, run = borrowed(course.shape), borrowed(course.slopes), borrowed(course.run)
+    start, lines, clearance = course.start, course.line, found.clearance
     pieces = len(lines)
     total = start[pieces]
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
@@ -190,30 +196,30 @@ def certify(  # kernel
         # Where nothing is known yet, standing still is looked at too.
         while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
             piece += 1
-        place(world, course, watch, at, piece, s)
+        run_to(shape, slopes, run, piece, s - start[piece], q, now)
+        joint_rows(q, rest_frames, slides, frames)
+        carry(traits, local, axes, moving, frames, placed, ends)
         stamp += 1
         if fresh:
             least = restart(world, watch, at, s, scratch)
             count, retired, fresh = len(pairs), math.inf, False
         elif lines[piece] > line:
-            least = least_of(mine, active, count, LAST)
+            least = least_of(mine, count, LAST)
         if lines[piece] > line:
-            holds = min(retired, least_of(mine, active, count, FLOOR))
+            holds = min(retired, least_of(mine, count, FLOOR))
             for between in range(line + 1, lines[piece] + 1):
                 clearance[between] = min(clearance[between], holds)
         line = lines[piece]
         ahead, k, touched = math.inf, 0, False
         while k < count and not touched:
-            p = active[k]
-            end = mine[p, END]
-            if mine[p, DUE] <= s:
+            end = mine[k, END]
+            if mine[k, DUE] <= s:
+                p = active[k]
                 i, j = pairs[p, 0], pairs[p, 1]
                 mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
                 high = traits[mover, BODY]
                 if stamps[mover] != stamp:
-                    distances_from_axes(
-                        at.frames, ends, slides, sizes[mover, FAR], mover, high, radii
-                    )
+                    distances_from_axes(frames, ends, slides, sizes[mover, FAR], mover, high, radii)
                     stamps[mover] = stamp
                 for m in range(low, high):
                     way[m] = run[pieces, m] - now[m]
@@ -227,7 +233,8 @@ def certify(  # kernel
                     )  # fmt: skip
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
-                    floor = max(wanted, TIGHT * least, LOOSE * d)
+                    tight = min(TIGHT * least, d - rest / MOST_LOOKS)
+                    floor = max(wanted, tight, min(0.5 * least, d), LOOSE * d)
                 close = d < wanted + slack
                 hints[p, 1] = close
                 if close:
@@ -237,17 +244,21 @@ def certify(  # kernel
                 end = total
                 if d - floor < rest:
                     end = certified_until(
-                        course, radii, caps, slides, now, way, mover, low, high, piece, s, d - floor
-                    )
+                        start, slopes, run, radii, caps, slides, now, way,
+                        mover, low, high, piece, s, d - floor,
+                    )  # fmt: skip
                 else:
                     floor = d - rest
-                mine[p, DUE], mine[p, END] = s + USED_UP * (end - s), end
-                mine[p, LAST], mine[p, FLOOR] = d, max(floor, 0.0)
-                clearance[line] = min(clearance[line], mine[p, FLOOR])
+                floor = max(floor, 0.0)
+                mine[k, DUE], mine[k, END] = s + USED_UP * (end - s), end
+                mine[k, LAST], mine[k, FLOOR] = d, floor
+                clearance[line] = min(clearance[line], floor)
                 if end >= total:
-                    retired = min(retired, mine[p, FLOOR])
+                    retired = min(retired, floor)
                     count -= 1
-                    active[k], active[count] = active[count], p
+                    active[k] = active[count]
+                    for column in range(4):
+                        mine[k, column] = mine[count, column]
                     continue
             ahead = min(ahead, end)
             k += 1
@@ -288,27 +299,26 @@ def restart(world: World, watch: Watch, at: Stand, s: float, scratch: Scratch) -
     return max(d, 0.0)
 
 
-@compiled
-def place(world: World, course: Course, watch: Watch, at: Stand, piece: int, s: float) -> None:
-    """Moves the arm to the place s of the path and notes how far the joints have run."""
-    shape, slopes, run, q, now = course.shape, course.slopes, course.run, watch.q, watch.now
+@inlined
+def run_to(
+    shape: Array, slopes: Array, run: Array, piece: int, x: float, q: Array, now: Array
+) -> None:
+    """Where the joints are at x along a piece, and how far they have run until there."""
     degree = shape.shape[1] - 1
-    x = s - course.start[piece]
     for k in range(len(q)):
         value = shape[piece, degree, k]
         for d in range(degree - 1, -1, -1):
             value = shape[piece, d, k] + value * x
         q[k] = value
         now[k] = run[piece, k] + slopes[piece, k] * x
-    pose(world, q, at)
 
 
 @inlined
-def least_of(certificates: Array, active: Ints, count: int, column: int) -> float:
+def least_of(certificates: Array, count: int, column: int) -> float:
     """The least number in a column of the active certificates."""
     lowest = math.inf
     for k in range(count):
-        lowest = min(lowest, certificates[active[k], column])
+        lowest = min(lowest, certificates[k, column])
     return lowest
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,3 +23,21 @@ def inlined(function: F) -> F:
             function
         ),
     )
+
+
+def _ownerless(typing_context: Any, array: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = view.meminfo.type(None)
+        view.parent = view.parent.type(None)
+        return view._getvalue()
+
+    return array(array), code
+
+
+borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(Any, intrinsic(_ownerless))
+"""Inside a kernel: the same array without an owner.
+
+Who holds an array is counted at every call it is passed to, which costs more than many a loop over
+it. A kernel whose caller keeps the arrays alive need not count.
+"""

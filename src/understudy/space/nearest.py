@@ -4,7 +4,8 @@ The distance of a point that runs along a segment to a convex thing is a convex 
 it has run. So where its slope changes sign is the nearest point, and everything here looks for
 that place: between the few parameters at which the slope's formula changes.
 
-Arguments are plain numbers: arrays would cost more to pass than the arithmetic costs.
+Arguments are plain numbers: arrays would cost more to pass than the arithmetic costs. So would
+branches nobody can predict: what can be chosen from computed values is chosen, not jumped over.
 """
 
 import math
@@ -14,6 +15,7 @@ from understudy.space.compiled import compiled
 CLOSE_ENOUGH = 1e-11
 """Metres along the segment at which the search for the nearest point of a cylinder ends."""
 MOST_STEPS = 60
+TINY = 1e-300
 
 
 @compiled
@@ -24,27 +26,14 @@ def segment_segment(  # kernel
     """Squared distance of p…p+u to q…q+v, and the shares of both at the nearest points."""
     rx, ry, rz = px - qx, py - qy, pz - qz
     a = ux * ux + uy * uy + uz * uz
+    b = ux * vx + uy * vy + uz * vz
+    c = ux * rx + uy * ry + uz * rz
     e = vx * vx + vy * vy + vz * vz
     f = vx * rx + vy * ry + vz * rz
-    c = ux * rx + uy * ry + uz * rz
-    s = t = 0.0
-    if a <= 0.0:
-        if e > 0.0:
-            t = min(max(f / e, 0.0), 1.0)
-    elif e <= 0.0:
-        s = min(max(-c / a, 0.0), 1.0)
-    else:
-        b = ux * vx + uy * vy + uz * vz
-        denominator = a * e - b * b
-        if denominator > 0.0:
-            s = min(max((b * f - c * e) / denominator, 0.0), 1.0)
-        t = (b * s + f) / e
-        if t < 0.0:
-            t = 0.0
-            s = min(max(-c / a, 0.0), 1.0)
-        elif t > 1.0:
-            t = 1.0
-            s = min(max((b - c) / a, 0.0), 1.0)
+    # Of parallel lines any s will do: t is the best for it, and then s for t.
+    s = min(max((b * f - c * e) / max(a * e - b * b, TINY), 0.0), 1.0)
+    t = min(max((b * s + f) / max(e, TINY), 0.0), 1.0)
+    s = min(max((b * t - c) / max(a, TINY), 0.0), 1.0)
     dx = rx + s * ux - t * vx
     dy = ry + s * uy - t * vy
     dz = rz + s * uz - t * vz
@@ -76,29 +65,19 @@ def segment_box(  # kernel
 ) -> tuple[float, float]:  # fmt: skip
     """Squared distance of p…p+u to the box ±h, and the share of the segment nearest to it."""
     low, high = 0.0, 1.0
-    below = _box_slope(0.0, px, py, pz, ux, uy, uz, hx, hy, hz)
-    above = _box_slope(1.0, px, py, pz, ux, uy, uz, hx, hy, hz)
-    t = 0.0
-    if below < 0.0 and above <= 0.0:
-        t = 1.0
-    elif below < 0.0:
-        for k in range(6):
-            if k < 2:
-                x, u, h = px, ux, hx
-            elif k < 4:
-                x, u, h = py, uy, hy
-            else:
-                x, u, h = pz, uz, hz
-            if u == 0.0:
-                continue
-            bend = ((h if k & 1 else -h) - x) / u
-            if low < bend < high:
-                slope = _box_slope(bend, px, py, pz, ux, uy, uz, hx, hy, hz)
-                if slope > 0.0:
-                    high, above = bend, slope
-                else:
-                    low, below = bend, slope
-        t = low - below * (high - low) / (above - below)
+    first = below = _box_slope(0.0, px, py, pz, ux, uy, uz, hx, hy, hz)
+    last = above = _box_slope(1.0, px, py, pz, ux, uy, uz, hx, hy, hz)
+    for k in range(6):
+        x, u, h = (px, ux, hx) if k < 2 else ((py, uy, hy) if k < 4 else (pz, uz, hz))
+        bend = ((h if k & 1 else -h) - x) / (u if u != 0.0 else TINY)
+        bend = min(max(bend, 0.0), 1.0)
+        slope = _box_slope(bend, px, py, pz, ux, uy, uz, hx, hy, hz)
+        nearer = slope > 0.0 and bend < high
+        high, above = (bend if nearer else high), (slope if nearer else above)
+        further = slope <= 0.0 and bend > low
+        low, below = (bend if further else low), (slope if further else below)
+    t = low - below * (high - low) / max(above - below, TINY)
+    t = 0.0 if first >= 0.0 else (1.0 if last <= 0.0 else min(max(t, low), high))
     x = _outside(px + t * ux, hx)
     y = _outside(py + t * uy, hy)
     z = _outside(pz + t * uz, hz)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from understudy.space.compiled import compiled, inlined
+from understudy.space.compiled import borrowed, compiled, inlined
 from understudy.space.gjk import SIMPLEX, core_distance
 from understudy.space.meshes import (
     DEPTH,
@@ -46,6 +46,16 @@ Vector = tuple[float, float, float]
 def scratch() -> Scratch:
     """What the kernels scribble on: nodes that wait, how near they are, a simplex."""
     return np.zeros(DEPTH, dtype=np.int64), np.zeros(DEPTH), np.zeros(SIMPLEX)
+
+
+@compiled
+def lent(solids: Solids) -> Solids:
+    """The same solids for a kernel whose caller keeps them alive; see ``borrowed``."""
+    return Solids(
+        borrowed(solids.traits), borrowed(solids.sizes), borrowed(solids.axes),
+        borrowed(solids.local), borrowed(solids.points), borrowed(solids.nodes),
+        borrowed(solids.children),
+    )  # fmt: skip
 
 
 @compiled

@@ -33,6 +33,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
+ONE_LINE = np.zeros(1, dtype=np.int64)
 VERDICTS = (Verdict.PROVEN, Verdict.CONTACT, Verdict.UNDECIDED)
 
 
@@ -71,6 +72,8 @@ class Swept:
 
 def greatest_slopes(shape: Array, length: Array) -> Array:
     """(pieces, dof): bounds of |dq/ds| on each piece, the least ones up to degree 3."""
+    if shape.shape[1] == 2:
+        return np.abs(shape[:, 1])
     h = length[:, None]
     if shape.shape[1] > 4:
         powers = np.arange(1, shape.shape[1])[None, :, None]
@@ -118,8 +121,9 @@ class Sweeper:
         long = np.asarray(length, dtype=np.float64)
         if not len(long):
             return ()
-        numbers = np.zeros(len(long), dtype=np.int64) if lines is None else np.asarray(lines)
-        named, which = np.unique(numbers, return_inverse=True)
+        named, which = ONE_LINE, np.zeros(len(long), dtype=np.int64)
+        if lines is not None:
+            named, which = np.unique(np.asarray(lines), return_inverse=True)
         course = _course(way, long, which.reshape(-1), slopes)
         found = _blank(len(named))
         self.configurations += certify.certify(
@@ -174,9 +178,8 @@ def straight(start: ArrayLike, end: ArrayLike) -> tuple[Array, Array]:
 def _course(
     shape: Array, length: Array, line: NDArray[np.int64], slopes: ArrayLike | None
 ) -> Course:
-    bounds = greatest_slopes(shape, length)
-    if slopes is not None:
-        bounds = np.ascontiguousarray(slopes, dtype=np.float64)
+    bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
+    bounds = np.ascontiguousarray(bounds, dtype=np.float64)
     start = np.concatenate([[0.0], np.cumsum(length)])
     run = np.zeros((len(length) + 1, shape.shape[2]))
     np.cumsum(bounds * np.diff(start)[:, None], axis=0, out=run[1:])

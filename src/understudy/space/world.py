@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from understudy.space.compiled import compiled
-from understudy.space.pairs import Scratch, distance
+from understudy.space.compiled import borrowed, compiled
+from understudy.space.pairs import Scratch, distance, lent
 from understudy.space.solids import BODY, FAR, Ints, Solids
 from understudy.space.transform import Array
 
@@ -136,8 +136,9 @@ def least_distance(  # kernel
     Ends at once when a pair is not further than ``until``.
     """
     least, first, second = below, -1, -1
-    solids, boxes, partners = world.solids, world.boxes, world.partners
-    sizes, ends, placed = solids.sizes, at.ends, at.placed
+    solids, boxes, partners = lent(world.solids), borrowed(world.boxes), world.partners
+    sizes, ends, placed = solids.sizes, borrowed(at.ends), borrowed(at.placed)
+    scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
     for i in range(world.foot, world.moving):
         around = sizes[i, FAR]
         x, y, z = ends[i, 0] + ends[i, 3], ends[i, 1] + ends[i, 4], ends[i, 2] + ends[i, 5]

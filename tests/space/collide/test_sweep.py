@@ -358,9 +358,10 @@ def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None
         return moved_at_most(watch.radii, watch.caps, world.slides, i, 0, 6, way)
 
     budget = rng.uniform(0.001, 0.9) * moved(course.start[-1])
-    found = certified_until(
-        course, watch.radii, watch.caps, world.slides, watch.now, watch.way,
-        i, 0, 6, piece, s, budget,
+    until = certified_until.py_func
+    found = until(
+        course.start, course.slopes, course.run, watch.radii, watch.caps, world.slides,
+        watch.now, watch.way, i, 0, 6, piece, s, budget,
     )  # fmt: skip
     assert s < found < course.start[-1]
     assert moved(found) <= budget * (1 + 1e-9)
