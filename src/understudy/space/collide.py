@@ -291,4 +291,4 @@ def _ordered(a: int, b: int) -> Pair:
 
 
 def _floats(values: ArrayLike) -> Array:
-    return np.ascontiguousarray(values, dtype=np.float64)
+    return np.require(values, np.float64, ["C", "W"])

@@ -117,7 +117,7 @@ class Sweeper:
         number of the line each piece belongs to, never falling (one line if not given);
         clearance: metres that are to be proven; slopes: bounds of |dq/ds| where they are known.
         """
-        way = np.ascontiguousarray(shape, dtype=np.float64)
+        way = np.require(shape, np.float64, ["C", "W"])
         long = np.asarray(length, dtype=np.float64)
         if not len(long):
             return ()
@@ -128,7 +128,7 @@ class Sweeper:
         found = _blank(len(named))
         self.configurations += certify.certify(
             self._world, course, self._watch, self._at, self._scratch,
-            clearance, SLACK * min(clearance, 10 * EPS), found,
+            float(clearance), SLACK * min(float(clearance), 10 * EPS), found,
         )  # fmt: skip
         return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
 
@@ -179,7 +179,7 @@ def _course(
     shape: Array, length: Array, line: NDArray[np.int64], slopes: ArrayLike | None
 ) -> Course:
     bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
-    bounds = np.ascontiguousarray(bounds, dtype=np.float64)
+    bounds = np.require(bounds, np.float64, ["C", "W"])
     start = np.concatenate([[0.0], np.cumsum(length)])
     run = np.zeros((len(length) + 1, shape.shape[2]))
     np.cumsum(bounds * np.diff(start)[:, None], axis=0, out=run[1:])
