@@ -90,17 +90,20 @@ def greatest_slopes(shape: Array, length: Array) -> Array:
 
 
 class Sweeper:
-    """Sweeps paths in the world a detector knows; built once per world, used for many paths."""
+    """Sweeps paths in the world a detector knows; what is changed there counts from the next on."""
 
     def __init__(self, detector: CollisionDetector) -> None:
-        chain = detector.chain
-        assert chain is not None, "a sweep needs an arm"
-        self._detector = detector
-        self._world, self._names = detector.world, detector.names
-        self._at, self._scratch = stand(self._world), scratch()
-        self._watch = _watch(self._world, furthest(chain, self._world.solids, self._world.moving))
+        self._detector, self._scratch = detector, scratch()
         self.configurations = 0
         """How many configurations all sweeps so far looked at."""
+        self._look_around()
+
+    def _look_around(self) -> None:
+        chain = self._detector.chain
+        assert chain is not None, "a sweep needs an arm"
+        self._world, self._names = self._detector.world, self._detector.names
+        self._at = stand(self._world)
+        self._watch = _watch(self._world, furthest(chain, self._world.solids, self._world.moving))
 
     def sweep(
         self,
@@ -117,6 +120,8 @@ class Sweeper:
         number of the line each piece belongs to, never falling (one line if not given);
         clearance: metres that are to be proven; slopes: bounds of |dq/ds| where they are known.
         """
+        if self._detector.world is not self._world:
+            self._look_around()
         way = np.require(shape, np.float64, ["C", "W"])
         long = np.asarray(length, dtype=np.float64)
         if not len(long):

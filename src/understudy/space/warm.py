@@ -9,7 +9,7 @@ from understudy.space.ik import closed_form, solve, solve_all
 from understudy.space.reach import ReachabilityAnalyzer
 from understudy.space.refine import refined
 from understudy.space.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.shapes import Hull, TriangleMesh, as_object
+from understudy.space.shapes import Hull, Shape, TriangleMesh, as_object
 from understudy.space.singular import manipulability
 from understudy.space.sweep import straight, sweep
 from understudy.space.transform import translation
@@ -33,7 +33,13 @@ def warm_collisions(chain: Chain) -> None:
     """All kernels of collision, sweep and reach map; any arm serves for all."""
     corners = np.vstack([np.zeros(3), np.eye(3)]) * 0.1
     mesh = TriangleMesh(corners, np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]))
-    shapes = (Box((0.1, 0.1, 0.1)), Sphere(0.1), Cylinder(0.1, 0.1), Hull(corners), mesh)
+    shapes: tuple[Shape, ...] = (
+        Box((0.1, 0.1, 0.1)),
+        Sphere(0.1),
+        Cylinder(0.1, 0.1),
+        Hull(corners),
+        mesh,
+    )
     detector = CollisionDetector(chain)
     detector.attach(as_object("tool", Capsule(0.01, 0.1), translation(0.0, 0.0, 0.1)))
     for k, shape in enumerate((*shapes, *shapes)):

@@ -64,7 +64,7 @@ def judge(detector: CollisionDetector, coal: Coal, rng, arm: Chain, *, looks: in
     if found.verdict is Verdict.PROVEN:
         assert not hits.any()
         assert found.clearance >= EPS
-        chosen = rng.choice(len(dense), 4)
+        chosen = rng.choice(len(dense), 2)
         for q in dense[chosen]:
             assert coal.contact(q) is None
             assert coal.least(q) >= found.clearance - 1e-6
@@ -72,8 +72,7 @@ def judge(detector: CollisionDetector, coal: Coal, rng, arm: Chain, *, looks: in
         spot = found.spot
         assert spot is not None
         assert spot.distance <= 0.0
-        there = detector.check_collision(spot.q)
-        assert there.collision
+        assert detector.get_min_distance(spot.q) <= 1e-8
         before = samples(shape[: spot.piece + 1], np.append(length[: spot.piece], spot.s), looks)
         early = before[detector.collides(before)]
         assert all(detector.get_min_distance(q) > -3 * CREEP for q in early) or spot.s == 0.0
@@ -239,7 +238,7 @@ def test_every_line_has_its_own_verdict(g60: Chain) -> None:
     assert not all(hits)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seed=seeds, cuts=st.integers(2, 12))
 def test_cutting_a_path_into_pieces_changes_no_verdict(g60: Chain, seed: int, cuts: int) -> None:
     rng = np.random.default_rng(seed)
@@ -280,6 +279,17 @@ def test_far_lines_cost_nothing(g60: Chain) -> None:
     assert sweeper.configurations < 20
 
 
+def test_what_is_added_counts_from_the_next_sweep_on(g60: Chain) -> None:
+    detector = CollisionDetector(g60)
+    sweeper = Sweeper(detector)
+    assert sweeper.sweep(*turning())[0].proven
+    block = as_object("block", Box((0.1, 0.1, 0.1)), translation(0.31, 0.537, 0.995))
+    detector.add_object(block)
+    assert sweeper.sweep(*turning())[0].spot.object2_name == "block"
+    detector.remove_object("block")
+    assert sweeper.sweep(*turning())[0].proven
+
+
 def test_an_arm_with_nothing_around_it_is_clear_without_end(g60: Chain) -> None:
     quiet = CollisionDetector(g60, check_self_collision=False)
     (found,) = sweep(quiet, *turning())
@@ -298,6 +308,7 @@ def test_the_depth_of_a_contact_is_that_of_the_rest_of_the_line(g60: Chain) -> N
 # ── the bound ───────────────────────────────────────────────────────────────────────────────────
 
 
+@settings(max_examples=20)
 @given(seed=seeds)
 def test_nothing_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -333,6 +344,7 @@ def test_nothing_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
             assert steps.max() <= bound + 1e-9
 
 
+@settings(max_examples=20)
 @given(seed=seeds)
 def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None:
     """Small steps along the path: oracle of certified_until."""
