@@ -204,12 +204,14 @@ def certify(  # kernel
             least = restart(world, watch, at, s, scratch)
             count, retired, fresh = len(pairs), math.inf, False
         elif lines[piece] > line:
-            least = least_of(mine, count, LAST)
+            least = least_of(mine, count, LAST, -math.inf)
         if lines[piece] > line:
-            holds = min(retired, least_of(mine, count, FLOOR))
-            for between in range(line + 1, lines[piece] + 1):
+            holds = min(retired, least_of(mine, count, FLOOR, -math.inf))
+            for between in range(line + 1, lines[piece]):
                 clearance[between] = min(clearance[between], holds)
-        line = lines[piece]
+            line = lines[piece]
+            holds = min(retired, least_of(mine, count, FLOOR, s))
+            clearance[line] = min(clearance[line], holds)
         ahead, k, touched = math.inf, 0, False
         while k < count and not touched:
             end = mine[k, END]
@@ -249,6 +251,9 @@ def certify(  # kernel
                     )  # fmt: skip
                 else:
                     floor = d - rest
+                if close:
+                    # What proves too little for this line shall prove nothing for the next.
+                    end = min(end, end_of_line(start, lines, piece))
                 floor = max(floor, 0.0)
                 mine[k, DUE], mine[k, END] = s + USED_UP * (end - s), end
                 mine[k, LAST], mine[k, FLOOR] = d, floor
@@ -314,12 +319,22 @@ def run_to(
 
 
 @inlined
-def least_of(certificates: Array, count: int, column: int) -> float:
-    """The least number in a column of the active certificates."""
+def least_of(certificates: Array, count: int, column: int, after: float) -> float:
+    """The least number in a column of the active certificates that end after a place."""
     lowest = math.inf
     for k in range(count):
-        lowest = min(lowest, certificates[k, column])
+        if certificates[k, END] > after:
+            lowest = min(lowest, certificates[k, column])
     return lowest
+
+
+@compiled
+def end_of_line(start: Array, lines: Ints, piece: int) -> float:
+    """Where on the path the line of a piece ends."""
+    last = piece
+    while last + 1 < len(lines) and lines[last + 1] == lines[piece]:
+        last += 1
+    return float(start[last + 1])
 
 
 @compiled

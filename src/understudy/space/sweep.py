@@ -135,6 +135,10 @@ class Sweeper:
             self._world, course, self._watch, self._at, self._scratch,
             float(clearance), SLACK * min(float(clearance), 10 * EPS), found,
         )  # fmt: skip
+        # A pause at a place that is too close has no certificate of its own.
+        found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
+            certify.UNDECIDED
+        )
         return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
 
     def _swept(self, course: Course, found: Found, k: int, line: int) -> Swept:
@@ -144,7 +148,8 @@ class Sweeper:
             return Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
         if verdict is Verdict.PROVEN:
             return Swept(line, verdict, float(found.clearance[k]))
-        return Swept(line, verdict, float(found.clearance[k]), self._spot(course, found, k))
+        spot = None if found.pair[k, 0] < 0 else self._spot(course, found, k)
+        return Swept(line, verdict, float(found.clearance[k]), spot)
 
     def _spot(self, course: Course, found: Found, k: int) -> Spot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])

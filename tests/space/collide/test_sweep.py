@@ -179,6 +179,25 @@ def test_the_verdict_within_eps_is_undecided(g60: Chain) -> None:
             assert 0.0 <= found.spot.distance < 1.1 * EPS
 
 
+def test_what_is_too_close_concerns_its_own_line_only(g60: Chain) -> None:
+    """The flange passes a ball at 0.05 mm on the middle one of five lines, or rests there."""
+    away = 0.62 - 0.05 + 0.01 + 0.04 + 0.1 + 0.05 * MM
+    detector = CollisionDetector(g60, [as_object("ball", Sphere(0.1), translation(away, 0, 0.995))])
+    J1 = np.eye(6)[0]
+    ways = [straight(a * DEG * J1, b * DEG * J1) for a, b in pairwise((-20, -9, -3, 3, 9, 20))]
+    shape, length = (np.concatenate(parts) for parts in zip(*ways, strict=True))
+    found = sweep(detector, shape, length, lines=range(5))
+    assert [line.proven for line in found] == [True, True, False, True, True]
+    assert all(line.clearance >= EPS for line in found if line.proven)
+
+    still = np.stack([HOME, HOME])[None]
+    ways = [straight(-9 * DEG * J1, HOME), (still, np.zeros(1)), straight(HOME, 9 * DEG * J1)]
+    shape, length = (np.concatenate(parts) for parts in zip(*ways, strict=True))
+    found = sweep(detector, shape, length, lines=[3, 4, 7])
+    assert [line.verdict for line in found] == [Verdict.UNDECIDED] * 3
+    assert [line.line for line in found] == [3, 4, 7]
+
+
 def test_more_clearance_can_be_asked_for(g60: Chain) -> None:
     away = 0.62 - 0.05 + 0.01 + 0.04 + 0.1 + 0.005
     detector = CollisionDetector(g60, [as_object("ball", Sphere(0.1), translation(away, 0, 0.995))])
