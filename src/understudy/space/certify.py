@@ -187,7 +187,8 @@ def certify(  # kernel
     radii, caps, stamps = borrowed(watch.radii), borrowed(watch.caps), borrowed(watch.stamps)
     q, now, way = borrowed(watch.q), borrowed(watch.now), borrowed(watch.way)
     shape, slopes, run = borrowed(course.shape), borrowed(course.slopes), borrowed(course.run)
-    start, lines, clearance = course.start, course.line, found.clearance
+    start, lines = borrowed(course.start), borrowed(course.line)
+    clearance = borrowed(found.clearance)
     pieces = len(lines)
     total = start[pieces]
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
@@ -239,10 +240,12 @@ def certify(  # kernel
                     floor = max(wanted, tight, min(0.5 * least, d), LOOSE * d)
                 close = d < wanted + slack
                 hints[p, 1] = close
+                limit = total
                 if close:
                     floor = d - max(0.5 * d, CREEP)
                     touched = d <= -ROUNDING
-                    note(found, watch, course, piece, s, p, d, CONTACT if touched else UNDECIDED)
+                    # What proves too little for this line shall prove nothing for the next.
+                    limit = note(found, watch, course, piece, s, p, d)
                 end = total
                 if d - floor < rest:
                     end = certified_until(
@@ -251,10 +254,7 @@ def certify(  # kernel
                     )  # fmt: skip
                 else:
                     floor = d - rest
-                if close:
-                    # What proves too little for this line shall prove nothing for the next.
-                    end = min(end, end_of_line(start, lines, piece))
-                floor = max(floor, 0.0)
+                end, floor = min(end, limit), max(floor, 0.0)
                 mine[k, DUE], mine[k, END] = s + USED_UP * (end - s), end
                 mine[k, LAST], mine[k, FLOOR] = d, floor
                 clearance[line] = min(clearance[line], floor)
@@ -318,7 +318,7 @@ def run_to(
         now[k] = run[piece, k] + slopes[piece, k] * x
 
 
-@inlined
+@compiled
 def least_of(certificates: Array, count: int, column: int, after: float) -> float:
     """The least number in a column of the active certificates that end after a place."""
     lowest = math.inf
@@ -329,23 +329,17 @@ def least_of(certificates: Array, count: int, column: int, after: float) -> floa
 
 
 @compiled
-def end_of_line(start: Array, lines: Ints, piece: int) -> float:
-    """Where on the path the line of a piece ends."""
-    last = piece
-    while last + 1 < len(lines) and lines[last + 1] == lines[piece]:
-        last += 1
-    return float(start[last + 1])
-
-
-@compiled
 def note(
-    found: Found, watch: Watch, course: Course, piece: int, s: float, p: int, d: float, verdict: int
-) -> None:
-    """The first close place of a line, or its contact."""
+    found: Found, watch: Watch, course: Course, piece: int, s: float, p: int, d: float
+) -> float:
+    """The first close place of a line, or its contact; where the line ends is given back."""
     line = course.line[piece]
-    if found.verdict[line] == UNDECIDED and verdict != CONTACT:
-        return
-    found.verdict[line] = verdict
-    found.place[line, 0], found.place[line, 1] = piece, s - course.start[piece]
-    found.place[line, 2] = d
-    found.pair[line, 0], found.pair[line, 1] = watch.pairs[p, 0], watch.pairs[p, 1]
+    verdict = CONTACT if d <= -ROUNDING else UNDECIDED
+    if found.verdict[line] != UNDECIDED or verdict == CONTACT:
+        found.verdict[line] = verdict
+        found.place[line, 0], found.place[line, 1] = piece, s - course.start[piece]
+        found.place[line, 2] = d
+        found.pair[line, 0], found.pair[line, 1] = watch.pairs[p, 0], watch.pairs[p, 1]
+    while piece + 1 < len(course.line) and course.line[piece + 1] == line:
+        piece += 1
+    return float(course.start[piece + 1])
