@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -11,3 +13,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """The same function as machine code; compiled at its first call, then taken from the cache."""
     return cast(F, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+
+
+def inlined(function: F) -> F:
+    """As ``compiled``, but written into its callers: for small loops over many arrays."""
+    return cast(
+        F,
+        njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")(
+            function
+        ),
+    )
+
+
+def _ownerless(typing_context: Any, array: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = view.meminfo.type(None)
+        view.parent = view.parent.type(None)
+        return view._getvalue()
+
+    return array(array), code
+
+
+borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(Any, intrinsic(_ownerless))
+"""Inside a kernel: the same array without an owner.
+
+Who holds an array is counted at every call it is passed to, which costs more than many a loop over
+it. A kernel whose caller keeps the arrays alive need not count.
+"""

@@ -45,6 +45,16 @@ ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", 
 
 def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
     """The robot of a URDF; base and tip are found where they are not named."""
+    name, links, joints = elements(text, file=file)
+    try:
+        base, tip = tree(links, joints, base, tip)
+    except ConfigError as error:
+        raise error.within("", file=file) from None
+    return RobotModel(name, links, joints, base, tip)
+
+
+def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
+    """The name, the links and the joints of a URDF, whatever they make together."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise ConfigError("document types and entities are not read", file=file)
     try:
@@ -59,17 +69,9 @@ def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotMo
         colors = dict(_color(m) for m in root.findall("material"))
         links = tuple(_link(e, colors) for e in root.findall("link"))
         joints = tuple(_joint(e) for e in root.findall("joint"))
-        base, tip = tree(links, joints, base, tip)
     except ConfigError as error:
-        raise ConfigError(
-            error.problem,
-            file=file,
-            key=error.key,
-            value=error.value,
-            allowed=error.allowed,
-            nearest=error.nearest,
-        ) from None
-    return RobotModel(root.get("name", "robot"), links, joints, base, tip)
+        raise error.within("", file=file) from None
+    return root.get("name", "robot"), links, joints
 
 
 # ── links ───────────────────────────────────────────────────────────────────────────────────────

@@ -1,12 +1,18 @@
-"""Calls every kernel of the room's kinematics once, so that set-up fills the compiler's cache."""
+"""Calls every kernel of the room once, so that set-up fills the compiler's cache."""
 
 import numpy as np
 
 from understudy.space.chain import Chain
+from understudy.space.collide import CollisionDetector
 from understudy.space.follow import follow
 from understudy.space.ik import closed_form, solve, solve_all
+from understudy.space.reach import ReachabilityAnalyzer
 from understudy.space.refine import refined
+from understudy.space.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.shapes import Hull, Shape, TriangleMesh, as_object
 from understudy.space.singular import manipulability
+from understudy.space.sweep import straight, sweep
+from understudy.space.transform import translation
 
 
 def warm(chain: Chain) -> None:
@@ -20,3 +26,29 @@ def warm(chain: Chain) -> None:
         solve(chain, target)
         solve_all(chain, target[None])
         follow(chain, q, target[None])
+    warm_collisions(chain)
+
+
+def warm_collisions(chain: Chain) -> None:
+    """All kernels of collision, sweep and reach map; any arm serves for all."""
+    corners = np.vstack([np.zeros(3), np.eye(3)]) * 0.1
+    mesh = TriangleMesh(corners, np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]))
+    shapes: tuple[Shape, ...] = (
+        Box((0.1, 0.1, 0.1)),
+        Sphere(0.1),
+        Cylinder(0.1, 0.1),
+        Hull(corners),
+        mesh,
+    )
+    detector = CollisionDetector(chain)
+    detector.attach(as_object("tool", Capsule(0.01, 0.1), translation(0.0, 0.0, 0.1)))
+    for k, shape in enumerate((*shapes, *shapes)):
+        detector.add_object(as_object(str(k), shape, translation(0.5 + 0.02 * k, 0.0, 0.5)))
+    q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
+    detector.check_objects()
+    detector.check_collision(q)
+    detector.collides(q[None])
+    detector.get_min_distance(q)
+    sweep(detector, *straight(q, q + 0.01))
+    if closed_form(chain) is not None:
+        ReachabilityAnalyzer(chain).generate_map(0.5, extent=0.5)

@@ -1,0 +1,211 @@
+"""Squared distances of a line segment to other things, in closed form.
+
+The distance of a point that runs along a segment to a convex thing is a convex function of how far
+it has run. So where its slope changes sign is the nearest point, and everything here looks for
+that place: between the few parameters at which the slope's formula changes.
+
+Arguments are plain numbers: arrays would cost more to pass than the arithmetic costs. So would
+branches nobody can predict: what can be chosen from computed values is chosen, not jumped over.
+"""
+
+import math
+
+from understudy.space.compiled import compiled
+
+CLOSE_ENOUGH = 1e-11
+"""Metres along the segment at which the search for the nearest point of a cylinder ends."""
+MOST_STEPS = 60
+TINY = 1e-300
+
+
+@compiled
+def segment_segment(  # kernel
+    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    qx: float, qy: float, qz: float, vx: float, vy: float, vz: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Squared distance of p…p+u to q…q+v, and the shares of both at the nearest points."""
+    rx, ry, rz = px - qx, py - qy, pz - qz
+    a = ux * ux + uy * uy + uz * uz
+    b = ux * vx + uy * vy + uz * vz
+    c = ux * rx + uy * ry + uz * rz
+    e = vx * vx + vy * vy + vz * vz
+    f = vx * rx + vy * ry + vz * rz
+    # Of parallel lines any s will do: t is the best for it, and then s for t.
+    s = min(max((b * f - c * e) / max(a * e - b * b, TINY), 0.0), 1.0)
+    t = min(max((b * s + f) / max(e, TINY), 0.0), 1.0)
+    s = min(max((b * t - c) / max(a, TINY), 0.0), 1.0)
+    dx = rx + s * ux - t * vx
+    dy = ry + s * uy - t * vy
+    dz = rz + s * uz - t * vz
+    return dx * dx + dy * dy + dz * dz, s, t
+
+
+@compiled
+def _outside(x: float, h: float) -> float:
+    """How far x is outside ±h, with its sign."""
+    return x - min(max(x, -h), h)
+
+
+@compiled
+def _box_slope(
+    t: float, px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    hx: float, hy: float, hz: float,
+) -> float:  # fmt: skip
+    return (
+        ux * _outside(px + t * ux, hx)
+        + uy * _outside(py + t * uy, hy)
+        + uz * _outside(pz + t * uz, hz)
+    )
+
+
+@compiled
+def segment_box(  # kernel
+    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    hx: float, hy: float, hz: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Squared distance of p…p+u to the box ±h, and the share of the segment nearest to it."""
+    low, high = 0.0, 1.0
+    first = below = _box_slope(0.0, px, py, pz, ux, uy, uz, hx, hy, hz)
+    last = above = _box_slope(1.0, px, py, pz, ux, uy, uz, hx, hy, hz)
+    for k in range(6):
+        x, u, h = (px, ux, hx) if k < 2 else ((py, uy, hy) if k < 4 else (pz, uz, hz))
+        bend = ((h if k & 1 else -h) - x) / (u if u != 0.0 else TINY)
+        bend = min(max(bend, 0.0), 1.0)
+        slope = _box_slope(bend, px, py, pz, ux, uy, uz, hx, hy, hz)
+        nearer = slope > 0.0 and bend < high
+        high, above = (bend if nearer else high), (slope if nearer else above)
+        further = slope <= 0.0 and bend > low
+        low, below = (bend if further else low), (slope if further else below)
+    t = low - below * (high - low) / max(above - below, TINY)
+    t = 0.0 if first >= 0.0 else (1.0 if last <= 0.0 else min(max(t, low), high))
+    x = _outside(px + t * ux, hx)
+    y = _outside(py + t * uy, hy)
+    z = _outside(pz + t * uz, hz)
+    return x * x + y * y + z * z, t
+
+
+@compiled
+def _cylinder_slope(
+    t: float, px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    radius: float, half: float,
+) -> float:  # fmt: skip
+    x, y = px + t * ux, py + t * uy
+    away = math.sqrt(x * x + y * y)
+    slope = uz * _outside(pz + t * uz, half)
+    if away > radius:
+        slope += (1.0 - radius / away) * (x * ux + y * uy)
+    return slope
+
+
+@compiled
+def segment_cylinder(  # kernel
+    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    radius: float, half: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Squared distance of p…p+u to the cylinder about z, and the share nearest to it."""
+    low, high = 0.0, 1.0
+    below = _cylinder_slope(0.0, px, py, pz, ux, uy, uz, radius, half)
+    above = _cylinder_slope(1.0, px, py, pz, ux, uy, uz, radius, half)
+    t = 0.0
+    if below < 0.0 and above <= 0.0:
+        t = 1.0
+    elif below < 0.0:
+        a = ux * ux + uy * uy
+        b = px * ux + py * uy
+        inside = b * b - a * (px * px + py * py - radius * radius)
+        root = math.sqrt(inside) if inside > 0.0 else 0.0
+        for k in range(4):
+            if k < 2:
+                if uz == 0.0:
+                    continue
+                bend = ((half if k & 1 else -half) - pz) / uz
+            else:
+                if inside <= 0.0 or a == 0.0:
+                    continue
+                bend = (-b + (root if k & 1 else -root)) / a
+            if low < bend < high:
+                slope = _cylinder_slope(bend, px, py, pz, ux, uy, uz, radius, half)
+                if slope > 0.0:
+                    high, above = bend, slope
+                else:
+                    low, below = bend, slope
+        enough = CLOSE_ENOUGH / math.sqrt(ux * ux + uy * uy + uz * uz)
+        last = 0
+        for _ in range(MOST_STEPS):
+            if high - low <= enough or below == 0.0:
+                break
+            t = low - below * (high - low) / (above - below)
+            if not low < t < high:
+                t = 0.5 * (low + high)
+            slope = _cylinder_slope(t, px, py, pz, ux, uy, uz, radius, half)
+            # Illinois: an end that stays twice counts half, so that both ends close in.
+            if slope > 0.0:
+                high, above = t, slope
+                below *= 0.5 if last == 1 else 1.0
+                last = 1
+            else:
+                low, below = t, slope
+                above *= 0.5 if last == -1 else 1.0
+                last = -1
+        t = low if below == 0.0 else low - below * (high - low) / (above - below)
+    x, y, z = px + t * ux, py + t * uy, _outside(pz + t * uz, half)
+    away = max(math.sqrt(x * x + y * y) - radius, 0.0)
+    return away * away + z * z, t
+
+
+@compiled
+def _over_triangle(
+    px: float, py: float, pz: float,
+    ax: float, ay: float, az: float, bx: float, by: float, bz: float,
+    cx: float, cy: float, cz: float, nx: float, ny: float, nz: float,
+) -> bool:  # fmt: skip
+    """Whether the foot of p on the triangle's plane (normal n, any length) lies in the triangle."""
+    x, y, z = px - ax, py - ay, pz - az
+    ux, uy, uz = bx - ax, by - ay, bz - az
+    if nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x) < 0.0:
+        return False
+    wx, wy, wz = ax - cx, ay - cy, az - cz
+    if nx * (wy * z - wz * y) + ny * (wz * x - wx * z) + nz * (wx * y - wy * x) < 0.0:
+        return False
+    ux, uy, uz = cx - bx, cy - by, cz - bz
+    x, y, z = px - bx, py - by, pz - bz
+    return nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x) >= 0.0
+
+
+@compiled
+def segment_triangle(  # kernel
+    px: float, py: float, pz: float, ux: float, uy: float, uz: float,
+    ax: float, ay: float, az: float, bx: float, by: float, bz: float,
+    cx: float, cy: float, cz: float, limit: float,
+) -> float:  # fmt: skip
+    """Squared distance of p…p+u to the triangle; ``limit`` where it is certainly not below that."""
+    e1x, e1y, e1z = bx - ax, by - ay, bz - az
+    e2x, e2y, e2z = cx - ax, cy - ay, cz - az
+    nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x
+    nn = nx * nx + ny * ny + nz * nz
+    best = limit
+    if nn > 0.0:
+        first = nx * (px - ax) + ny * (py - ay) + nz * (pz - az)
+        along = nx * ux + ny * uy + nz * uz
+        last = first + along
+        if first * last > 0.0:
+            near = min(first * first, last * last) / nn
+            if near >= limit:
+                return limit
+            t = 0.0 if first * first <= last * last else 1.0
+            x, y, z = px + t * ux, py + t * uy, pz + t * uz
+            if _over_triangle(x, y, z, ax, ay, az, bx, by, bz, cx, cy, cz, nx, ny, nz):
+                return near
+        elif along != 0.0:
+            t = -first / along
+            x, y, z = px + t * ux, py + t * uy, pz + t * uz
+            if _over_triangle(x, y, z, ax, ay, az, bx, by, bz, cx, cy, cz, nx, ny, nz):
+                return 0.0
+        elif _over_triangle(px, py, pz, ax, ay, az, bx, by, bz, cx, cy, cz, nx, ny, nz):
+            return 0.0
+    d = segment_segment(px, py, pz, ux, uy, uz, ax, ay, az, e1x, e1y, e1z)[0]
+    best = min(best, d)
+    d = segment_segment(px, py, pz, ux, uy, uz, ax, ay, az, e2x, e2y, e2z)[0]
+    best = min(best, d)
+    d = segment_segment(px, py, pz, ux, uy, uz, bx, by, bz, cx - bx, cy - by, cz - bz)[0]
+    return min(best, d)

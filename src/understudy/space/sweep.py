@@ -1,0 +1,240 @@
+"""Sweeps an arm along a path and says, line by line: proven clear, contact, or too close to tell.
+
+The path is q(s), piece by piece a polynomial, as motion plans it. A verdict counts for every way of
+running the path: faster, slower, with stops and braking on it. A straight line of the tool is
+bounded through the joint path that follows it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.space import certify
+from understudy.space.certify import Course, Found, Watch
+from understudy.space.collide import CollisionDetector, CollisionResult
+from understudy.space.motion_bound import furthest
+from understudy.space.pairs import scratch
+from understudy.space.transform import Array
+from understudy.space.world import World, stand
+
+EPS = 1e-4
+"""Metres of clearance that are proven where nothing else is asked for."""
+SLACK = 0.02
+"""The share of what is asked for by which a distance must exceed it to be proven without end."""
+LOOKS = 48
+"""Places on the rest of a line at which the depth of a contact is looked at."""
+
+
+class Verdict(StrEnum):
+    PROVEN = "proven"
+    CONTACT = "contact"
+    UNDECIDED = "undecided"
+
+
+ONE_LINE = np.zeros(1, dtype=np.int64)
+VERDICTS = (Verdict.PROVEN, Verdict.CONTACT, Verdict.UNDECIDED)
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place on the path where two parts touch, or are too close to prove more."""
+
+    piece: int
+    s: float
+    """Along the piece."""
+    object1_name: str
+    object2_name: str
+    point: tuple[float, float, float]
+    distance: float
+    """There; negative where they overlap already."""
+    depth: float
+    """The deepest overlap of the two from there to the line's end."""
+    self_collision: bool
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The verdict on one line of a path."""
+
+    line: int
+    verdict: Verdict
+    clearance: float
+    """Metres that are proven on the whole line; infinite where nothing could touch."""
+    spot: Spot | None = None
+
+    @property
+    def proven(self) -> bool:
+        return self.verdict is Verdict.PROVEN
+
+
+def greatest_slopes(shape: Array, length: Array) -> Array:
+    """(pieces, dof): bounds of |dq/ds| on each piece, the least ones up to degree 3."""
+    if shape.shape[1] == 2:
+        return np.abs(shape[:, 1])
+    h = length[:, None]
+    if shape.shape[1] > 4:
+        powers = np.arange(1, shape.shape[1])[None, :, None]
+        return np.asarray(
+            (powers * np.abs(shape[:, 1:]) * h[..., None] ** (powers - 1)).sum(axis=1)
+        )
+    full = np.zeros((len(shape), 4, shape.shape[2]))
+    full[:, : shape.shape[1]] = shape
+    _, b, c, d = np.moveaxis(full, 1, 0)
+    with np.errstate(all="ignore"):
+        turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
+    ends = (np.abs(b + s * (2.0 * c + 3.0 * d * s)) for s in (np.zeros_like(h), h, turn))
+    return np.asarray(np.maximum.reduce(list(ends)) * (1.0 + 1e-12))
+
+
+class Sweeper:
+    """Sweeps paths in the world a detector knows; what is changed there counts from the next on."""
+
+    def __init__(self, detector: CollisionDetector) -> None:
+        self._detector, self._scratch = detector, scratch()
+        self.configurations = 0
+        """How many configurations all sweeps so far looked at."""
+        self._look_around()
+
+    def _look_around(self) -> None:
+        chain = self._detector.chain
+        assert chain is not None, "a sweep needs an arm"
+        self._world, self._names = self._detector.world, self._detector.names
+        self._at = stand(self._world)
+        self._watch = _watch(self._world, furthest(chain, self._world.solids, self._world.moving))
+
+    def sweep(
+        self,
+        shape: ArrayLike,
+        length: ArrayLike,
+        *,
+        lines: ArrayLike | None = None,
+        clearance: float = EPS,
+        slopes: ArrayLike | None = None,
+    ) -> tuple[Swept, ...]:
+        """One verdict per line, in the order of the path.
+
+        shape (pieces, degree + 1, dof) and length (pieces,) as in ``motion.path.Path``; lines: the
+        number of the line each piece belongs to, never falling (one line if not given);
+        clearance: metres that are to be proven; slopes: bounds of |dq/ds| where they are known.
+        """
+        if self._detector.world is not self._world:
+            self._look_around()
+        way = np.require(shape, np.float64, ["C", "W"])
+        long = np.asarray(length, dtype=np.float64)
+        if not len(long):
+            return ()
+        named, which = ONE_LINE, np.zeros(len(long), dtype=np.int64)
+        if lines is not None:
+            named, which = np.unique(np.asarray(lines), return_inverse=True)
+        course = _course(way, long, which.reshape(-1), slopes)
+        found = _blank(len(named))
+        self.configurations += certify.certify(
+            self._world, course, self._watch, self._at, self._scratch,
+            float(clearance), SLACK * min(float(clearance), 10 * EPS), found,
+        )  # fmt: skip
+        # A pause at a place that is too close has no certificate of its own.
+        found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
+            certify.UNDECIDED
+        )
+        return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
+
+    def _swept(self, course: Course, found: Found, k: int, line: int) -> Swept:
+        foot = self._detector.foot_contact
+        verdict = VERDICTS[found.verdict[k]]
+        if foot.collision:
+            return Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
+        if verdict is Verdict.PROVEN:
+            return Swept(line, verdict, float(found.clearance[k]))
+        spot = None if found.pair[k, 0] < 0 else self._spot(course, found, k)
+        return Swept(line, verdict, float(found.clearance[k]), spot)
+
+    def _spot(self, course: Course, found: Found, k: int) -> Spot:
+        piece, s = int(found.place[k, 0]), float(found.place[k, 1])
+        i, j = (int(part) for part in found.pair[k])
+        q = _at(course, piece, s)
+        there = self._detector.contact_between(q, i, j)
+        depth = 0.0
+        if found.verdict[k] == certify.CONTACT:
+            rest = _rest_of_line(course, piece, s)
+            depth = max(self._detector.contact_between(row, i, j).penetration_depth for row in rest)
+        return Spot(
+            piece, s, self._names[i], self._names[j], there.contact_point,
+            float(found.place[k, 2]), depth, j < self._world.moving, tuple(q.tolist()),
+        )  # fmt: skip
+
+
+def sweep(
+    detector: CollisionDetector,
+    shape: ArrayLike,
+    length: ArrayLike,
+    *,
+    lines: ArrayLike | None = None,
+    clearance: float = EPS,
+) -> tuple[Swept, ...]:
+    """One path; see Sweeper, which is better for many."""
+    return Sweeper(detector).sweep(shape, length, lines=lines, clearance=clearance)
+
+
+def straight(start: ArrayLike, end: ArrayLike) -> tuple[Array, Array]:
+    """Shape and length of a straight line of the joints."""
+    a, b = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
+    long = float(np.linalg.norm(b - a))
+    return np.stack([a, (b - a) / (long or 1.0)])[None], np.array([long])
+
+
+def _course(
+    shape: Array, length: Array, line: NDArray[np.int64], slopes: ArrayLike | None
+) -> Course:
+    bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
+    bounds = np.require(bounds, np.float64, ["C", "W"])
+    start = np.concatenate([[0.0], np.cumsum(length)])
+    run = np.zeros((len(length) + 1, shape.shape[2]))
+    np.cumsum(bounds * np.diff(start)[:, None], axis=0, out=run[1:])
+    return Course(shape, start, bounds, run, np.ascontiguousarray(line, dtype=np.int64))
+
+
+def _watch(world: World, caps: Array) -> Watch:
+    objects = np.arange(world.moving, len(world.solids.traits))
+    around = [(i, j) for i in range(world.foot, world.moving) for j in objects]
+    pairs = np.concatenate([np.array(around, dtype=np.int64).reshape(-1, 2), world.partners])
+    count, joints = len(pairs), len(world.slides)
+    return Watch(
+        pairs, np.zeros((count, 4)), np.zeros((count, 2), dtype=np.int64),
+        np.zeros(count, dtype=np.int64), np.zeros((world.moving, joints)),
+        np.zeros(world.moving, dtype=np.int64), caps,
+        np.zeros(joints), np.zeros(joints), np.zeros(joints),
+    )  # fmt: skip
+
+
+def _blank(lines: int) -> Found:
+    return Found(
+        np.zeros(lines, dtype=np.int64), np.full(lines, np.inf),
+        np.zeros((lines, 3)), np.full((lines, 2), -1, dtype=np.int64),
+    )  # fmt: skip
+
+
+def _at(course: Course, piece: int, s: float) -> Array:
+    rows = course.shape[piece]
+    return np.asarray(s ** np.arange(len(rows)) @ rows)
+
+
+def _rest_of_line(course: Course, piece: int, s: float) -> list[Array]:
+    """Configurations from a place to the end of its line, evenly along the path."""
+    last = int(np.flatnonzero(course.line == course.line[piece])[-1])
+    whole = np.linspace(course.start[piece] + s, course.start[last + 1], LOOKS)
+    pieces = np.clip(np.searchsorted(course.start, whole, side="right") - 1, piece, last)
+    return [
+        _at(course, int(p), float(x - course.start[p])) for p, x in zip(pieces, whole, strict=True)
+    ]
+
+
+def _foot_spot(course: Course, foot: CollisionResult, k: int) -> Spot:
+    piece = int(np.flatnonzero(course.line == k)[0])
+    depth = foot.penetration_depth
+    return Spot(
+        piece, 0.0, foot.object1_name, foot.object2_name, foot.contact_point, -depth, depth,
+        False, tuple(_at(course, piece, 0.0).tolist()),
+    )  # fmt: skip
