@@ -116,8 +116,9 @@ class CellDesk:
         return self._now()
 
     def _status(self) -> dict[str, Any]:
+        now = self._now()  # first: it brings the cell to the clock's time
         real, parts = self._pump.real_seconds(), self._cell.status()
-        return self._now() | self._facts() | {"real_s": real, "parts": parts}
+        return now | self._facts() | {"real_s": real, "parts": parts}
 
     def _snapshot(self, given: ToFile) -> Any:
         snapshot = self._pump.snapshot()

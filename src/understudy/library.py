@@ -67,13 +67,16 @@ class VirtualController:
         end = self._now + nanoseconds(patience)
         while self._inner.busy() and (at := self._cell.next_wake()) is not None and at <= end:
             self._cell.advance(at)
+        if self._inner.busy() and self._cell.next_wake() is not None:
+            self._cell.advance(end)
+            raise TimeoutError(f"still under way after {patience:g} simulated seconds")
         self.advance(self._lateness)
 
     def simulation_time(self) -> float:
         return seconds(self._now)
 
-    def set_time_scale(self, scale: float) -> None:
-        self._inner.set_time_scale(scale)
+    def set_time_scale(self, scale: float) -> Refused | None:
+        return self._inner.set_time_scale(scale)
 
     def pause(self) -> None:
         self._inner.pause()

@@ -87,8 +87,9 @@ class Live:
         return {"cell": config.name, "digest": config.digest, "endpoints": self.endpoints}
 
     def _obey_tempo(self) -> None:
-        """What a controller asks of the clock; lock-step knows no scale."""
+        """What a controller asks of the clock; lock-step knows no scale, but it can pause."""
         tempo = self._cell.tempo
+        self._pump.set_paused(tempo.paused)
         if self.rate not in ("max", "step"):
             self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 

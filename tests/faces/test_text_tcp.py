@@ -66,6 +66,18 @@ def test_a_flood_of_waiting_commands_is_held_back(robot: Rehearsal, client: Clie
     assert client.heard().count(b"\n") == flood + 1
 
 
+def test_a_reset_in_line_undoes_no_emergency_stop_that_came_later(robot: Rehearsal) -> None:
+    client = robot.connect()
+    client.say(b"MOVE_ABS 1,2,3,4,5,6\nRESET\nGET_STATUS\n")
+    robot.advance(0.1)
+    robot.stage.parts["engine"].emergency_stop(robot.stage.now)  # type: ignore[attr-defined]
+    robot.exchange.settle()
+    assert client.heard().splitlines()[1:] == [
+        b"OK Error reset",
+        b"OK EmergencyStopped,26.0,4,0",
+    ]
+
+
 # ── numbers ──
 
 

@@ -76,9 +76,9 @@ class Cell:
         before = self.snapshot()
         try:
             self._load(snapshot)
-        except (msgspec.ValidationError, KeyError) as problem:
+        except Exception as problem:  # noqa: BLE001 - whatever a damaged value breaks, all is put back
             self._load(before)
-            raise ConfigError(f"a damaged snapshot: {problem}") from None
+            raise ConfigError(f"a damaged snapshot: {str(problem) or repr(problem)}") from None
 
     def _load(self, snapshot: Snapshot) -> None:
         for name, part in self.parts.items():

@@ -71,7 +71,7 @@ class SimulationEngine:
         self._tempo.resume()
 
     def stop(self, now: int) -> None:
-        """Every controller brakes and forgets its program; time stands once they do."""
+        """Every controller brakes and forgets its program."""
         for controller in self._controllers.values():
             controller.stop(now)
         self._stopped = True
@@ -98,8 +98,8 @@ class SimulationEngine:
             if "emergency_stop" in place.faults():
                 place.inject("emergency_stop", {}, now)
 
-    def set_time_scale(self, scale: float) -> None:
-        self._tempo.set_scale(scale)
+    def set_time_scale(self, scale: float) -> Refused | None:
+        return self._tempo.set_scale(scale)
 
     # ── what it tells ──
 

@@ -113,6 +113,7 @@ class Saved(Struct):
     motion: Motion | None
     waiting: list[Wait]
     next_ticket: int
+    stops: int
     error_code: int
     warm: float
     warm_since: int
@@ -141,6 +142,7 @@ class Point:
         self._motion: Motion | None = None
         self._waiting: deque[Wait] = deque()
         self._next_ticket = 1
+        self._stops = 0
         self._error_code = 0
         self._warm = config.temperature_c.idle
         self._warm_since = 0
@@ -157,6 +159,7 @@ class Point:
         return self._submit("home", pose_of(self._config.home_mm_deg), now)
 
     def stop(self, now: int) -> None:
+        self._stops += 1
         broken = [self._motion.ticket] if self._motion else []
         broken += [wait.ticket for wait in self._waiting]
         self._rest = self._pose(now)
@@ -175,6 +178,9 @@ class Point:
         self._error_code = code
 
     # ── what it tells ──
+
+    def stops(self) -> int:
+        return self._stops
 
     def stopped(self) -> Refused | None:
         return STOPPED if self._state == "EmergencyStopped" else None
@@ -254,6 +260,7 @@ class Point:
             motion=self._motion,
             waiting=list(self._waiting),
             next_ticket=self._next_ticket,
+            stops=self._stops,
             error_code=self._error_code,
             warm=self._warm,
             warm_since=self._warm_since,
@@ -266,6 +273,7 @@ class Point:
         self._motion = saved.motion
         self._waiting = deque(saved.waiting)
         self._next_ticket = saved.next_ticket
+        self._stops = saved.stops
         self._error_code = saved.error_code
         self._warm = saved.warm
         self._warm_since = saved.warm_since

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-SLOWEST, FASTEST = 1e-3, 1e6
+from understudy.errors import Refused
+
+FASTEST = 1e6
 
 
 class Tempo:
@@ -13,9 +15,12 @@ class Tempo:
         self.paused = False
         self._listeners: list[Callable[[], None]] = []
 
-    def set_scale(self, scale: float) -> None:
-        self.scale = min(max(scale, SLOWEST), FASTEST)
+    def set_scale(self, scale: float) -> Refused | None:
+        if not 0.0 < scale <= FASTEST:
+            return Refused(f"{scale:g} is no time scale; allowed: above 0, up to {FASTEST:g}")
+        self.scale = scale
         self._tell()
+        return None
 
     def pause(self) -> None:
         self.paused = True

@@ -104,6 +104,7 @@ class TextTcpDriver:
         self._next_ticket = 1
         self._orphans: list[Ticket] = []
         self._stop_owed = False
+        self._stops = 0
         self._resets = 0
         self._picture = Picture()
         rests = [nanoseconds(rest) for rest in config.redial_s]
@@ -126,7 +127,11 @@ class TextTcpDriver:
     def home(self, now: int) -> Ticket | Refused:
         return self._submit("HOME", [], now)
 
+    def stops(self) -> int:
+        return self._stops
+
     def stop(self, now: int) -> None:
+        self._stops += 1
         broken = self._dialogue.tickets() + self._unsaid()
         self._waiting.clear()
         self._dialogue.disown()

@@ -47,7 +47,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, frozen=True):
-    """A command that was read and waits its turn. ``stops``: how many STOPs were read before."""
+    """A command that was read and waits its turn; ``stops``: how often it was stopped by then."""
 
     verb: str
     parameters: bytes
@@ -125,7 +125,7 @@ class Conversation:
             parameters=words[1] if len(words) > 1 else b"",
             known=name in COMMANDS and not line.too_long,
             timed_out=name != "STOP" and self._face.fails(now),
-            stops=self._face.stops,
+            stops=self._face.stops(),
         )
         self._waiting.append(request)
         self._face.heard(name, now)
@@ -171,12 +171,11 @@ class Conversation:
 class FaceSaved(Struct):
     """What a snapshot holds of the face."""
 
-    stops: int
     sessions: dict[str, Saved]
 
 
 class TextTcpFace:
-    """`Face`: what the conversations share is the robot and the count of STOPs."""
+    """`Face`: what the conversations share is the robot."""
 
     def __init__(self, name: str, robot: PoseRobot, luck: Luck) -> None:
         self._name = name
@@ -184,7 +183,6 @@ class TextTcpFace:
         self._luck = luck
         self._sessions: dict[str, Conversation] = {}
         self.stir = Stirred()
-        self.stops = 0
         robot.on_finished(self._finished)
 
     # ── face ──
@@ -221,11 +219,10 @@ class TextTcpFace:
         return Refused(f"{fault} acts on {self._name} only by a rule")
 
     def save(self) -> FaceSaved:
-        return FaceSaved(self.stops, {peer: s.save() for peer, s in self._sessions.items()})
+        return FaceSaved({peer: s.save() for peer, s in self._sessions.items()})
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, FaceSaved)
-        self.stops = saved.stops
         self._sessions = {
             peer: Conversation(self, peer).load(session) for peer, session in saved.sessions.items()
         }
@@ -238,8 +235,10 @@ class TextTcpFace:
     def fails(self, now: int) -> bool:
         return self._luck.strike("communication_timeout", self._name, now) is not None
 
+    def stops(self) -> int:
+        return self._robot.stops()
+
     def stop(self, now: int) -> None:
-        self.stops += 1
         self._robot.stop(now)
 
     def carry_out(self, request: Request, now: int) -> str | Ticket:
@@ -259,7 +258,7 @@ class TextTcpFace:
             return f"OK {reading.state},{temperature},{reading.error_code},{reading.load_percent}"
         if request.verb == "RESET":
             # A STOP read after this RESET, while it waited its turn, stays in force.
-            if request.stops == self.stops:
+            if request.stops == self._robot.stops():
                 self._robot.reset(now)
             return "OK Error reset"
         return "OK Emergency stop executed"

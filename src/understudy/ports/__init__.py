@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NewType, Protocol
+from typing import Annotated, Any, NewType, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.space.pose import Pose
@@ -216,6 +216,10 @@ class PoseSource(Protocol):
         """Why no motion is accepted now, if so."""
         ...
 
+    def stops(self) -> int:
+        """How often it was stopped, by whomever; a RESET from before the last stop is void."""
+        ...
+
     def note_error(self, code: int) -> None:
         """An error on the wire that the robot's error code tells of until reset."""
         ...
@@ -290,7 +294,7 @@ class AnalogIO:
 class Tempo(Protocol):
     """The cell's one clock, as a controller may turn it."""
 
-    def set_scale(self, scale: float) -> None: ...
+    def set_scale(self, scale: float) -> Refused | None: ...
 
     def pause(self) -> None: ...
 
@@ -321,7 +325,7 @@ class Snapshot(Struct, frozen=True):
     format: int
     cell: str
     digest: str
-    now: int
+    now: Annotated[int, Meta(ge=0, lt=1 << 62)]
     parts: dict[str, State]
     lines: dict[str, State] = {}
 

@@ -41,6 +41,7 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
+        self._paused = False
 
     # ── what wires tell ──
 
@@ -89,6 +90,13 @@ class Pump:
         self._clock.set_now(self._stage.now)
         self._schedule()
 
+    def set_paused(self, paused: bool) -> None:
+        """Time stands whatever the rate, until it may run again."""
+        self._catch_up()
+        self._paused = paused
+        self._clock.set_now(self._stage.now)
+        self._schedule()
+
     def advance(self, duration: int) -> None:
         """Run ahead by this much, whatever the rate."""
         self._catch_up()
@@ -129,7 +137,8 @@ class Pump:
         """Byte by byte, so that packets make no difference to when time runs."""
         for at in range(len(data)):
             answered = self._exchange.receive(line, data[at : at + 1])
-            if answered and self._stage.busy() and not self._exchange.owed():
+            runs = answered and not self._paused
+            if runs and self._stage.busy() and not self._exchange.owed():
                 self._leap_to(self._stage.now + self._poll_step)
 
     def _schedule(self) -> None:
@@ -148,7 +157,7 @@ class Pump:
         if self._done():
             return 0.0
         at = self._next()
-        if at is None:
+        if at is None or self._paused:
             return None
         return 0.0 if self._runs_free() else self._clock.seconds_until(at)
 
@@ -189,7 +198,7 @@ class Pump:
 
     def _catch_up(self) -> None:
         """Bring the cell to the clock's time; a cell that cannot keep up holds the clock back."""
-        now = self._clock.now()
+        now = self._stage.now if self._paused else self._clock.now()
         if self._until is not None:
             now = min(now, self._until)
         deadline = time.monotonic() + TURN_SECONDS

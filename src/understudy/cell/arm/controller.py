@@ -108,6 +108,9 @@ class VirtualController:
         """
         if refused := self._not_ready() or (why.JOGGING if self._drives.expects_jog() else None):
             return refused
+        if len(lines := text.splitlines()) > 1:
+            place = f"line {self._lines + 1}, column {len(lines[0]) + 1}"
+            return Refused(f"{place}: the line ends here; one line at a time", 1)
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
         if state.error:
@@ -255,8 +258,8 @@ class VirtualController:
 
     # ── simulated time ──
 
-    def set_time_scale(self, scale: float) -> None:
-        self._tempo.set_scale(scale)
+    def set_time_scale(self, scale: float) -> Refused | None:
+        return self._tempo.set_scale(scale)
 
     def pause(self) -> None:
         self._tempo.pause()
