@@ -1,5 +1,6 @@
 """The composition root: configuration → parts → faces → cell."""
 
+import logging
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -14,21 +15,29 @@ from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
 from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
-from understudy.config import CellConfig, find_cell, read_cell
+from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
+from understudy.config.files import append_line
 from understudy.errors import ConfigError, unknown
-from understudy.ports import Deps, Face, Injectable, Part
+from understudy.ports import Deps, Endpoint, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
     from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
+log = logging.getLogger(__name__)
+
 # kind → module with `Config` and `build`; extended by entry points of the same group.
 ROBOTS = {
     "arm": "understudy.cell.arm",
+    "kuka": "understudy.cell.kuka",
     "machine": "understudy.cell.machine",
     "point": "understudy.cell.point",
 }
-FACES = {"grblhal": "understudy.faces.grblhal", "text_tcp": "understudy.faces.text_tcp"}
+FACES = {
+    "grblhal": "understudy.faces.grblhal",
+    "kuka_eki": "understudy.faces.kuka_eki",
+    "text_tcp": "understudy.faces.text_tcp",
+}
 
 
 def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:
@@ -47,7 +56,9 @@ def face_module(kind: str) -> ModuleType:
 def load_config(name: str, *, seed: int | None = None) -> CellConfig:
     """The configuration of a cell, by path or by the name of a shipped one."""
     file, text = find_cell(name)
-    config = read_cell(text, file, robot_schema=_robot_config, face_schema=_face_config)
+    config = read_cell(
+        text, file, robot_schema=_robot_config, face_schema=_face_config, sockets=_sockets
+    )
     return config if seed is None else config.with_seed(seed)
 
 
@@ -109,7 +120,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
 def _build(config: CellConfig) -> Cell:
     luck = scenario.build(config.head.scenario, config.head.seed)
     tempo = Tempo()
-    deps = Deps(luck, config.read_file, tempo)
+    deps = Deps(luck, config.read_file, tempo, log.info, append_line)
     parts: dict[str, Part] = {}
     faces: dict[str, Face] = {}
     places: dict[str, Injectable] = {}
@@ -121,15 +132,23 @@ def _build(config: CellConfig) -> Cell:
             if hasattr(part, "faults"):
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
-            endpoint = f"{name}.{face_name}"
             module = face_module(face.kind)
-            where = f"robots.{name}.faces.{face_name}"
-            front = _within(where, module.build, endpoint, face.config, built, deps)
-            parts[endpoint] = places[endpoint] = faces[endpoint] = front
-    luck.act_on(places)
+            where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
+            fronts = _within(where, module.build, endpoint, face.config, built, deps)
+            for suffix in face.wires:
+                full = endpoint_name(name, face_name, suffix)
+                parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+    luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
-    return Cell(config.name, digest=config.digest, parts=parts, faces=faces, tempo=tempo)
+    return Cell(
+        config.name,
+        digest=config.digest,
+        parts=parts,
+        faces=faces,
+        tempo=tempo,
+        disturbed=dict.fromkeys(luck.disturbs(), luck),
+    )
 
 
 def _within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:
@@ -149,6 +168,12 @@ def _module(noun: str, kind: str, table: Mapping[str, str]) -> ModuleType:
 def _robot_config(kind: str) -> type[Struct]:
     schema: type[Struct] = robot_module(kind).Config
     return schema
+
+
+def _sockets(kind: str) -> Mapping[str, Endpoint]:
+    """Of a face with several sockets; its `build` gives a face for each of them."""
+    sockets: Mapping[str, Endpoint] = getattr(face_module(kind), "ENDPOINTS", {})
+    return sockets
 
 
 def _face_config(kind: str) -> type[Struct]:

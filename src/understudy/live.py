@@ -9,16 +9,20 @@ import msgspec
 
 from understudy.app import build_cell
 from understudy.commands import CellDesk
-from understudy.config import CellConfig
+from understudy.config import CellConfig, Wire
 from understudy.errors import ConfigError, unknown
 from understudy.faces.control import ControlFace
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
+from understudy.wire.outbound import Outbound, OutboundWire
 from understudy.wire.pty import PtyServer
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
+from understudy.wire.udp import Broadcast, UdpOutlet
+
+Server = TcpServer | PtyServer | OutboundWire | UdpOutlet
 
 
 @dataclass(frozen=True)
@@ -88,25 +92,36 @@ class Live:
         if self.rate not in ("max", "step"):
             self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 
-    def _make_servers(self, options: Options) -> list[TcpServer | PtyServer]:
+    def _make_servers(self, options: Options) -> list[Server]:
         lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))
-        wires: dict[str, tuple[Address, Switchboard]] = {
-            "control": (self.config.head.control, lobby)
-        }
-        for name, robot in self.config.robots.items():
-            for face_name, face in robot.faces.items():
-                wires[f"{name}.{face_name}"] = (face.address, self._pump)
+        wires: dict[str, tuple[Wire, Switchboard]] = {"control": (self.config.head.control, lobby)}
+        for endpoint, wire in self.config.endpoints().items():
+            wires[endpoint] = (wire, self._pump)
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
         return [
-            PtyServer(endpoint, board)
-            if address.pty and endpoint not in options.ports
-            else TcpServer(endpoint, _placed(endpoint, address, options), board)
-            for endpoint, (address, board) in wires.items()
+            _server(endpoint, _placed(endpoint, wire, options), board)
+            for endpoint, (wire, board) in wires.items()
         ]
 
 
-def _placed(endpoint: str, address: Address, options: Options) -> Address:
-    port = options.ports.get(endpoint, 0 if options.ephemeral else address.port)
-    return msgspec.structs.replace(address, port=port)
+def _server(endpoint: str, wire: Wire, board: Switchboard) -> Server:
+    if isinstance(wire, Outbound):
+        return OutboundWire(endpoint, wire, board)
+    if isinstance(wire, Broadcast):
+        return UdpOutlet(endpoint, wire, board)
+    if wire.pty:
+        return PtyServer(endpoint, board)
+    return TcpServer(endpoint, wire, board)
+
+
+def _placed(endpoint: str, wire: Wire, options: Options) -> Wire:
+    """Where it listens; a wire that calls goes where it is sent, from a port of its own."""
+    if isinstance(wire, Address):
+        port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
+        pty = wire.pty and endpoint not in options.ports
+        return msgspec.structs.replace(wire, port=port, pty=pty)
+    port = options.ports.get(endpoint, wire.port)
+    own = 0 if options.ephemeral else wire.local_port
+    return msgspec.structs.replace(wire, port=port, local_port=own)

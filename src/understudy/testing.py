@@ -181,3 +181,10 @@ def text_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """The text TCP robot."""
     with _stand_in(request, "text_robot") as stand_in:
         yield stand_in
+
+
+@pytest.fixture
+def kuka_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+    """The KUKA with its G-code server; `kuka_robot.address("kuka.kuka_eki.command")`."""
+    with _stand_in(request, "kuka_eki") as stand_in:
+        yield stand_in

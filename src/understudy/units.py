@@ -14,5 +14,10 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * NS_PER_SECOND)
 
 
+def whole_ns(seconds: float) -> int:
+    """The first whole nanosecond that is not before it, as far as that can be told."""
+    return math.ceil(seconds * NS_PER_SECOND - 1e-3)
+
+
 def seconds(ns: int) -> float:
     return ns / NS_PER_SECOND

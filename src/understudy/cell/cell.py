@@ -8,7 +8,7 @@ import msgspec
 from understudy.agenda import advance, earliest
 from understudy.cell.tempo import Tempo
 from understudy.errors import ConfigError
-from understudy.ports import Face, Part, Snapshot
+from understudy.ports import Face, Luck, Part, Snapshot
 
 SNAPSHOT_FORMAT = 1
 
@@ -24,12 +24,14 @@ class Cell:
         parts: Mapping[str, Part],
         faces: Mapping[str, Face],
         tempo: Tempo | None = None,
+        disturbed: Mapping[str, Luck] | None = None,
     ) -> None:
         self.name = name
         self.digest = digest
         self.parts = dict(parts)
         self.faces = dict(faces)
         self.tempo = tempo or Tempo()
+        self.disturbed = dict(disturbed or {})
         self.now = 0
         self._order = list(self.parts.values())
 

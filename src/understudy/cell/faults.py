@@ -42,6 +42,21 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "emergency_stop": Fault("brought", "any robot", "somebody presses the emergency stop"),
     "emergency_release": Fault("brought", "any robot", "the emergency stop is released and reset"),
+    "message_loss": Fault("asked", "any face", "an answer does not arrive"),
+    "message_delay": Fault(
+        "asked",
+        "any face",
+        "an answer arrives late, and those behind it with it",
+        {"delay_ms": Figure(100.0, 0.0, 3_600_000.0)},
+    ),
+    "message_duplicate": Fault("asked", "any face", "an answer arrives twice"),
+    "message_garble": Fault("asked", "any face", "one byte of an answer is another"),
+    "slow_client": Fault(
+        "asked",
+        "any face",
+        "answers drip out as if the client read slowly",
+        {"bytes_per_s": Figure(100.0, 0.1, 1e9)},
+    ),
     "axis_fault": Fault(
         "brought",
         "robot arm",
@@ -112,3 +127,13 @@ def figures_of(fault: str, given: Mapping[str, float]) -> Mapping[str, float]:
                 allowed=f"{figure.low:g}…{figure.high:g}",
             )
     return {name: figure.default for name, figure in figures.items()} | dict(given)
+
+
+WIRE_FAULTS = (
+    "message_loss",
+    "message_delay",
+    "message_duplicate",
+    "message_garble",
+    "slow_client",
+)
+"""What can happen to the answers of every face."""

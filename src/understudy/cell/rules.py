@@ -1,11 +1,11 @@
 """Scenario rules as the cell file writes them, and what is wrong with one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.cell.faults import FAULTS, figures_of
+from understudy.cell.faults import FAULTS, WIRE_FAULTS, figures_of
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Injectable
 from understudy.units import nanoseconds
@@ -63,13 +63,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     rules: dict[str, Rule] = {}
 
 
-def misplaced(fault: str, on: str, places: Mapping[str, Injectable]) -> ConfigError | None:
-    """Why this fault cannot act there, if so."""
+def misplaced(
+    fault: str, on: str, places: Mapping[str, Injectable], endpoints: Collection[str] = ()
+) -> ConfigError | None:
+    """Why this fault cannot act there, if so; ``endpoints``: the places that are faces."""
     if fault not in FAULTS:
         return unknown("fault", fault, FAULTS, key="fault")
     if on not in places:
         return unknown("robot or face", on, places, key="on")
-    known = places[on].faults()
+    known = places[on].faults() + (WIRE_FAULTS if on in endpoints else ())
     if fault not in known:
         able = ", ".join(known) or "no fault at all"
         return ConfigError(f"{fault} cannot act there", key="on", value=on, allowed=able)

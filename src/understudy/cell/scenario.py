@@ -4,14 +4,14 @@ A rule with `at_s` is brought about at that time (and every `every_s` after it);
 asked about by the thing it befalls. Each draws from a random stream of its own, keyed by its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import dist
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from understudy.cell.faults import FAULTS, figures_of
+from understudy.cell.faults import FAULTS, WIRE_FAULTS, figures_of
 from understudy.cell.rules import Config, Rule, When, check, misplaced
 from understudy.chance import draw, spread
 from understudy.errors import ConfigError, Refused, unknown
@@ -56,12 +56,14 @@ class Scenario:
         self._state = State({name: Count() for name in rules})
         self._figures = {name: figures_of(r.fault, r.parameters) for name, r in rules.items()}
         self._places: Mapping[str, Injectable] = {}
+        self._endpoints: Collection[str] = ()
 
-    def act_on(self, places: Mapping[str, Injectable]) -> None:
+    def act_on(self, places: Mapping[str, Injectable], endpoints: Collection[str] = ()) -> None:
         """Told once, when the cell is put together, whom the rules can befall."""
         self._places = places
+        self._endpoints = endpoints
         for name, rule in self._rules.items():
-            problem = misplaced(rule.fault, rule.on, places)
+            problem = misplaced(rule.fault, rule.on, places, endpoints)
             if problem is not None:
                 raise problem.within(f"scenario.rules.{name}")
             if rule.when is not None:
@@ -117,6 +119,10 @@ class Scenario:
         rules = self._rules.items()
         return {name: r.when for name, r in rules if r.when and r.when.near_mm is not None}
 
+    def disturbs(self) -> set[str]:
+        """The endpoints whose answers a rule may lose, delay, repeat or garble."""
+        return {rule.on for rule in self._rules.values() if rule.fault in WIRE_FAULTS}
+
     # ── asked ──
 
     def strike(self, fault: str, place: str, now: int) -> Strike | None:
@@ -167,7 +173,7 @@ class Scenario:
         self, fault: str, on: str, parameters: Mapping[str, float], now: int
     ) -> Refused | None:
         """Bring a fault about now, as a person does."""
-        problem = misplaced(fault, on, self._places)
+        problem = misplaced(fault, on, self._places, self._endpoints)
         if problem is not None:
             return Refused(str(problem))
         if FAULTS[fault].how == "asked":

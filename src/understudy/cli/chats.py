@@ -93,7 +93,7 @@ def _speaker(face: str, chat: Path) -> str:
 
 def _face_of(config: CellConfig, recording: Chat) -> str:
     for event in recording.events:
-        robot, _, face = event.endpoint.partition(".")
+        robot, face = (*event.endpoint.split("."), "")[:2]
         if robot in config.robots and face in config.robots[robot].faces:
             return config.robots[robot].faces[face].kind
     raise unknown("face in the transcript", "", kinds("understudy.faces", FACES))

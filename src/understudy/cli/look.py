@@ -17,6 +17,7 @@ from understudy.cell.faults import FAULTS
 from understudy.config import shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.units import DEG
+from understudy.wire.tcp import Address
 
 EXTRAS = {
     "mesh": ("trimesh", "meshes of robots and fixtures"),
@@ -93,11 +94,11 @@ def _findings() -> list[tuple[bool, str, str, str]]:
         there = find_spec(module) is not None
         state = "installed" if there else "not installed"
         found.append((there, f"{purpose} ({module})", state, f"pip install 'understudy[{extra}]'"))
-    for name, robot in load_config("default").robots.items():
-        for face_name, face in robot.faces.items():
-            free = _is_free(face.address.host, face.address.port)
+    for endpoint, wire in load_config("default").endpoints().items():
+        if isinstance(wire, Address):
+            free = _is_free(wire.host, wire.port)
             state = "free" if free else "taken"
-            what = f"port {face.address.port} ({name}.{face_name})"
+            what = f"port {wire.port} ({endpoint})"
             found.append((free, what, state, "end what listens there, or run with --ephemeral"))
     return found
 

@@ -105,7 +105,7 @@ def _rate(text: str) -> Rate:
 
 
 def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
-    faces = [f"{name}.{face}" for name, robot in config.robots.items() for face in robot.faces]
+    faces = list(config.endpoints())
     ports = {}
     for text in given:
         endpoint, equals, number = text.rpartition("=")

@@ -1,10 +1,10 @@
 """A cell file: robots with their faces, a scenario, and how time is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -15,7 +15,10 @@ from understudy.config.files import read_model, read_text
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
+from understudy.ports import Endpoint
+from understudy.wire.outbound import Outbound
 from understudy.wire.tcp import Address
+from understudy.wire.udp import Broadcast
 
 CONTROL_PORT = 5550
 
@@ -25,14 +28,21 @@ Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 Schema = Callable[[str], type[Struct]]
 """Kind of robot or face → its Config class; a ConfigError where there is none."""
+Sockets = Callable[[str], Mapping[str, Endpoint]]
+"""Kind of face → its sockets, where it has more than one."""
+Wire = Address | Outbound | Broadcast
 
 
 class FaceConfig(Struct, frozen=True):
-    """A face of a robot, and where it listens."""
+    """A face of a robot, and where it listens: one wire without a name, or several with."""
 
     kind: str
-    address: Address
+    wires: dict[str, Wire]
     config: Any
+
+    @property
+    def address(self) -> Wire:
+        return self.wires[""]
 
 
 class RobotConfig(Struct, frozen=True):
@@ -78,6 +88,15 @@ class CellConfig:
     document: Document
     simulation: SimulationFile
 
+    def endpoints(self) -> dict[str, Wire]:
+        """Every endpoint of the robots' faces by its full name, with its wire."""
+        return {
+            endpoint_name(robot_name, face_name, suffix): wire
+            for robot_name, robot in self.robots.items()
+            for face_name, face in robot.faces.items()
+            for suffix, wire in face.wires.items()
+        }
+
     def read_file(self, name: str) -> bytes:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
@@ -99,7 +118,7 @@ class CellConfig:
                 name: [
                     robot.kind,
                     robot.config,
-                    {n: [f.kind, f.config] for n, f in robot.faces.items()},
+                    {n: [f.kind, f.config, list(f.wires)] for n, f in robot.faces.items()},
                 ]
                 for name, robot in self.robots.items()
             },
@@ -108,7 +127,18 @@ class CellConfig:
         return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
 
 
-def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema) -> CellConfig:
+def endpoint_name(robot: str, face: str, suffix: str) -> str:
+    return ".".join(part for part in (robot, face, suffix) if part)
+
+
+def read_cell(
+    text: str,
+    file: str,
+    *,
+    robot_schema: Schema,
+    face_schema: Schema,
+    sockets: Sockets = lambda kind: {},
+) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
     included = _included(document, head.include)
@@ -120,7 +150,11 @@ def read_cell(text: str, file: str, *, robot_schema: Schema, face_schema: Schema
             raise document.error(keys, problem)
         whole = included.under(body) if body.get("kind") == "arm" else body
         robots[name] = _robot(
-            document, keys, whole, robot_schema=robot_schema, face_schema=face_schema
+            document,
+            keys,
+            whole,
+            robot_schema=robot_schema,
+            read_face=lambda keys, face: _face(document, keys, face, face_schema, sockets),
         )
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
     return CellConfig(stem, head, robots, document, included)
@@ -142,36 +176,62 @@ def _robot(
     body: dict[str, Any],
     *,
     robot_schema: Schema,
-    face_schema: Schema,
+    read_face: Callable[[Keys, dict[str, Any]], FaceConfig],
 ) -> RobotConfig:
     common = {key: body[key] for key in RobotHead.__struct_fields__ if key in body}
     head: RobotHead = _at(document, keys, read, common, RobotHead)
     schema = _at(document, (*keys, "kind"), robot_schema, head.kind)
-    own = _at(document, keys, _rest, body, RobotHead, schema)
+    own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, schema)
     config = _at(document, keys, read, own, schema)
     faces = {
-        name: _face(document, (*keys, "faces", name), face or {}, face_schema)
-        for name, face in head.faces.items()
+        name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
     }
     return RobotConfig(head.kind, config, faces)
 
 
-def _face(document: Document, keys: Keys, body: dict[str, Any], schema: Schema) -> FaceConfig:
+def _face(
+    document: Document, keys: Keys, body: dict[str, Any], schema: Schema, sockets: Sockets
+) -> FaceConfig:
     kind = keys[-1]
     config_class = _at(document, keys, schema, kind)
-    own = _at(document, keys, _rest, body, Address, config_class)
-    wire = {key: value for key, value in body.items() if key not in own}
-    address = _at(document, keys, read, wire, Address)
-    return FaceConfig(kind, address, _at(document, keys, read, own, config_class))
+    several = sockets(kind)
+    common = tuple(several) or Address.__struct_fields__
+    own = _at(document, keys, _rest, body, common, config_class)
+    given = {key: value for key, value in body.items() if key not in own}
+    if several:
+        wires = {
+            name: _at(document, (*keys, name), _wire, socket, given.get(name))
+            for name, socket in several.items()
+            if socket.on or name in given
+        }
+    else:
+        wires = {"": _at(document, keys, read, given, Address)}
+    return FaceConfig(kind, wires, _at(document, keys, read, own, config_class))
 
 
-def _rest(body: dict[str, Any], common: type[Struct], own: type[Struct]) -> dict[str, Any]:
+def _wire(socket: Endpoint, given: Any) -> Wire:
+    """One of several sockets: `mode: client` calls instead of listening."""
+    if not isinstance(given, dict | None):
+        raise ConfigError("this does not fit", value=given, allowed="a mapping")
+    keys = dict(given or {})
+    defaults: dict[str, Any] = {"port": socket.port, "local_port": socket.local_port}
+    kind: type[Wire] = Broadcast
+    if not socket.datagrams:
+        mode = read(keys.pop("mode", "server"), Literal["server", "client"], "mode")
+        kind = Outbound if mode == "client" else Address
+        defaults["stalled_after_s"] = socket.stalled_after_s
+    known = {key: value for key, value in defaults.items() if key in kind.__struct_fields__}
+    wire: Wire = read(known | keys, kind)
+    return wire
+
+
+def _rest(body: dict[str, Any], common: Collection[str], own: type[Struct]) -> dict[str, Any]:
     """The keys that are not ``common`` to all; those that are nobody's are an error."""
-    known = common.__struct_fields__ + own.__struct_fields__
+    known = (*common, *own.__struct_fields__)
     for key in body:
         if key not in known:
             raise unknown("key", str(key), known, key=str(key))
-    return {key: value for key, value in body.items() if key not in common.__struct_fields__}
+    return {key: value for key, value in body.items() if key not in common}
 
 
 def _at(document: Document, keys: Keys, reader: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,11 +1,14 @@
 """Where cells are: files of the user's, or shipped ones by name."""
 
+import logging
 import os.path
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from understudy.errors import ConfigError, unknown
+
+log = logging.getLogger(__name__)
 
 MODEL_FILES = (".urdf", ".xml", ".stl", ".obj", ".dae", ".glb")
 
@@ -38,6 +41,16 @@ def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
     files = resources.files("understudy").joinpath("catalog", folder).iterdir()
     ordered = sorted(files, key=lambda file: file.name)
     return {f.name.removesuffix(ending): f for f in ordered if f.name.endswith(ending)}
+
+
+def append_line(name: str, line: str) -> None:
+    """To a file of the user's, made where it is missing; where it cannot be, that is told."""
+    try:
+        with open(name, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        log.warning("%s cannot be written: %s", name, reason)
 
 
 def find_cell(name: str) -> tuple[str, str]:

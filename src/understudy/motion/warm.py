@@ -14,6 +14,7 @@ def warm(arm: Dynamics | None = None) -> None:
     limits = Limits.of(np.ones(2), np.ones(2))
     stream = Stream(np.zeros(2), limits)
     stream.append(lines(np.zeros(2), [[1.0, 0.0], [1.0, 1.0]], limits, feed=1.0), 0.0)
+    lines(np.zeros(2), [1.0, 0.0], limits)  # the arrays of one line alone are of another kind
     plan = stream.plan
     plan.positions(np.zeros(1))
     brake(plan, 0.5)

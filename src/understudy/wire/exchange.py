@@ -1,6 +1,7 @@
 """Where lines and sessions meet: bytes go in at the cell's moment, answers are carried out."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,12 +10,16 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import Face, Session, Snapshot, Stage
+from understudy.ports import HANG_UP, UNLIMITED, Face, Luck, Session, Snapshot, Stage
 from understudy.wire.chat import Event, Kind
+from understudy.wire.mischief import Mischief
+
+__all__ = ["UNLIMITED", "Exchange", "Line", "Lobby", "Nobody", "Sink"]
 
 log = logging.getLogger(__name__)
 
-UNLIMITED = 1 << 40
+MOST_HELD = 1 << 20
+"""Bytes that rules may hold back from one peer."""
 
 
 class Sink(Protocol):
@@ -61,13 +66,16 @@ class Line:
     ended: bool = False
     eof_told: bool = False
     listening: bool = True
+    held: deque[tuple[int, bytes]] = field(default_factory=deque)
+    held_size: int = 0
 
 
 class SavedLine(Struct):
-    """What a snapshot holds of a line: what was received and not yet read."""
+    """What a snapshot holds of a line: what was not yet read, and what goes out later."""
 
     unread: bytes
     ended: bool
+    held: list[tuple[int, bytes]] = []
 
 
 class Saved(Struct):
@@ -82,6 +90,7 @@ class Lobby:
 
     def __init__(self, faces: Mapping[str, Face]) -> None:
         self.faces = faces
+        self.disturbed: Mapping[str, Luck] = {}
         self.now = 0
 
     def next_wake(self) -> int | None:
@@ -109,6 +118,7 @@ class Exchange:
         self._opened = dict.fromkeys(stage.faces, 0)
         self._lines: dict[tuple[str, str], Line] = {}
         self._unread: dict[Line, None] = {}
+        self._mischief = {e: Mischief(luck, e) for e, luck in stage.disturbed.items()}
 
     # ── what peers do ──
 
@@ -149,12 +159,24 @@ class Exchange:
 
     # ── time ──
 
+    def next_wake(self) -> int | None:
+        """When something happens by itself: in the cell, or to an answer that is held back."""
+        wake = self.stage.next_wake()
+        if not self._mischief:
+            return wake
+        moments = [line.held[0][0] for line in self._lines.values() if line.held]
+        return min([*moments, wake] if wake is not None else moments, default=None)
+
     def advance(self, to: int) -> None:
+        while (at := self.next_wake()) is not None and at < to:
+            self.stage.advance(at, self._settled)
+            self._let_go()
         self.stage.advance(to, self._settled)
+        self._let_go()
 
     def owed(self) -> bool:
         """Somebody waits for an answer that needs time."""
-        return any(line.session.owed() for line in self._lines.values())
+        return any(line.held or line.session.owed() for line in self._lines.values())
 
     def alone(self) -> bool:
         """Nobody is connected who could have a say in what happens."""
@@ -175,7 +197,7 @@ class Exchange:
             endpoint: Saved(
                 self._opened[endpoint],
                 {
-                    line.peer: SavedLine(bytes(line.unread), line.ended)
+                    line.peer: SavedLine(bytes(line.unread), line.ended, list(line.held))
                     for line in self._lines.values()
                     if line.endpoint == endpoint
                 },
@@ -190,7 +212,11 @@ class Exchange:
             saved = msgspec.convert(snapshot.lines, dict[str, Saved])
         except msgspec.ValidationError as problem:
             raise ConfigError(f"a damaged snapshot: {problem}") from None
-        self.stage.restore(snapshot)
+        try:
+            self.stage.restore(snapshot)
+        except ConfigError:
+            self._meet_again()
+            raise
         live, self._lines = self._lines, {}
         self._unread.clear()
         for endpoint, face in self.stage.faces.items():
@@ -205,9 +231,16 @@ class Exchange:
             line.sink.hang_up()
         self.settle()
 
+    def _meet_again(self) -> None:
+        """All is as it was before a restore that failed, but with sessions made anew."""
+        for line in self._lines.values():
+            line.session = self.stage.faces[line.endpoint].sessions()[line.peer]
+
     def _reattach(self, line: Line, was: SavedLine) -> None:
         line.unread = bytearray(was.unread)
         line.ended = was.ended
+        line.held = deque(was.held)
+        line.held_size = sum(len(data) for _, data in was.held)
         line.eof_told = False
         self._lines[line.endpoint, line.peer] = line
         self._unread[line] = None
@@ -251,13 +284,48 @@ class Exchange:
 
     def _deliver(self, line: Line) -> bool:
         told = False
-        while data := line.session.take(line.sink.room()):
-            self._record(line, "<", data)
-            line.sink.send(data)
-            told = True
+        while data := line.session.take(self._room(line)):
+            told |= self._send(line, data)
         self._listen(line)
+        if line.session.credit() == HANG_UP and self._holds(line):
+            self._drop(line)
+            line.sink.hang_up()
         self._end(line)
         return told
+
+    def _room(self, line: Line) -> int:
+        return max(0, MOST_HELD - line.held_size) if line.held else line.sink.room()
+
+    def _send(self, line: Line, data: bytes) -> bool:
+        """Towards the peer, now or as a rule has it; did it go out?"""
+        mischief = self._mischief.get(line.endpoint)
+        if mischief is None:
+            self._hand_over(line, data)
+            return True
+        after = line.held[-1][0] if line.held else 0
+        for held in mischief.fate(data, self.stage.now, after):
+            line.held.append(held)
+            line.held_size += len(held[1])
+        return self._hand_over_due(line)
+
+    def _let_go(self) -> None:
+        for line in [line for line in self._lines.values() if line.held]:
+            if self._hand_over_due(line):
+                self._deliver(line)
+                self._carry(None)
+
+    def _hand_over_due(self, line: Line) -> bool:
+        handed = False
+        while line.held and line.held[0][0] <= self.stage.now:
+            data = line.held.popleft()[1]
+            line.held_size -= len(data)
+            self._hand_over(line, data)
+            handed = True
+        return handed
+
+    def _hand_over(self, line: Line, data: bytes) -> None:
+        self._record(line, "<", data)
+        line.sink.send(data)
 
     def _listen(self, line: Line) -> None:
         willing = not line.unread and line.session.credit() > 0
@@ -267,7 +335,8 @@ class Exchange:
 
     def _end(self, line: Line) -> None:
         """Hang up on a peer that said all and was told all."""
-        told_all = line.eof_told and not line.session.owed() and line.sink.room() >= UNLIMITED
+        said_all = line.eof_told and not line.session.owed() and not line.held
+        told_all = said_all and line.sink.room() >= UNLIMITED
         if told_all and self._holds(line):
             self._drop(line)
             line.sink.hang_up()

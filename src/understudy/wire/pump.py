@@ -153,7 +153,7 @@ class Pump:
         return 0.0 if self._runs_free() else self._clock.seconds_until(at)
 
     def _next(self) -> int | None:
-        moments = [m for m in (self._stage.next_wake(), self._until) if m is not None]
+        moments = [m for m in (self._exchange.next_wake(), self._until) if m is not None]
         return min(moments, default=None)
 
     def _runs_free(self) -> bool:
@@ -193,7 +193,7 @@ class Pump:
         if self._until is not None:
             now = min(now, self._until)
         deadline = time.monotonic() + TURN_SECONDS
-        while (at := self._stage.next_wake()) is not None and at < now:
+        while (at := self._exchange.next_wake()) is not None and at < now:
             self._exchange.advance(at)
             if time.monotonic() > deadline:
                 self._clock.set_now(self._stage.now)

@@ -94,7 +94,7 @@ class Rehearsal:
     def run_while(self, condition: Callable[[], bool]) -> None:
         """Let time run from wake to wake as long as the condition holds."""
         end = self.stage.now + nanoseconds(PATIENCE_SECONDS)
-        while condition() and (at := self.stage.next_wake()) is not None and at <= end:
+        while condition() and (at := self.exchange.next_wake()) is not None and at <= end:
             self.exchange.advance(at)
 
     def run_while_owed(self) -> None:
@@ -103,7 +103,7 @@ class Rehearsal:
 
     def run_to_next_answer(self) -> bool:
         """Let time run to the next wake if somebody is owed an answer; did it?"""
-        at = self.stage.next_wake()
+        at = self.exchange.next_wake()
         if at is None or not self.exchange.owed():
             return False
         self.exchange.advance(at)

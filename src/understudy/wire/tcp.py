@@ -45,10 +45,24 @@ class Switchboard(Protocol):
     def drained(self, line: Line) -> None: ...
 
 
+class Door(Protocol):
+    """Whose connection it is: a server that was called, or a wire that calls."""
+
+    endpoint: str
+    board: Switchboard
+
+    @property
+    def stalled_after_s(self) -> float: ...
+
+    def came(self, connection: "Connection") -> None: ...
+
+    def went(self, connection: "Connection") -> None: ...
+
+
 class Connection(asyncio.Protocol):
     """One peer; `Sink` for its line."""
 
-    def __init__(self, server: "TcpServer") -> None:
+    def __init__(self, server: Door) -> None:
         self._server = server
         self._board = server.board
         self._line: Line | None = None
@@ -115,7 +129,7 @@ class Connection(asyncio.Protocol):
         self._stop_watch()
         self._taken = self._sent - self.transport.get_write_buffer_size()
         loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(self._server.address.stalled_after_s, self._look)
+        self._watch = loop.call_later(self._server.stalled_after_s, self._look)
 
     def _stop_watch(self) -> None:
         if self._watch is not None:
@@ -129,7 +143,7 @@ class Connection(asyncio.Protocol):
         log.warning(
             "%s: a client took no bytes for %g s and was dropped",
             self._server.endpoint,
-            self._server.address.stalled_after_s,
+            self._server.stalled_after_s,
         )
         self.transport.abort()
 
@@ -145,6 +159,10 @@ class TcpServer:
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
+
+    @property
+    def stalled_after_s(self) -> float:
+        return self.address.stalled_after_s
 
     async def start(self) -> str:
         """Listen, and say where."""

@@ -42,6 +42,12 @@ class Part(Protocol):
 # ── who talks ───────────────────────────────────────────────────────────────────────────────────
 
 
+UNLIMITED = 1 << 40
+"""The room on a way out on which nothing is under way: all that was sent has gone."""
+HANG_UP = -1
+"""The credit of a session that has done with its peer; the wire hangs up."""
+
+
 class Session(Protocol):
     """One peer's side of a conversation."""
 
@@ -63,7 +69,7 @@ class Session(Protocol):
         ...
 
     def credit(self) -> int:
-        """How many bytes it will read now; at 0 the wire stops reading."""
+        """How many bytes it will read now; at 0 the wire stops reading, at HANG_UP it hangs up."""
         ...
 
     def owed(self) -> bool:
@@ -83,6 +89,17 @@ class Face(Part, Protocol):
     def stirred(self) -> list[str]:
         """The peers for whom there is something to take, since this was last asked."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A socket of a face that has several, and how it is opened unless the cell file says more."""
+
+    port: int
+    local_port: int = 0
+    datagrams: bool = False
+    stalled_after_s: float = 10.0
+    on: bool = True
 
 
 class Caller(Part, Protocol):
@@ -282,11 +299,17 @@ class Tempo(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deps:
-    """What every robot may need; ``read`` gives a shipped or neighbouring file by name."""
+    """What every robot may need.
+
+    ``read`` gives a shipped or neighbouring file by name, ``tell`` says something to the people at
+    the cell, ``append`` adds a line to a file.
+    """
 
     luck: Luck
     read: Callable[[str], bytes]
     tempo: Tempo
+    tell: Callable[[str], None] = lambda message: None
+    append: Callable[[str, str], None] = lambda file, line: None
 
 
 # ── the cell as the edge sees it ────────────────────────────────────────────────────────────────
@@ -319,6 +342,11 @@ class Stage(Kept, Protocol):
 
     @property
     def faces(self) -> Mapping[str, Face]: ...
+
+    @property
+    def disturbed(self) -> Mapping[str, Luck]:
+        """The endpoints whose answers rules may lose, delay, repeat or garble."""
+        ...
 
     def next_wake(self) -> int | None: ...
 

@@ -1,0 +1,24 @@
+"""A KUKA that is not there: one record in, feedback and telemetry out, no socket and no waiting."""
+
+import struct
+
+import understudy
+from understudy.drivers.kuka_eki import TelemetryReader
+
+cell = understudy.load_cell("kuka_eki")
+client = cell.connect("kuka.kuka_eki.command")
+watcher = cell.connect("kuka.kuka_eki.telemetry")
+telemetry = TelemetryReader()
+
+# G1 X200 F100: record 1, a line, X and F given
+client.say(struct.pack("<ii8fi4x", 1, 0, 200, 0, 0, 0, 0, 0, 100, 0, 1 | 64))
+for _ in range(5):
+    cell.advance(0.5)
+    telemetry.feed(watcher.heard())
+    now = telemetry.last
+    assert now is not None
+    print(f"{cell.now:.1f} s  X {now.pose.x * 1000:6.1f} mm  {now.speed:.1f} m/s")
+
+done, waiting, *_ = struct.unpack("<12i", client.heard()[-48:])
+print(f"record {done} is done, {waiting} wait")
+assert (done, waiting) == (1, 0)

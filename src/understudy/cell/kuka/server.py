@@ -1,0 +1,328 @@
+"""The G-code server on the robot: takes records from its buffer and carries them out in order.
+
+    submit ──▶ waiting (512) ──▶ in flight ──▶ completed
+                  │  looked at ahead, so that moves pass into each other
+
+A record that takes no time, or is refused, is completed in the moment it is taken up.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from understudy.cell.kuka import course as motion
+from understudy.cell.kuka.course import Course
+from understudy.cell.kuka.moves import Outcome, Robot, Standing
+from understudy.cell.kuka.outputs import Outputs
+from understudy.cell.kuka.outputs import Saved as SavedOutputs
+from understudy.errors import Refused
+from understudy.ports import State
+from understudy.ports.kuka import KukaReading, Progress, Record
+from understudy.space.transform import matrix, pose
+from understudy.units import NS_PER_MS, seconds, whole_ns
+
+BUFFER = 512
+MAIN = 0
+"""The channel that records come by."""
+FLAG_PERIOD = 500 * NS_PER_MS
+MESSAGES_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How the server works through its records. `blend`: the share of the speed left at corners."""
+
+    blend: float
+    advance_run: int
+    on_disconnect: Literal["clear", "drain"]
+    post_flow: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is told of the robot. `outputs`: the numbers of those that are on."""
+
+    reading: KukaReading
+    waiting: int
+    stopped: bool
+    outputs: tuple[int, ...]
+    weld_job: int
+    speed_set: float
+    messages: tuple[str, ...]
+
+
+class Flight(NamedTuple):
+    """The record that is being carried out, and what it comes to."""
+
+    record: Record
+    outcome: Outcome
+
+
+class Saved(Struct):
+    """What a snapshot holds. `ahead`: how many of the waiting records are planned already."""
+
+    standing: Standing
+    waiting: list[Record]
+    in_flight: Record | None
+    ahead: int
+    course: dict[str, Any] | None
+    completed: int
+    flying: int
+    taken: int
+    flags: int
+    next_check: int | None
+    stopped: bool
+    outputs: SavedOutputs
+    messages: list[str]
+
+
+class KukaGcodeServer:
+    """`GcodeServer` and `Part`."""
+
+    def __init__(
+        self, name: str, robot: Robot, manners: Manners, tell: Callable[[str], None]
+    ) -> None:
+        self._name = name
+        self._robot = robot
+        self._manners = manners
+        self._tell = tell
+        self._listeners: list[Callable[[int], None]] = []
+        self._standing = robot.start
+        self._waiting: deque[Record] = deque()
+        self._flight: Flight | None = None
+        self._ahead: deque[Outcome] = deque()
+        self._sight_ends = False
+        self._course: Course | None = None
+        self._completed = self._flying = -1
+        self._taken = 0
+        self._flags = 0
+        self._next_check: int | None = None
+        self._stopped = False
+        self._outputs = Outputs(manners.post_flow)
+        self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
+
+    # ── records ──
+
+    def room(self) -> int:
+        return BUFFER - len(self._waiting)
+
+    def submit(self, record: Record, now: int) -> None:
+        self._waiting.append(record)
+        self._go_on(now)
+
+    def connect(self, channel: int, up: bool, now: int) -> None:
+        bit = 1 << channel
+        self._flags = self._flags | bit if up else self._flags & ~bit
+        if channel == MAIN:
+            self._next_check = None if up else _next_look(now)
+
+    def on_executed(self, listener: Callable[[int], None]) -> None:
+        self._listeners.append(listener)
+
+    # ── what it tells ──
+
+    def progress(self) -> Progress:
+        return Progress(self._completed, self._flying, self._taken, self.busy())
+
+    def reading(self, now: int) -> KukaReading:
+        here, standing = self._course, self._standing
+        if here is None:
+            axes, at, speed = standing.axes, pose(matrix(standing.position)), 0.0
+        else:
+            sample = here.at(seconds(now), self._robot.chain)
+            axes, at, speed = tuple(sample.axes.tolist()), sample.pose, sample.speed
+        progress = self.progress()
+        return KukaReading(at, axes, speed, standing.tool, standing.base, self._flags, progress)
+
+    def busy(self) -> bool:
+        return not self._stopped and (self._flight is not None or bool(self._waiting))
+
+    def status(self, now: int) -> Status:
+        return Status(
+            reading=self.reading(now),
+            waiting=len(self._waiting),
+            stopped=self._stopped,
+            outputs=self._outputs.high(),
+            weld_job=self._outputs.job,
+            speed_set=self._standing.speed,
+            messages=tuple(self._messages),
+        )
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        moments = (self._outputs.next_wake(), self._next_check, self._leg_ends())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        self._outputs.wake(now)
+        ends = self._leg_ends()
+        if self._flight is not None and ends is not None and ends <= now:
+            self._complete(self._flight, now)
+            self._go_on(now)
+        if self._next_check is not None and self._next_check <= now:
+            self._look_at_flag(now)
+
+    def _leg_ends(self) -> int | None:
+        if self._course is None or self._stopped:
+            return None
+        return whole_ns(self._course.ends)
+
+    # ── faults ──
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        """The stop freezes the motion where it is; the release lets it go on from there."""
+        t, blend = seconds(now), self._manners.blend
+        if fault == "emergency_stop" and not self._stopped:
+            self._stopped = True
+            self._outputs.weld(0, now)
+            self._course = self._course and motion.halted(self._course, t)
+            self._say("Emergency stop")
+        elif fault == "emergency_release" and self._stopped:
+            self._stopped = False
+            self._course = self._course and motion.resumed(self._course, t, blend)
+            self._go_on(now)
+        return None
+
+    # ── snapshots ──
+
+    def save(self) -> Saved:
+        return Saved(
+            standing=self._standing,
+            waiting=list(self._waiting),
+            in_flight=self._flight.record if self._flight else None,
+            ahead=len(self._ahead),
+            course=self._course.to_state() if self._course else None,
+            completed=self._completed,
+            flying=self._flying,
+            taken=self._taken,
+            flags=self._flags,
+            next_check=self._next_check,
+            stopped=self._stopped,
+            outputs=self._outputs.save(),
+            messages=list(self._messages),
+        )
+
+    def load(self, state: State) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._standing = saved.standing
+        self._waiting = deque(saved.waiting)
+        self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
+        self._flags, self._next_check = saved.flags, saved.next_check
+        self._stopped = saved.stopped
+        self._outputs.load(saved.outputs)
+        self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
+        self._flight, self._course, self._sight_ends = None, None, False
+        self._ahead.clear()
+        if saved.in_flight is not None and saved.course is not None:
+            self._plan_again(saved.in_flight, saved.ahead, saved.course)
+
+    def _plan_again(self, record: Record, ahead: int, course: State) -> None:
+        """The legs that were known, from the records they were made of."""
+        known = [self._robot.carry_out(record, self._standing)]
+        for waiting in list(self._waiting)[:ahead]:
+            known.append(self._robot.carry_out(waiting, known[-1].after))
+        legs = tuple(outcome.leg for outcome in known if outcome.leg is not None)
+        if len(legs) != 1 + ahead:
+            raise msgspec.ValidationError("records in motion that do not move")
+        self._flight = Flight(record, known[0])
+        self._ahead.extend(known[1:])
+        self._course = motion.restored(legs, course, self._manners.blend)
+
+    # ── one record after the other ──
+
+    def _go_on(self, now: int) -> None:
+        """Take up what waits, until a record takes time; then look ahead."""
+        while self._waiting and self._flight is None and not self._stopped:
+            self._take_up(now)
+        self._look_ahead(now)
+        if self._flight is None and not self._waiting:
+            self._taken = 0
+
+    def _take_up(self, now: int) -> None:
+        self._taken = len(self._waiting)
+        self._sight_ends = False
+        record = self._waiting.popleft()
+        self._flying = record.seq
+        if self._ahead and self._course is not None:
+            outcome = self._ahead.popleft()
+            self._course = motion.advanced(self._course, seconds(now), self._manners.blend)
+        else:
+            outcome = self._robot.carry_out(record, self._standing)
+            if outcome.leg is not None:
+                self._course = motion.begin(outcome.leg, seconds(now), self._manners.blend)
+        self._flight = Flight(record, outcome)
+        if outcome.message:
+            self._say(f"record {record.seq}: {outcome.message}")
+        if outcome.job is not None:
+            self._outputs.weld(outcome.job, now)
+        if outcome.leg is None:
+            self._complete(self._flight, now)
+
+    def _complete(self, flight: Flight, now: int) -> None:
+        self._completed = flight.record.seq
+        self._standing = flight.outcome.after
+        self._flight = None
+        if not self._ahead:
+            self._course = None
+        for listener in self._listeners:
+            listener(now)
+
+    def _look_ahead(self, now: int) -> None:
+        """Plan the next moves too, as long as they are moves of the tool."""
+        while self._flight is not None and self._course is not None and self._sees_another():
+            before = self._ahead[-1] if self._ahead else self._flight.outcome
+            outcome = self._robot.carry_out(self._waiting[len(self._ahead)], before.after)
+            self._sight_ends = outcome.leg is None or outcome.leg.pace == 0.0
+            if outcome.leg is not None and not self._sight_ends:
+                self._ahead.append(outcome)
+                blend = self._manners.blend
+                self._course = motion.extended(self._course, outcome.leg, seconds(now), blend)
+
+    def _sees_another(self) -> bool:
+        if self._course is None or self._stopped or self._sight_ends:
+            return False
+        passes = self._manners.blend > 0.0 and self._course.legs[-1].pace > 0.0
+        return passes and len(self._ahead) < min(self._manners.advance_run, len(self._waiting))
+
+    # ── when the client is gone ──
+
+    def _look_at_flag(self, now: int) -> None:
+        self._next_check = None
+        if self._manners.on_disconnect == "clear":
+            self._forget_waiting(now)
+        if self._manners.on_disconnect == "drain" and self.busy():
+            self._next_check = _next_look(now)
+        elif self._outputs.welding:
+            self._outputs.weld(0, now)
+            self._say("connection lost while welding: arc off")
+
+    def _forget_waiting(self, now: int) -> None:
+        """What is in flight ends; nothing comes after it."""
+        if not self._waiting:
+            return
+        self._say(f"connection lost: {len(self._waiting)} records cleared")
+        self._waiting.clear()
+        self._sight_ends = False
+        if self._ahead and self._course is not None:
+            self._ahead.clear()
+            self._course = motion.shortened(self._course, seconds(now), self._manners.blend)
+            if self._stopped:
+                self._course = motion.halted(self._course, seconds(now))
+        if self._flight is None:
+            self._taken = 0
+
+    def _say(self, message: str) -> None:
+        self._messages.append(message)
+        self._tell(f"{self._name}: {message}")
+
+
+def _next_look(now: int) -> int:
+    return (now // FLAG_PERIOD + 1) * FLAG_PERIOD

@@ -1,0 +1,143 @@
+"""The three frames of the KUKA G-code server, little-endian, without gaps and without headers.
+
+    command    48 bytes   seq, cmd_type, X Y Z (mm), A B C (deg), F (mm/s), E, bitmask, 4 unused
+    feedback   48 bytes   g_seq, g_queue_size, ten times -27
+    telemetry 128 bytes   X Y Z A B C, A1…A6, g_seq, seq in flight, g_queue_size, flags,
+                          path velocity (m/s), tool, base, and numbers that say where they stand
+
+A field of a command whose bit is clear is never looked at, whatever stands there.
+"""
+
+import math
+import struct
+from collections.abc import Iterator
+
+from understudy.ports.kuka import KukaReading, Progress, Record
+from understudy.space.pose import Pose
+from understudy.units import DEG, MM
+
+COMMAND = struct.Struct("<ii8fi4x")
+FEEDBACK = struct.Struct("<12i")
+TELEMETRY = struct.Struct("<6f6f4if2i5i8i")
+
+WORDS = ("X", "Y", "Z", "A", "B", "C", "F", "E")
+"""Bit n of the mask says that field n counts."""
+UNITS = (MM, MM, MM, DEG, DEG, DEG, MM, 1.0)
+UNIT_OF = dict(zip(WORDS, UNITS, strict=True))
+FILLING = (-27,) * 10
+PLACES = (76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124)
+
+FEEDBACK_FIELDS = ("g_seq", "g_queue_size", *(f"filling {n}" for n in range(1, 11)))
+TELEMETRY_FIELDS = (
+    *("X", "Y", "Z", "A", "B", "C", "A1", "A2", "A3", "A4", "A5", "A6"),
+    *("g_seq", "seq_in_flight", "g_queue_size", "flags", "path velocity", "tool", "base"),
+    *(f"literal {place}" for place in PLACES),
+)
+
+
+class Frames:
+    """Frames of one size out of a stream, however the packets fall; holds less than one."""
+
+    def __init__(self, size: int, part: bytes = b"") -> None:
+        self.size = size
+        self.part = part
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        stream = self.part + data
+        whole = len(stream) - len(stream) % self.size
+        self.part = stream[whole:]
+        for start in range(0, whole, self.size):
+            yield stream[start : start + self.size]
+
+
+# ── command ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_command(frame: bytes) -> Record:
+    seq, kind, *values, mask = COMMAND.unpack(frame)
+    given = {
+        word: value
+        for n, (word, value) in enumerate(zip(WORDS, values, strict=True))
+        if mask >> n & 1
+    }
+    wrong = [f"{word} = {value}" for word, value in given.items() if not math.isfinite(value)]
+    if wrong:
+        return Record(seq, kind, flaw=f"{', '.join(wrong)}: not a number")
+    return Record(seq, kind, {word: value * UNIT_OF[word] for word, value in given.items()})
+
+
+def write_command(record: Record) -> bytes:
+    """Words that single precision cannot hold become infinite, and are refused at the other end."""
+    values = [_single(record.words.get(word, 0.0) / UNIT_OF[word]) for word in WORDS]
+    mask = sum(1 << n for n, word in enumerate(WORDS) if word in record.words)
+    return COMMAND.pack(record.seq, record.kind, *values, mask)
+
+
+# ── feedback ────────────────────────────────────────────────────────────────────────────────────
+
+
+def write_feedback(completed: int, waiting: int) -> bytes:
+    return FEEDBACK.pack(completed, waiting, *FILLING)
+
+
+def read_feedback(frame: bytes) -> tuple[int, int]:
+    """g_seq and g_queue_size; what fills the frame is not looked at."""
+    completed, waiting, *_ = FEEDBACK.unpack(frame)
+    return completed, waiting
+
+
+# ── telemetry ───────────────────────────────────────────────────────────────────────────────────
+
+
+def write_telemetry(reading: KukaReading) -> bytes:
+    x, y, z, c, b, a = reading.pose
+    done = reading.progress
+    return TELEMETRY.pack(
+        *(value / MM + 0.0 for value in (x, y, z)),  # never -0.0
+        *(value / DEG + 0.0 for value in (a, b, c, *reading.axes)),
+        *(done.completed, done.in_flight, done.waiting, reading.flags),
+        *(reading.speed, reading.tool, reading.base),
+        *PLACES,
+    )
+
+
+def read_telemetry(frame: bytes) -> KukaReading:
+    """``under_way``: something is in flight, as far as the numbers tell."""
+    x, y, z, a, b, c, *rest = TELEMETRY.unpack(frame)
+    axes, (completed, in_flight, waiting, flags, speed, tool, base) = rest[:6], rest[6:13]
+    return KukaReading(
+        pose=Pose(x * MM, y * MM, z * MM, c * DEG, b * DEG, a * DEG),
+        axes=tuple(axis * DEG for axis in axes),
+        speed=speed,
+        tool=tool,
+        base=base,
+        flags=flags,
+        progress=Progress(completed, in_flight, waiting, in_flight != completed),
+    )
+
+
+# ── transcripts ─────────────────────────────────────────────────────────────────────────────────
+
+
+def messages(stream: bytes) -> list[bytes]:
+    """Cut a stream of frames into frames: feedback tells itself by what fills it."""
+    size = FEEDBACK.size if _is_feedback(stream) else TELEMETRY.size
+    return [stream[start : start + size] for start in range(0, len(stream), size)]
+
+
+def name_field(answer: bytes, byte: int) -> str:
+    """Which field of a frame a byte belongs to, for people who compare transcripts."""
+    names = FEEDBACK_FIELDS if _is_feedback(answer) else TELEMETRY_FIELDS
+    return names[min(byte // 4, len(names) - 1)]
+
+
+def _is_feedback(stream: bytes) -> bool:
+    return stream[8 : FEEDBACK.size] == struct.pack("<10i", *FILLING)
+
+
+def _single(value: float) -> float:
+    """What single precision makes of it, without complaining."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
