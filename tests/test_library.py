@@ -62,8 +62,9 @@ def test_run_until_idle_has_patience_but_not_forever() -> None:
     controller.connect()
     controller.enable()
     controller.send_gcode("G4 P100")
-    controller.run_until_idle(patience=10.0)
-    assert controller.simulation_time() < 11.0
+    with pytest.raises(TimeoutError, match="10 simulated seconds"):
+        controller.run_until_idle(patience=10.0)
+    assert controller.simulation_time() == 10.0
     assert controller.status().moving
 
 
