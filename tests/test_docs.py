@@ -52,7 +52,8 @@ def test_every_command_is_in_the_readme() -> None:
 def test_the_first_sample_is_what_the_default_cell_answers() -> None:
     sent = re.search(r"sendall\(b'(.*)'\)", README)
     answered = re.search(r"```\n(OK .*?\n)```", README, re.DOTALL)
-    assert sent and answered
+    assert sent
+    assert answered
     cell = load_cell("default")
     client = cell.connect("bench.text_tcp")
     client.say(sent[1].replace("\\n", "\n").encode())
