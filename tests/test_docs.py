@@ -7,8 +7,10 @@ import pytest
 from typer.main import get_command
 
 from understudy.app import FACES, load_cell
+from understudy.cell.faults import FAULTS
 from understudy.cell.point import TRANSITIONS
 from understudy.cli import app
+from understudy.commands import ENGINE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -59,3 +61,26 @@ def test_the_first_sample_is_what_the_default_cell_answers() -> None:
     client.say(sent[1].replace("\\n", "\n").encode())
     cell.run_while_owed()
     assert client.heard().decode() == answered[1]
+
+
+def test_what_the_documents_became_is_there() -> None:
+    page = (ROOT / "docs/from-the-design-documents.md").read_text()
+    for path in re.findall(r"`([\w/]+/[\w*]+\.py)`", page):
+        beside = ROOT if path.startswith("tests/") else ROOT / "src/understudy"
+        assert list(beside.glob(path)), path
+
+
+def test_no_document_has_two_chapters() -> None:
+    page = (ROOT / "docs/from-the-design-documents.md").read_text()
+    chapters = re.findall(r"^## .*", page, re.MULTILINE)
+    assert len(chapters) == len(set(chapters))
+    rows = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    words = [row for row in rows if row != "document"]
+    assert len(words) == len(set(words))
+
+
+def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
+    scenario = (ROOT / "docs/scenario.md").read_text()
+    control = (ROOT / "docs/control.md").read_text()
+    assert [fault for fault in FAULTS if f"`{fault}`" not in scenario] == []
+    assert [name for name in ENGINE if f"`{name}`" not in control] == []
