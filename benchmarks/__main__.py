@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME …]`: a table of ratios against the peers."""
+"""`python -m benchmarks [NAME …]`: tables of ratios against the peers."""
 
 import sys
 from importlib import import_module
@@ -10,15 +10,30 @@ from rich.table import Table
 from benchmarks import Row
 
 
-def main() -> None:
-    there = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
-    chosen = [name for name in there if not sys.argv[1:] or name[6:] in sys.argv[1:]]
-    table = Table(*Row._fields)
-    for name in chosen:
-        for row in import_module(f"benchmarks.{name}").rows():
+def names() -> list[str]:
+    """What can be measured."""
+    folder = Path(__file__).parent
+    return sorted(path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py"))
+
+
+def main(wanted: list[str]) -> int:
+    """Each table is printed as soon as it is measured; 2 if a name is unknown."""
+    there = names()
+    unknown = [name for name in wanted if name not in there]
+    if unknown:
+        print(
+            f"error: no benchmark {', '.join(unknown)}; there are: {', '.join(there)}",
+            file=sys.stderr,
+        )
+        return 2
+    console = Console()
+    for name in [name for name in there if not wanted or name in wanted]:
+        table = Table(*Row._fields, title=name)
+        for row in import_module(f"benchmarks.bench_{name}").rows():
             table.add_row(*row)
-    Console().print(table)
+        console.print(table)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """How many lines of a program are read in a second: word by word in Python, and in compiled code.
 
-The two are timed in turns, so that what else the machine does falls on both. Prints a table.
+They are timed in turns, so that what else the machine does falls on all of them.
 """
 
 import math
@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 
+from benchmarks import Row
 from understudy.gcode import (
     GRBLHAL_MACHINE,
     At,
@@ -47,7 +48,7 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main() -> None:
+def rows() -> list[Row]:
     warm()
     data = program(LINES)
     texts = data.decode().split("\n")
@@ -63,11 +64,10 @@ def main() -> None:
         for name, work in contests.items():
             times[name].append(seconds(work))
     plain = statistics.median(times["words, plain"])
-    print(f"{'':34}{'k lines/s':>12}{'x plain':>10}")
+    peer = f"{LINES / plain / 1000:,.0f} k lines/s words, plain"
+    found = []
     for name, taken in times.items():
         median = statistics.median(taken)
-        print(f"{name:34}{LINES / median / 1000:12.0f}{plain / median:10.1f}")
-
-
-if __name__ == "__main__":
-    main()
+        ours = f"{LINES / median / 1000:,.0f} k lines/s"
+        found.append(Row(name, ours, peer, f"{plain / median:.1f}×", ""))
+    return found[1:]

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio
 from eaik.IK_HP import HPRobot
 
+from benchmarks import Row
 from understudy.space.branches import BRANCHES, all_branches, limited_branches
 from understudy.space.chain import Chain, chain
 from understudy.space.follow import follow
@@ -19,17 +19,6 @@ from understudy.space.urdf import read
 
 ROBOTS = Path(__file__).parents[1] / "src" / "understudy" / "catalog" / "robots"
 ROUNDS = 7
-
-
-class Row(NamedTuple):
-    work: str
-    peer: str
-    own_per_second: float
-    peer_per_second: float
-
-    @property
-    def ratio(self) -> float:
-        return self.own_per_second / self.peer_per_second
 
 
 def rate(work: Callable[[], object], count: int) -> float:
@@ -51,7 +40,8 @@ def versus(
     for _ in range(ROUNDS):
         mine.append(rate(*own))
         theirs.append(rate(*other[1:]))
-    return Row(name, other[0], median(mine), median(theirs))
+    a, b = median(mine) / 1e6, median(theirs) / 1e6
+    return Row(name, f"{a:.2f} M/s", f"{b:.2f} M/s {other[0]}", f"{a / b:.1f}×", "")
 
 
 def eaik_of(arm: Chain) -> HPRobot:
@@ -98,14 +88,3 @@ def rows() -> list[Row]:
         versus("IK along a line", (lambda: follow(arm, near, path), len(path)), peer),
         versus("FK", (lambda: arm.flanges(Q), len(Q)), ("pinocchio, from Python", pin, 20_000)),
     ]
-
-
-def main() -> None:
-    print(f"{'work':34}{'own M/s':>9}   {'peer':24}{'M/s':>7}{'ratio':>8}")
-    for row in rows():
-        own, peer = row.own_per_second / 1e6, row.peer_per_second / 1e6
-        print(f"{row.work:34}{own:9.2f}   {row.peer:24}{peer:7.2f}{row.ratio:7.1f}×")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""How fast the motion room is, against peers: `python benchmarks/bench_motion.py`.
+"""How fast the motion room is, against peers.
 
 Rounds of kernel and peer alternate; the medians of CPU time are compared, so that a noisy machine
 shifts both. A sample is the position of six axes at one time. Peers have it no harder than the
@@ -12,12 +12,14 @@ from statistics import median
 from time import process_time
 
 import numpy as np
+import pinocchio as pin
 
 ROOT = FilePath(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "motion"))
 
 from plain_motion import plain_blocks, plain_trapezoid  # noqa: E402
 
+from benchmarks import Row  # noqa: E402
 from understudy.motion.dynamics import dynamics  # noqa: E402
 from understudy.motion.lines import lines  # noqa: E402
 from understudy.motion.lookahead import entries  # noqa: E402
@@ -54,10 +56,14 @@ def plain_passes(path: Path) -> list[float]:
     return speeds
 
 
-def plain_plan(rows: list[list[float]], path: Path) -> object:
-    """Targets to segments in plain Python; ``path`` saves it only the reading of columns."""
+def plain_measured(points: list[list[float]]) -> object:
     limits = (LIMITS.velocity.tolist(), LIMITS.acceleration.tolist())
-    plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6)
+    return plain_blocks([0.0] * 6, points, *limits, deviation=0.01, steps=[250.0] * 6)
+
+
+def plain_plan(points: list[list[float]], path: Path) -> object:
+    """Targets to segments in plain Python; ``path`` saves it only the reading of columns."""
+    plain_measured(points)
     return plain_trapezoid(path, path.nominal().tolist(), plain_passes(path))
 
 
@@ -78,16 +84,17 @@ def seconds(work: Callable[[], object]) -> float:
 
 def compare(
     name: str, work: Callable[[], object], count: int, peer: Callable[[], object], peer_count: int
-) -> None:
-    """One line of the table: millions per CPU second of both, and the ratio."""
+) -> Row:
+    """Millions per CPU second of both, and the ratio; ``name`` is `what (peer)`."""
     work(), peer()
     rounds = [(count / seconds(work), peer_count / seconds(peer)) for _ in range(ROUNDS)]
     own, other = (median(column) / 1e6 for column in zip(*rounds, strict=True))
     ratio = median(a / b for a, b in rounds)
-    print(f"{name:<44}{own:>10.2f} M/s{other:>10.2f} M/s{ratio:>9.1f}×")
+    what, _, rival = name.removesuffix(")").partition(" (")
+    return Row(what, f"{own:.2f} M/s", f"{other:.2f} M/s {rival}", f"{ratio:.1f}×", "")
 
 
-def main() -> None:
+def rows() -> list[Row]:
     warm()
     targets, few = program(200_000), program(20_000)
     path, short = measured(targets), measured(few)
@@ -95,58 +102,51 @@ def main() -> None:
     plan = planned(short)
     times = np.arange(0.0, plan.ends, 1e-3)
     out = np.empty((len(times), 6))
-    print(f"{'':<44}{'kernel':>14}{'peer':>14}{'ratio':>10}")
-    compare(
-        "look-ahead, window 100, blocks (plain Python)",
-        lambda: entries(path, nominal, window=100), len(path),
-        lambda: plain_passes(short), len(short),
-    )  # fmt: skip
-    limits = (LIMITS.velocity.tolist(), LIMITS.acceleration.tolist())
-    rows = few[:4000].tolist()
-    compare(
-        "measuring blocks, six axes (plain Python)",
-        lambda: measured(targets), len(targets),
-        lambda: plain_blocks([0.0] * 6, rows, *limits, deviation=0.01, steps=[250.0] * 6), 4000,
-    )  # fmt: skip
-    compare(
-        "targets to plan, all of it (plain Python)",
-        lambda: planned(measured(targets)), len(targets),
-        lambda: plain_plan(rows, measured(few[:4000])), 4000,
-    )  # fmt: skip
-    compare(
-        "sampling positions at 1 kHz (numpy)",
-        lambda: plan.positions(times), len(times),
-        lambda: numpy_positions(plan, times), len(times),
-    )  # fmt: skip
-    compare(
-        "the same into an array that is there",
-        lambda: plan.positions(times, out=out), len(times),
-        lambda: numpy_positions(plan, times), len(times),
-    )  # fmt: skip
-    compare(
-        "sampling position, velocity, acceleration",
-        lambda: plan.sample(times), len(times),
-        lambda: numpy_positions(plan, times), len(times),
-    )  # fmt: skip
-    torques()
+    points = few[:4000].tolist()
+    return [
+        compare(
+            "look-ahead, window 100, blocks (plain Python)",
+            lambda: entries(path, nominal, window=100), len(path),
+            lambda: plain_passes(short), len(short),
+        ),
+        compare(
+            "measuring blocks, six axes (plain Python)",
+            lambda: measured(targets), len(targets),
+            lambda: plain_measured(points), len(points),
+        ),
+        compare(
+            "targets to plan, all of it (plain Python)",
+            lambda: planned(measured(targets)), len(targets),
+            lambda: plain_plan(points, measured(few[:4000])), len(points),
+        ),
+        compare(
+            "sampling positions at 1 kHz (numpy)",
+            lambda: plan.positions(times), len(times),
+            lambda: numpy_positions(plan, times), len(times),
+        ),
+        compare(
+            "the same into an array that is there (numpy)",
+            lambda: plan.positions(times, out=out), len(times),
+            lambda: numpy_positions(plan, times), len(times),
+        ),
+        compare(
+            "sampling position, velocity, acceleration (numpy, positions)",
+            lambda: plan.sample(times), len(times),
+            lambda: numpy_positions(plan, times), len(times),
+        ),
+        *torques(),
+    ]  # fmt: skip
 
 
-def torques() -> None:
-    try:
-        import pinocchio as pin
-    except ImportError:
-        print("torques: pinocchio is not installed")
-        return
+def torques() -> list[Row]:
     text = (ROOT / "src/understudy/catalog/robots/g60.urdf").read_text()
     arm, model = dynamics(chain(read(text))), pin.buildModelFromXML(text)
     data = model.createData()
     motion = Motion(*np.random.default_rng(1).normal(size=(3, 20_000, 6)))
-    compare(
-        "torques, six axes (pinocchio, one by one)",
-        lambda: arm.torques(motion), 20_000,
-        lambda: [pin.rnea(model, data, *row) for row in zip(*motion, strict=True)], 20_000,
-    )  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+    return [
+        compare(
+            "torques, six axes (pinocchio, one by one)",
+            lambda: arm.torques(motion), 20_000,
+            lambda: [pin.rnea(model, data, *row) for row in zip(*motion, strict=True)], 20_000,
+        ),
+    ]  # fmt: skip

@@ -4,13 +4,17 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.main import get_command
 
-from understudy.app import FACES
+from understudy.app import FACES, load_cell
+from understudy.cell.faults import FAULTS
 from understudy.cell.point import TRANSITIONS
 from understudy.cli import app
+from understudy.commands import ENGINE
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -35,6 +39,48 @@ def test_every_face_has_a_page() -> None:
 
 
 def test_every_command_in_the_readme_exists() -> None:
-    help_text = CliRunner().invoke(app, ["--help"]).output
-    for command in re.findall(r"understudy (\w+)", (ROOT / "README.md").read_text()):
-        assert command in help_text or command in ("cell",), command
+    shell = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
+    named = re.findall(r"\bunderstudy ([a-z-]+)", shell) + re.findall(
+        r"`understudy ([a-z-]+)", README
+    )
+    assert set(named) - COMMANDS == set()
+
+
+def test_every_command_is_in_the_readme() -> None:
+    for command in COMMANDS:
+        assert f"understudy {command}" in README
+
+
+def test_the_first_sample_is_what_the_default_cell_answers() -> None:
+    sent = re.search(r"sendall\(b'(.*)'\)", README)
+    answered = re.search(r"```\n(OK .*?\n)```", README, re.DOTALL)
+    assert sent
+    assert answered
+    cell = load_cell("default")
+    client = cell.connect("bench.text_tcp")
+    client.say(sent[1].replace("\\n", "\n").encode())
+    cell.run_while_owed()
+    assert client.heard().decode() == answered[1]
+
+
+def test_what_the_documents_became_is_there() -> None:
+    page = (ROOT / "docs/from-the-design-documents.md").read_text()
+    for path in re.findall(r"`([\w/]+/[\w*]+\.py)`", page):
+        beside = ROOT if path.startswith("tests/") else ROOT / "src/understudy"
+        assert list(beside.glob(path)), path
+
+
+def test_no_document_has_two_chapters() -> None:
+    page = (ROOT / "docs/from-the-design-documents.md").read_text()
+    chapters = re.findall(r"^## .*", page, re.MULTILINE)
+    assert len(chapters) == len(set(chapters))
+    rows = re.findall(r"^\| (.*?) \|", page, re.MULTILINE)
+    words = [row for row in rows if row != "document"]
+    assert len(words) == len(set(words))
+
+
+def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
+    scenario = (ROOT / "docs/scenario.md").read_text()
+    control = (ROOT / "docs/control.md").read_text()
+    assert [fault for fault in FAULTS if f"`{fault}`" not in scenario] == []
+    assert [name for name in ENGINE if f"`{name}`" not in control] == []
