@@ -5,7 +5,6 @@ time. The emergency stop is hard-wired: it knows no delay.
 """
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import msgspec
@@ -344,7 +343,7 @@ class VirtualController:
         self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
-        if isinstance(axis, Integral) and 0 <= axis < self._dof:
+        if isinstance(axis, int | np.integer) and 0 <= axis < self._dof:
             return None
         return Refused(f"there is no axis {axis}; there are 0…{self._dof - 1}")
 
