@@ -134,6 +134,7 @@ def _build(config: CellConfig) -> Cell:
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
+            _within(where, _check_fit, face.kind, module, robot.kind)
             fronts = _within(where, module.build, endpoint, face.config, built, deps)
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
@@ -149,6 +150,16 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _check_fit(face: str, module: ModuleType, robot: str) -> None:
+    """A face may say which kinds of robot it stands in front of; installed kinds it cannot know."""
+    fits: tuple[str, ...] | None = getattr(module, "ROBOTS", None)
+    if fits is not None and robot in ROBOTS and robot not in fits:
+        raise ConfigError(
+            f"the face {face} does not fit a robot of kind {robot}",
+            allowed=" or ".join(f"kind {kind}" for kind in fits),
+        )
 
 
 def _within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:

@@ -1,5 +1,6 @@
 """Ready files: where a running cell says what listens where, for scripts in any language."""
 
+import contextlib
 import json
 import os
 import tempfile
@@ -28,21 +29,28 @@ class ReadyFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._written = False
 
     def write(self, cell: str, rate: Rate, endpoints: dict[str, str]) -> None:
         ready = Ready(os.getpid(), cell, rate, endpoints)
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
-        part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
+        part = self.path.parent / f"{self.path.name}.{os.getpid()}.part"
         try:
             part.write_text(text)
             part.replace(self.path)
         except OSError as problem:
+            with contextlib.suppress(OSError):
+                part.unlink()
             raise ConfigError(
                 f"the ready file cannot be written: {problem.strerror}", file=str(self.path)
             ) from None
+        self._written = True
 
     def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
+        """Only what was written; somebody may have taken it away already, and its folder too."""
+        if self._written:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
 
 
 def registry_file() -> Path | None:
@@ -71,7 +79,8 @@ def running_cells() -> list[Ready]:
         if is_alive(ready.pid):
             cells.append(ready)
         else:
-            file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                file.unlink()
     return cells
 
 
@@ -88,7 +97,7 @@ def read_ready(path: Path) -> Ready:
 def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

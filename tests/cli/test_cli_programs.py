@@ -46,6 +46,16 @@ def test_the_table_shows_the_breakdown_and_the_slowest_lines() -> None:
     assert "G1 X50 F3000" in done.stdout
 
 
+@pytest.mark.parametrize("program", ["G0 Y0", "G0 X770 Y0 Z995", "G91 G0 X0"])
+def test_a_program_that_goes_nowhere_takes_no_time(program: str, tmp_path: Path) -> None:
+    """On the shipped arm, which stands there already."""
+    file = tmp_path / "nowhere.nc"
+    file.write_text(program)
+    done = CliRunner().invoke(app, ["cycle-time", str(file), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["total_s"] == 0.0
+
+
 def test_a_syntax_error_is_1_with_its_place(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

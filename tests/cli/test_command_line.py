@@ -16,6 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import cli
+from understudy.cli import look
+from understudy.cli.kernels import is_warm
+from understudy.cli.transcript import Transcript
 from understudy.errors import ConfigError
 
 PATIENCE = 20.0
@@ -69,7 +72,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("cells", ["default", "text_robot", "bench", "lost commands"]),
         ("faces", ["text_tcp", "one command a line"]),
         ("faults", ["communication_timeout", "emergency_stop", "amplitude_mm 0.1", "brought"]),
-        ("doctor", ["python", "numpy", "port 5000", "bench.text_tcp"]),
+        ("doctor", ["numpy", "ruckig", "port 5000", "bench.text_tcp", "port 5550 (control)"]),
     ],
 )
 def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
@@ -110,8 +113,15 @@ def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:
         (["run", "--for", "inf"], "--for"),
         (["run", "--seed", "-1"], "--seed"),
         (["run", "--seed", "9" * 30], "seed"),
-        (["run", "--log", "/nowhere/x.chat"], "--log cannot be written: No such file"),
+        (
+            ["run", "--log", "/nowhere/x.chat", "--ephemeral"],
+            "--log cannot be written: No such file",
+        ),
         (["run", "--ready-file", "/nowhere/x", "--ephemeral"], "cannot be written: No such file"),
+        (["run", "--log", "/dev/full", "--ephemeral"], "--log cannot be written: No space left"),
+        (["run", "--ready-file", ".", "--ephemeral"], ".: the ready file cannot be written"),
+        (["new", ""], "a cell needs a name (got '')"),
+        (["new", ".yaml"], "a cell needs a name (got '.yaml')"),
         (["new", "no/such/folder"], "cannot be written: No such file or directory"),
         (["replay", "none.chat"], "none.chat: cannot be read: No such file"),
         ([*RECORD, "--face", "text_tcp", "--listen", "x"], "allowed: HOST:PORT or :PORT"),
@@ -125,6 +135,118 @@ def test_usage_and_configuration_errors_are_2_and_teach(words: list[str], says: 
     done = Done(*words)
     assert done.code == 2
     assert says in done.err
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [("folder", "Is a directory"), ("folder/", "Is a directory"), ("file/x.json", "Not a dir")],
+)
+def test_a_ready_file_that_cannot_be_written_leaves_nothing_behind(place: str, says: str) -> None:
+    Path("folder").mkdir()
+    Path("file").write_text("mine")
+    done = Done("run", "text_robot", "--ephemeral", "--ready-file", place)
+    assert done.code == 2
+    assert f"the ready file cannot be written: {says}" in done.err
+    assert [path.name for path in Path().rglob("*") if path.is_file()] == ["file"]
+
+
+def test_a_ready_file_of_somebody_else_is_not_taken_away() -> None:
+    Path("theirs.json").write_text("theirs")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ["--ready-file", "theirs.json", "--log", "old.chat", "--port", "control=0"]
+        Path("old.chat").write_text("old")
+        done = Done("run", "text_robot", *words, "--port", str(taken.getsockname()[1]))
+    assert done.code == 2
+    assert "is taken" in done.err
+    assert Path("theirs.json").read_text() == "theirs"
+    assert Path("old.chat").read_text() == "old"
+
+
+def test_a_recording_that_cannot_begin_leaves_the_old_one_alone() -> None:
+    Path("x.chat").write_text("old")
+    words = [*RECORD, "--face", "text_tcp"]
+    done = Done(*words, "--listen", ":0")
+    assert done.code == 2
+    assert "x.chat: --out: is there already" in done.err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = Done(*words, "--listen", f":{port}", "--force")
+    assert done.code == 2
+    assert "cannot listen" in done.err
+    assert Path("x.chat").read_text() == "old"
+
+
+def test_a_recording_on_a_full_disk_is_2() -> None:
+    words = ["--to", ":1", "--out", "/dev/full", "--face", "text_tcp", "--listen", ":0"]
+    done = Done("record", *words)
+    assert done.code == 2
+    assert "/dev/full: --out cannot be written: No space left" in done.err
+
+
+def test_a_disk_that_fills_up_later_costs_the_rest_of_the_transcript(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    transcript = Transcript(Path("/dev/full"), "--log")
+    transcript.open()
+    for _ in range(3):
+        transcript.write("said\n")
+    transcript.close()
+    (told,) = caplog.messages
+    assert told == "/dev/full: the transcript ends here: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("kind", "face", "fits"),
+    [
+        ("arm", "text_tcp", "kind point"),
+        ("point", "kuka_eki", "kind kuka"),
+        ("kuka", "grblhal", "kind arm or kind machine"),
+    ],
+)
+def test_a_face_stands_only_in_front_of_a_robot_it_fits(kind: str, face: str, fits: str) -> None:
+    model = "model: g60, " if kind == "arm" else ""
+    Path("odd.yaml").write_text(f"robots:\n  b: {{kind: {kind}, {model}faces: {{{face}: {{}}}}}}\n")
+    done = Done("check", "odd.yaml")
+    assert done.code == 2
+    assert done.err == (
+        f"error: odd.yaml:2: robots.b.faces.{face}: "
+        f"the face {face} does not fit a robot of kind {kind}; allowed: {fits}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "pair"),
+    [
+        ("port: 7001", "port: 7001", "one.text_tcp and two.text_tcp"),
+        ("port: 7001, host: localhost", "port: 7001", "one.text_tcp and two.text_tcp"),
+        ("port: 7001, host: 0.0.0.0", "port: 7001", "one.text_tcp and two.text_tcp"),
+        ("port: 0", "port: 5550", "control and two.text_tcp"),
+        ("port: 0", "port: 0", ""),
+        ("port: 7001, host: 127.0.0.2", "port: 7001", ""),
+    ],
+)
+def test_two_endpoints_do_not_listen_at_one_place(one: str, two: str, pair: str) -> None:
+    robot = "{{kind: point, faces: {{text_tcp: {{{}}}}}}}"
+    Path("two.yaml").write_text(
+        f"robots:\n  one: {robot.format(one)}\n  two: {robot.format(two)}\n"
+    )
+    done = Done("check", "two.yaml")
+    assert done.code == (2 if pair else 0)
+    if pair:
+        assert done.err.startswith("error: two.yaml:3: robots.two.faces.text_tcp.port: ")
+        assert f"{pair} listen on the same port" in done.err
+
+
+def test_doctor_tells_how_to_fill_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    for warm, cells in ((True, ["filled"]), (False, ["empty", "understudy warm"])):
+        monkeypatch.setattr(look, "is_warm", lambda warm=warm: warm)
+        (line,) = (line for line in Done("doctor").out.splitlines() if "kernel cache" in line)
+        assert [cell.strip() for cell in line.split("│")[3:-1] if cell.strip()] == cells
+
+
+def test_the_kernel_cache_is_warm_once_its_kernels_were_called() -> None:
+    assert Done("warm").code == 0
+    assert is_warm()
 
 
 def test_a_bare_port_needs_a_cell_with_one_face() -> None:
@@ -203,6 +325,29 @@ def test_the_file_of_a_cell_that_died_is_cleared_away() -> None:
     file.write_text(json.dumps({"pid": dead.pid, "cell": "c", "rate": 1, "endpoints": {}}))
     assert Done("status").err == "no cell runs\n"
     assert not file.exists()
+
+
+def register(ready: dict[str, Any], name: str) -> None:
+    folder = Path(f"understudy-{os.getuid()}")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(ready))
+
+
+def silent(cell: str) -> dict[str, Any]:
+    """A process that lives, but does not answer."""
+    endpoints = {"control": "tcp://127.0.0.1:1"}
+    return {"pid": os.getpid(), "cell": cell, "rate": 1, "endpoints": endpoints}
+
+
+@pytest.mark.parametrize("command", ["status", "stop"])
+def test_if_no_cell_answers_all_are_told_and_it_is_1(command: str) -> None:
+    register(silent("one"), "1")
+    register(silent("two"), "2")
+    register(silent("gone") | {"pid": 10**30}, "3")
+    done = Done(command)
+    assert done.code == 1
+    assert [line.partition(" (pid")[0] for line in done.err.splitlines()] == ["one", "two"]
+    assert done.err.count("does not answer") == 2
 
 
 # ── as processes ──
@@ -359,9 +504,16 @@ def test_status_and_stop_find_what_runs(start: Start) -> None:
     assert f"pid {one.process.pid}" in everybody
     assert f"pid {two.process.pid}" in everybody
     assert "'state': 'Idle'" in Done("status", "--ready-file", "one.json").out
+    register(silent("mute"), "0")
+    despite = Done("status")
+    assert despite.code == 0
+    assert f"pid {two.process.pid}" in despite.out
+    assert despite.err.startswith("mute (pid ")
     stopped = Done("stop", "--ready-file", "one.json")
     assert stopped.out == f"text_robot (pid {one.process.pid}) ends\n"
     assert one.end()[0] == 0
-    assert Done("stop").out == f"default (pid {two.process.pid}) ends\n"
+    ended = Done("stop")
+    assert (ended.code, ended.out) == (0, f"default (pid {two.process.pid}) ends\n")
+    assert ended.err.startswith("mute (pid ")
     assert two.end()[0] == 0
     assert Done("status").code == 1

@@ -29,6 +29,14 @@ def seconds(*lines: str, more: str = "") -> float:
     return found.motion_s + found.process_s
 
 
+@pytest.mark.parametrize("lines", ["G91 G0 X0", "G91 G0 X0\nG4 P1\nM3\nG1 X0 F100\nM5"])
+def test_a_run_without_a_way_takes_no_time_and_keeps_the_order(lines: str) -> None:
+    found = CycleTimeEstimator(arm()).estimate(lines)
+    assert found.motion_s == found.process_s == 0.0
+    assert not found.violations
+    assert [row.line for row in found.lines] == list(range(1, len(lines.splitlines()) + 1))
+
+
 # ── the firmware ──
 
 

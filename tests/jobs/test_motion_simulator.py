@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from setups import arm, machine
 
+from understudy.app import build_cell, load_config, mover_of
+from understudy.cell.arm.controller import VirtualController
 from understudy.errors import Refused
 from understudy.jobs.cycle_time import CycleTimeEstimator
 from understudy.jobs.motion_simulator import MotionSimulator, SimulationResult
 from understudy.jobs.walk import Run, walk
 from understudy.jobs.waypoints import Waypoint, tool_way
 from understudy.motion.plan import Plan
-from understudy.ports import JointState
+from understudy.ports import ControllerStatus, JointState
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 
@@ -45,6 +47,9 @@ class FakeController:
         plan = next((plan for plan in plans if t < plan.ends), plans[-1])
         motion = plan.at(t)
         return JointState(*(tuple(values.tolist()) for values in motion), (0.0,) * 6)
+
+    def status(self, now: int) -> ControllerStatus:
+        return ControllerStatus(connected=True, enabled=True)
 
     def busy(self) -> bool:
         return self._woken < self._end()
@@ -113,6 +118,53 @@ def test_an_execution_is_its_dry_run() -> None:
 def test_what_the_controller_refuses_fails_the_run() -> None:
     found = MotionSimulator(arm(), FakeController(deaf=True)).simulate_trajectory([Waypoint(BENT)])
     assert (found.success, found.error_message) == (False, "emergency stop")
+
+
+def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
+    config = load_config("default")
+    controller = build_cell(config).parts["g60"]
+    assert isinstance(controller, VirtualController)
+    assert controller.connect(0) is controller.enable(0) is None
+    return controller, MotionSimulator(mover_of(config), controller, rate_hz=10.0)
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (Waypoint((500 * DEG, 0.0, 0.0, 0.0, 0.0, 0.0)), "J1 = 500.0° is outside"),
+        (Waypoint(OUT_OF_REACH, speed=0.1), "line 2"),
+    ],
+    ids=["beyond a limit", "out of reach"],
+)
+def test_what_the_controller_fails_at_later_fails_the_run(target: Waypoint, told: str) -> None:
+    controller, simulator = virtual_arm()
+    found = simulator.simulate_trajectory([Waypoint(BENT), target])
+    assert not found.success
+    assert told in found.error_message
+    assert found.trajectory_log
+    assert not controller.busy()
+
+
+def test_a_controller_that_is_held_fails_the_run() -> None:
+    controller, simulator = virtual_arm()
+    assert controller.send_gcode("M0", 0) is None
+    found = simulator.simulate_trajectory([Waypoint(BENT)])
+    assert (found.success, "stands still before the end" in found.error_message) == (False, True)
+
+
+def test_extremes_of_an_execution_are_those_of_its_dry_run_however_seldom_it_is_logged() -> None:
+    waypoints = [Waypoint(BENT), Waypoint(TURNED), Waypoint(PLACE, speed=0.3), Waypoint(BENT)]
+    simulator = virtual_arm()[1]
+    executed, reckoned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
+    assert executed.success, executed.error_message
+    assert executed.max_velocity == pytest.approx(reckoned.max_velocity, rel=0.01)
+    assert executed.max_acceleration == pytest.approx(reckoned.max_acceleration, rel=0.01)
+    assert len(executed.trajectory_log) == pytest.approx(10.0 * executed.total_time_s, abs=2)
+
+
+def test_an_execution_needs_a_controller() -> None:
+    with pytest.raises(ValueError, match="no controller to execute the trajectory"):
+        MotionSimulator(arm()).simulate_trajectory([Waypoint(BENT)])
 
 
 def test_recording_keeps_what_is_executed() -> None:

@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 from understudy.app import build_cell, load_config
-from understudy.config import find_cell
+from understudy.config import CellConfig, Wire, find_cell
 from understudy.errors import ConfigError
+from understudy.wire.tcp import Address
+
+EVERYWHERE = {"", "0.0.0.0", "::"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,8 +22,29 @@ def check(cell: Annotated[str, typer.Argument(help="a YAML file or a shipped cel
     """Read a cell's configuration and put it together, without running it."""
     config = load_config(cell)
     build_cell(config)
+    _check_ports(config)
     faces = sum(len(robot.faces) for robot in config.robots.values())
     print(f"{cell}: all right (robots: {len(config.robots)}, faces: {faces})")
+
+
+def _check_ports(config: CellConfig) -> None:
+    """No two endpoints may listen at the same place; port 0 is a place of one's own."""
+    wires: dict[str, Wire] = {"control": config.head.control, **config.endpoints()}
+    places: dict[str, tuple[str, int]] = {}
+    for endpoint, wire in wires.items():
+        if not isinstance(wire, Address) or wire.pty or wire.port == 0:
+            continue
+        host = "127.0.0.1" if wire.host == "localhost" else wire.host
+        for other, (taken, port) in places.items():
+            if port == wire.port and (host == taken or {host, taken} & EVERYWHERE):
+                problem = ConfigError(f"{other} and {endpoint} listen on the same port", value=port)
+                raise config.document.error(_keys(endpoint), problem)
+        places[endpoint] = host, wire.port
+
+
+def _keys(endpoint: str) -> tuple[str, ...]:
+    robot, face, *suffix = endpoint.split(".")
+    return ("robots", robot, "faces", face, *suffix, "port")
 
 
 def new(
@@ -28,6 +52,8 @@ def new(
 ) -> None:
     """Write a cell of your own that runs as it stands."""
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
+    if not path.name.removesuffix(path.suffix or ".yaml").strip(". "):
+        raise ConfigError("a cell needs a name", value=name, allowed="e.g. my_cell")
     _, text = find_cell("text_robot")
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from understudy.app import FACES, build_cell, face_module, kinds, load_config
+from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
@@ -29,17 +30,23 @@ def record(
     to: Annotated[str, typer.Option(help="HOST:PORT of the REAL controller")],
     face: Annotated[str, typer.Option(help="the dialect spoken")],
     out: Annotated[Path, typer.Option(help="the transcript to write")],
+    force: Annotated[bool, typer.Option("--force", help="overwrite a transcript")] = False,
 ) -> None:
     """Stand between a client and a REAL controller, and write down what they say."""
     known = kinds("understudy.faces", FACES)
     if face not in known:
         raise unknown("face", face, known)
     recorder = Recorder(parse_address(listen), parse_address(to), face=face)
+    transcript = Transcript(out, "--out", overwrite=force)
+
+    def listens(told: str) -> None:
+        transcript.open()
+        print(told, flush=True)
+
     try:
-        with out.open("w", encoding="ascii", buffering=1) as file:
-            asyncio.run(recorder.run(file.write, print))
-    except OSError as problem:
-        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(out)) from None
+        asyncio.run(recorder.run(transcript.write, listens))
+    finally:
+        transcript.close()
 
 
 def replay(

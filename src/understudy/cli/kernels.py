@@ -1,6 +1,8 @@
 """`understudy warm`: fills the kernel cache, so that no command has to wait for a compiler."""
 
 import time
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -26,3 +28,19 @@ def warm() -> None:
         warm_space(arm)
         warm_motion(dynamics(arm))
     print(f"kernel cache filled in {time.monotonic() - begun:.1f} s")
+
+
+def is_warm() -> bool:
+    """Whether the cache holds a kernel of each room, not older than its source."""
+    from understudy.gcode.reader import split_lines
+    from understudy.motion.plan import motions_at
+    from understudy.space.forward import flange_frames
+
+    return all(map(_is_cached, (split_lines, motions_at, flange_frames)))
+
+
+def _is_cached(kernel: Any) -> bool:
+    source = Path(kernel.py_func.__code__.co_filename)
+    indices = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.__name__}-*.nbi")
+    written = source.stat().st_mtime
+    return any(index.stat().st_mtime >= written for index in indices)

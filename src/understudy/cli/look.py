@@ -14,11 +14,13 @@ from rich.table import Table
 from understudy import __version__
 from understudy.app import FACES, face_module, kinds, load_config
 from understudy.cell.faults import FAULTS
+from understudy.cli.kernels import is_warm
 from understudy.config import shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.units import DEG
 from understudy.wire.tcp import Address
 
+PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 EXTRAS = {
     "mesh": ("trimesh", "meshes of robots and fixtures"),
     "ik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
@@ -89,18 +91,26 @@ def _findings() -> list[tuple[bool, str, str, str]]:
         (fits, "python", platform.python_version(), "Python 3.11 or newer"),
         (True, "understudy", __version__, ""),
     ]
-    found += [_package(name) for name in ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba")]
+    found += [_package(name) for name in PACKAGES]
+    if find_spec("numba") is not None:
+        found.append(_kernels())
     for extra, (module, purpose) in EXTRAS.items():
         there = find_spec(module) is not None
         state = "installed" if there else "not installed"
         found.append((there, f"{purpose} ({module})", state, f"pip install 'understudy[{extra}]'"))
-    for endpoint, wire in load_config("default").endpoints().items():
+    config = load_config("default")
+    for endpoint, wire in {"control": config.head.control, **config.endpoints()}.items():
         if isinstance(wire, Address):
             free = _is_free(wire.host, wire.port)
             state = "free" if free else "taken"
             what = f"port {wire.port} ({endpoint})"
             found.append((free, what, state, "end what listens there, or run with --ephemeral"))
     return found
+
+
+def _kernels() -> tuple[bool, str, str, str]:
+    filled = is_warm()
+    return filled, "kernel cache", "filled" if filled else "empty", "understudy warm"
 
 
 def _package(name: str) -> tuple[bool, str, str, str]:

@@ -4,8 +4,6 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from understudy.app import load_config
+from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
 from understudy.live import Live, Options
@@ -55,31 +54,37 @@ def run(
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = load_config(cell, seed=seed)
-    with ExitStack() as stack:
-        options = Options(
-            rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
-            ephemeral=ephemeral,
-            ports=_ports(port or [], config),
-            for_seconds=for_,
-            note=_transcript(log, _facts(cell, config), stack),
-        )
-        files = [file for file in (registry_file(), ready_file) if file is not None]
-        asyncio.run(_live(config, options, [ReadyFile(file) for file in files]))
+    chat = _Log(log, _facts(cell, config)) if log else None
+    options = Options(
+        rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
+        ephemeral=ephemeral,
+        ports=_ports(port or [], config),
+        for_seconds=for_,
+        note=chat.note if chat else lambda event: None,
+    )
+    files = [file for file in (registry_file(), ready_file) if file is not None]
+    asyncio.run(_live(config, options, [ReadyFile(file) for file in files], chat))
 
 
-async def _live(config: CellConfig, options: Options, files: list[ReadyFile]) -> None:
+async def _live(
+    config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
+) -> None:
     live = Live(config, options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, live.finished.set)
     await live.start()
     try:
+        if chat:
+            chat.transcript.open()
         for file in files:
             file.write(config.name, live.rate, live.endpoints)
         _show(config, live.endpoints)
         await live.finished.wait()
     finally:
         await live.stop()
+        if chat:
+            chat.close()
         for file in files:
             file.remove()
 
@@ -126,16 +131,19 @@ def _facts(cell: str, config: CellConfig) -> dict[str, str]:
     return {"cell": cell, "seed": str(config.head.seed)}
 
 
-def _transcript(
-    log: Path | None, facts: dict[str, str], stack: ExitStack
-) -> Callable[[Event], None]:
-    if log is None:
-        return lambda event: None
-    try:
-        file = stack.enter_context(log.open("w", encoding="utf-8", buffering=1))
-    except OSError as problem:
-        raise ConfigError(f"--log cannot be written: {problem.strerror}", file=str(log)) from None
-    file.write(write_facts(facts))
-    writer = ChatWriter()
-    stack.callback(lambda: file.writelines(writer.rest()))
-    return lambda event: file.writelines(writer.lines(event))
+class _Log:
+    """What is said on the wires, with the facts at its head."""
+
+    def __init__(self, path: Path, facts: dict[str, str]) -> None:
+        self.transcript = Transcript(path, "--log")
+        self.transcript.write(write_facts(facts))
+        self._writer = ChatWriter()
+
+    def note(self, event: Event) -> None:
+        for line in self._writer.lines(event):
+            self.transcript.write(line)
+
+    def close(self) -> None:
+        for line in self._writer.rest():
+            self.transcript.write(line)
+        self.transcript.close()

@@ -3,11 +3,13 @@
 import json
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.pretty import Pretty
 
 from understudy.errors import ConfigError
@@ -28,15 +30,14 @@ def add_to(app: typer.Typer) -> None:
 def status(ready_file: ReadyOption = None) -> None:
     """What the running cells are at."""
     console = Console()
-    for ready in _cells(ready_file):
-        console.print(f"[bold]{ready.cell}[/bold]  pid {ready.pid}")
-        console.print(Pretty(ask(ready, {"do": "status"})))
+    for ready, answer in _answers(ready_file, {"do": "status"}):
+        console.print(f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}")
+        console.print(Pretty(answer))
 
 
 def stop(ready_file: ReadyOption = None) -> None:
     """End the running cells."""
-    for ready in _cells(ready_file):
-        ask(ready, {"do": "quit"})
+    for ready, _ in _answers(ready_file, {"do": "quit"}):
         print(f"{ready.cell} (pid {ready.pid}) ends")
 
 
@@ -52,14 +53,28 @@ def ask(ready: Ready, request: dict[str, Any]) -> Any:
             answer = json.loads(line.makefile("rb").readline() or b"{}")
     except (OSError, ValueError) as problem:
         raise ConfigError(f"{ready.cell} (pid {ready.pid}) does not answer: {problem}") from None
-    if not answer.get("ok"):
-        raise ConfigError(f"{ready.cell}: {answer.get('error', 'no answer')}")
-    return answer["result"]
+    if not isinstance(answer, dict) or not answer.get("ok"):
+        reason = answer.get("error") if isinstance(answer, dict) else None
+        raise ConfigError(f"{ready.cell} (pid {ready.pid}): {reason or 'no answer'}")
+    return answer.get("result")
 
 
-def _cells(ready_file: Path | None) -> list[Ready]:
-    cells = [read_ready(ready_file)] if ready_file else running_cells()
+def _answers(ready_file: Path | None, request: dict[str, Any]) -> Iterator[tuple[Ready, Any]]:
+    """Of the cell that is named; or of every cell that runs, and who does not answer is told."""
+    if ready_file:
+        ready = read_ready(ready_file)
+        yield ready, ask(ready, request)
+        return
+    cells, silent = running_cells(), 0
+    for ready in cells:
+        try:
+            answer = ask(ready, request)
+        except ConfigError as problem:
+            print(problem, file=sys.stderr)
+            silent += 1
+        else:
+            yield ready, answer
     if not cells:
         print("no cell runs", file=sys.stderr)
+    if silent == len(cells):
         raise typer.Exit(1)
-    return cells

@@ -35,6 +35,8 @@ from understudy.units import NS_PER_MS
 
 __all__ = ["Config", "GrblHalFace", "build", "messages", "name_field"]
 
+ROBOTS = ("arm", "machine")
+"""Kinds of robot that it stands in front of."""
 TOO_LONG = 11
 LEGACY = 39
 BACKLOG = 64 * 1024

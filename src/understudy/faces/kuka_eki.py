@@ -33,6 +33,8 @@ from understudy.units import NS_PER_MS
 
 __all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]
 
+ROBOTS = ("kuka",)
+"""Kinds of robot that it stands in front of."""
 MAIN = 0
 MOST_FRAMES = 1024
 PATIENT = 3600.0

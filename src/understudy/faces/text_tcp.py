@@ -23,6 +23,8 @@ from understudy.ports import Deps, Luck, PoseRobot, Ticket
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
+ROBOTS = ("point",)
+"""Kinds of robot that it stands in front of."""
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024

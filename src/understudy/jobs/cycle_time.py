@@ -180,6 +180,8 @@ class _Sum:
 def _spans(plan: Plan) -> dict[int, tuple[float, float]]:
     """When each line begins and ends; the blocks of a line stand together."""
     number, begins = plan.lines()
+    if not len(number):  # a rapid to where the robot stands already
+        return {}
     first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
     starts = begins[first].tolist()
     spans = zip(starts, [*starts[1:], plan.ends], strict=True)

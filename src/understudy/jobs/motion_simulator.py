@@ -1,7 +1,7 @@
 """The documents' MotionSimulator: a trajectory reckoned (dry run), or executed and watched."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -13,11 +13,12 @@ from understudy.jobs.walk import Run, Violation
 from understudy.jobs.waypoints import Speeds, Waypoint, follow, tool_way
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
-from understudy.ports import JointState
+from understudy.ports import ControllerStatus, JointState
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, seconds
 
 INTERNAL_RATE_HZ = 1000.0
+"""How often speeds are looked at for the largest, however seldom they are logged."""
 
 
 class Controller(Protocol):
@@ -26,6 +27,8 @@ class Controller(Protocol):
     def send_gcode(self, line: str, now: int) -> Refused | None: ...
 
     def joint_state(self, now: int) -> JointState: ...
+
+    def status(self, now: int) -> ControllerStatus: ...
 
     def busy(self) -> bool: ...
 
@@ -92,24 +95,33 @@ class MotionSimulator:
         )
 
     def simulate_trajectory(self, waypoints: Sequence[Waypoint], now: int = 0) -> SimulationResult:
-        """Executed by the controller from ``now`` on, which is brought to the trajectory's end."""
+        """Executed by the controller from ``now`` on, which is brought to the trajectory's end.
+
+        What the controller refuses, or fails at later, fails the run with its reason.
+        """
         controller = self._controller
-        assert controller is not None, "a dry run needs no controller, an execution does"
+        if controller is None:
+            raise ValueError(
+                "there is no controller to execute the trajectory: give MotionSimulator one, "
+                "or reckon it with dry_run"
+            )
         here = np.array(controller.joint_state(now).positions)
         for line in gcode_lines(waypoints, self._setup, self._speeds, here):
             refused = controller.send_gcode(line, now)
             if refused:
                 return SimulationResult(False, 0.0, 0.0, 0.0, (), refused.reason)
-        log = list(self._watched(controller, now))
+        watch = _Watch(controller, now, self._rate_hz)
+        ended = watch.to_the_end()
         if self._recording:
-            self._recorded += [state for _, state in log]
-        states = tuple(state for _, state in log)
+            self._recorded += watch.log
+        problem = _problem(controller, ended)
         return SimulationResult(
-            success=True,
-            total_time_s=seconds(log[-1][0] - now),
-            max_velocity=_largest([np.array(state.velocities) for state in states]),
-            max_acceleration=_largest([np.array(state.accelerations) for state in states]),
-            trajectory_log=states,
+            success=not problem,
+            total_time_s=seconds(ended - now),
+            max_velocity=watch.max_velocity,
+            max_acceleration=watch.max_acceleration,
+            trajectory_log=tuple(watch.log),
+            error_message=problem,
         )
 
     # ── recording ──
@@ -125,18 +137,53 @@ class MotionSimulator:
     def recorded_data(self) -> tuple[JointState, ...]:
         return tuple(self._recorded)
 
-    def _watched(self, controller: Controller, begin: int) -> Iterator[tuple[int, JointState]]:
-        """Wake by wake, with a look at every tick between; the last look is at the end."""
-        now, tick = begin, 0
-        while controller.busy():
-            wake = controller.next_wake()
-            assert wake is not None, "what is under way has a next moment"
-            while (due := begin + round(tick * NS_PER_SECOND / self._rate_hz)) < wake:
-                yield due, controller.joint_state(due)
-                tick += 1
+
+@dataclass(slots=True)
+class _Watch:
+    """Brings a controller to rest, and looks at it: at every tick of the log and of the extremes,
+    and whenever it wakes."""
+
+    controller: Controller
+    begin: int
+    rate_hz: float
+    log: list[JointState] = field(default_factory=list)
+    max_velocity: float = 0.0
+    max_acceleration: float = 0.0
+
+    def to_the_end(self) -> int:
+        """When it came to rest, or to where nothing would ever wake it; logged as well."""
+        now, logged, looked = self.begin, 0, 0
+        while self.controller.busy() and (wake := self.controller.next_wake()) is not None:
+            while (due := min(self._tick(logged, self.rate_hz), self._tick(looked))) < wake:
+                state = self._look(due)
+                if due == self._tick(logged, self.rate_hz):
+                    self.log.append(state)
+                    logged += 1
+                looked += due == self._tick(looked)
             now = wake
-            controller.wake(now)
-        yield now, controller.joint_state(now)
+            self.controller.wake(now)
+            self._look(now)
+        self.log.append(self._look(now))
+        return now
+
+    def _tick(self, number: int, rate_hz: float = INTERNAL_RATE_HZ) -> int:
+        return self.begin + round(number * NS_PER_SECOND / rate_hz)
+
+    def _look(self, now: int) -> JointState:
+        state = self.controller.joint_state(now)
+        self.max_velocity = max(self.max_velocity, *map(abs, state.velocities))
+        self.max_acceleration = max(self.max_acceleration, *map(abs, state.accelerations))
+        return state
+
+
+def _problem(controller: Controller, now: int) -> str:
+    """Why a trajectory that was run is no success; empty if it is one."""
+    status = controller.status(now)
+    if status.error:
+        return status.error_message
+    if controller.busy() or status.state != "Idle":
+        return f"the controller stands still before the end: {status.state}"
+    return ""
 
 
 def gcode_lines(
@@ -180,11 +227,16 @@ def _words(letters: str, values: Floats) -> str:
 
 def _motion(run: Run, rate_hz: float) -> tuple[Motion, Motion]:
     """The states of a run on the grid, with its end; and where speeds are at their extremes."""
-    plan = run.plan
-    first = np.ceil(plan.begins * rate_hz)
-    grid = np.arange(first, plan.ends * rate_hz) / rate_hz
-    corners = np.concatenate([plan.law.begins, np.nextafter(plan.law.begins[1:], 0.0)])
-    return plan.sample(np.append(grid, plan.ends)), plan.sample(np.sort([*corners, *grid]))
+    begins = run.plan.law.begins
+    corners = np.concatenate([begins, np.nextafter(begins[1:], 0.0)])
+    extremes = np.sort([*corners, *_grid(run, INTERNAL_RATE_HZ)])
+    logged = np.append(_grid(run, rate_hz), run.plan.ends)
+    return run.plan.sample(logged), run.plan.sample(extremes)
+
+
+def _grid(run: Run, rate_hz: float) -> Floats:
+    first = np.ceil(run.plan.begins * rate_hz)
+    return np.arange(first, run.plan.ends * rate_hz) / rate_hz
 
 
 def _states(motion: Motion) -> Iterator[JointState]:

@@ -49,7 +49,7 @@ class Recorder:
     async def run(
         self, write: Callable[[str], object], tell: Callable[[str], object] = lambda text: None
     ) -> None:
-        """Until Ctrl-C or `finished`."""
+        """Until Ctrl-C or `finished`; ``tell`` is called once it listens."""
         self._write = write
         write(write_facts({"face": self._face}))
         try:
@@ -63,8 +63,8 @@ class Recorder:
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self.finished.set)
-        tell(f"recording {host}:{port} → {self._to.host}:{self._to.port}; Ctrl-C ends it")
         try:
+            tell(f"recording {host}:{port} → {self._to.host}:{self._to.port}; Ctrl-C ends it")
             await self.finished.wait()
         finally:
             server.close()  # who is still connected is not waited for

@@ -1,6 +1,7 @@
 """Jogging, stop and hold: what moves is braked within the limits of the joints."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,9 +75,10 @@ def test_a_speed_is_a_number(velocity: float) -> None:
     assert "is no speed" in refusal(arm().jog(0, velocity))
 
 
-@pytest.mark.parametrize("axis", [-1, 6])
-def test_there_are_six_axes(axis: int) -> None:
+@pytest.mark.parametrize("axis", [-1, 6, 1.5, 1.0, math.nan, "1"])
+def test_there_are_six_axes(axis: Any) -> None:
     assert refusal(arm().jog(axis, 0.1)) == f"there is no axis {axis}; there are 0…5"
+    assert "there is no axis" in refusal(arm().home(axis if axis != -1 else 7))
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -308,7 +308,7 @@ def test_set_joint_positions_puts_the_arm_there() -> None:
     ("positions", "told"),
     [
         ([0.0] * 5, "6 joint positions are needed"),
-        ([float("nan")] * 6, "6 joint positions are needed"),
+        ([float("nan")] * 6, "joint positions must be finite numbers"),
         ([4.0, 0, 0, 0, 0, 0], "J1 = 229.2° is outside -170.0°…170.0°"),
     ],
 )

@@ -129,7 +129,7 @@ class VirtualController:
             return why.BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
-        return self._order("jog", now, number=axis, value=velocity)
+        return self._order("jog", now, number=int(axis), value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
         """Brake all axes that are jogged."""
@@ -149,7 +149,7 @@ class VirtualController:
             return refused
         if self._drives.expects_jog():
             return why.JOGGING
-        return self._order("home", now, number=axis)
+        return self._order("home", now, number=int(axis))
 
     def is_homed(self) -> bool:
         return self._drives.runner.homed
@@ -185,8 +185,10 @@ class VirtualController:
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
         """Put the arm there without moving it; only a simulation can."""
         target = np.array(positions, dtype=np.float64)
-        if target.shape != (self._dof,) or not np.isfinite(target).all():
+        if target.shape != (self._dof,):
             return Refused(f"{self._dof} joint positions are needed")
+        if not np.isfinite(target).all():
+            return Refused("joint positions must be finite numbers")
         if not self._drives.at_rest(now):
             return why.BUSY
         if refused := self._arm.movers[0].beyond(target):
@@ -344,7 +346,7 @@ class VirtualController:
         self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
-        if 0 <= axis < self._dof:
+        if isinstance(axis, int | np.integer) and 0 <= axis < self._dof:
             return None
         return Refused(f"there is no axis {axis}; there are 0…{self._dof - 1}")
 
