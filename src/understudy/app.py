@@ -114,6 +114,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
         hold_up=arm.hold_up,
         modal=arm.habits.modal,
         start=arm.start,
+        dynamics=arm.dynamics[arm.habits.modal.tool],
     )
 
 

@@ -1,6 +1,7 @@
 """How long programs take: the firmware's own times, line by line, and in all cases a sum."""
 
 import tracemalloc
+from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from plain_motion import plain_blocks, plain_entries, plain_trapezoid
 from setups import GOLDEN, arm, machine, program_text
 
+from understudy.app import load_config, mover_of
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.cycle_time import CycleTime, CycleTimeEstimator
 from understudy.jobs.walk import Run, Stand, walk
@@ -345,3 +347,15 @@ def test_events_come_as_they_are_known() -> None:
     events = walk("G1 X10 F600\nG4 P1\nX20", machine())
     kinds = [type(event) for event in events]
     assert kinds == [ProgramLine, ProgramLine, Run, Stand, ProgramLine, Run]
+
+
+def test_joints_that_would_need_more_than_they_have_are_told(tmp_path: Path) -> None:
+    cell = tmp_path / "heavy.yaml"
+    tools = "{1: {mass_kg: 60, com_mm: [0, 0, 150]}}"
+    cell.write_text(f"robots: {{g60: {{kind: arm, tool: 1, tools: {tools}}}}}\n")
+    program = "G0 B-60 C60\nG0 B0 C0\n"
+    heavy = CycleTimeEstimator(mover_of(load_config(str(cell)))).estimate(program)
+    light = CycleTimeEstimator(mover_of(load_config("default"))).estimate(program)
+    assert [overload.joint for overload in heavy.overloads][:1] == ["J2"]
+    assert abs(heavy.overloads[0].torque) > heavy.overloads[0].limit
+    assert light.overloads == ()

@@ -95,6 +95,8 @@ def _show(program: Path, result: "CycleTime") -> None:
             table.add_row(*figures, row.kind, escape(row.text))
     if table.row_count:
         console.print(table)
+    for overload in result.overloads:
+        console.print(f"[yellow]effort[/yellow]: {overload}")
     for wait in result.waits:
         console.print(f"line {wait.line} waits for an input: up to {wait.timeout_s:g} s more")
 

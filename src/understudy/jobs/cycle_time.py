@@ -10,9 +10,12 @@ from understudy.gcode.program import ProgramLine
 from understudy.jobs.setup import Setup
 from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, walk
 from understudy.jobs.waypoints import Waypoint, follow
+from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.units import MM
+
+EFFORT_STEP_S = 0.01
 
 Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
 
@@ -55,6 +58,8 @@ class CycleTime:
     lines: tuple[Row, ...]
     waits: tuple[Wait, ...] = ()
     violations: tuple[Violation, ...] = ()
+    overloads: tuple[Overload, ...] = ()
+    """Joints that would need more than they have, each where it is worst."""
 
     @property
     def total_s(self) -> float:
@@ -73,7 +78,7 @@ class CycleTimeEstimator:
 
         A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
         """
-        return _add_up(walk(program, self._setup, self._start))
+        return _add_up(walk(program, self._setup, self._start), self._setup.dynamics)
 
     def estimate_waypoints(
         self,
@@ -83,7 +88,7 @@ class CycleTimeEstimator:
     ) -> CycleTime:
         """Speeds of the tool where a waypoint has none of its own."""
         speeds = (travel_speed_mm_s * MM, process_speed_mm_s * MM)
-        return _add_up(follow(waypoints, self._setup, speeds, self._start))
+        return _add_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
 
 
 @dataclass(slots=True)
@@ -112,7 +117,9 @@ class _Open:
 class _Sum:
     """Adds events up."""
 
-    def __init__(self) -> None:
+    def __init__(self, dynamics: Dynamics | None) -> None:
+        self._dynamics = dynamics
+        self._overloads: dict[str, Overload] = {}
         self.seconds: dict[str, float] = dict.fromkeys(("motion", "process", "dwell", "io"), 0.0)
         self.blocks = 0
         self.rows: list[Row] = []
@@ -146,7 +153,18 @@ class _Sum:
             tuple(self.rows),
             tuple(self.waits),
             tuple(self.violations),
+            tuple(self._overloads.values()),
         )
+
+    def _weigh(self, plan: Plan) -> None:
+        """What the joints need along a run, looked at every 10 ms."""
+        if self._dynamics is None or plan.duration <= 0.0:
+            return
+        times = np.arange(plan.begins, plan.ends, EFFORT_STEP_S)
+        for found in self._dynamics.overloads(times, self._dynamics.torques(plan.sample(times))):
+            known = self._overloads.get(found.joint)
+            if known is None or abs(found.torque) > abs(known.torque):
+                self._overloads[found.joint] = found
 
     def _run(self, run: Run) -> None:
         kind: Kind = "process" if run.process else "motion"
@@ -162,6 +180,7 @@ class _Sum:
             elif row.longest < 0.0:
                 row.start = row.end = here
         self._now = plan.ends
+        self._weigh(plan)
         self._close(len(self._open) - 1)
 
     def _stand(self, stand: Stand) -> None:
@@ -188,8 +207,8 @@ def _spans(plan: Plan) -> dict[int, tuple[float, float]]:
     return dict(zip(number[first].tolist(), spans, strict=True))
 
 
-def _add_up(events: Iterable[Event]) -> CycleTime:
-    total = _Sum()
+def _add_up(events: Iterable[Event], dynamics: Dynamics | None) -> CycleTime:
+    total = _Sum(dynamics)
     for event in events:
         total.add(event)
     return total.result()
@@ -202,6 +221,7 @@ def as_document(cycle: CycleTime) -> dict[str, Any]:
         "lines": [_fields(row) for row in cycle.lines],
         "waits": [_fields(wait) for wait in cycle.waits],
         "violations": [_fields(violation) for violation in cycle.violations],
+        "overloads": [_fields(overload) for overload in cycle.overloads],
     }
 
 

@@ -8,6 +8,7 @@ from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.requests import AxisMove, Move, Request
+from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.profile import Profile
 
@@ -56,7 +57,8 @@ class Setup:
 
     `mount`: the mover with another tool in hand. `hold_up`: seconds for which a switch holds the
     program up (spin-up, ignition). `rests_at_offsets`: motion ends before offsets change.
-    `modal`, `start`: what is in force and where the joints are before the first line.
+    `modal`, `start`: what is in force and where the joints are before the first line. `dynamics`:
+    what the joints need, with the tool in hand.
     """
 
     mover: Mover
@@ -68,3 +70,4 @@ class Setup:
     rests_at_offsets: bool = False
     modal: Modal = AS_SWITCHED_ON
     start: tuple[float, ...] = ()
+    dynamics: Dynamics | None = None
