@@ -67,3 +67,38 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     cell.write_text(CELL.format(file="nowhere.yaml", more=""))
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
         load_config(str(cell))
+
+
+# ── scenario files ──
+
+BENCH = "{include}robots: {{bench: {{kind: point}}}}\nscenario: {{rules: {{{own}}}}}\n"
+STOP = "panic: {fault: emergency_stop, on: bench, at_s: 10}"
+
+
+def bench(tmp_path: Path, scenario: str, own: str = "") -> str:
+    (tmp_path / "storm.yaml").write_text(scenario)
+    cell = tmp_path / "bench.yaml"
+    cell.write_text(BENCH.format(include="include: {scenario: storm.yaml}\n", own=own))
+    return str(cell)
+
+
+def test_a_scenario_file_adds_its_rules(tmp_path: Path) -> None:
+    own = "calm: {fault: emergency_release, on: bench, at_s: 12}"
+    config = load_config(bench(tmp_path, f"rules: {{{STOP}}}", own))
+    assert list(config.head.scenario.rules) == ["calm", "panic"]
+    build_cell(config)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "own", "told"),
+    [
+        ("rules: {panic: {fault: emergency_stop}}", "", r"storm\.yaml:1: rules\.panic\.on"),
+        (f"rules: {{{STOP}}}", STOP, r"storm\.yaml:1: rules\.panic: the cell file has a rule"),
+        ("timeline: []", "", r"storm\.yaml:1: timeline: unknown key"),
+    ],
+)
+def test_what_is_wrong_in_a_scenario_file(
+    tmp_path: Path, scenario: str, own: str, told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        load_config(bench(tmp_path, scenario, own))

@@ -57,6 +57,7 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
     """The documents' own files, which keep their keys and units."""
 
     simulation: str | None = None
+    scenario: str | None = None
 
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,6 +142,7 @@ def read_cell(
 ) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
+    head = _with_rules(document, head)
     included = _included(document, head.include)
     robots = {}
     for name, body in head.robots.items():
@@ -161,13 +163,31 @@ def read_cell(
 
 
 def _included(document: Document, include: Include) -> SimulationFile:
-    """A relative file is looked for beside the cell file, then in the folder above."""
     if include.simulation is None:
         return SimulationFile()
-    folder = Path(document.file).parent
-    places = [folder / include.simulation, folder.parent / include.simulation]
-    path = next((place for place in places if place.exists()), places[0])
+    path = _beside(document, include.simulation)
     return read_simulation(read_text(path), str(path))
+
+
+def _with_rules(document: Document, head: Head) -> Head:
+    """The cell's own rules, and those of the scenario file it includes."""
+    if head.include.scenario is None:
+        return head
+    path = _beside(document, head.include.scenario)
+    file = parse(read_text(path), str(path))
+    found: Scenario = _at(file, (), read, file.value, Scenario)
+    for name in found.rules:
+        if name in head.scenario.rules:
+            problem = ConfigError("the cell file has a rule of this name too", value=name)
+            raise file.error(("rules", name), problem)
+    return structs.replace(head, scenario=Scenario({**head.scenario.rules, **found.rules}))
+
+
+def _beside(document: Document, name: str) -> Path:
+    """A relative file is looked for beside the cell file, then in the folder above."""
+    folder = Path(document.file).parent
+    places = [folder / name, folder.parent / name]
+    return next((place for place in places if place.exists()), places[0])
 
 
 def _robot(
