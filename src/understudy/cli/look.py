@@ -133,7 +133,7 @@ def _is_free(host: str, port: int) -> bool:
 def _table(*columns: str) -> Table:
     table = Table()
     for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0)
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
     return table
 
 
