@@ -56,10 +56,15 @@ def face_module(kind: str) -> ModuleType:
 def load_config(name: str, *, seed: int | None = None) -> CellConfig:
     """The configuration of a cell, by path or by the name of a shipped one."""
     file, text = find_cell(name)
-    config = read_cell(
+    config = read_config(text, file)
+    return config if seed is None else config.with_seed(seed)
+
+
+def read_config(text: str, file: str) -> CellConfig:
+    """The configuration that a cell file's text describes."""
+    return read_cell(
         text, file, robot_schema=_robot_config, face_schema=_face_config, sockets=_sockets
     )
-    return config if seed is None else config.with_seed(seed)
 
 
 def build_cell(config: CellConfig) -> Cell:

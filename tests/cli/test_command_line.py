@@ -16,9 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import cli
+from understudy.app import load_config
 from understudy.cli import look
 from understudy.cli.kernels import is_warm
 from understudy.cli.transcript import Transcript
+from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 
 PATIENCE = 20.0
@@ -85,6 +87,21 @@ def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
 def test_check_says_that_a_cell_is_all_right() -> None:
     done = Done("check", "text_robot")
     assert (done.code, done.out) == (0, "text_robot: all right (robots: 1, faces: 1)\n")
+
+
+@pytest.mark.parametrize("place", [".", "cells"])
+def test_new_with_an_arm_of_ones_own(place: str) -> None:
+    Path("own.urdf").write_bytes(shipped_robots()["kr6_r900"].read_bytes())
+    Path(place).mkdir(exist_ok=True)
+    assert Done("new", f"{place}/mine", "--robot", "own.urdf").code == 0
+    assert Done("check", f"{place}/mine.yaml").code == 0
+    assert load_config(f"{place}/mine.yaml").robots["arm"].config.model.endswith("own.urdf")
+
+
+def test_new_with_a_robot_that_is_not_there_writes_nothing() -> None:
+    done = Done("new", "mine", "--robot", "g61")
+    assert done.code == 2
+    assert not Path("mine.yaml").exists()
 
 
 def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:

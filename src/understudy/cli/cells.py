@@ -1,21 +1,32 @@
 """`understudy check` and `understudy new`: cells of one's own."""
 
+import json
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.app import build_cell, load_config
+from understudy.app import build_cell, load_config, read_config
 from understudy.config import CellConfig, Wire, find_cell
+from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 from understudy.wire.tcp import Address
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
+ARM_CELL = """description: an arm of one's own
+robots:
+  arm:
+    kind: arm
+    model: {model}
+    faces:
+      grblhal: {{port: 2323}}
+"""
 
 
 def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: understudy check my_cell.yaml")(check)
-    app.command(epilog="Example: understudy new my_cell")(new)
+    app.command(epilog="Example: understudy new my_cell --robot g60")(new)
 
 
 def check(cell: Annotated[str, typer.Argument(help="a YAML file or a shipped cell")]) -> None:
@@ -49,12 +60,15 @@ def _keys(endpoint: str) -> tuple[str, ...]:
 
 def new(
     name: Annotated[str, typer.Argument(help="the cell's name; NAME.yaml is written")],
+    robot: Annotated[
+        str | None, typer.Option(help="an arm: a shipped one by name, or the path of a URDF")
+    ] = None,
 ) -> None:
     """Write a cell of your own that runs as it stands."""
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
     if not path.name.removesuffix(path.suffix or ".yaml").strip(". "):
         raise ConfigError("a cell needs a name", value=name, allowed="e.g. my_cell")
-    _, text = find_cell("text_robot")
+    text = find_cell("text_robot")[1] if robot is None else _with_arm(robot, path)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(f"# Run it:   understudy run {path}\n# Check it: understudy check {path}\n")
@@ -63,5 +77,13 @@ def new(
         raise ConfigError("is there already; choose another name", file=str(path)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
-    load_config(str(path))
     print(f"{path} is written. Run it: understudy run {path}")
+
+
+def _with_arm(robot: str, path: Path) -> str:
+    """A cell with this arm behind a grblHAL wire; only one that can be put together is written."""
+    shipped = robot in shipped_robots()
+    model = robot if shipped else os.path.relpath(robot, path.parent)
+    text = ARM_CELL.format(model=json.dumps(model))
+    build_cell(read_config(text, str(path)))
+    return text
