@@ -37,14 +37,21 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[mesh,hmi,serial]'
 	$(VENV)/bin/understudy warm
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python browser
 	$(PIP) -e '.[dev]'
 	$(VENV)/bin/understudy warm
 	@touch $@ $(VENV)/.runtime
+
+# The browser tests need Debian's chromium; a root user gets it, anyone else is told how.
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; }; } || \
+	  { echo "The browser tests need chromium: apt install chromium"; exit 2; }
 
 ## constraints: pin what is installed now
 constraints: $(VENV)/.dev
