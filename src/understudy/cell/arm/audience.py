@@ -5,9 +5,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from understudy.ports import ControllerStatus, JointState
+from understudy.ports.controller import JointListener, StatusListener
 
-StatusListener = Callable[[ControllerStatus], None]
-JointListener = Callable[[JointState], None]
 Told = tuple[bool, bool, bool, bool, bool, str]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.cell.arm import refusals as why
-from understudy.cell.arm.audience import Audience, JointListener, StatusListener
+from understudy.cell.arm.audience import Audience
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.saved import Saved
 from understudy.cell.arm.wired import firmware_of
@@ -33,6 +33,7 @@ from understudy.ports import (
     Tally,
     Tempo,
 )
+from understudy.ports.controller import JointListener, StatusListener
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
