@@ -1,4 +1,4 @@
-"""The controller of an arm, simulated or real, in small Protocols: the documents' IMotionController.
+"""An arm's controller, simulated or real, in small Protocols: the documents' IMotionController.
 
 Every call returns at once; progress comes with time. Angles are rad, speeds rad/s, percent where
 the name says so. ``now`` is simulated time, or the wall clock in front of a real controller.
