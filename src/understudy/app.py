@@ -14,6 +14,7 @@ from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
 from understudy.cell.rules import Config as Rules
+from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
@@ -145,6 +146,8 @@ def _build(config: CellConfig) -> Cell:
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+    parts["environment"] = surroundings = Surroundings(config.environment())
+    surroundings.join(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)

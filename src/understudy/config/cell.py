@@ -23,7 +23,7 @@ from understudy.wire.udp import Broadcast
 
 CONTROL_PORT = 5550
 
-PARTS_OF_EVERY_CELL = ("engine", "scenario")
+PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]

@@ -1,10 +1,12 @@
 """From the cell file to an arm that can be driven."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from msgspec.structs import replace
 
+from understudy.cell.arm.body import body_of
 from understudy.cell.arm.config import Config, ToolConfig
 from understudy.cell.arm.controller import VirtualController
 from understudy.cell.arm.drives import Arm
@@ -27,15 +29,17 @@ BARE = ToolConfig("flange")
 
 def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
-    controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    arm = arm_of(config, deps)
+    controller = VirtualController(name, arm, io=io, tempo=deps.tempo)
     if config.welder is not None:
         controller.mount_welder(config.welder, deps.luck)
+    if config.collision.enable:
+        controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.tell)
     return controller
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
-    text = deps.read(config.model).decode("utf-8", "replace")
-    joints = chain(read(text, file=config.model))
+    joints = joints_of(deps.read(config.model), config.model)
     if joints.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
     start = _angles(config.start_deg, joints, "start_deg")
@@ -58,6 +62,12 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         arc_start=config.welder.starts_in_s if config.welder else 0.0,
         arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
+
+
+@lru_cache(maxsize=16)
+def joints_of(model: bytes, file: str) -> Chain:
+    """The same model gives the same chain, of which much is reckoned only once."""
+    return chain(read(model.decode("utf-8", "replace"), file=file))
 
 
 def _habits(config: Config, home: Floats) -> Habits:
