@@ -161,7 +161,7 @@ def read_cell(
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
             raise document.error(keys, problem)
-        whole = included.under(body) if body.get("kind") == "arm" else body
+        whole = included.under(body)
         robots[name] = _robot(
             document,
             keys,

@@ -55,13 +55,17 @@ class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
     virtual_io: VirtualIo = VirtualIo()
 
     def under(self, robot: dict[str, Any]) -> dict[str, Any]:
-        """An arm as its cell file has it, on top of what stands here."""
+        """A robot as its cell file has it, on top of what stands here."""
+        collision = to_builtins(self.collision) | (robot.get("collision") or {})
+        if robot.get("kind") == "kuka":
+            return {**robot, "collision": collision}
+        if robot.get("kind") != "arm":
+            return robot
         ours = to_builtins(self.simulation)
         ours.pop("default_time_scale", None)
         io = dict(robot.get("io") or {})
         io.setdefault("links", to_builtins(self.virtual_io.links))
         simulation = ours | (robot.get("simulation") or {})
-        collision = to_builtins(self.collision) | (robot.get("collision") or {})
         return {**robot, "simulation": simulation, "io": io, "collision": collision}
 
 

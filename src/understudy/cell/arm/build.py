@@ -1,7 +1,6 @@
 """From the cell file to an arm that can be driven."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from understudy.cell.arm.config import Config, ToolConfig
 from understudy.cell.arm.controller import VirtualController
 from understudy.cell.arm.drives import Arm
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.collision.body import chain_of
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
 from understudy.errors import ConfigError
@@ -18,10 +18,9 @@ from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.space.chain import Chain, Frames, chain
+from understudy.space.chain import Chain, Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
-from understudy.space.urdf import read
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 BARE = ToolConfig("flange")
@@ -39,7 +38,7 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
-    joints = joints_of(deps.read(config.model), config.model)
+    joints = chain_of(deps.read(config.model), config.model)
     if joints.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
     start = _angles(config.start_deg, joints, "start_deg")
@@ -62,12 +61,6 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         arc_start=config.welder.starts_in_s if config.welder else 0.0,
         arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
-
-
-@lru_cache(maxsize=16)
-def joints_of(model: bytes, file: str) -> Chain:
-    """The same model gives the same chain, of which much is reckoned only once."""
-    return chain(read(model.decode("utf-8", "replace"), file=file))
 
 
 def _habits(config: Config, home: Floats) -> Habits:

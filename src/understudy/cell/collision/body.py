@@ -5,17 +5,24 @@ The kernels behind it are brought in when it is first asked, not when the cell s
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from understudy.space.chain import Chain
+from understudy.space.chain import Chain, chain
 from understudy.space.environment import CollisionConfig, Environment
 from understudy.space.shapes import CollisionObject, Meshes
 from understudy.space.transform import Array
+from understudy.space.urdf import read
 
 if TYPE_CHECKING:
     from understudy.space.collide import CollisionDetector
     from understudy.space.sweep import Sweeper
+
+
+@lru_cache(maxsize=16)
+def chain_of(model: bytes, file: str) -> Chain:
+    """The same model gives the same chain, of which much is then reckoned only once."""
+    return chain(read(model.decode("utf-8", "replace"), file=file))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
+from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.kuka import course as motion
 from understudy.cell.kuka.course import Course
 from understudy.cell.kuka.moves import Outcome, Robot, Standing
 from understudy.cell.kuka.outputs import Outputs
 from understudy.cell.kuka.outputs import Saved as SavedOutputs
 from understudy.errors import Refused
-from understudy.ports import State
+from understudy.motion.law import empty
+from understudy.motion.path import nothing
+from understudy.motion.plan import Plan
+from understudy.ports import Part, State, Tally
 from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
@@ -30,6 +35,7 @@ MAIN = 0
 """The channel that records come by."""
 FLAG_PERIOD = 500 * NS_PER_MS
 MESSAGES_KEPT = 16
+NOWHERE, NOT_MOVING = nothing(6), empty(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,7 @@ class Saved(Struct):
     stopped: bool
     outputs: SavedOutputs
     messages: list[str]
+    behind: int
 
 
 class KukaGcodeServer:
@@ -104,6 +111,13 @@ class KukaGcodeServer:
         self._stopped = False
         self._outputs = Outputs(manners.post_flow)
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        self._behind = 0
+        self.parts: dict[str, Part] = {}
+        self._collision: CollisionWatch | None = None
+
+    def guard(self, watch: CollisionWatch) -> None:
+        """Told once, when the cell is put together: what it touches is watched."""
+        self._collision = self.parts["collision"] = watch
 
     # ── records ──
 
@@ -124,6 +138,30 @@ class KukaGcodeServer:
         self._listeners.append(listener)
 
     # ── what it tells ──
+
+    @property
+    def plan(self) -> Plan:
+        """The motion under way, or that there is none."""
+        if self._course is not None:
+            return self._course.plan
+        return Plan(NOWHERE, NOT_MOVING, np.array(self._standing.axes))
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the beginning."""
+        return self._behind
+
+    @property
+    def tool(self) -> int:
+        return self._standing.tool
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    def tally(self, now: int) -> Tally:
+        """What was touched so far; records are not counted here."""
+        return Tally(collisions_detected=self._collision.detected if self._collision else 0)
 
     def progress(self) -> Progress:
         return Progress(self._completed, self._flying, self._taken, self.busy())
@@ -179,17 +217,25 @@ class KukaGcodeServer:
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         """The stop freezes the motion where it is; the release lets it go on from there."""
-        t, blend = seconds(now), self._manners.blend
-        if fault == "emergency_stop" and not self._stopped:
-            self._stopped = True
-            self._outputs.weld(0, now)
-            self._course = self._course and motion.halted(self._course, t)
-            self._say("Emergency stop")
+        if fault == "emergency_stop":
+            self.stop("Emergency stop", now)
         elif fault == "emergency_release" and self._stopped:
             self._stopped = False
+            if self._collision is not None:
+                self._collision.release()
+            t, blend = seconds(now), self._manners.blend
             self._course = self._course and motion.resumed(self._course, t, blend)
             self._go_on(now)
         return None
+
+    def stop(self, why: str, now: int) -> None:
+        """The motion freezes where it is, until the stop is released."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._outputs.weld(0, now)
+        self._course = self._course and motion.halted(self._course, seconds(now))
+        self._say(why)
 
     # ── snapshots ──
 
@@ -208,6 +254,7 @@ class KukaGcodeServer:
             stopped=self._stopped,
             outputs=self._outputs.save(),
             messages=list(self._messages),
+            behind=self._behind,
         )
 
     def load(self, state: State) -> None:
@@ -216,7 +263,7 @@ class KukaGcodeServer:
         self._waiting = deque(saved.waiting)
         self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
         self._flags, self._next_check = saved.flags, saved.next_check
-        self._stopped = saved.stopped
+        self._stopped, self._behind = saved.stopped, saved.behind
         self._outputs.load(saved.outputs)
         self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
         self._flight, self._course, self._sight_ends = None, None, False
@@ -253,6 +300,7 @@ class KukaGcodeServer:
         self._flying = record.seq
         if self._ahead and self._course is not None:
             outcome = self._ahead.popleft()
+            self._behind += len(self._course.legs[0].path)
             self._course = motion.advanced(self._course, seconds(now), self._manners.blend)
         else:
             outcome = self._robot.carry_out(record, self._standing)
@@ -268,10 +316,14 @@ class KukaGcodeServer:
 
     def _complete(self, flight: Flight, now: int) -> None:
         self._completed = flight.record.seq
+        retooled = self._standing.tool != flight.outcome.after.tool
         self._standing = flight.outcome.after
         self._flight = None
-        if not self._ahead:
+        if not self._ahead and self._course is not None:
+            self._behind += len(self._course.plan.path)
             self._course = None
+        if retooled and self._collision is not None:
+            self._collision.cut(now)
         for listener in self._listeners:
             listener(now)
 
@@ -314,6 +366,8 @@ class KukaGcodeServer:
         if self._ahead and self._course is not None:
             self._ahead.clear()
             self._course = motion.shortened(self._course, seconds(now), self._manners.blend)
+            if self._collision is not None:
+                self._collision.cut(now)
             if self._stopped:
                 self._course = motion.halted(self._course, seconds(now))
         if self._flight is None:
