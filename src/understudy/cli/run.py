@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from understudy.app import load_config
+from understudy.cli.kernels import announce
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -55,6 +56,7 @@ def run(
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = load_config(cell, seed=seed)
     chat = _Log(log, _facts(cell, config)) if log else None
+    announce()
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
