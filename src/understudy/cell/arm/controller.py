@@ -66,6 +66,10 @@ class VirtualController:
         self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
 
+    @property
+    def arm(self) -> Arm:
+        return self._arm
+
     # ── connection and drives ──
 
     def connect(self, now: int) -> Refused | None:
@@ -249,6 +253,8 @@ class VirtualController:
             buffer_used=used,
             state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
+            accepted=self._lines,
+            at=now,
         )
 
     def on_status(self, listener: StatusListener) -> None:
