@@ -12,6 +12,7 @@ import msgspec
 from understudy.app import build_cell
 from understudy.commands import CellDesk
 from understudy.config import CellConfig, Wire
+from understudy.config.files import name_of_cell
 from understudy.desk import Commands
 from understudy.errors import ConfigError, unknown
 from understudy.faces.control import ControlFace
@@ -67,9 +68,9 @@ class Live:
         )
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
-        own = CellDesk(self._cell, self._pump, self._facts, self.finished.set).commands()
+        self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
         self._runs = Runs(KINDS, {"cell": self._name()})
-        self.desk = Commands([*own, *run_commands(self._runs)])
+        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs)])
         self.watch = CellWatch(self._cell.parts, self._pump)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
@@ -94,6 +95,7 @@ class Live:
         self._pump.start()
 
     async def stop(self) -> None:
+        self.cell_desk.stop()
         self._pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
@@ -108,7 +110,7 @@ class Live:
         """What another process needs to build the same cell."""
         config = self.config
         seed, digest = config.head.seed, config.digest
-        return {"file": config.document.file, "seed": seed, "digest": digest}
+        return {"file": name_of_cell(config.document.file), "seed": seed, "digest": digest}
 
     def _obey_tempo(self) -> None:
         """What a controller asks of the clock; lock-step knows no scale, but it can pause."""

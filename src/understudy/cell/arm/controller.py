@@ -35,7 +35,7 @@ from understudy.ports import (
     Tempo,
 )
 from understudy.ports.controller import JointListener, StatusListener
-from understudy.ports.hmi import RobotView, Trail
+from understudy.ports.hmi import RobotView
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
@@ -67,6 +67,10 @@ class VirtualController:
         self._drives.runner.arc = welder
         self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
+
+    @property
+    def arm(self) -> Arm:
+        return self._arm
 
     # ── connection and drives ──
 
@@ -251,14 +255,12 @@ class VirtualController:
             buffer_used=used,
             state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
+            accepted=self._lines,
+            at=now,
         )
 
     def view(self, now: int) -> RobotView:
-        """For the eye: where it truly is, whatever its feedback tells."""
         return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
-
-    def trail_since(self, known: int) -> Trail:
-        return self._welder.trail_since(known) if self._welder else (0, ())
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
