@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.cell.kuka import course as motion
 from understudy.cell.kuka.course import Course
@@ -21,6 +23,7 @@ from understudy.cell.kuka.outputs import Outputs
 from understudy.cell.kuka.outputs import Saved as SavedOutputs
 from understudy.errors import Refused
 from understudy.ports import State
+from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
@@ -30,6 +33,8 @@ MAIN = 0
 """The channel that records come by."""
 FLAG_PERIOD = 500 * NS_PER_MS
 MESSAGES_KEPT = 16
+WORD = 32
+"""So many outputs, arc and gas among them, are shown as the bits of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,27 @@ class KukaGcodeServer:
     def on_executed(self, listener: Callable[[int], None]) -> None:
         self._listeners.append(listener)
 
+    def stop(self, now: int) -> None:
+        """It stands at once, and every record that is not completed is forgotten."""
+        self._waiting.clear()
+        self._ahead.clear()
+        self._taken = 0
+        if self._course is not None and self._flight is not None:
+            here = self._course.at(seconds(now), self._robot.chain)
+            axes = tuple(here.axes.tolist())
+            self._standing = replace(self._standing, axes=axes, position=here.pose)
+        self._flight = self._course = None
+        self._outputs.weld(0, now)
+
     # ── what it tells ──
+
+    @property
+    def robot(self) -> Robot:
+        return self._robot
+
+    def stopped(self) -> bool:
+        """By the emergency stop, until it is released."""
+        return self._stopped
 
     def progress(self) -> Progress:
         return Progress(self._completed, self._flying, self._taken, self.busy())
@@ -150,6 +175,23 @@ class KukaGcodeServer:
             weld_job=self._outputs.job,
             speed_set=self._standing.speed,
             messages=tuple(self._messages),
+        )
+
+    def view(self, now: int) -> RobotView:
+        """The tool in the foot's frame, whichever base is told of."""
+        standing, course, t = self._standing, self._course, seconds(now)
+        axes = course.plan.at(t).position if course else np.array(standing.axes)
+        moving = course is not None and not self._stopped
+        return RobotView(
+            q=axes.tolist(),
+            tcp=self._robot.tip(axes, standing.tool),
+            state="Stopped" if self._stopped else "Run" if self.busy() else "Idle",
+            moving=moving,
+            tool=standing.tool,
+            line=max(self._flying, 0) if self.busy() else 0,
+            ghost=course.plan.target.tolist() if course and moving else None,
+            arc=self._outputs.welding,
+            io=Pins(do=sum(1 << number for number in self._outputs.high() if number < WORD)),
         )
 
     # ── time ──
