@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
+from understudy.cell.points import Points
 from understudy.cell.rules import Config as Rules
 from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
@@ -36,6 +37,7 @@ ROBOTS = {
 }
 FACES = {
     "grblhal": "understudy.faces.grblhal",
+    "hmi_link": "understudy.faces.hmi_link",
     "kuka_eki": "understudy.faces.kuka_eki",
     "text_tcp": "understudy.faces.text_tcp",
 }
@@ -140,12 +142,15 @@ def _build(config: CellConfig) -> Cell:
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
+            if getattr(module, "BESIDE_THE_CELL", False):
+                continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
             _within(where, _check_fit, face.kind, module, robot.kind)
             fronts = _within(where, module.build, endpoint, face.config, built, deps)
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+        parts |= _beside(name, built)
     parts["environment"] = surroundings = Surroundings(config.environment())
     surroundings.join(parts)
     luck.act_on(places, faces)
@@ -159,6 +164,16 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _beside(name: str, robot: Any) -> dict[str, Part]:
+    """What the desk keeps for a robot: its points, and the program it runs if it can run one."""
+    kept: dict[str, Part] = {f"{name}.points": Points(name)}
+    if hasattr(robot, "send_gcode"):
+        from understudy.jobs.program_run import ProgramRun
+
+        kept[f"{name}.program"] = ProgramRun(robot, robot.arm.habits.dialect)
+    return kept
 
 
 def _check_fit(face: str, module: ModuleType, robot: str) -> None:

@@ -20,7 +20,7 @@ from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
 from understudy.space.chain import Chain, Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix
+from understudy.space.transform import inverse, matrix
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 BARE = ToolConfig("flange")
@@ -100,7 +100,8 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    frames = Frames(_matrix(config.base_mm_deg), _matrix(tool.tcp_mm_deg))
+    # Poses are told in the cell, which is seen from the foot.
+    frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 

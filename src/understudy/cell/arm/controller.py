@@ -16,6 +16,7 @@ from understudy.cell.arm.audience import Audience
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.guarded import Guarded
 from understudy.cell.arm.saved import Saved
+from understudy.cell.arm.view import status_of, view_of
 from understudy.cell.arm.wired import firmware_of
 from understudy.cell.collision.body import Body
 from understudy.cell.collision.watch import CollisionWatch
@@ -37,6 +38,7 @@ from understudy.ports import (
     Tempo,
 )
 from understudy.ports.controller import JointListener, StatusListener
+from understudy.ports.hmi import RobotView
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
@@ -76,6 +78,10 @@ class VirtualController:
         self.collision = CollisionWatch(self.name, body, guarded, tell)
         self.parts["collision"] = self.collision
         self._drives.on_other_path(self.collision.cut)
+
+    @property
+    def arm(self) -> Arm:
+        return self._arm
 
     # ── connection and drives ──
 
@@ -248,22 +254,12 @@ class VirtualController:
         return Tally(executed, contacts, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
-        runner = self._drives.runner
-        error = self._alarm or runner.error
-        used = runner.queue.used(now)
-        return ControllerStatus(
-            connected=self._connected,
-            enabled=self._enabled,
-            moving=self._drives.moving(now),
-            error=error is not None,
-            homed=runner.homed,
-            error_message=error.reason if error else "",
-            error_code=error.code if error else 0,
-            buffer_available=self._arm.window - used,
-            buffer_used=used,
-            state="Alarm" if self._alarm else self._drives.doing(now),
-            line=runner.queue.line_at(now),
+        return status_of(
+            self._drives, now, connected=self._connected, enabled=self._enabled, alarm=self._alarm
         )
+
+    def view(self, now: int) -> RobotView:
+        return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""

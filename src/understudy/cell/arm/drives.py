@@ -187,6 +187,10 @@ class Drives:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
 
+    def goal(self, now: int) -> Floats | None:
+        """Where the joints go, while they go there."""
+        return self.plan.target if whole_ns(self.plan.ends) > now else None
+
     def torques(self, motion: Motion) -> Floats:
         """Nm; nothing where nobody asked for dynamics."""
         if not self.arm.enable_dynamics:

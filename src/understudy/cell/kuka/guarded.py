@@ -26,14 +26,14 @@ class Guarded:
     @property
     def held(self) -> bool:
         """An emergency stop freezes the motion; released, it goes on along the same path."""
-        return self._server.stopped
+        return self._server.stopped()
 
     @property
     def tool(self) -> int:
         return self._server.tool
 
     def collided(self, contact: Contact, now: int) -> None:
-        self._server.stop(contact.told(), now)
+        self._server.freeze(contact.told(), now)
 
 
 def body_of(config: Config, chain: Chain, read: Read) -> Body:
