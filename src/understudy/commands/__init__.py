@@ -14,6 +14,7 @@ from understudy.commands.points import PointDesk
 from understudy.commands.programs import ProgramDesk
 from understudy.commands.robots import Robots
 from understudy.commands.scene import SceneDesk
+from understudy.commands.surroundings import SurroundingsDesk
 from understudy.config import CellConfig
 from understudy.desk import Commands
 from understudy.wire.pump import Pump
@@ -36,11 +37,13 @@ class CellDesk:
         self.log = EventLog()
         self.watch = Watch(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
+        around = SurroundingsDesk(config, cell.parts, pump)
         clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects = (
             clock,
             ModelDesk(self.robots),
-            SceneDesk(config, self.robots),
+            SceneDesk(config, self.robots, around.here),
+            around,
             self.watch,
             self.history,
             MotionDesk(self.robots),

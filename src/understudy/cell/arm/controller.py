@@ -5,6 +5,7 @@ time. The emergency stop is hard-wired: it knows no delay.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -254,9 +255,8 @@ class VirtualController:
         return Tally(executed, contacts, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
-        return status_of(
-            self._drives, now, connected=self._connected, enabled=self._enabled, alarm=self._alarm
-        )
+        told = status_of(self._drives, self._alarm, now)
+        return replace(told, connected=self._connected, enabled=self._enabled, accepted=self._lines)
 
     def view(self, now: int) -> RobotView:
         return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)

@@ -10,15 +10,12 @@ from understudy.ports.hmi import Pins, RobotView
 from understudy.space.transform import pose
 
 
-def status_of(
-    drives: Drives, now: int, *, connected: bool, enabled: bool, alarm: Refused | None
-) -> ControllerStatus:
+def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStatus:
+    """As far as the drives know; whether they are connected and enabled they do not."""
     runner = drives.runner
     error = alarm or runner.error
     used = runner.queue.used(now)
     return ControllerStatus(
-        connected=connected,
-        enabled=enabled,
         moving=drives.moving(now),
         error=error is not None,
         homed=runner.homed,
@@ -28,6 +25,8 @@ def status_of(
         buffer_used=used,
         state="Alarm" if alarm else drives.doing(now),
         line=runner.queue.line_at(now),
+        stops=runner.state.stops,
+        at=now,
     )
 
 

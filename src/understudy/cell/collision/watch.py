@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,10 +28,10 @@ from understudy.cell.collision.track import Event, Place, Tracker, to_be_run
 from understudy.errors import Refused
 from understudy.motion.law import Law
 from understudy.motion.passing import passes
-from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.space.environment import Environment
 from understudy.space.shapes import CollisionObject
+from understudy.space.transform import Array
 from understudy.units import seconds, whole_ns
 
 MOST_PIECES = 512
@@ -185,9 +186,10 @@ class CollisionWatch:
             contacts=tuple(report(contact) for contact in self.contacts()),
         )
 
-    def reaching(self, now: int) -> Floats:
-        """Where the joints are."""
-        return self._mover.plan.at(seconds(now)).position
+    def flange(self, now: int) -> Array:
+        """Where the flange is in the cell, 4×4."""
+        q = self._mover.plan.at(seconds(now)).position
+        return np.asarray(self.body.foot @ self.body.chain.flange(q))
 
     # ── time ──
 
