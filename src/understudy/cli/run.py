@@ -13,6 +13,7 @@ from rich.table import Table
 
 from understudy.app import load_config
 from understudy.cli import hmi
+from understudy.cli.run_program import Errand
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -52,6 +53,13 @@ def run(
         Path | None,
         typer.Option("--log", help="transcript of all that is said on the wires (.chat)"),
     ] = None,
+    program: Annotated[
+        Path | None, typer.Option(help="a program that is run at once, without the page")
+    ] = None,
+    exit_: Annotated[
+        bool, typer.Option("--exit", help="end with the program: 0 done, 1 failed")
+    ] = False,
+    robot: Annotated[str, typer.Option(help="who runs it; default: the first that can")] = "",
     real: Annotated[bool, typer.Option("--real", help="allow a REAL controller")] = False,
     no_hmi: Annotated[bool, typer.Option("--no-hmi", help="without the page")] = False,
 ) -> None:
@@ -65,22 +73,33 @@ def run(
         ports=_ports(port or [], config),
         for_seconds=for_,
         hmi=not no_hmi,
+        real=real,
         note=chat.note if chat else lambda event: None,
     )
-    files = [file for file in (registry_file(), ready_file) if file is not None]
-    asyncio.run(_live(config, options, [ReadyFile(file) for file in files], chat))
+    if exit_ and program is None:
+        raise ConfigError("--exit ends the cell with its program", allowed="--program FILE --exit")
+    errand = Errand(program, robot, leave=exit_) if program else None
+    files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
+    interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    if errand is not None and errand.failed and not interrupted:
+        raise typer.Exit(1)
 
 
 async def _live(
-    config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
-) -> None:
+    config: CellConfig,
+    options: Options,
+    files: list[ReadyFile],
+    chat: "_Log | None",
+    errand: Errand | None,
+) -> bool:
+    """Until it is finished; was it interrupted?"""
     page = _page(config, options)
     live = Live(config, options)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, live.finished.set)
+    signals = _end_on_signals(live)
     await live.start()
     try:
+        if errand:
+            errand.start(live)
         if chat:
             chat.transcript.open()
         for file in files:
@@ -90,11 +109,27 @@ async def _live(
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
         await live.finished.wait()
     finally:
+        if errand:
+            await errand.stop()
         await asyncio.gather(live.stop(), *([page.stop()] if page else []))
         if chat:
             chat.close()
         for file in files:
             file.remove()
+    return bool(signals)
+
+
+def _end_on_signals(live: Live) -> list[int]:
+    """Those that have come."""
+    came: list[int] = []
+
+    def end(number: int) -> None:
+        came.append(number)
+        live.finished.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+    return came
 
 
 def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:

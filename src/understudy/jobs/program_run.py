@@ -11,12 +11,13 @@ would mean that all is well again.
 
 import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.gcode.blocks import Block
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.gcode.words import Problem
@@ -34,6 +35,9 @@ SENT_AT_ONCE = 500
 PERIOD = 10 * NS_PER_MS
 """Faster than any controller works through what is sent at once."""
 
+WAITING = ("Hold", "Door", "Tool")
+"""For the operator."""
+
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is under way: stop it first")
 NOT_UNDER_WAY = Refused("no program is under way")
@@ -50,6 +54,14 @@ class Reading(Struct, frozen=True):
     lines: int
     error: str
     step: bool
+
+
+class Sent(NamedTuple):
+    """A line on its way: its number in the file (0: none), and whether there is anything to do."""
+
+    number: int
+    text: str
+    acts: bool
 
 
 class Saved(Struct):
@@ -79,7 +91,7 @@ class ProgramRun:
         self._listeners: list[Ended] = []
         self._state = Saved()
         self._lines: list[ProgramLine] = []
-        self._queue: list[tuple[int, str]] = []
+        self._queue: list[Sent] = []
         self._listens = False
 
     # ── what an operator does ──
@@ -155,7 +167,7 @@ class ProgramRun:
         if self.under_way():
             status = self._controller.status(now)
             line = self._line(status)
-            state = "paused" if status.state == "Hold" else state
+            state = "paused" if status.state in WAITING else state
         ours = self._state
         return Reading(ours.name, state, line, len(self._lines), ours.error, ours.step)
 
@@ -199,7 +211,7 @@ class ProgramRun:
         status = self._controller.status(now)
         if status.error:
             return Refused(status.error_message, status.error_code)
-        if status.moving or status.state == "Hold":
+        if status.moving or status.state in WAITING:
             return AT_REST_ONLY
         if not (status.connected and status.enabled):
             return Refused("the drives are not enabled: enable them first")
@@ -233,19 +245,19 @@ class ProgramRun:
         """Send so many lines more; the opening comes with the first of them."""
         state, queue = self._state, self._queue
         count += len(state.opening) if state.sent == 0 else 0
-        for number, text in queue[state.sent : state.sent + count]:
+        for line in queue[state.sent : state.sent + count]:
             state.sent += 1
-            if refused := self._controller.send_gcode(text, now):
-                self._fail(refused.reason, number, now)
+            if refused := self._controller.send_gcode(line.text, now):
+                self._fail(refused.reason, line.number, now)
                 return
         more = state.sent < len(queue) and not state.step
         state.due = now + PERIOD if more else now
 
-    def _to_send(self) -> list[tuple[int, str]]:
-        """All that is sent in this run: the line of the file (0: none) and its text."""
-        own = [(0, text) for text in self._state.opening]
+    def _to_send(self) -> list[Sent]:
+        """All that is sent in this run."""
+        own = [Sent(0, text, True) for text in self._state.opening]
         rest = self._lines[self._state.first - 1 :]
-        return own + [(line.number, line.text) for line in rest if line.text.strip()]
+        return own + [_sent(line) for line in rest if line.text.strip()]
 
     def _listen(self) -> None:
         """From the first run on: a controller that nobody listens to has less to do."""
@@ -270,7 +282,8 @@ class ProgramRun:
     def _come_to_rest(self, now: int, status: ControllerStatus) -> None:
         """All that was sent is done, or somebody has stopped the robot."""
         state, line = self._state, self._line(status)
-        if self._controller.tally(now).gcode_executed - state.tally < state.sent:
+        due = sum(sent.acts for sent in self._queue[: state.sent])
+        if self._controller.tally(now).gcode_executed - state.tally < due:
             self._fail(f"stopped at line {line}", line, now)
         elif state.sent < len(self._queue):
             state.state, state.line = "paused", line
@@ -293,9 +306,9 @@ class ProgramRun:
         state = self._state
         queue, place = self._queue, status.line - state.base
         if 1 <= place <= len(queue):
-            state.line = queue[place - 1][0] or state.first
+            state.line = queue[place - 1].number or state.first
         elif state.sent and not status.moving:
-            state.line = queue[state.sent - 1][0] or state.first
+            state.line = queue[state.sent - 1].number or state.first
         return state.line
 
     def _in_file(self, reason: str) -> str:
@@ -305,9 +318,15 @@ class ProgramRun:
         def number(match: re.Match[str]) -> str:
             place = int(match[1]) - base
             known = 1 <= place <= len(queue)
-            return f"line {queue[place - 1][0]}" if known else match[0]
+            return f"line {queue[place - 1].number}" if known else match[0]
 
         return re.sub(r"\bline (\d+)", number, reason)
+
+
+def _sent(line: ProgramLine) -> Sent:
+    block = line.block
+    acts = isinstance(block, Block) and bool(block.commands or block.values)
+    return Sent(line.number, line.text, acts)
 
 
 def _line_in(reason: str) -> int:

@@ -8,7 +8,7 @@ from understudy.space.pose import Pose
 JOINTLESS = Refused("this robot has no joints: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
-RESTING = ("Idle", "EmergencyStopped")
+RESTING = ("Idle", "EmergencyStopped", "Unknown")
 
 
 class PointHands:
@@ -21,10 +21,11 @@ class PointHands:
 
     def condition(self, now: int) -> Condition:
         reading, stopped = self._reading(now), self._robot.stopped()
+        line = getattr(reading, "line", "talking")
         return Condition(
             state=reading.state,
             moving=reading.state not in RESTING and stopped is None,
-            connected=reading.state != "",
+            connected=line == "talking",
             enabled=stopped is None,
             error=stopped.reason if stopped else "",
             code=reading.error_code,
