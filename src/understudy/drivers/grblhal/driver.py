@@ -1,16 +1,4 @@
-"""A real grblHAL, or one that is not there: the arm's controller at the other end of a line.
-
-    0x85 0x87            first of all: what somebody left half said is void; how do things stand?
-    $I $$                what it is, how much it takes at once, how fast its axes are
-    N7G1X10F600          lines as its receive buffer has room for them, each answered once
-    ?                    every poll period
-    ! ~ 0x18 0x19 …      at once
-
-Every call returns at once. A call that ends, a controller that falls silent, begins anew by itself
-or answers what nobody asked ends all that is under way: lines that were said are told as failed,
-the others as not sent, and nothing is ever said again. Connecting enables, homes and resets
-nothing. What the controller does while nobody hears it, nobody knows: its state is Unknown.
-"""
+"""GrblHalDriver: what may be asked of a real grblHAL, and what it tells."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -35,6 +23,7 @@ from understudy.drivers.grblhal.pins import Pins
 from understudy.drivers.grblhal.telling import Telling
 from understudy.drivers.grblhal.words import (
     AXIS_LETTERS,
+    HOLD,
     RAPID,
     START,
     feed_override,
@@ -211,7 +200,7 @@ class GrblHalDriver:
         """Brake along the path and wait for `cycle_start`; a jog ends."""
         if not self._link.jogging.over:
             return self.stop_jog(now)
-        self._link.hold()
+        self._link.say(HOLD)
         return self._said(now)
 
     def cycle_start(self, now: int) -> Refused | None:
@@ -297,6 +286,10 @@ class GrblHalDriver:
     def on_finished(self, listener: Finished) -> None:
         """Told when a program that `run` streams has ended."""
         self._link.ends.job_listeners.append(listener)
+
+    def look(self, now: int) -> None:
+        """Ask for a report now, not with the next poll."""
+        self._link.look(now)
 
     # ── simulated time: nothing happens here ──
 

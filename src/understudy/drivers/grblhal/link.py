@@ -8,7 +8,6 @@ from understudy.drivers.grblhal.lines import Ended, Lines, Order
 from understudy.drivers.grblhal.picture import Picture
 from understudy.drivers.grblhal.talk import Answered, Heard, Said, Talk
 from understudy.drivers.grblhal.words import (
-    HOLD,
     OPTIONAL_STOP,
     RESET,
     STOP,
@@ -78,6 +77,11 @@ class Link:
             return False
         return bool(self.lines) or not self.jogging.over or not self.settled()
 
+    def recovering(self) -> bool:
+        """A stop, a reset or an unlocking is not through yet."""
+        unlocks = self._unlocks or (self.talk is not None and self.talk.awaits("unlock"))
+        return self._halts_until is not None or unlocks
+
     # ── deeds ──
 
     def call(self, now: int) -> None:
@@ -124,8 +128,9 @@ class Link:
             self.talk.asks = False
             self._halts_until = now + self._patience
 
-    def hold(self) -> None:
-        self.say(HOLD)
+    def look(self, now: int) -> None:
+        if self.talk is not None:
+            self.talk.look(now)
 
     # ── time ──
 
@@ -210,7 +215,7 @@ class Link:
         self.redial.answered()
         if self.picture.state != "Alarm":
             self.alarm = None
-        elif self.alarm is None:
+        elif self.alarm is None and not self.recovering():
             self.alarm = alarm(self.picture.substate)
         if self.optional_stop not in (None, self.picture.stops_optionally):
             self.say(OPTIONAL_STOP)
@@ -218,7 +223,7 @@ class Link:
             listener(now)
 
     def _alarmed(self, why: Refused, now: int) -> None:
-        if self._halts_until is not None or self._unlocks:
+        if self.recovering():
             return  # the alarm of a reset in motion; the reset itself was told
         self.alarm = why
         self._drop_all(why, now)
@@ -279,7 +284,7 @@ class Link:
             self._unlocks = False
             if self.picture.state == "Alarm":
                 talk.say(Said("$X", "unlock"))
-        return self._unlocks or talk.awaits("unlock")
+        return self.recovering()
 
     def _say_lines(self, talk: Talk, now: int) -> None:
         while self.lines and self.error is None and self.alarm is None:

@@ -63,7 +63,9 @@ class Telling:
 
     def _moving(self) -> bool:
         """Something goes on by itself; a hold that stands waits for the operator."""
-        if self.alarm() or self._picture.waits_for_operator:
+        if self.alarm():
+            return False
+        if self._picture.waits_for_operator and not self._link.recovering():
             return False
         return self._picture.moves or self._link.under_way()
 
