@@ -1,6 +1,7 @@
 """`understudy run --program`: a program on a live cell, without the page."""
 
 import asyncio
+import contextlib
 import sys
 from pathlib import Path
 
@@ -8,7 +9,6 @@ from understudy.commands.robots import Robot
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.live import Live
-from understudy.units import seconds
 
 STEP_SECONDS = 0.01
 LOOK_SECONDS = 0.5
@@ -41,15 +41,15 @@ class Errand:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self, live: Live, robot: Robot) -> None:
-        begins = robot.side.time.now()
         refused = self._begin(live, robot)
-        ends = begins if refused else await self._see_through(live, robot)
-        problem = refused.reason if refused else _problem(robot)
+        if refused is None:
+            await self._see_through(live, robot)
+        problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
         self.outcome = not problem
         if problem:
             print(f"{self._file}: {problem}", file=sys.stderr)
         else:
-            print(f"{self._file}: done in {seconds(ends - begins):.3f} s")
+            print(f"{self._file}: done in {seconds:.3f} s")
         if self._leave:
             live.finished.set()
 
@@ -67,20 +67,18 @@ class Errand:
                 return answer
         return None
 
-    async def _see_through(self, live: Live, robot: Robot) -> int:
-        """To its end, and when that was. In lock-step nobody is owed anything while a program runs:
-        its time is let run here."""
-        program = robot.side.program
+    async def _see_through(self, live: Live, robot: Robot) -> None:
+        """In lock-step nobody is owed anything while a program runs: its time is let run here."""
+        program, ended = robot.side.program, asyncio.Event()
         assert program is not None
-        ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        program.on_end(lambda text, now: None if ended.done() else ended.set_result(now))
-        while not ended.done():
+        program.on_end(lambda text, now: ended.set())
+        while program.under_way():
             if live.rate == "step":
                 live.advance(STEP_SECONDS)
                 await asyncio.sleep(0)
-            else:
-                await asyncio.wait([ended], timeout=LOOK_SECONDS)
-        return ended.result()
+                continue
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
 
 
 def _runner(live: Live, name: str) -> Robot:
@@ -92,9 +90,9 @@ def _runner(live: Live, name: str) -> Robot:
     return able[name] if name else next(iter(able.values()))
 
 
-def _problem(robot: Robot) -> str:
+def _outcome(robot: Robot) -> tuple[str, float]:
+    """What went wrong, and how long it took."""
     assert robot.side.program is not None
     reading = robot.side.program.reading(robot.side.time.now())
-    if reading.state == "done":
-        return ""
-    return reading.error or f"{reading.state} at line {reading.line}"
+    problem = "" if reading.state == "done" else reading.error or f"stopped at line {reading.line}"
+    return problem, reading.elapsed_s

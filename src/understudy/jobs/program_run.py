@@ -24,7 +24,7 @@ from understudy.gcode.words import Problem
 from understudy.jobs.restart import opening
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
-from understudy.units import NS_PER_MS
+from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
 Ended = Callable[[str, int], None]
@@ -34,6 +34,8 @@ LONGEST_PROGRAM = 16 * 1024 * 1024
 SENT_AT_ONCE = 500
 PERIOD = 10 * NS_PER_MS
 """Faster than any controller works through what is sent at once."""
+LOOK = 100 * NS_PER_MS
+"""How often the running line is looked at, so that it is known when something goes wrong."""
 
 WAITING = ("Hold", "Door", "Tool")
 """For the operator."""
@@ -46,7 +48,7 @@ AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
-    """`line`: of the file, the one being run, or where it ended."""
+    """`line`: of the file, the one being run, or where it ended; `elapsed_s` since it began."""
 
     name: str
     state: RunState
@@ -54,6 +56,7 @@ class Reading(Struct, frozen=True):
     lines: int
     error: str
     step: bool
+    elapsed_s: float
 
 
 class Sent(NamedTuple):
@@ -65,8 +68,9 @@ class Sent(NamedTuple):
 
 
 class Saved(Struct):
-    """All that is remembered. `base`, `tally`: lines that the controller had taken and carried out
-    before; `opening`: lines of ours before the first of the file; `due`: when to look again."""
+    """All that is remembered. `base`, `tally`, `stops`: what the controller had taken, carried out
+    and cut off before; `opening`: lines of ours before the first of the file; `due`: when to look.
+    """
 
     name: str = ""
     text: str = ""
@@ -77,8 +81,11 @@ class Saved(Struct):
     sent: int = 0
     base: int = 0
     tally: int = 0
+    stops: int = 0
     line: int = 0
     error: str = ""
+    begun: int = 0
+    ended: int = 0
     due: int | None = None
 
 
@@ -163,13 +170,15 @@ class ProgramRun:
         return self._state.text
 
     def reading(self, now: int) -> Reading:
-        state, line = self._state.state, self._state.line
+        state, line, until = self._state.state, self._state.line, self._state.ended
         if self.under_way():
+            until = now
             status = self._controller.status(now)
             line = self._line(status)
             state = "paused" if status.state in WAITING else state
         ours = self._state
-        return Reading(ours.name, state, line, len(self._lines), ours.error, ours.step)
+        elapsed = seconds(until - ours.begun)
+        return Reading(ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed)
 
     # ── part ──
 
@@ -227,15 +236,18 @@ class ProgramRun:
         before = opening(lines, from_line) if from_line > 1 else []
         if isinstance(before, Refused):
             return before
+        status = self._controller.status(now)
         self._state = Saved(
             name=self._state.name,
             text=self._state.text,
             step=step,
             first=from_line,
             opening=before,
-            base=self._controller.status(now).accepted,
+            base=status.accepted,
+            stops=status.stops,
             tally=self._controller.tally(now).gcode_executed,
             line=from_line,
+            begun=now,
         )
         self._queue = self._to_send()
         self._listen()
@@ -273,18 +285,24 @@ class ProgramRun:
     def _look(self, now: int) -> None:
         status = self._controller.status(now)
         if status.error:
-            self._fail(status.error_message, self._line(status), now)
+            self._fail(status.error_message, self._state.line, now)
+        elif status.stops != self._state.stops:
+            line = self._state.line
+            self._fail(f"stopped at line {line}", line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
             self._go_on(now, SENT_AT_ONCE)
         elif not status.moving and status.state == "Idle":
-            self._come_to_rest(now, status)
+            self._come_to_rest(now)
+        elif status.state not in WAITING:
+            self._line(status)
+            self._state.due = now + LOOK
 
-    def _come_to_rest(self, now: int, status: ControllerStatus) -> None:
-        """All that was sent is done, or somebody has stopped the robot."""
-        state, line = self._state, self._line(status)
+    def _come_to_rest(self, now: int) -> None:
+        """All that was sent is done; unless the controller has lost some of it."""
+        state, line = self._state, self._queue[self._state.sent - 1].number
         due = sum(sent.acts for sent in self._queue[: state.sent])
         if self._controller.tally(now).gcode_executed - state.tally < due:
-            self._fail(f"stopped at line {line}", line, now)
+            self._fail(f"the controller came to rest at line {state.line}", state.line, now)
         elif state.sent < len(self._queue):
             state.state, state.line = "paused", line
         else:
@@ -297,18 +315,16 @@ class ProgramRun:
 
     def _end(self, state: RunState, line: int, error: str, text: str, now: int) -> None:
         ours = self._state
-        ours.state, ours.line, ours.error, ours.due = state, line, error, None
+        ours.state, ours.line, ours.error = state, line, error
+        ours.ended, ours.due = now, None
         for listener in self._listeners:
             listener(text, now)
 
     def _line(self, status: ControllerStatus) -> int:
-        """The line of the file that is being run; where none is, the last one sent or known."""
-        state = self._state
-        queue, place = self._queue, status.line - state.base
-        if 1 <= place <= len(queue):
-            state.line = queue[place - 1].number or state.first
-        elif state.sent and not status.moving:
-            state.line = queue[state.sent - 1].number or state.first
+        """The line of the file that is being run; where none is, the last one that was seen."""
+        state, place = self._state, status.line - self._state.base
+        if 1 <= place <= len(self._queue):
+            state.line = self._queue[place - 1].number or state.first
         return state.line
 
     def _in_file(self, reason: str) -> str:

@@ -43,6 +43,7 @@ class Telling:
             state=self._state(moving),
             line=picture.line if moving else 0,
             accepted=accepted,
+            stops=link.stops,
             at=now,
         )
 
