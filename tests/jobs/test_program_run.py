@@ -164,7 +164,7 @@ def test_a_line_that_cannot_be_done_is_told_with_its_number_in_the_file() -> Non
 def test_an_emergency_stop_fails_it_at_the_line_it_hit() -> None:
     bench = Bench()
     bench.run()
-    bench.until(lambda: bench.reading.line == 4)
+    bench.forward(0.5)
     bench.arm.emergency_stop(bench.now)
     reading = bench.to_the_end()
     assert (reading.state, reading.line) == ("failed", 4)
@@ -174,7 +174,7 @@ def test_an_emergency_stop_fails_it_at_the_line_it_hit() -> None:
 def test_a_stop_from_elsewhere_is_no_success() -> None:
     bench = Bench()
     bench.run()
-    bench.until(lambda: bench.reading.line == 4)
+    bench.forward(0.5)
     bench.arm.stop(bench.now)
     reading = bench.to_the_end()
     assert (reading.state, reading.error) == ("failed", "stopped at line 4")

@@ -260,7 +260,7 @@ class ProgramRun:
         for line in queue[state.sent : state.sent + count]:
             state.sent += 1
             if refused := self._controller.send_gcode(line.text, now):
-                self._fail(refused.reason, line.number, now)
+                self._fail(self._in_file(refused.reason), line.number, now)
                 return
         more = state.sent < len(queue) and not state.step
         state.due = now + PERIOD if more else now
@@ -285,17 +285,15 @@ class ProgramRun:
     def _look(self, now: int) -> None:
         status = self._controller.status(now)
         if status.error:
-            self._fail(status.error_message, self._state.line, now)
+            self._fail(self._in_file(status.error_message), self._state.line, now)
         elif status.stops != self._state.stops:
-            line = self._state.line
-            self._fail(f"stopped at line {line}", line, now)
+            self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
             self._go_on(now, SENT_AT_ONCE)
         elif not status.moving and status.state == "Idle":
             self._come_to_rest(now)
         elif status.state not in WAITING:
-            self._line(status)
-            self._state.due = now + LOOK
+            self._state.line, self._state.due = self._line(status), now + LOOK
 
     def _come_to_rest(self, now: int) -> None:
         """All that was sent is done; unless the controller has lost some of it."""
@@ -309,9 +307,8 @@ class ProgramRun:
             self._end("done", line, "", f"{self._title} done", now)
 
     def _fail(self, reason: str, line: int, now: int) -> None:
-        told = self._in_file(reason)
-        at = _line_in(told) or line
-        self._end("failed", at, told, f"{self._title} failed at line {at}: {told}", now)
+        at = _line_in(reason) or line
+        self._end("failed", at, reason, f"{self._title} failed at line {at}: {reason}", now)
 
     def _end(self, state: RunState, line: int, error: str, text: str, now: int) -> None:
         ours = self._state
@@ -322,10 +319,10 @@ class ProgramRun:
 
     def _line(self, status: ControllerStatus) -> int:
         """The line of the file that is being run; where none is, the last one that was seen."""
-        state, place = self._state, status.line - self._state.base
+        place = status.line - self._state.base
         if 1 <= place <= len(self._queue):
-            state.line = self._queue[place - 1].number or state.first
-        return state.line
+            return self._queue[place - 1].number or self._state.first
+        return self._state.line
 
     def _in_file(self, reason: str) -> str:
         """The controller's numbers of lines as those of the file."""
