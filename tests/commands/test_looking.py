@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-
 from tests.commands.conftest import Bench
+
 from understudy.commands.events import EventLog
 from understudy.commands.history import thinned
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from tests.commands.conftest import Bench
 
 READY = [0.0, -40.0, 80.0, 0.0, 50.0, 0.0]

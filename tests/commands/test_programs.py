@@ -1,7 +1,6 @@
 """Programs at the desk."""
 
 import pytest
-
 from tests.commands.conftest import Bench
 
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"

@@ -46,6 +46,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "frames": list(robot.side.hands.frames),
         "dialect": getattr(robot.config, "dialect", ""),
         "state": how.state,
+        "moving": how.moving,
         "connected": how.connected,
         "enabled": how.enabled,
         "error": how.error,

@@ -40,6 +40,9 @@ LOOK = 100 * NS_PER_MS
 WAITING = ("Hold", "Door", "Tool")
 """For the operator."""
 
+SOFT_LIMIT = 2
+"""grblHAL's alarm number; it comes without the line."""
+
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is under way: stop it first")
 NOT_UNDER_WAY = Refused("no program is under way")
@@ -285,7 +288,9 @@ class ProgramRun:
     def _look(self, now: int) -> None:
         status = self._controller.status(now)
         if status.error:
-            self._fail(self._in_file(status.error_message), self._state.line, now)
+            soft_limit = status.error_code == SOFT_LIMIT
+            line = self._not_taken(now) if soft_limit else self._state.line
+            self._fail(self._in_file(status.error_message), line, now)
         elif status.stops != self._state.stops:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
@@ -305,6 +310,12 @@ class ProgramRun:
             state.state, state.line = "paused", line
         else:
             self._end("done", line, "", f"{self._title} done", now)
+
+    def _not_taken(self, now: int) -> int:
+        """The first line that the controller has not taken: a soft limit is seen before motion."""
+        taken = self._controller.tally(now).gcode_executed - self._state.tally
+        acting = [sent.number for sent in self._queue if sent.acts]
+        return acting[min(taken, len(acting) - 1)] if acting else self._state.line
 
     def _fail(self, reason: str, line: int, now: int) -> None:
         at = _line_in(reason) or line
