@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -179,3 +180,12 @@ def test_thinning_keeps_the_last_row(rows: int, count: int, kept: int) -> None:
     found = thinned([(n, {"n": n}) for n in range(rows)], count)
     assert len(found) == kept
     assert not found or found[-1] == {"n": rows - 1}
+
+
+# ── the page ──
+
+
+def test_the_page_names_every_command(bench: Bench) -> None:
+    page = (Path(__file__).parents[2] / "docs/desk.md").read_text()
+    table = bench.live.cell_desk.commands()
+    assert [each.name for each in table if f"`{each.name}`" not in page] == []
