@@ -256,6 +256,7 @@ class VirtualController:
             state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
             accepted=self._lines,
+            stops=runner.state.stops,
             at=now,
         )
 

@@ -1,11 +1,11 @@
 """Why a controller does not do what it is told; the codes are grblHAL's numbers."""
 
 from understudy.errors import Refused
+from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 
-LOCKED, NOT_IDLE, ESTOP, MOTOR_FAULT = 9, 8, 10, 17
-NOT_CONNECTED = Refused("the controller is not connected")
-NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
-STOPPED = Refused("emergency stop: reset first", ESTOP)
-JOGGING = Refused("not while jogging", LOCKED)
+__all__ = [
+    "BUSY", "JOGGING", "MOTOR_FAULT", "NOT_CONNECTED", "NOT_ENABLED", "PROBE_FAILED", "STOPPED",
+]  # fmt: skip
+
+MOTOR_FAULT = 17
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
-BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
