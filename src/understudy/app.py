@@ -126,7 +126,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
 
 
 def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "GrblHalDriver":
-    """A REAL grblHAL that moves the joints of an arm of the cell; the first one if none is named."""
+    """A REAL grblHAL with the joints of an arm of the cell; of the first one if none is named."""
     from understudy.drivers.grblhal import build
     from understudy.jobs.joint_lines import JointLines
 

@@ -1,8 +1,9 @@
-"""Programs for an arm as joint lines: the tool goes where the program says, at the speed it says."""
+"""Programs for an arm as joint lines: the tool goes where they say, at the speed they say."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_way_of_the_tool_is_cut_into_chords_that_stay_on_it(setup: Setup) -> N
     ends = [START, *(joints_of(line) for line in written)]
     a, b = np.array([x, y, z]), np.array([x - 0.06, y + 0.1, z])
     along = (b - a) / np.linalg.norm(b - a)
-    for before, after in zip(ends, ends[1:], strict=False):
+    for before, after in pairwise(ends):
         for share in (0.25, 0.5, 0.75, 1.0):
             q = [p + share * (r - p) for p, r in zip(before, after, strict=True)]
             off = np.array(lines.tip(tuple(q))[:3]) - a
