@@ -1,4 +1,4 @@
-"""What a caller may rely on, whether the controller is simulated or real, and however it is reached.
+"""What a caller may rely on, whether the controller is simulated or real, however it is reached.
 
 Every test runs four times: against the simulated controller in process, and against the driver
 over a null modem, a TCP connection and a pseudo-terminal, with the same arm behind them.

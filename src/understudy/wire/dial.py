@@ -19,6 +19,9 @@ from understudy.wire.tcp import CLOSING_SECONDS, LARGEST_BACKLOG
 
 log = logging.getLogger(__name__)
 
+DEAF_MS = 10_000
+"""How long what was said may stay unheard before the line counts as cut."""
+
 Outcome = TypeVar("Outcome")
 
 
@@ -97,6 +100,8 @@ class TcpCall(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=0)
         raw = self._transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAF_MS)
         if self._dropped:
             self._transport.abort()
         else:

@@ -1,15 +1,15 @@
 """A real grblHAL, or one that is not there: the arm's controller at the other end of a line.
 
-    0x85 0x87            first of all: what somebody left half said is void; how do things stand?
-    $I $$                what it is, how much it takes at once, how fast its axes are
+    0x87                 first of all: how do things stand?
+    0x85 $I $$           once it stands: what is half said is void; what is it, what can it do?
     N7G1X10F600          lines as its receive buffer has room for them, each answered once
     ?                    every poll period
     ! ~ 0x18 0x19 …      at once
 
 Every call returns at once. A call that ends, a controller that falls silent, begins anew by itself
 or answers what nobody asked ends all that is under way: lines that were said are told as failed,
-the others as not sent, and nothing is ever said again. Connecting enables, homes and resets
-nothing. What the controller does while nobody hears it, nobody knows: its state is Unknown.
+the others as not sent, and nothing is ever said again. Connecting enables, homes, resets and
+disturbs nothing. What the controller does while nobody hears it nobody knows: its state is Unknown.
 """
 
 from understudy.drivers.grblhal.config import Config

@@ -55,7 +55,7 @@ class GrblHalDriver:
         rests = [nanoseconds(rest) for rest in config.redial_s]
         self._pins = Pins(config.digital_output_names, config.analog_output_names)
         self._picture = Picture(self._pins, tip)
-        self._lines = Lines(writer)
+        self._lines = Lines(writer, self._picture.machine)
         self._link = Link(
             self._picture,
             self._lines,
@@ -131,7 +131,7 @@ class GrblHalDriver:
         """Stream a program; lines are read as they can be said, and its end is told."""
         if refused := self._not_ready() or self._link.error:
             return refused
-        if self._link.under_way():
+        if self._link.occupied():
             return BUSY
         ticket = Ticket(self._next_ticket)
         self._next_ticket += 1

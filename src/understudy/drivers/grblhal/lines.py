@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from understudy.drivers.grblhal.picture import Machine
 from understudy.drivers.grblhal.talk import Kind, Said
 from understudy.drivers.grblhal.words import numbered, sayable
 from understudy.errors import Refused
@@ -13,6 +14,7 @@ from understudy.gcode.faults import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 
 WAITING_LIMIT = 100_000
+EXPRESSIONS = "EXPR"
 TOO_MANY = Refused(f"{WAITING_LIMIT} lines are waiting already")
 
 
@@ -64,15 +66,14 @@ class Ended(NamedTuple):
 class Lines:
     """The queue in front of the wire. ``writer``: for programs that are not joint lines."""
 
-    def __init__(self, writer: LineWriter | None) -> None:
+    def __init__(self, writer: LineWriter | None, machine: Machine) -> None:
         self._writer = writer
+        self._machine = machine
         self._dialect: Dialect = SEED if writer else GRBLHAL_ARM
         self._waiting: deque[Order] = deque()
         self._pieces: deque[Said] = deque()
         self._writer_knows = False
         self.job: Job | None = None
-        self.checks = True
-        """Lines are read before they are sent; False: the controller knows more than we do."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting or self._pieces or (self.job and not self.job.over))
@@ -85,12 +86,16 @@ class Lines:
     def check(self, text: str, number: int) -> str | Refused:
         """The line as it can be said; a code that only the controller may know is let through."""
         line = sayable(text)
-        if isinstance(line, Refused) or not line or not self.checks:
+        if isinstance(line, Refused) or not line or self._knows_more():
             return line
         block = parse(line, self._dialect, line=number)
         if isinstance(block, Problem) and (self._writer or block.code != UNSUPPORTED):
             return block.refused()
         return line
+
+    def _knows_more(self) -> bool:
+        """A controller that reckons with expressions reads lines that we cannot."""
+        return self._writer is None and EXPRESSIONS in self._machine.options.split(",")
 
     def add(self, order: Order) -> Refused | None:
         if len(self._waiting) >= WAITING_LIMIT:
@@ -108,6 +113,9 @@ class Lines:
     def lose_track(self) -> None:
         """Where the axes are must be asked before the next line is turned into joint lines."""
         self._writer_knows = False
+
+    def begin_with(self, kind: Kind) -> bool:
+        return bool(self._waiting) and self._waiting[0].kind == kind
 
     # ── out ──
 

@@ -77,6 +77,11 @@ class Link:
             return False
         return bool(self.lines) or not self.jogging.over or not self.settled()
 
+    def occupied(self) -> bool:
+        """With lines, a jog, or something that nobody here has begun."""
+        asked = self.talk is None or not self.talk.in_flight or self.talk.awaits("question")
+        return bool(self.lines) or not (self.jogging.over and asked) or self.picture.moves
+
     def recovering(self) -> bool:
         """A stop, a reset or an unlocking is not through yet."""
         unlocks = self._unlocks or (self.talk is not None and self.talk.awaits("unlock"))
@@ -162,9 +167,9 @@ class Link:
         if self._halts_until is not None and now >= self._halts_until:
             self._halts_until = None
             within = f"within {self._patience // NS_PER_MS} ms"
-            self.break_off(Refused(f"a stop or reset is not confirmed {within}"), now)
+            self._give_up(talk, Refused(f"a stop or reset is not confirmed {within}"), now)
         elif trouble := talk.overdue(now):
-            self.break_off(trouble, now)
+            self._give_up(talk, trouble, now)
         else:
             self.jogging.watch(talk, now)
 
@@ -173,7 +178,6 @@ class Link:
     def begin(self, now: int) -> None:
         self.redial.connected()
         self.picture.forget()
-        self.trouble = None
         self.talk = Talk(self.picture, self.stir, now, self._patience)
         self._poll_at = now + self._period
         if self.stop_owed:
@@ -197,8 +201,8 @@ class Link:
             self._begun_anew(now)
         elif heard == "stopped":
             self._halted(now)
-        else:
-            self.break_off(STRAY, now)
+        elif self.talk is not None:
+            self._give_up(self.talk, STRAY, now)
 
     def _answered(self, said: Said, code: int, now: int) -> None:
         if said.kind == "jog":
@@ -213,6 +217,7 @@ class Link:
 
     def _reported(self, now: int) -> None:
         self.redial.answered()
+        self.trouble = None
         if self.picture.state != "Alarm":
             self.alarm = None
         elif self.alarm is None and not self.recovering():
@@ -287,7 +292,9 @@ class Link:
         return self.recovering()
 
     def _say_lines(self, talk: Talk, now: int) -> None:
-        while self.lines and self.error is None and self.alarm is None:
+        while self.lines and self.error is None:
+            if self.alarm is not None and not self.lines.begin_with("home"):
+                return
             if talk.in_flight and not talk.awaits("line"):
                 return
             said = self.lines.next(self._where(), talk.fits)
@@ -324,20 +331,35 @@ class Link:
         self.redial.begin_anew(now)
         self.stir()
 
+    def _give_up(self, talk: Talk, trouble: Refused, now: int) -> None:
+        """We no longer understand each other: begin anew, on the same line.
+
+        Whoever has merely been forgotten for another sender is heard again once that has left.
+        """
+        lost, known = talk.begin(now), self.picture.told_at is not None
+        self.trouble = trouble
+        if known:
+            self.error = self.error or trouble
+        self._forget(trouble, lost, now)
+
     def break_off(self, trouble: Refused, now: int) -> None:
         """The call is over."""
         lost = self.talk.void() if self.talk is not None else []
         self.talk, self.trouble = None, trouble
+        self.redial.failed(now)
+        self._forget(trouble, lost, now)
+        if self._leaves_at is not None:
+            self._hang_up(now)
+        self.stir()
+
+    def _forget(self, why: Refused, lost: list[Said], now: int) -> None:
+        """Nothing is known any more; what was under way has failed."""
         self.jogging.forget()
         self._halts_until, self._unlocks = None, False
         self.alarm, self.enabled = None, False
         self.picture.forget()
-        self.redial.failed(now)
-        self.ends.lost(lost, trouble, now)
-        self._drop_all(trouble, now)
-        if self._leaves_at is not None:
-            self._hang_up(now)
-        self.stir()
+        self.ends.lost(lost, why, now)
+        self.ends.unsaid(self.lines, why, now)
 
     def _hang_up(self, now: int) -> None:
         self.called = False

@@ -14,7 +14,9 @@ from understudy.drivers.grblhal.picture import STANDING, Picture
 from understudy.drivers.grblhal.words import (
     FULL_STATUS,
     JOG_CANCEL,
+    RESET,
     STATUS,
+    STOP,
     Alarm,
     Banner,
     Info,
@@ -32,6 +34,7 @@ from understudy.units import NS_PER_MS, nanoseconds
 
 LONGEST_ANSWER = 1024
 MOST_TRIES = 3
+MOST_UNSAID = 4096
 LONGEST_HOLD_UP = 1e6
 Kind = Literal["line", "jog", "home", "unlock", "clear", "question"]
 
@@ -89,6 +92,8 @@ class Talk:
         self._questions: deque[str] = deque()
         self._marked = self._marked_before = False
         self._tries = 0
+        self._unclear = True
+        """Somebody may have left a line half said."""
         self.asks = True
         """Questions may be asked; not while a stop or a reset is under way."""
         self.asked_at: int | None = None
@@ -102,9 +107,8 @@ class Talk:
     def begin(self, now: int) -> list[Said]:
         """Nothing is known of the other side, nor what it may still have in its buffer."""
         lost = self.void()
-        self.asks = True
+        self.asks = self._unclear = True
         self._questions = deque(["$I", "$$"])
-        self._outbox.say(JOG_CANCEL)
         self.asked_at = None
         self.look(now, full=True)
         return lost
@@ -117,14 +121,16 @@ class Talk:
         return not self._questions
 
     def byte(self, data: bytes) -> None:
-        """Bytes that act at once."""
-        self._outbox.say(data)
+        """Bytes that act at once; to one that does not read only those that stop it."""
+        if self._outbox.size < MOST_UNSAID or data in (STOP, RESET):
+            self._outbox.say(data)
         self._touch()
 
     def look(self, now: int, *, full: bool = False) -> None:
         """Ask for a report, unless one is awaited."""
         if self.asked_at is None:
-            self._outbox.say(FULL_STATUS if full else STATUS)
+            if self._outbox.size < MOST_UNSAID:
+                self._outbox.say(FULL_STATUS if full else STATUS)
             self.asked_at, self._touched = now, False
 
     def fits(self, text: str) -> bool:
@@ -237,6 +243,9 @@ class Talk:
         """In Hold nobody would answer, and while it moves some questions are refused."""
         stands = self.asks and not self.in_flight and self._picture.state in STANDING
         if self._questions and stands:
+            if self._unclear:  # throws away what is half said, and disturbs nothing at rest
+                self._outbox.say(JOG_CANCEL)
+                self._unclear = False
             self.say(Said(self._questions[0], "question"))
 
     def _touch(self) -> None:
