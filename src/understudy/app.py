@@ -24,6 +24,8 @@ from understudy.ports import Deps, Endpoint, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
+    from understudy.drivers.grblhal import Config as GrblHalConfig
+    from understudy.drivers.grblhal import GrblHalDriver
     from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 log = logging.getLogger(__name__)
@@ -124,6 +126,18 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
         start=arm.start,
         dynamics=arm.dynamics[arm.habits.modal.tool],
     )
+
+
+def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "GrblHalDriver":
+    """A REAL grblHAL with the joints of an arm of the cell; of the first one if none is named."""
+    from understudy.drivers.grblhal import build
+    from understudy.jobs.joint_lines import JointLines
+
+    setup = mover_of(config, robot, settings.dialect)
+    lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
+    limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
+    writer = lines if settings.dialect == "seed" else None
+    return build(settings, writer=writer, tip=lines.tip, limits=limits)
 
 
 def _build(config: CellConfig) -> Cell:

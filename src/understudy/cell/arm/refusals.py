@@ -4,14 +4,15 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.motion.path import Floats
+from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 
-HARD_LIMIT, LOCKED, NOT_IDLE, ESTOP, MOTOR_FAULT = 1, 9, 8, 10, 17
-NOT_CONNECTED = Refused("the controller is not connected")
-NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
-STOPPED = Refused("emergency stop: reset first", ESTOP)
-JOGGING = Refused("not while jogging", LOCKED)
+__all__ = [
+    "BUSY", "HARD_LIMIT", "JOGGING", "MOTOR_FAULT", "NOT_CONNECTED", "NOT_ENABLED", "PROBE_FAILED", "STOPPED",
+    "no_axis", "no_positions", "out_of_bounds",
+]  # fmt: skip
+
+HARD_LIMIT, MOTOR_FAULT = 1, 17
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
-BUSY = Refused("only a controller at rest can do that", NOT_IDLE)
 
 
 def no_axis(axis: int, dof: int) -> Refused | None:
