@@ -1,6 +1,7 @@
 """Running far ahead in slices: whatever comes meanwhile has its turn, and ends where it should."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -17,20 +18,28 @@ Scene = Callable[[Live], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that every wake is a slice of its own."""
+    """So that every wake is a slice of its own; and a client of telemetry makes many."""
     monkeypatch.setattr(pump, "TURN_SECONDS", -1.0)
 
 
 def play(scene: Scene) -> None:
     async def run() -> None:
-        live = Live(load_config("text_robot"), Options(rate="step", ephemeral=True))
+        live = Live(load_config("kuka_eki"), Options(rate="step", ephemeral=True))
         await live.start()
+        where = address(live, "kuka.kuka_eki.telemetry")
+        _, writer = await asyncio.open_connection(*where)
         try:
             await asyncio.wait_for(scene(live), 20.0)
         finally:
+            writer.transport.abort()
             await live.stop()
 
     asyncio.run(run())
+
+
+def address(live: Live, endpoint: str) -> tuple[str, int]:
+    host, _, port = live.endpoints[endpoint].removeprefix("tcp://").rpartition(":")
+    return host, int(port)
 
 
 def advance(live: Live, seconds: float) -> Any:
@@ -63,14 +72,12 @@ def test_what_is_asked_for_meanwhile_begins_where_that_ends() -> None:
 
 def test_a_stop_acts_between_two_slices() -> None:
     async def scene(live: Live) -> None:
-        moved = live.desk.call("home", {"robot": "bench"}, "operator")
-        assert not isinstance(moved, Refused)
         later = advance(live, 60.0)
         live.desk.call("emergency_stop", {}, "operator")
         at = live.now
         assert at < 60.0
         await answer(later)
-        assert live.watch.look().robots["bench"].state == "EmergencyStopped"
+        assert live.watch.look().robots["kuka"].state == "Stopped"
 
     play(scene)
 
@@ -88,21 +95,17 @@ def test_a_moment_that_is_brought_back_overtakes_it() -> None:
     play(scene)
 
 
-async def _lines(live: Live, *requests: bytes) -> list[bytes]:
-    host, _, port = live.endpoints["control"].removeprefix("tcp://").rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(b"".join(requests))
-    said = [await reader.readline() for _ in requests]
-    writer.close()
-    return said
-
-
 def test_on_one_control_line_answers_keep_their_order_and_others_do_not_wait() -> None:
     async def scene(live: Live) -> None:
-        slow = b'{"id": 1, "do": "advance", "seconds": 3}\n{"id": 2, "do": "now"}\n'
-        one = asyncio.create_task(_lines(live, slow, b'{"id": 3, "do": "now"}\n', b""))
-        said = await one
-        assert [line[:8] for line in said] == [b'{"id":1,', b'{"id":2,', b'{"id":3,']
-        assert all(b'"now_s":3.0' in line for line in said)
+        slow, slow_writer = await asyncio.open_connection(*address(live, "control"))
+        slow_writer.write(b'{"id": 1, "do": "advance", "seconds": 3}\n{"id": 2, "do": "now"}\n')
+        quick, quick_writer = await asyncio.open_connection(*address(live, "control"))
+        quick_writer.write(b'{"id": 3, "do": "now"}\n')
+        at = json.loads(await quick.readline())["result"]["now_s"]
+        assert at < 3.0
+        said = [json.loads(await slow.readline()) for _ in range(2)]
+        assert [(line["id"], line["result"]["now_s"]) for line in said] == [(1, 3.0), (2, 3.0)]
+        for writer in (slow_writer, quick_writer):
+            writer.transport.abort()
 
     play(scene)
