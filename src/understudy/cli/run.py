@@ -14,6 +14,7 @@ from rich.table import Table
 
 from understudy.app import load_config
 from understudy.cli import hmi
+from understudy.cli.kernels import announce
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -30,9 +31,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    cell: Annotated[str, typer.Argument(help="a YAML file, or the name of a shipped cell")] = (
-        "default"
-    ),
+    cell: Annotated[str, typer.Argument(help="a YAML file, or a shipped cell")] = "default",
     rate: Annotated[
         str | None,
         typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`"),
@@ -61,20 +60,21 @@ def run(
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     options = Options(
-        rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
+        _rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         for_seconds=for_,
         hmi=not no_hmi,
         note=chat.note if chat else lambda event: None,
     )
-    files = [file for file in (registry_file(), ready_file) if file is not None]
-    asyncio.run(_live(config, options, [ReadyFile(file) for file in files], chat))
+    files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
+    asyncio.run(_live(config, options, files, chat))
 
 
 async def _live(
     config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
 ) -> None:
+    announce()
     page = _page(config, options)
     with contextlib.closing(page) if page else contextlib.nullcontext():
         await _live_with(page, config, options, files, chat)
