@@ -105,6 +105,7 @@ async def _live(
     announce()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
+            ends.callback(page.close)
             ends.push_async_callback(page.stop)
         live = Live(config, options)
         signals = _end_on_signals(live)
