@@ -1,0 +1,1 @@
+"""The web page's process: its link to the cell, REST, and the pages."""
