@@ -35,6 +35,7 @@ ROBOTS = {
 }
 FACES = {
     "grblhal": "understudy.faces.grblhal",
+    "hmi_link": "understudy.faces.hmi_link",
     "kuka_eki": "understudy.faces.kuka_eki",
     "text_tcp": "understudy.faces.text_tcp",
 }
@@ -139,6 +140,8 @@ def _build(config: CellConfig) -> Cell:
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
+            if getattr(module, "BESIDE_THE_CELL", False):
+                continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
             _within(where, _check_fit, face.kind, module, robot.kind)
             fronts = _within(where, module.build, endpoint, face.config, built, deps)

@@ -13,6 +13,7 @@ from understudy.cell.scenario import Scenario
 from understudy.desk import Command, Commands
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Snapshot
+from understudy.ports.hmi import Later
 from understudy.units import nanoseconds, seconds
 from understudy.wire.clock import HIGHEST_RATE
 from understudy.wire.pump import Pump
@@ -106,9 +107,9 @@ class CellDesk:
         now = self._pump.now()
         return {"now_s": seconds(now), "now_ns": now, "rate": self._pump.rate}
 
-    def _advance(self, given: Advance) -> dict[str, Any]:
-        self._pump.advance(nanoseconds(given.seconds))
-        return self._now()
+    def _advance(self, given: Advance) -> dict[str, Any] | Later:
+        later = self._pump.run_ahead(nanoseconds(given.seconds))
+        return self._now() if later is None else later.turned(lambda _: self._now())
 
     def _set_rate(self, given: SetRate) -> dict[str, Any]:
         self._pump.set_rate(given.rate)

@@ -1,6 +1,8 @@
 """A live cell: its faces on sockets, its time against the wall, and a desk to command it."""
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +14,11 @@ from understudy.commands import CellDesk
 from understudy.config import CellConfig, Wire
 from understudy.errors import ConfigError, unknown
 from understudy.faces.control import ControlFace
+from understudy.faces.hmi_link import HmiLinkFace
+from understudy.faces.state import StateFace
 from understudy.units import nanoseconds, seconds
+from understudy.views import CellWatch
+from understudy.wire import zmq
 from understudy.wire.chat import Event
 from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange, Lobby
@@ -21,8 +27,12 @@ from understudy.wire.pty import PtyServer
 from understudy.wire.pump import Pump
 from understudy.wire.tcp import Address, Switchboard, TcpServer
 from understudy.wire.udp import Broadcast, UdpOutlet
+from understudy.wire.zmq import Bound, ZmqPublisher, ZmqRouter
 
-Server = TcpServer | PtyServer | OutboundWire | UdpOutlet
+log = logging.getLogger(__name__)
+
+Server = TcpServer | PtyServer | OutboundWire | UdpOutlet | ZmqRouter | ZmqPublisher
+LINK = "hmi_link"
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,7 @@ class Options:
     ephemeral: bool = False
     ports: dict[str, int] = field(default_factory=dict)
     for_seconds: float | None = None
+    hmi: bool = True
     note: Callable[[Event], None] = lambda event: None
 
 
@@ -55,6 +66,8 @@ class Live:
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
         self.desk = CellDesk(self._cell, self._pump, self._facts, self.finished.set).commands()
+        self.watch = CellWatch(self._cell.parts, self._pump)
+        self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
 
     @property
@@ -67,6 +80,7 @@ class Live:
 
     async def start(self) -> None:
         """Listen everywhere, then let time run."""
+        self.watch.look()  # compiled code is loaded before anybody looks, and not while one waits
         try:
             for server in self._servers:
                 self.endpoints[server.endpoint] = await server.start()
@@ -94,20 +108,53 @@ class Live:
             self._pump.set_rate(0.0 if tempo.paused else tempo.scale)
 
     def _make_servers(self, options: Options) -> list[Server]:
-        lobby = Exchange(Lobby({"control": ControlFace(self.desk)}))
-        wires: dict[str, tuple[Wire, Switchboard]] = {"control": (self.config.head.control, lobby)}
-        for endpoint, wire in self.config.endpoints().items():
+        head = self.config.head
+        lobby = self._lobby()
+        wires: dict[str, tuple[Wire, Switchboard]] = {"control": (head.control, lobby)}
+        if head.hmi is not None and options.hmi:
+            wires["state"] = (head.state, lobby)
+        for endpoint, wire in self._wires(options).items():
             wires[endpoint] = (wire, self._pump)
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
         return [
-            _server(endpoint, _placed(endpoint, wire, options), board)
+            self._server(endpoint, _placed(endpoint, wire, options), board)
             for endpoint, (wire, board) in wires.items()
         ]
 
+    def _lobby(self) -> Exchange:
+        """The doors beside the cell, where nobody waits for its time."""
+        loop = asyncio.get_running_loop()
+        control = ControlFace(self.desk, late=lambda: loop.call_soon(lobby.settle))
+        lobby = Exchange(Lobby({"control": control, "state": StateFace(self.watch)}))
+        return lobby
 
-def _server(endpoint: str, wire: Wire, board: Switchboard) -> Server:
+    def _wires(self, options: Options) -> dict[str, Wire]:
+        """Those of the faces; a page has a link of its own where no robot has one."""
+        wires = self.config.endpoints()
+        linked = any(isinstance(wire, Bound) for wire in wires.values())
+        if self.config.head.hmi is not None and options.hmi and not linked:
+            wires |= dict.fromkeys((LINK, f"{LINK}.status"), Bound())
+        if zmq.is_installed():
+            return wires
+        for endpoint in [name for name, wire in wires.items() if isinstance(wire, Bound)]:
+            log.warning("%s is not opened: it %s", endpoint, zmq.MISSING)
+            del wires[endpoint]
+        return wires
+
+    def _server(self, endpoint: str, wire: Wire, board: Switchboard) -> Server:
+        if not isinstance(wire, Bound):
+            return _server(endpoint, wire, board)
+        robot, _, socket = endpoint.rpartition(LINK)
+        face = self._links.setdefault(robot, self._link(robot.removesuffix(".")))
+        return (ZmqPublisher if socket else ZmqRouter)(endpoint, wire, face)
+
+    def _link(self, robot: str) -> HmiLinkFace:
+        return HmiLinkFace(robot, self.desk, self.watch, time.time)
+
+
+def _server(endpoint: str, wire: Address | Outbound | Broadcast, board: Switchboard) -> Server:
     if isinstance(wire, Outbound):
         return OutboundWire(endpoint, wire, board)
     if isinstance(wire, Broadcast):
@@ -117,6 +164,9 @@ def _server(endpoint: str, wire: Wire, board: Switchboard) -> Server:
 
 def _placed(endpoint: str, wire: Wire, options: Options) -> Wire:
     """Where it listens; a wire that calls goes where it is sent, from a port of its own."""
+    if isinstance(wire, Bound):
+        port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
+        return msgspec.structs.replace(wire, port=port)
     if isinstance(wire, Address):
         port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
         pty = wire.pty and endpoint not in options.ports

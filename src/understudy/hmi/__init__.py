@@ -1,1 +1,1 @@
-"""The web page's process: its link to the cell, REST, and the pages."""
+"""The page's process: it talks to a cell through the HMI link and the state socket alone."""

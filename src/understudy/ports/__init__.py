@@ -98,6 +98,7 @@ class Endpoint:
     port: int
     local_port: int = 0
     datagrams: bool = False
+    messages: bool = False
     stalled_after_s: float = 10.0
     on: bool = True
 

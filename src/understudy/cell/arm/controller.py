@@ -15,6 +15,7 @@ from understudy.cell.arm import refusals as why
 from understudy.cell.arm.audience import Audience
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.saved import Saved
+from understudy.cell.arm.view import view_of
 from understudy.cell.arm.wired import firmware_of
 from understudy.cell.firmware.core import IN_ALARM
 from understudy.cell.io import VirtualIO
@@ -34,6 +35,7 @@ from understudy.ports import (
     Tempo,
 )
 from understudy.ports.controller import JointListener, StatusListener
+from understudy.ports.hmi import RobotView, Trail
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
@@ -250,6 +252,13 @@ class VirtualController:
             state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
         )
+
+    def view(self, now: int) -> RobotView:
+        """For the eye: where it truly is, whatever its feedback tells."""
+        return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
+
+    def trail_since(self, known: int) -> Trail:
+        return self._welder.trail_since(known) if self._welder else (0, ())
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""

@@ -162,6 +162,10 @@ class Drives:
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
 
+    def goal(self, now: int) -> Floats | None:
+        """Where the joints go, while they go there."""
+        return self._plan.target if whole_ns(self._plan.ends) > now else None
+
     def torques(self, motion: Motion) -> Floats:
         """Nm; nothing where nobody asked for dynamics."""
         if not self.arm.enable_dynamics:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from understudy.cell.kuka import course as motion
@@ -21,6 +22,7 @@ from understudy.cell.kuka.outputs import Outputs
 from understudy.cell.kuka.outputs import Saved as SavedOutputs
 from understudy.errors import Refused
 from understudy.ports import State
+from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
@@ -30,6 +32,8 @@ MAIN = 0
 """The channel that records come by."""
 FLAG_PERIOD = 500 * NS_PER_MS
 MESSAGES_KEPT = 16
+WORD = 32
+"""So many outputs, arc and gas among them, are shown as the bits of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,23 @@ class KukaGcodeServer:
             weld_job=self._outputs.job,
             speed_set=self._standing.speed,
             messages=tuple(self._messages),
+        )
+
+    def view(self, now: int) -> RobotView:
+        """The tool in the foot's frame, whichever base is told of."""
+        standing, course, t = self._standing, self._course, seconds(now)
+        axes = course.plan.at(t).position if course else np.array(standing.axes)
+        moving = course is not None and not self._stopped
+        return RobotView(
+            q=axes.tolist(),
+            tcp=self._robot.tip(axes, standing.tool),
+            state="Stopped" if self._stopped else "Run" if self.busy() else "Idle",
+            moving=moving,
+            tool=standing.tool,
+            line=max(self._flying, 0) if self.busy() else 0,
+            ghost=course.plan.target.tolist() if course and moving else None,
+            arc=self._outputs.welding,
+            io=Pins(do=sum(1 << number for number in self._outputs.high() if number < WORD)),
         )
 
     # ── time ──

@@ -103,6 +103,12 @@ class Seam:
             return state.length
         return state.length + float(self._since(state.seen, now)[2].sum())
 
+    def trail_since(self, known: int) -> tuple[int, list[Point]]:
+        """How many of the known points hold, and those that come after them."""
+        trail = self.state.trail
+        held = known if 0 <= known <= len(trail) else 0
+        return held, trail[held:]
+
     def note(self, now: int, kind: str, message: str) -> None:
         self.state.issues = [
             *self.state.issues[1 - MOST_ISSUES :],

@@ -328,6 +328,13 @@ class Welder:
         """Where the arc has burned: points in metres from the robot's base, a millimetre apart."""
         return tuple(self._seam.state.trail)
 
+    def trail_since(self, known: int) -> tuple[int, list[seam.Point]]:
+        return self._seam.trail_since(known)
+
+    @property
+    def burns(self) -> bool:
+        return self._state.arc
+
     def issues(self) -> tuple[seam.ProcessIssue, ...]:
         return tuple(self._seam.state.issues)
 

@@ -1,0 +1,29 @@
+"""An arm as the eye sees it."""
+
+from understudy.cell.arm.drives import Drives
+from understudy.cell.arm.mover import ArmMover
+from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Welder
+from understudy.ports.hmi import Pins, RobotView
+from understudy.space.transform import pose
+
+
+def view_of(
+    drives: Drives, io: VirtualIO, welder: Welder | None, *, alarm: bool, now: int
+) -> RobotView:
+    """Joints and tip of the same instant."""
+    runner, digital = drives.runner, io.digital()
+    mover, joints = runner.mover, drives.motion(now).position
+    assert isinstance(mover, ArmMover)
+    goal = drives.goal(now)
+    return RobotView(
+        q=joints.tolist(),
+        tcp=pose(mover.frames.tcp(mover.chain.flange(joints))),
+        state="Alarm" if alarm else drives.doing(now),
+        moving=drives.moving(now),
+        tool=runner.state.modal.tool,
+        line=runner.queue.line_at(now),
+        ghost=None if goal is None else goal.tolist(),
+        arc=welder is not None and welder.burns,
+        io=Pins(digital.inputs, digital.outputs),
+    )

@@ -1,0 +1,41 @@
+"""What a live cell looks like at this moment, for the doors that show it."""
+
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from understudy.ports import Part
+from understudy.ports.hmi import CellView, Trailing, Viewed
+from understudy.units import seconds
+from understudy.wire.pump import Pump
+
+
+class CellWatch:
+    """`Watch` of a cell's parts; they are looked at in the cell file's order."""
+
+    def __init__(self, parts: Mapping[str, Part], pump: Pump) -> None:
+        self._pump = pump
+        self._robots = {name: part for name, part in parts.items() if _can_be_seen(part)}
+        self._trails = {name: part for name, part in parts.items() if _leaves_a_trail(part)}
+        self._seq = 0
+
+    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
+        self._seq += 1
+        now = self._pump.now()
+        known = trail_from or {}
+        trails = {} if trail_from is None else self._trails
+        return CellView(
+            seq=self._seq,
+            t=seconds(now),
+            real=self._pump.real_seconds(),
+            rate=self._pump.rate,
+            robots={name: robot.view(now) for name, robot in self._robots.items()},
+            trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},
+        )
+
+
+def _can_be_seen(part: object) -> TypeGuard[Viewed]:
+    return hasattr(part, "view")
+
+
+def _leaves_a_trail(part: object) -> TypeGuard[Trailing]:
+    return hasattr(part, "trail_since")
