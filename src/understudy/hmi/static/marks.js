@@ -1,6 +1,7 @@
 // What is drawn around the robots: ways, trails, the workspace, clouds, frames, the arc.
 
 import { THREE } from "./three/index.js";
+import { glow } from "./materials.js";
 
 const UP = new THREE.Vector3(0, 1, 0);
 
@@ -60,20 +61,13 @@ export class Way {
   }
 }
 
-const glowing = (color, opacity) =>
-  new THREE.MeshBasicMaterial({
-    color, opacity, transparent: true, depthWrite: false, blending: THREE.AdditiveBlending,
-  });
-
 export function weldTrail(color) {
-  const bead = new THREE.MeshStandardMaterial({
-    color, emissive: color, emissiveIntensity: 0.9, roughness: 0.35, metalness: 0.6,
-  });
-  return new Way({ radius: 0.0042, material: bead, halo: glowing(color, 0.16), gap: 0.03 });
+  const bead = new THREE.MeshLambertMaterial({ color, emissive: color, emissiveIntensity: 0.8 });
+  return new Way({ radius: 0.0042, material: bead, halo: glow(color, 0.16), gap: 0.03 });
 }
 
 export function preview(color) {
-  return new Way({ radius: 0.0022, material: new THREE.MeshBasicMaterial({ color }), halo: glowing(color, 0.1) });
+  return new Way({ radius: 0.0022, material: new THREE.MeshBasicMaterial({ color }), halo: glow(color, 0.1) });
 }
 
 // The light of the arc: a star at the tool's tip that flickers, and what it throws on things.

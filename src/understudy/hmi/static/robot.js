@@ -2,16 +2,14 @@
 // tool; and the same chain again as a ghost.
 
 import { THREE } from "./three/index.js";
+import { paint, spirit, steel } from "./materials.js";
 import { body, dispose, matrix, place, turned } from "./shapes.js";
 import { triad } from "./marks.js";
-
-const paint = (color, more = {}) =>
-  new THREE.MeshPhysicalMaterial({ color, roughness: 0.42, metalness: 0.05, clearcoat: 0.5, clearcoatRoughness: 0.3, ...more });
-const steel = (color) => new THREE.MeshStandardMaterial({ color, roughness: 0.38, metalness: 0.75 });
 
 const GRAPHITE = 0x2b3138;
 const STEEL = 0xb9c2ca;
 const COPPER = 0xc9814f;
+const SLOT_DEG = 5; // of the workspace's outline
 
 // The frames of a chain: joint after joint, each in the one before it.
 export class Chain {
@@ -92,22 +90,19 @@ export class Robot {
   }
 
   dress() {
-    const spirit = new THREE.MeshStandardMaterial({
-      color: this.colors.ghost_robot_color, transparent: true, opacity: 0.34, depthWrite: false, roughness: 0.6,
-    });
-    this.spirit = spirit;
+    const ghostly = spirit(this.colors.ghost_robot_color);
     const volume = new THREE.MeshBasicMaterial({ color: 0x6cc7ff, wireframe: true, transparent: true, opacity: 0.22 });
     for (const [number, link] of (this.facts.links || []).entries()) {
       const material = this.materialOf(number);
       this.links.set(link.name, material);
       this.chain.frameOf(link).add(body(link.shapes, material));
-      this.ghost.frameOf(link).add(body(link.shapes, spirit, { shadow: false }));
+      this.ghost.frameOf(link).add(body(link.shapes, ghostly, { shadow: false }));
       const skin = body(link.shapes, volume, { shadow: false });
       this.volumes.push(skin);
       this.chain.frameOf(link).add(skin);
     }
     this.rings();
-    if (this.free) this.chain.flange.add(pointer(this.colors.robot_color), body([], spirit));
+    if (this.free) this.chain.flange.add(pointer(this.colors.robot_color));
     for (const frame of [this.chain.root, ...this.chain.frames]) this.mark(frame, 0.14);
     this.mark(this.chain.tcp, 0.1);
   }
@@ -122,7 +117,7 @@ export class Robot {
   materialOf(number) {
     const last = (this.facts.links || []).length;
     const dark = number === 0 || (last > 4 && number >= last - 3);
-    return dark ? paint(GRAPHITE, { roughness: 0.5 }) : paint(this.colors.robot_color);
+    return dark ? paint(GRAPHITE) : paint(this.colors.robot_color);
   }
 
   // A cover on every joint: a ring around an axis along the link, caps where the axis crosses it.
@@ -136,7 +131,9 @@ export class Robot {
       if (!shape || joint.type !== "revolute") continue;
       const along = Math.abs(direction(shape).dot(axis)) > 0.7;
       const r = shape.radius;
-      const sizes = along ? [[r * 1.06, r * 0.34, cover]] : [[r * 0.82, r * 2.1, cover], [r * 0.52, r * 2.18, accent]];
+      const sizes = along
+        ? [[r * 1.05, r * 0.3, cover], [r * 1.07, r * 0.08, accent]]
+        : [[r * 0.84, r * 2.1, cover], [r * 0.5, r * 2.18, accent]];
       for (const [radius, length, material] of sizes) {
         const ring = new THREE.Mesh(turned(radius, length), material);
         ring.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
@@ -179,33 +176,35 @@ export class Robot {
     }
   }
 
-  // How far the tool gets in the plane of the first axis: [r, z] by direction seen from the shoulder.
+  // How far the tool gets in the plane of the first axis: [r, z], by direction from the shoulder.
   outline() {
-    const [turn, ...others] = this.chain.movers;
-    const ranges = others.slice(0, 2).concat(others.slice(3, 4)).map(({ joint }) => [joint.lower, joint.upper]);
-    const rest = [...this.chain.q];
-    const foot = new THREE.Matrix4().copy(this.chain.root.matrixWorld).invert();
-    const eye = others[0].moved.getWorldPosition(new THREE.Vector3()).applyMatrix4(foot);
-    const far = new Map();
+    const bare = new Chain({ ...this.facts, base: null, tool: this.toolNumber });
+    const [turn, ...others] = bare.movers;
+    const ranges = [others[0], others[1], others[3]].map((each) => each && [each.joint.lower, each.joint.upper]);
+    const farthest = new Map();
+    bare.tip();
+    const shoulder = others[0].moved.getWorldPosition(new THREE.Vector3()).z;
     for (const [a, b, c] of grid(ranges)) {
-      this.chain.set([0, a, b, 0, c ?? 0, 0]);
-      const [x, y, z] = this.chain.tip();
-      const p = new THREE.Vector3(x, y, z).applyMatrix4(foot);
-      const [r, h] = [Math.hypot(p.x, p.y), p.z - eye.z];
-      const slot = Math.round((Math.atan2(h, r) * 180) / Math.PI / 4);
-      if (!far.has(slot) || far.get(slot)[2] < Math.hypot(r, h)) far.set(slot, [r, p.z, Math.hypot(r, h)]);
+      bare.set([0, a, b, 0, c, 0]);
+      const [x, y, z] = bare.tip();
+      const [r, h] = [Math.hypot(x, y), z - shoulder];
+      const slot = Math.round((Math.atan2(h, r) * 180) / Math.PI / SLOT_DEG);
+      if (!(farthest.get(slot) >= Math.hypot(r, h))) farthest.set(slot, Math.hypot(r, h));
     }
-    this.chain.set(rest);
-    const slots = [...far.keys()].sort((m, n) => m - n);
-    return { outline: slots.map((slot) => far.get(slot).slice(0, 2)), from: turn.joint.lower, to: turn.joint.upper };
+    const slots = [...farthest.keys()].sort((m, n) => m - n);
+    const outline = slots.map((slot) => {
+      const angle = (slot * SLOT_DEG * Math.PI) / 180;
+      return [Math.cos(angle) * farthest.get(slot), shoulder + Math.sin(angle) * farthest.get(slot)];
+    });
+    return { outline, from: turn.joint.lower, to: turn.joint.upper };
   }
 }
 
 function* grid([first, second, third]) {
   const steps = ([low, high], count) => Array.from({ length: count }, (_, n) => low + ((high - low) * n) / (count - 1));
-  for (const a of steps(first, 25))
-    for (const b of steps(second, 25))
-      for (const c of third ? steps(third, 5) : [0]) yield [a, b, c];
+  for (const a of steps(first, 41))
+    for (const b of steps(second, 41))
+      for (const c of third ? steps(third, 7) : [0]) yield [a, b, c];
 }
 
 function direction(shape) {

@@ -3,6 +3,7 @@
 
 import { THREE } from "./three/index.js";
 import { feed, mix } from "./feed.js";
+import { matt } from "./materials.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
 import { Robot } from "./robot.js";
 import { body, dispose } from "./shapes.js";
@@ -54,8 +55,7 @@ class Scene {
     for (const thing of facts.environment || []) this.addObject(thing);
     if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
     this.arrange();
-    this.look();
-    this.stage.view("iso", { at: 0 });
+    this.view("iso");
     this.ready = true;
   }
 
@@ -81,14 +81,17 @@ class Scene {
   }
 
   addObject(facts) {
-    const material = new THREE.MeshStandardMaterial({ color: 0x7d8893, roughness: 0.7, metalness: 0.15 });
+    const material = matt(0x56616c);
     const object = body([facts], material);
+    const box = new THREE.Box3().setFromObject(object);
+    const ground = box.max.z < 0.005 && box.max.x - box.min.x > 1.5; // the grid stands for it
     const ink = new THREE.LineBasicMaterial({ color: 0x11161b, transparent: true, opacity: 0.55 });
-    for (const mesh of object.children) {
+    if (ground) material.visible = false;
+    else for (const mesh of object.children) {
       mesh.add(new THREE.LineSegments(new THREE.EdgesGeometry(mesh.geometry, 30), ink));
     }
     this.stage.scene.add(object);
-    this.objects.set(facts.name, { object, material });
+    this.objects.set(facts.name, { object, material, ground });
   }
 
   // ── who is in the picture ──
@@ -112,16 +115,21 @@ class Scene {
     for (const robot of this.robots.values()) {
       if (robot.object.visible) box.expandByObject(robot.chain.root);
     }
-    for (const { object } of this.objects.values()) box.expandByObject(object);
+    for (const { object, ground } of this.objects.values()) if (!ground) box.expandByObject(object);
     box.expandByPoint(new THREE.Vector3(0.5, 0.35, 0)).expandByPoint(new THREE.Vector3(-0.3, -0.35, 1));
     this.stage.frameOn(box);
   }
 
   apply() {
     const { layers } = this;
+    this.stage.changed = true;
+    for (const button of document.querySelectorAll("[data-layer]")) {
+      button.classList.toggle("u-chosen", layers[button.dataset.layer]);
+    }
     for (const { object } of this.objects.values()) object.visible = layers.environment;
     for (const robot of this.robots.values()) {
       const marks = this.marks.get(robot.name);
+      robot.posture = null;
       for (const skin of robot.volumes) skin.visible = layers.volumes;
       for (const arrows of robot.triads) arrows.visible = layers.frames;
       marks.trail.object.visible = layers.trail;
@@ -147,20 +155,44 @@ class Scene {
       const trail = this.marks.get(name)?.trail;
       if (!trail) continue;
       if (first === 0 && trail.length > points.length) trail.clear();
-      trail.add(points.slice(Math.max(0, trail.length - first)));
+      const fresh = points.slice(Math.max(0, trail.length - first));
+      if (!fresh.length) continue;
+      trail.add(fresh);
+      this.stage.changed = true;
     }
     this.touch(frame.contacts || []);
+    this.tell(frame.robots[this.chosen]);
+  }
+
+  // The figures under the picture: joints, then the tip.
+  tell(robot) {
+    const place = document.getElementById("readout");
+    if (!place || !robot) return;
+    const joints = this.robots.get(this.chosen)?.chain.movers || [];
+    const lines = robot.q.map((value, n) => [`J${n + 1}`, figure(value, joints[n]?.joint.type !== "prismatic")]);
+    ["X", "Y", "Z", "RX", "RY", "RZ"].forEach((name, n) => lines.push([name, figure(robot.tcp[n] ?? 0, n > 2)]));
+    while (place.children.length > lines.length) place.lastChild.remove();
+    lines.forEach(([name, value], n) => {
+      const cell = place.children[n] || place.appendChild(document.createElement("div"));
+      if (cell.dataset.shown === name + value) return;
+      cell.dataset.shown = name + value;
+      cell.replaceChildren(Object.assign(document.createElement("b"), { textContent: name }), value);
+    });
   }
 
   touch(contacts) {
+    if (!contacts.length && !this.contacts.length) return;
     this.contacts = contacts;
+    this.stage.changed = true;
     const touching = new Set(contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
     for (const robot of this.robots.values()) {
       const names = [...robot.links.keys()].filter((link) => touching.has(`${robot.name}/${link}`));
       robot.alarm(new Set(names), this.colors.collision_color);
     }
-    for (const [name, { material }] of this.objects) {
-      material.emissive.set(touching.has(name) ? this.colors.collision_color : 0x000000);
+    for (const [name, { material, ground }] of this.objects) {
+      const touched = touching.has(name);
+      material.emissive.set(touched ? this.colors.collision_color : 0x000000);
+      material.visible = touched || !ground;
     }
   }
 
@@ -174,10 +206,15 @@ class Scene {
     for (const robot of this.robots.values()) {
       const [a, b] = [before.robots[robot.name], after.robots[robot.name]];
       if (!b) continue;
+      const [q, tcp] = [mix(a?.q, b.q, part), mix(a?.tcp, b.tcp, part)];
+      const posture = JSON.stringify([q, tcp, b.ghost, b.tool, b.arc]);
+      if (posture === robot.posture && !b.arc) continue;
+      robot.posture = posture;
       robot.showTool(b.tool);
-      robot.show(mix(a?.q, b.q, part), mix(a?.tcp, b.tcp, part));
+      robot.show(q, tcp);
       robot.showGhost(this.layers.ghost ? b.ghost : null);
       this.marks.get(robot.name).arc.burn(b.arc);
+      this.stage.changed = true;
     }
   }
 
@@ -193,6 +230,9 @@ class Scene {
   view(name) {
     const robot = this.robots.get(this.chosen);
     this.look();
+    for (const button of document.querySelectorAll("[data-view]")) {
+      button.classList.toggle("u-chosen", button.dataset.view === name);
+    }
     this.stage.view(name, { follow: name === "follow" ? robot?.chain.tcp : null });
   }
 
@@ -207,12 +247,14 @@ class Scene {
       if (name === "reach" && marks.cloud) [marks.cloud] = [dispose(marks.cloud)];
     }
     if (name === "contacts") this.touch([]);
+    this.stage.changed = true;
   }
 
   showPreview(robot, points) {
     const way = this.marks.get(robot)?.preview;
     way?.clear();
     way?.add(points);
+    this.stage.changed = true;
   }
 
   showCloud(robot, points, marks) {
@@ -241,9 +283,14 @@ class Scene {
   }
 }
 
+const figure = (value, angle) =>
+  angle ? `${((value * 180) / Math.PI).toFixed(2)}°` : `${(value * 1000).toFixed(1)} mm`;
+
+// After the page's own socket: building the scene can keep a slow machine busy for seconds, and a
+// page that does not answer meanwhile is taken for gone.
 function open() {
   const place = document.getElementById("scene");
-  if (!place) return setTimeout(open, 50);
+  if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
   const offered = ["choose", "view", "layer", "clear", "showPreview", "showCloud", "report"];
   window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));

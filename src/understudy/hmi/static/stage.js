@@ -1,10 +1,13 @@
 // The stage: renderer, light, floor and camera. Nothing of the cell is known here.
 
 import { OrbitControls, THREE } from "./three/index.js";
+import { plain } from "./materials.js";
 
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1);
 
-const SLOW_MS = 55; // a frame that takes longer on average asks for less
+const SLOW_MS = 45; // a picture that takes longer on average is drawn with fewer pixels
+const PICTURES_JUDGED = 8;
+const FEWEST = 0.6; // of the screen's pixels, along a side
 const VIEW_MS = 500;
 const VIEWS = {
   iso: [1, -1, 0.62],
@@ -18,10 +21,10 @@ export class Stage {
     this.place = place;
     this.scene = new THREE.Scene();
     this.scene.background = backdrop();
-    this.renderer = new THREE.WebGLRenderer({ antialias: true, powerPreference: "high-performance" });
+    this.renderer = new THREE.WebGLRenderer({ antialias: !plain, powerPreference: "high-performance" });
     this.renderer.toneMapping = THREE.NeutralToneMapping;
     this.renderer.toneMappingExposure = 1.05;
-    this.renderer.shadowMap.enabled = true;
+    this.renderer.shadowMap.enabled = !plain;
     this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
     this.quality = Math.min(window.devicePixelRatio, 2);
     place.append(this.renderer.domElement);
@@ -33,17 +36,18 @@ export class Stage {
     this.controls.minDistance = 0.15;
     this.controls.maxDistance = 20;
     this.controls.addEventListener("start", () => (this.flight = null));
+    this.controls.addEventListener("change", () => (this.changed = true));
 
     this.center = new THREE.Vector3(0.3, 0, 0.5);
     this.reach = 1.2;
     this.followed = null;
-    this.floor = [];
     light(this.scene, this.renderer);
-    this.floor = floor(this.scene);
+    floor(this.scene);
+    this.changed = true; // there is something new to draw
+    this.took = [];
     new ResizeObserver(() => this.fit()).observe(place);
     this.fit();
     this.view("iso", { at: 0 });
-    this.pace = 16;
   }
 
   fit() {
@@ -53,6 +57,7 @@ export class Stage {
     this.renderer.setSize(width, height);
     this.camera.aspect = width / height;
     this.camera.updateProjectionMatrix();
+    this.changed = true;
   }
 
   // What there is to see: views are taken so that all of it is in the picture.
@@ -68,7 +73,7 @@ export class Stage {
     this.followed = follow;
     if (follow) return;
     const aspect = Math.min(1, this.camera.aspect);
-    const away = (this.reach * 1.12) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
+    const away = (this.reach * 0.9) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
     const to = new THREE.Vector3(...VIEWS[name]).normalize().multiplyScalar(away).add(this.center);
     this.flight = {
       from: this.camera.position.clone(), to, since: performance.now(), lasts: at,
@@ -84,6 +89,7 @@ export class Stage {
       this.camera.position.add(shift);
       const away = this.camera.position.clone().sub(this.controls.target);
       if (away.length() > 0.9) this.camera.position.addScaledVector(away, -0.04);
+      this.changed ||= shift.lengthSq() > 1e-12;
     } else if (this.flight) {
       const { from, to, aim, since, lasts } = this.flight;
       const part = lasts ? Math.min(1, (performance.now() - since) / lasts) : 1;
@@ -94,24 +100,25 @@ export class Stage {
     }
   }
 
+  // Nothing is drawn while nothing changes: a page that only hangs on the wall costs nothing.
   draw() {
-    const before = performance.now();
     this.fly();
     this.controls.update();
+    if (!this.changed) return;
+    this.changed = false;
+    const before = performance.now();
     this.renderer.render(this.scene, this.camera);
-    this.rest(before);
+    this.judge(performance.now() - before);
   }
 
   // A weak machine draws fewer pixels rather than fewer pictures.
-  rest(before) {
-    const gap = before - (this.last ?? before);
-    this.last = before;
-    if (gap > 1000) return; // the tab was away
-    this.pace += (gap - this.pace) * 0.05;
-    if (this.pace < SLOW_MS || this.quality <= 0.75) return;
-    this.quality = Math.max(0.75, this.quality - 0.25);
-    this.renderer.shadowMap.autoUpdate = true;
-    this.pace = 16;
+  judge(milliseconds) {
+    this.took.push(milliseconds);
+    if (this.took.length < PICTURES_JUDGED) return;
+    const mean = this.took.reduce((sum, each) => sum + each, 0) / this.took.length;
+    this.took = [];
+    if (mean < SLOW_MS || this.quality <= FEWEST) return;
+    this.quality = Math.max(FEWEST, this.quality * 0.75);
     this.fit();
   }
 }
@@ -130,12 +137,12 @@ function backdrop() {
 }
 
 function light(scene, renderer) {
-  scene.environment = studio(renderer);
+  if (!plain) scene.environment = studio(renderer);
   scene.environmentIntensity = 0.55;
-  scene.add(new THREE.HemisphereLight(0xdfeaf5, 0x2a2622, 0.7));
+  scene.add(new THREE.HemisphereLight(0xdfeaf5, 0x2a2622, plain ? 1.6 : 0.7));
   const key = new THREE.DirectionalLight(0xfff4e6, 2.4);
   key.position.set(2.2, -2.6, 4.2);
-  key.castShadow = true;
+  key.castShadow = !plain;
   key.shadow.mapSize.set(2048, 2048);
   key.shadow.bias = -0.0004;
   key.shadow.normalBias = 0.012;
@@ -192,5 +199,4 @@ function floor(scene) {
   shade.position.z = -0.001;
   shade.renderOrder = -1;
   scene.add(grid, shade);
-  return [grid, shade];
 }
