@@ -16,6 +16,7 @@ from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
+from understudy.space.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
 from understudy.wire.tcp import Address, Port
 from understudy.wire.udp import Broadcast
@@ -61,6 +62,7 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
 
     simulation: str | None = None
     scenario: str | None = None
+    environment: str | None = None
 
 
 class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
@@ -84,6 +86,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     state: Address = Address(port=STATE_PORT)
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
+    environment: EnvironmentConfig = EnvironmentConfig()
 
 
 class RobotHead(Struct, frozen=True):
@@ -116,6 +119,13 @@ class CellConfig:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
 
+    def environment(self) -> Environment:
+        """What stands in the cell, with its files read."""
+        try:
+            return self.head.environment.build(self.read_file)
+        except ConfigError as problem:
+            raise self.document.error(("environment",), problem) from None
+
     def with_seed(self, seed: int) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
 
@@ -129,6 +139,7 @@ class CellConfig:
             "seed": self.head.seed,
             "poll_step_ms": self.head.poll_step_ms,
             "scenario": self.head.scenario,
+            "environment": self.head.environment,
             "robots": {
                 name: [
                     robot.kind,
@@ -156,7 +167,7 @@ def read_cell(
 ) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
-    head = _with_rules(document, head)
+    head = _with_environment(document, _with_rules(document, head))
     included = _included(document, head.include)
     robots = {}
     for name, body in head.robots.items():
@@ -195,6 +206,25 @@ def _with_rules(document: Document, head: Head) -> Head:
             problem = ConfigError("the cell file has a rule of this name too", value=name)
             raise file.error(("rules", name), problem)
     return structs.replace(head, scenario=Scenario({**head.scenario.rules, **found.rules}))
+
+
+def _with_environment(document: Document, head: Head) -> Head:
+    """The cell's own objects, and those of the environment file it includes."""
+    if head.include.environment is None:
+        return head
+    path = _beside(document, head.include.environment)
+    found = read_environment(read_text(path), str(path))
+    own = head.environment
+    both = EnvironmentConfig(
+        own.objects + found.objects, own.fixtures + found.fixtures, own.zones + found.zones
+    )
+    return structs.replace(head, environment=both)
+
+
+def read_environment(text: str, file: str) -> EnvironmentConfig:
+    document = parse(text, file)
+    found: EnvironmentConfig = _at(document, (), read, document.value, EnvironmentConfig)
+    return found
 
 
 def _beside(document: Document, name: str) -> Path:
