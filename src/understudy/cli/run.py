@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from understudy.app import load_config
+from understudy.cli import hmi
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -19,6 +20,8 @@ from understudy.live import Live, Options
 from understudy.ready import ReadyFile, registry_file
 from understudy.wire.chat import ChatWriter, Event, write_facts
 from understudy.wire.clock import Rate, parse_rate
+
+log = logging.getLogger(__name__)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,8 +48,9 @@ def run(
         float | None,
         typer.Option("--for", min=0.0, max=1e9, help="end after so many simulated seconds"),
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="transcript of all that is said on the wires (.chat)")
+    log_file: Annotated[
+        Path | None,
+        typer.Option("--log", help="transcript of all that is said on the wires (.chat)"),
     ] = None,
     real: Annotated[bool, typer.Option("--real", help="allow a REAL controller")] = False,
     no_hmi: Annotated[bool, typer.Option("--no-hmi", help="without the page")] = False,
@@ -54,12 +58,13 @@ def run(
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = load_config(cell, seed=seed)
-    chat = _Log(log, _facts(cell, config)) if log else None
+    chat = _Log(log_file, _facts(cell, config)) if log_file else None
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         for_seconds=for_,
+        hmi=not no_hmi,
         note=chat.note if chat else lambda event: None,
     )
     files = [file for file in (registry_file(), ready_file) if file is not None]
@@ -69,6 +74,7 @@ def run(
 async def _live(
     config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
 ) -> None:
+    page = _page(config, options)
     live = Live(config, options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -78,15 +84,38 @@ async def _live(
         if chat:
             chat.transcript.open()
         for file in files:
-            file.write(config.name, live.rate, live.endpoints)
+            file.write(config.name, live.rate, live.endpoints, [hmi.ENDPOINT] if page else [])
         _show(config, live.endpoints)
+        if page:
+            page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
         await live.finished.wait()
     finally:
-        await live.stop()
+        await asyncio.gather(live.stop(), *([page.stop()] if page else []))
         if chat:
             chat.close()
         for file in files:
             file.remove()
+
+
+def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:
+    """With its port taken, if there is to be a page; what it lacks is told in a line."""
+    if config.head.hmi is None or not options.hmi:
+        return None
+    if lack := hmi.missing_extra():
+        log.warning(lack)
+        return None
+    own = 0 if options.ephemeral else config.head.hmi.port
+    return hmi.PageProcess(config.head.hmi, options.ports.pop(hmi.ENDPOINT, own))
+
+
+def _page_is_up(live: Live, files: list[ReadyFile], address: str) -> None:
+    live.endpoints[hmi.ENDPOINT] = address
+    Console().print(f"The page: {address}")
+    for file in files:
+        try:
+            file.write(live.config.name, live.rate, live.endpoints)
+        except ConfigError as problem:
+            log.warning("%s", problem)
 
 
 def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
