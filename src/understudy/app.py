@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
+from understudy.cell.points import Points
 from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
@@ -148,6 +149,7 @@ def _build(config: CellConfig) -> Cell:
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+        parts |= _beside(name, built)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
@@ -159,6 +161,16 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _beside(name: str, robot: Any) -> dict[str, Part]:
+    """What the desk keeps for a robot: its points, and the program it runs if it can run one."""
+    kept: dict[str, Part] = {f"{name}.points": Points(name)}
+    if hasattr(robot, "send_gcode"):
+        from understudy.jobs.program_run import ProgramRun
+
+        kept[f"{name}.program"] = ProgramRun(robot, robot.arm.habits.dialect)
+    return kept
 
 
 def _check_fit(face: str, module: ModuleType, robot: str) -> None:

@@ -65,7 +65,8 @@ class Live:
         )
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
-        self.desk = CellDesk(self._cell, self._pump, self._facts, self.finished.set).commands()
+        self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
+        self.desk = self.cell_desk.commands()
         self.watch = CellWatch(self._cell.parts, self._pump)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
@@ -90,6 +91,7 @@ class Live:
         self._pump.start()
 
     async def stop(self) -> None:
+        self.cell_desk.stop()
         self._pump.stop()
         await asyncio.gather(*(server.stop() for server in self._servers))
 

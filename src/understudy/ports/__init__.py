@@ -249,7 +249,11 @@ class JointState:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """Where a controller stands; error codes are grblHAL's numbers."""
+    """Where a controller stands; error codes are grblHAL's numbers.
+
+    ``accepted``: how many lines it has taken; ``line``: which of them is being run, 0 if none;
+    ``at``: the moment it tells of.
+    """
 
     connected: bool = False
     enabled: bool = False
@@ -262,6 +266,8 @@ class ControllerStatus:
     buffer_used: int = 0
     state: str = "Idle"
     line: int = 0
+    accepted: int = 0
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

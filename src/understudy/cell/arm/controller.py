@@ -68,6 +68,10 @@ class VirtualController:
         self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
 
+    @property
+    def arm(self) -> Arm:
+        return self._arm
+
     # ── connection and drives ──
 
     def connect(self, now: int) -> Refused | None:
@@ -251,6 +255,8 @@ class VirtualController:
             buffer_used=used,
             state="Alarm" if self._alarm else self._drives.doing(now),
             line=runner.queue.line_at(now),
+            accepted=self._lines,
+            at=now,
         )
 
     def view(self, now: int) -> RobotView:

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from understudy.cell.kuka import course as motion
 from understudy.cell.kuka.course import Course
@@ -127,7 +128,27 @@ class KukaGcodeServer:
     def on_executed(self, listener: Callable[[int], None]) -> None:
         self._listeners.append(listener)
 
+    def stop(self, now: int) -> None:
+        """It stands at once, and every record that is not completed is forgotten."""
+        self._waiting.clear()
+        self._ahead.clear()
+        self._taken = 0
+        if self._course is not None and self._flight is not None:
+            here = self._course.at(seconds(now), self._robot.chain)
+            axes = tuple(here.axes.tolist())
+            self._standing = replace(self._standing, axes=axes, position=here.pose)
+        self._flight = self._course = None
+        self._outputs.weld(0, now)
+
     # ── what it tells ──
+
+    @property
+    def robot(self) -> Robot:
+        return self._robot
+
+    def stopped(self) -> bool:
+        """By the emergency stop, until it is released."""
+        return self._stopped
 
     def progress(self) -> Progress:
         return Progress(self._completed, self._flying, self._taken, self.busy())
