@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from nicegui import app as nicegui_app
 from nicegui import ui
 
+from understudy.hmi.access import role_of
 from understudy.hmi.pages import cell
 from understudy.hmi.pages.frame import Tab, frame
 from understudy.hmi.pages.picture import Caller, Picture
@@ -58,4 +59,4 @@ def _seat(request: Request, link: Caller, picture: Picture) -> Seat:
     known = list(picture.robots)
     robot = wanted if wanted in known else (known[0] if known else "")
     texts = Texts(request.cookies.get("language", ""))
-    return Seat(link, picture, texts, robot=robot, role="operator")
+    return Seat(link, picture, texts, robot=robot, role=role_of(request))

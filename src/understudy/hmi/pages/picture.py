@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from understudy.hmi.link import LinkError
+from understudy.hmi.link import LinkError, Role
 
 ROUND_SECONDS = 0.1
 SELDOM = 10
@@ -16,8 +16,11 @@ EVENTS_KEPT = 500
 class Caller(Protocol):
     """The link, as far as pages use it."""
 
+    @property
+    def status(self) -> Mapping[str, Any]: ...
+
     async def call(
-        self, command: str, parameters: dict[str, Any] | None = None, *, role: str = "viewer"
+        self, command: str, parameters: dict[str, Any] | None = None, *, role: Role
     ) -> Any: ...
 
 
@@ -66,18 +69,24 @@ class Picture:
 
     async def _ask(self) -> None:
         if self._round % SELDOM == 0:
-            self.robots = {each["name"]: each for each in await self._link.call("robots")}
-            self.faults = await self._link.call("faults")
-        self.status = await self._link.call("status")
-        self.metrics = await self._link.call("metrics")
+            robots = await self._look("robots")
+            self.robots = {each["name"]: each for each in robots["robots"]}
+            self.faults = await self._look("faults")
+        self.status = await self._look("status")
+        self.metrics = await self._look("metrics")
         for robot in list(self._watchers):
             if "io" in self.robots.get(robot, {}).get("capabilities", ()):
-                self.pins[robot] = await self._link.call("io", {"robot": robot})
+                self.pins[robot] = await self._look("io", robot=robot)
         await self._hear()
 
     async def _hear(self) -> None:
-        """The events since the last round; a log that starts anew is another cell's."""
-        heard = await self._link.call("events", {"since": self._since})
-        for event in heard["events"]:
-            self.events.append(event)
-            self._since = event["number"]
+        """The events since the last round; where the numbers begin anew it is another cell."""
+        heard = await self._look("events", since=self._since)
+        if heard["last"] < self._since:
+            self.events.clear()
+            heard = await self._look("events", since=0)
+        self.events.extend(heard["events"])
+        self._since = heard["last"]
+
+    async def _look(self, query: str, **parameters: Any) -> Any:
+        return await self._link.call(query, parameters, role="viewer")

@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.link import LinkError
+from understudy.hmi.link import LinkError, Role
 from understudy.hmi.pages.picture import ROUND_SECONDS, Caller, Picture
 from understudy.hmi.texts import Texts
 
@@ -16,7 +16,7 @@ class Seat:
     """Made for every page that is opened; ends with it."""
 
     def __init__(
-        self, link: Caller, picture: Picture, texts: Texts, *, robot: str, role: str
+        self, link: Caller, picture: Picture, texts: Texts, *, robot: str, role: Role
     ) -> None:
         self.picture = picture
         self.texts = texts

@@ -154,7 +154,7 @@ class Scene {
     for (const [name, [first, points]] of Object.entries(frame.trail || {})) {
       const trail = this.marks.get(name)?.trail;
       if (!trail) continue;
-      if (first === 0 && trail.length > points.length) trail.clear();
+      if (first === 0 && trail.length) trail.clear(); // told from the beginning: another trail
       const fresh = points.slice(Math.max(0, trail.length - first));
       if (!fresh.length) continue;
       trail.add(fresh);
