@@ -81,7 +81,10 @@ def test_status_is_in_millimetres_and_degrees() -> None:
     ("payload", "told"),
     [
         ({}, {"robot": "g60", "joints_deg": pytest.approx([0, 90, 0, 0, 0, 0])}),
-        ({"robot": "mill"}, {"robot": "mill", "axes_mm_deg": pytest.approx([100, 0, 0, 180, 0, 0])}),
+        (
+            {"robot": "mill"},
+            {"robot": "mill", "axes_mm_deg": pytest.approx([100, 0, 0, 180, 0, 0])},
+        ),
     ],
 )
 def test_joint_positions_are_the_links_own_robots_unless_another_is_named(

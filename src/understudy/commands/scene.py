@@ -1,7 +1,7 @@
 """The cell as a browser draws it: bodies, joints, tools, what stands around. Metres and radians,
 4×4 matrices row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
@@ -24,14 +24,12 @@ TURNING = {"A": MACHINE["X"], "B": MACHINE["Y"], "C": MACHINE["Z"]}
 
 
 class SceneDesk:
-    """A query. `environment`: the objects around the robots, which the cell's configuration has."""
+    """A query; what stands still is read once, when somebody looks for the first time."""
 
-    def __init__(
-        self, config: CellConfig, robots: Robots, environment: Sequence["CollisionObject"] = ()
-    ) -> None:
+    def __init__(self, config: CellConfig, robots: Robots) -> None:
         self._config = config
         self._robots = robots
-        self._environment = environment
+        self._around: list[dict[str, Any]] | None = None
         self._still: dict[str, dict[str, Any]] = {}
 
     def commands(self) -> list[Command]:
@@ -42,9 +40,18 @@ class SceneDesk:
         return {
             "cell": self._config.name,
             "robots": {robot.name: self._robot(robot) for robot in self._robots},
-            "environment": [object_of(thing) for thing in self._environment],
+            "environment": self._environment(),
             "visualization": to_builtins(self._config.simulation.visualization),
         }
+
+    def _environment(self) -> list[dict[str, Any]]:
+        if self._around is None:
+            found = self._config.environment()
+            self._around = [
+                {**object_of(thing), "zone": found.is_zone(thing.name)}
+                for thing in found.everything()
+            ]
+        return self._around
 
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
@@ -56,7 +63,10 @@ class SceneDesk:
         joints, links = _axes(robot.kind), list[dict[str, Any]]()
         if not isinstance(chain, Refused):
             joints, links = joints_of(chain), self._links(chain)
-        tools = {number: _tool(tool) for number, tool in tools_of(robot).items()}
+        tools = {
+            number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
+            for number, tool in tools_of(robot).items()
+        }
         return {
             "kind": robot.kind,
             "model": getattr(robot.config, "model", ""),
@@ -65,6 +75,13 @@ class SceneDesk:
             "links": links,
             "tools": tools,
         }
+
+    def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
+        """Seen from the flange; only an arm's tools have any."""
+        if robot.kind != "arm":
+            return []
+        read = self._config.read_file
+        return [object_of(shape.build(read)) for shape in robot.config.tools[number].shapes]
 
     def _links(self, chain: "Chain") -> list[dict[str, Any]]:
         """A body hangs on the moving joint that carries it; the foot on none."""
@@ -150,7 +167,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     from understudy.space.transform import matrix
 
     tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
-    return {"name": tool["name"], "tcp": tip, "shapes": []}
+    return {"name": tool["name"], "tcp": tip}
 
 
 def _foot(robot: Robot) -> list[float]:
