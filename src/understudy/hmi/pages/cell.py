@@ -70,9 +70,10 @@ def _layers(seat: Seat) -> None:
         for mark, key in CLEARED.items():
             wipe = button(seat.texts(f"clear.{mark}"), key=key, kind="u-over")
             wipe.props(f'data-clear="{mark}"')
-            wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
-            if mark == "trail":
+            if mark == "trail":  # the cell keeps it, for every browser
                 wipe.on_click(lambda: seat.order("clear_trail"))
+            else:
+                wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
 
 
 def _readout() -> None:

@@ -96,8 +96,7 @@ def _analog_input(seat: Seat, number: int, name: str) -> None:
     with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
         ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
-        slider = ui.slider(min=NUMBERED = re.compile(r"[AD][IO]\d+$")
-LOWEST_VOLTS, max=HIGHEST_VOLTS, step=0.1).classes("u-slider")
+        slider = ui.slider(min=LOWEST_VOLTS, max=HIGHEST_VOLTS, step=0.1).classes("u-slider")
         slider.props("color=blue-grey-2")
         release = button("F", kind="u-forced", hint=seat.texts("io.release"))
 

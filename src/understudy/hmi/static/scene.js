@@ -244,9 +244,7 @@ class Scene {
   }
 
   clear(name) {
-    for (const marks of this.marks.values()) {
-      if (name === "trail" || name === "preview") marks[name].clear();
-    }
+    if (name === "preview") for (const marks of this.marks.values()) marks.preview.clear();
     if (name === "contacts") this.touch([]);
     this.stage.changed = true;
   }
