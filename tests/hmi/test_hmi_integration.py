@@ -281,6 +281,21 @@ def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCel
     screen.page.get_by_role("tab", name="Digital I/O").click()
 
 
+def test_what_touches_turns_red_until_it_is_cleared(screen: Screen) -> None:
+    contact = {"robot": "g60", "a": "forearm", "b": "fixture"}
+    screen.page.evaluate("(contact) => understudy.scene.touch([contact])", contact)
+    assert screen.scene["contacts"] == [contact]
+    assert sorted(screen.scene["red"]) == ["fixture", "g60/forearm"]
+    screen.page.locator('[data-clear="contacts"]').click()
+    assert screen.scene["red"] == screen.scene["contacts"] == []
+
+
+def test_the_reach_is_computed_and_drawn(screen: Screen) -> None:
+    screen.page.locator('[data-layer="reach"]').click()
+    screen.until(lambda: screen.scene["cloud"]["g60"] > 500, "the cloud")
+    screen.page.locator('[data-layer="reach"]').click()
+
+
 def test_msgpack_is_read_as_it_was_written(screen: Screen) -> None:
     values = [0, 127, 128, -1, -32, -33, 65535, 65536, -40000, 2**40, -(2**40), 1.5, -2.5e300]
     said = {

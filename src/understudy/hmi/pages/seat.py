@@ -64,6 +64,7 @@ class Seat:
         self.picture.leave(self.robot)
         self.robot = robot
         self.picture.watch(robot)
+        ui.run_javascript(f"window.understudyFrame.remember('robot', {robot!r})")
         for rebuild in self._chosen:
             rebuild()
         self._update()

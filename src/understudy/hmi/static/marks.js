@@ -86,8 +86,8 @@ export class Arc {
   burn(on) {
     this.object.visible = on;
     const flicker = 0.75 + 0.25 * Math.random();
-    this.lamp.intensity = on ? 0.55 * flicker : 0;
-    this.sprite.scale.setScalar(0.16 * flicker);
+    this.lamp.intensity = on ? 0.32 * flicker : 0;
+    this.sprite.scale.setScalar(0.12 * flicker);
   }
 }
 

@@ -22,6 +22,9 @@ const CONFIGURED = {
   trail: "show_weld_trail", workspace: "show_workspace_boundary",
 };
 
+const MOST_CONTACTS = 50;
+const same = (one, other) => one.robot === other.robot && one.a === other.a && one.b === other.b;
+
 class Scene {
   constructor(place) {
     this.stage = new Stage(place);
@@ -180,11 +183,16 @@ class Scene {
     });
   }
 
+  // What touched stays red until somebody clears it; what still touches is red again at once.
   touch(contacts) {
-    if (!contacts.length && !this.contacts.length) return;
-    this.contacts = contacts;
-    this.stage.changed = true;
-    const touching = new Set(contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
+    const fresh = contacts.filter((contact) => !this.contacts.some((known) => same(known, contact)));
+    if (!fresh.length) return;
+    this.contacts = [...this.contacts, ...fresh].slice(-MOST_CONTACTS);
+    this.redden();
+  }
+
+  redden() {
+    const touching = new Set(this.contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
     for (const robot of this.robots.values()) {
       const names = [...robot.links.keys()].filter((link) => touching.has(`${robot.name}/${link}`));
       robot.alarm(new Set(names), this.colors.collision_color);
@@ -194,6 +202,7 @@ class Scene {
       material.emissive.set(touched ? this.colors.collision_color : 0x000000);
       material.visible = touched || !ground;
     }
+    this.stage.changed = true;
   }
 
   draw() {
@@ -245,7 +254,10 @@ class Scene {
 
   clear(name) {
     if (name === "preview") for (const marks of this.marks.values()) marks.preview.clear();
-    if (name === "contacts") this.touch([]);
+    if (name === "contacts") {
+      this.contacts = [];
+      this.redden();
+    }
     this.stage.changed = true;
   }
 
@@ -276,6 +288,14 @@ class Scene {
 
   // ── what tests and curious people see ──
 
+  // Links and objects that are red.
+  reddened() {
+    const red = ({ emissive }) => emissive.getHex() === this.colors.collision_color;
+    const links = [...this.robots.values()].flatMap((robot) =>
+      [...robot.links].filter(([, material]) => red(material)).map(([link]) => `${robot.name}/${link}`));
+    return [...links, ...[...this.objects].filter(([, { material }]) => red(material)).map(([name]) => name)];
+  }
+
   told(robot) {
     return feed.latest?.robots[robot];
   }
@@ -290,14 +310,15 @@ class Scene {
       trail: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.trail.length])),
       preview: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.preview.length])),
       cloud: Object.fromEntries([...this.marks].map(([name, { cloud: c }]) => [name, c?.geometry.attributes.position.count ?? 0])),
-      contacts: this.contacts, chosen: this.chosen, view: this.stage.name, stale: feed.stale,
+      contacts: this.contacts, red: this.reddened(), chosen: this.chosen, view: this.stage.name, stale: feed.stale,
       frames: feed.received, time: this.seen,
     };
   }
 }
 
+const round = (value, digits) => value.toFixed(digits).replace(/^-(0\.0+)$/, "$1");
 const figure = (value, angle) =>
-  angle ? `${((value * 180) / Math.PI).toFixed(2)}°` : `${(value * 1000).toFixed(1)} mm`;
+  angle ? `${round((value * 180) / Math.PI, 2)}°` : `${round(value * 1000, 1)} mm`;
 
 // After the page's own socket: building the scene can keep a slow machine busy for seconds, and a
 // page that does not answer meanwhile is taken for gone.
