@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 import pytest
-
 from tests.hmi.conftest import RunningCell, Screen
 
 

@@ -260,11 +260,11 @@ def test_the_weld_trail_grows_while_the_program_runs_and_can_be_cleared(
     screen.until(lambda: screen.scene["trail"]["g60"] > 5, "the first points")
     before = screen.scene["trail"]["g60"]
     screen.until(lambda: screen.scene["trail"]["g60"] > before, "more of them")
+    cell.ask("stop", robot="g60")
     screen.page.locator('[data-clear="trail"]').click()
-    screen.until(lambda: screen.scene["trail"]["g60"] < before, "an empty trail")
+    screen.until(lambda: screen.scene["trail"]["g60"] == 0, "an empty trail")
     screen.page.locator('[data-clear="preview"]').click()
     assert screen.scene["preview"]["g60"] == 0
-    cell.ask("stop", robot="g60")
 
 
 def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCell) -> None:

@@ -49,9 +49,9 @@ export class Feed {
 
   // A trail that is told from its beginning again is another one.
   extend(robot, first, points) {
-    const known = this.trails[robot];
-    if (!known || first === 0) this.trails[robot] = points;
-    else known.push(...points.slice(known.length - first));
+    const known = (this.trails[robot] ??= []);
+    if (first > 0) known.push(...points.slice(known.length - first));
+    else if (known.length || points.length) this.trails[robot] = points;
   }
 
   forget() {
