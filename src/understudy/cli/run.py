@@ -76,6 +76,7 @@ def run(
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
+    announce()
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,

@@ -40,7 +40,7 @@ class Said(Struct, frozen=True):
     """A line of the worker's."""
 
     progress: float | None = None
-    result: msgspec.Raw | None = None
+    result: msgspec.Raw = msgspec.Raw(b"")
     failed: str | None = None
 
 
@@ -140,7 +140,7 @@ class Runs:
         self._end(run, said)
 
     def _end(self, run: Run, said: Said) -> None:
-        if said.result is None:
+        if not bytes(said.result):
             run.state, run.error = "failed", said.failed or "its process ended without an answer"
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:
