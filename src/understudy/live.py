@@ -12,10 +12,13 @@ import msgspec
 from understudy.app import build_cell
 from understudy.commands import CellDesk
 from understudy.config import CellConfig, Wire
+from understudy.config.files import name_of_cell
+from understudy.desk import Commands
 from understudy.errors import ConfigError, unknown
 from understudy.faces.control import ControlFace
 from understudy.faces.hmi_link import HmiLinkFace
 from understudy.faces.state import StateFace
+from understudy.runs import KINDS, Runs, run_commands
 from understudy.units import nanoseconds, seconds
 from understudy.views import CellWatch
 from understudy.wire import zmq
@@ -66,7 +69,8 @@ class Live:
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
         self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
-        self.desk = self.cell_desk.commands()
+        self._runs = Runs(KINDS, {"cell": self._name()})
+        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs)])
         self.watch = CellWatch(self._cell.parts, self._pump)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
@@ -93,7 +97,7 @@ class Live:
     async def stop(self) -> None:
         self.cell_desk.stop()
         self._pump.stop()
-        await asyncio.gather(*(server.stop() for server in self._servers))
+        await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
     def advance(self, duration: float) -> None:
         self._pump.advance(nanoseconds(duration))
@@ -101,6 +105,12 @@ class Live:
     def _facts(self) -> dict[str, Any]:
         config = self.config
         return {"cell": config.name, "digest": config.digest, "endpoints": self.endpoints}
+
+    def _name(self) -> dict[str, Any]:
+        """What another process needs to build the same cell."""
+        config = self.config
+        seed, digest = config.head.seed, config.digest
+        return {"file": name_of_cell(config.document.file), "seed": seed, "digest": digest}
 
     def _obey_tempo(self) -> None:
         """What a controller asks of the clock; lock-step knows no scale, but it can pause."""

@@ -15,7 +15,9 @@ class CellWatch:
     def __init__(self, parts: Mapping[str, Part], pump: Pump) -> None:
         self._pump = pump
         self._robots = {name: part for name, part in parts.items() if _can_be_seen(part)}
-        self._trails = {name: part for name, part in parts.items() if _leaves_a_trail(part)}
+        self._trails = {
+            name.partition(".")[0]: part for name, part in parts.items() if _leaves_a_trail(part)
+        }
         self._seq = 0
 
     def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:

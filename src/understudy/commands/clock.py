@@ -15,7 +15,6 @@ from understudy.commands.robots import Robots
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Snapshot
-from understudy.ports.hmi import Later
 from understudy.units import nanoseconds, seconds
 from understudy.wire.clock import HIGHEST_RATE
 from understudy.wire.pump import Pump

@@ -111,7 +111,7 @@ class Viewed(Protocol):
 
 
 class Trailing(Protocol):
-    """A robot that leaves a trail."""
+    """A part of a robot that leaves a trail."""
 
     def trail_since(self, known: int) -> Trail:
         """What is to be added to the points that are known already."""

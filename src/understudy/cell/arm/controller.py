@@ -35,7 +35,7 @@ from understudy.ports import (
     Tempo,
 )
 from understudy.ports.controller import JointListener, StatusListener
-from understudy.ports.hmi import RobotView, Trail
+from understudy.ports.hmi import RobotView
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
@@ -260,11 +260,7 @@ class VirtualController:
         )
 
     def view(self, now: int) -> RobotView:
-        """For the eye: where it truly is, whatever its feedback tells."""
         return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
-
-    def trail_since(self, known: int) -> Trail:
-        return self._welder.trail_since(known) if self._welder else (0, ())
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""

@@ -11,7 +11,7 @@ from understudy.space.transform import pose
 def view_of(
     drives: Drives, io: VirtualIO, welder: Welder | None, *, alarm: bool, now: int
 ) -> RobotView:
-    """Joints and tip of the same instant."""
+    """Joints and tip of the same instant: where it truly is, whatever its feedback tells."""
     runner, digital = drives.runner, io.digital()
     mover, joints = runner.mover, drives.motion(now).position
     assert isinstance(mover, ArmMover)
