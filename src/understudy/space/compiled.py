@@ -1,6 +1,7 @@
 """How the house compiles its inner loops: cached on disk, free of the GIL, exact arithmetic."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -32,7 +33,8 @@ def _dated(kernel: Any) -> Any:
     known = kernel.py_func.__globals__.values()
     stamps = {date for each in known if (date := getattr(each, "dated", None)) is not None}
     index = kernel._cache._cache_file
-    kernel.dated = index._source_stamp = hash((index._source_stamp, *sorted(stamps)))
+    parts = repr((index._source_stamp, *sorted(stamps)))
+    kernel.dated = index._source_stamp = sha256(parts.encode()).hexdigest()
     return kernel
 
 
