@@ -25,7 +25,12 @@ def build(seat: Seat) -> None:
             _readout()
         with ui.element("aside").classes("u-panel"):
             _panel(seat)
-    seat.on_choice(lambda: ui.run_javascript(f"window.understudy.choose({seat.robot!r})"))
+    _preview(seat)
+
+    def turn_to() -> None:
+        ui.run_javascript(f"window.understudy.choose({seat.robot!r})")
+
+    seat.on_choice(turn_to)
 
 
 def _panel(seat: Seat) -> None:
@@ -70,3 +75,16 @@ def _layers(seat: Seat) -> None:
 def _readout() -> None:
     """Filled by scene.js with every frame: joints and tip of the chosen robot."""
     ui.element("div").classes("u-readout").props('id="readout"')
+
+
+def _preview(seat: Seat) -> None:
+    """The way of a program is drawn when it is loaded."""
+    drawn: dict[str, int] = {}
+
+    def update() -> None:
+        text = seat.picture.programs.get(seat.robot, {}).get("text") or ""
+        if drawn.get(seat.robot, hash("")) != hash(text):
+            drawn[seat.robot] = hash(text)
+            ui.run_javascript(f"window.understudy?.preview({seat.robot!r})")
+
+    seat.each_round(update)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from understudy.hmi.link import LinkError, Role
+from understudy.hmi.pages.standing import Alarm, alarms
 
-ROUND_SECONDS = 0.1
+ROUND_SECONDS = 0.2
 SELDOM = 10
-"""Rounds between two looks at what hardly ever changes."""
+"""Rounds between two looks at what is long and hardly ever changes."""
 EVENTS_KEPT = 500
 
 
@@ -42,6 +43,14 @@ class Picture:
         self.events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self._since = 0
 
+    def view(self, robot: str) -> Mapping[str, Any]:
+        """What the link told of it last, by itself."""
+        seen: Mapping[str, Any] = self._link.status.get("robots", {}).get(robot, {})
+        return seen
+
+    def alarms(self) -> list[Alarm]:
+        return alarms(self.robots, self.status.get("parts", {}), self.events)
+
     def watch(self, robot: str) -> None:
         """A browser looks at this robot from now on."""
         self._watchers[robot] += 1
@@ -68,15 +77,18 @@ class Picture:
             await asyncio.sleep(ROUND_SECONDS)
 
     async def _ask(self) -> None:
-        if self._round % SELDOM == 0:
-            robots = await self._look("robots")
-            self.robots = {each["name"]: each for each in robots["robots"]}
+        robots = await self._look("robots")
+        self.robots = {each["name"]: each for each in robots["robots"]}
+        if not self.faults:
             self.faults = await self._look("faults")
         self.status = await self._look("status")
         self.metrics = await self._look("metrics")
         for robot in list(self._watchers):
-            if "io" in self.robots.get(robot, {}).get("capabilities", ()):
+            skills = self.robots.get(robot, {}).get("capabilities", ())
+            if "io" in skills:
                 self.pins[robot] = await self._look("io", robot=robot)
+            if "program" in skills and self._round % SELDOM == 0:
+                self.programs[robot] = await self._look("program", robot=robot)
         await self._hear()
 
     async def _hear(self) -> None:

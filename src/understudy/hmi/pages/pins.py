@@ -15,7 +15,7 @@ PinRow = Mapping[str, Any]
 
 def digital_pins(seat: Seat) -> None:
     """Inputs left, outputs right; pins without a name only when asked for."""
-    shows_all = ui.switch(seat.texts("io.all")).classes("u-switch").mark("all-pins")
+    shows_all = ui.switch(seat.texts("io.all")).classes("u-switch").props("data-mark=all-pins")
     board = ui.element("div").classes("u-board")
 
     def rebuild() -> None:

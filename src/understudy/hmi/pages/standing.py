@@ -1,56 +1,63 @@
 """How a robot stands, in one word and one colour, whatever kind of robot it is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Mood = Literal["calm", "busy", "held", "alarm", "off"]
+Facts = Mapping[str, Any]
 
 MOODS: Mapping[str, Mood] = {
     "Idle": "calm",
-    "Run": "busy",
-    "Moving": "busy",
-    "Jog": "busy",
-    "Home": "busy",
     "Hold": "held",
     "Door": "held",
     "Tool": "held",
     "Check": "held",
-    "Disabled": "off",
     "Sleep": "off",
+    "Stopped": "alarm",
     "Error": "alarm",
     "Alarm": "alarm",
-    "EmergencyStop": "alarm",
+    "EmergencyStopped": "alarm",
 }
+"""Whatever else a robot says of itself, it is busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`word` is the robot's own; `why` is empty while nothing is wrong."""
+    """`word` is the robot's own."""
 
     word: str
     mood: Mood
     line: int = 0
-    why: str = ""
 
 
-UNKNOWN = Standing("Unknown", "off")
-
-
-def standing(part: Mapping[str, Any] | None) -> Standing:
-    """From the robot's status, of which every kind tells its own."""
-    if part is None:
-        return UNKNOWN
-    word = part.get("state") or ("EmergencyStop" if part.get("stopped") else "Idle")
-    word = str(word).partition(":")[0]
-    mood = MOODS.get(word, "busy")
-    if part.get("error") or part.get("error_code") or part.get("alarm"):
+def standing(facts: Facts, view: Facts) -> Standing:
+    """From what the desk knows of a robot, and what the link told of it last."""
+    word = str(view.get("state") or facts.get("state") or "Unknown").partition(":")[0]
+    mood = MOODS.get(word, "busy") if word != "Unknown" else "off"
+    if facts.get("error"):
         mood = "alarm"
-    return Standing(word, mood, int(part.get("line") or 0), _why(part, word, mood))
+    return Standing(word, mood, int(view.get("line") or 0))
 
 
-def _why(part: Mapping[str, Any], word: str, mood: Mood) -> str:
-    if mood != "alarm":
-        return ""
-    code = part.get("error_code") or part.get("alarm")
-    return str(part.get("error_message") or (f"{word} {code}" if code else word))
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What is wrong with a robot now, and what to do about it."""
+
+    robot: str
+    text: str
+    what_to_do: str = ""
+
+
+def alarms(robots: Mapping[str, Facts], parts: Facts, events: Iterable[Facts]) -> list[Alarm]:
+    """Of every robot: its controller's, then its welder's; advice from the event that told it."""
+    advice = {(e["robot"], e["text"]): e["what_to_do"] for e in events if e["kind"] == "alarm"}
+    found = []
+    for robot, facts in robots.items():
+        welder = parts.get(f"{robot}.welder", {})
+        if error := facts.get("error"):
+            found.append(Alarm(robot, error, advice.get((robot, error), "")))
+        if welder.get("fault"):
+            text = f"weld fault: {welder['reason']}"
+            found.append(Alarm(robot, text, advice.get((robot, text), "")))
+    return found

@@ -3,7 +3,7 @@
 import math
 
 from nicegui import ui
-from nicegui.events import ValueChangeEventArguments
+from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button
 from understudy.hmi.pages.seat import Seat
@@ -15,16 +15,17 @@ STEPS_S = (0.01, 0.1, 1.0)
 def time_control(seat: Seat) -> None:
     """Two clocks, five buttons, one slider; its scale is logarithmic, so that 1× is the middle."""
     texts = seat.texts
-    with ui.element("section").classes("u-card").mark("time-control"):
+    with ui.element("section").classes("u-card").props("data-mark=time-control"):
         with ui.row(wrap=False).classes("u-clocks"):
             with ui.column().classes("u-clock"):
                 ui.label(texts("time.simulated")).classes("u-caption")
-                simulated = ui.label().classes("u-figure").mark("simulated-time")
+                simulated = ui.label().classes("u-figure").props("data-mark=simulated-time")
             with ui.column().classes("u-clock"):
                 ui.label(texts("time.real")).classes("u-caption")
-                real = ui.label().classes("u-figure u-quiet").mark("real-time")
-        _buttons(seat)
-        _scale(seat)
+                real = ui.label().classes("u-figure u-quiet").props("data-mark=real-time")
+        scale = Scale(seat)
+        _buttons(seat, scale)
+        scale.build()
 
     def update() -> None:
         figures = seat.picture.metrics
@@ -34,24 +35,20 @@ def time_control(seat: Seat) -> None:
     seat.each_round(update)
 
 
-def _buttons(seat: Seat) -> None:
+def _buttons(seat: Seat, scale: "Scale") -> None:
     texts = seat.texts
     with ui.element("div").classes("u-five"):
-        play = button("", icon="play_arrow", key="p", hint=texts("time.play")).mark("play")
-        play.on_click(lambda: seat.ask("start"))
-        pause = button("", icon="pause", key="h", hint=texts("time.pause")).mark("pause")
-        pause.on_click(lambda: seat.ask("pause"))
-        stop = button("", icon="stop", key="s", hint=texts("time.stop")).mark("stop")
-        stop.on_click(lambda: seat.ask("stop"))
-        again = button("", icon="replay", key="z", hint=texts("time.reset")).mark("reset")
-        again.on_click(lambda: seat.ask("reset"))
-        step = button("", icon="skip_next", key="n", hint=texts("time.step")).mark("step")
-        step.on_click(lambda: seat.ask("advance", {"seconds": long.value}))
+        play = _act(seat, "play", "play_arrow", "p").on_click(scale.play)
+        pause = _act(seat, "pause", "pause", "h").on_click(lambda: seat.ask("pause"))
+        stop = _act(seat, "stop", "stop", "s").on_click(lambda: seat.ask("stop"))
+        _act(seat, "reset", "replay", "z").on_click(lambda: seat.ask("reset"))
+        step = _act(seat, "step", "skip_next", "n")
     with ui.element("div").classes("u-inline"):
         ui.label(texts("time.step_size")).classes("u-caption")
-        long = ui.toggle({s: f"{s:g} s" for s in STEPS_S}, value=STEPS_S[1]).mark("step-size")
-        long.props("no-caps unelevated toggle-color=blue-grey-2 toggle-text-color=black")
-        long.classes("u-toggle")
+        long = ui.toggle({s: f"{s:g} s" for s in STEPS_S}, value=STEPS_S[1])
+        long.classes("u-toggle").props("data-mark=step-size no-caps unelevated")
+        long.props("toggle-color=blue-grey-2 toggle-text-color=black")
+    step.on_click(lambda: seat.ask("advance", {"seconds": long.value}))
 
     def update() -> None:
         state = seat.picture.metrics.get("state")
@@ -61,34 +58,55 @@ def _buttons(seat: Seat) -> None:
     seat.each_round(update)
 
 
+def _act(seat: Seat, name: str, icon: str, key: str) -> ui.button:
+    return button("", icon=icon, key=key, hint=seat.texts(f"time.{name}"), mark=name)
+
+
 def _choose(each: ui.button, chosen: bool) -> None:
     each.classes(add="u-chosen" if chosen else "", remove="" if chosen else "u-chosen")
 
 
-def _scale(seat: Seat) -> None:
-    low, high = math.log10(SLOWEST), math.log10(FASTEST)
-    with ui.element("div").classes("u-inline"):
-        ui.label(seat.texts("time.scale")).classes("u-caption")
-        slider = ui.slider(min=low, max=high, step=0.05, value=0.0).classes("u-slider")
-        slider.mark("time-scale").props('markers :marker-labels="[]" color=blue-grey-2')
-        shown = ui.label("1.0×").classes("u-figure u-scale").mark("time-scale-value")
+class Scale:
+    """How fast time is to run. Follows the cell, which another browser may have told; what is set
+    while time stands is a wish until it runs again."""
 
-    async def turn(event: ValueChangeEventArguments) -> None:
-        if abs(event.value - math.log10(told())) > 0.01:
-            await seat.ask("rate", {"rate": round(10.0**event.value, 2)})
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._wish: float | None = None
 
-    def told() -> float:
-        """The cell's scale; what runs as fast as it goes has none."""
-        rate = seat.picture.status.get("parts", {}).get("engine", {}).get("time_scale", 1.0)
-        return min(max(float(rate), SLOWEST), FASTEST)
+    async def play(self) -> None:
+        wish, self._wish = self._wish, None
+        if wish is not None:
+            await self._seat.ask("rate", {"rate": wish})
+        await self._seat.ask("start")
 
-    def update() -> None:
-        rate = seat.picture.status.get("rate", 1.0)
-        shown.set_text(f"{rate:.1f}×" if isinstance(rate, float | int) else str(rate))
+    async def turn(self, event: GenericEventArguments) -> None:
+        scale = round(10.0 ** float(event.args), 2)
+        if self._seat.picture.metrics.get("state") == "PAUSED":
+            self._wish = scale
+        else:
+            await self._seat.ask("rate", {"rate": scale})
 
-    slider.on_value_change(turn)
-    slider.props("lazy")
-    seat.each_round(update)
+    def build(self) -> None:
+        low, high = math.log10(SLOWEST), math.log10(FASTEST)
+        with ui.element("div").classes("u-inline"):
+            ui.label(self._seat.texts("time.scale")).classes("u-caption")
+            self._slider = ui.slider(min=low, max=high, step=0.05, value=0.0).classes("u-slider")
+            self._slider.props("data-mark=time-scale color=blue-grey-2").on("change", self.turn)
+            self._shown = ui.label().classes("u-figure u-scale")
+            self._shown.props("data-mark=time-scale-value")
+        self._seat.each_round(self._update)
+
+    def _update(self) -> None:
+        status = self._seat.picture.status
+        rate = status.get("rate", 1.0)
+        if isinstance(rate, str):  # as fast as it goes, or step by step
+            self._shown.set_text(rate)
+            return
+        set_ = status.get("parts", {}).get("engine", {}).get("time_scale", 1.0)
+        told = min(max(self._wish or rate or set_, SLOWEST), FASTEST)
+        self._shown.set_text(f"{told:.1f}×")
+        self._slider.set_value(round(math.log10(told) / 0.05) * 0.05)
 
 
 def metrics(seat: Seat) -> None:
@@ -98,7 +116,7 @@ def metrics(seat: Seat) -> None:
         for key in ("gcodes", "distance", "collisions"):
             with ui.column().classes("u-clock"):
                 ui.label(seat.texts(f"metrics.{key}")).classes("u-caption")
-                figures[key] = ui.label().classes("u-figure").mark(f"metric-{key}")
+                figures[key] = ui.label().classes("u-figure").props(f"data-mark=metric-{key}")
 
     def update() -> None:
         told = seat.picture.metrics

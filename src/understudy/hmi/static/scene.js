@@ -250,6 +250,11 @@ class Scene {
     this.stage.changed = true;
   }
 
+  async preview(robot) {
+    const answer = await fetch(`/api/preview?robot=${encodeURIComponent(robot)}`);
+    if (answer.ok) this.showPreview(robot, (await answer.json()).tcp);
+  }
+
   showPreview(robot, points) {
     const way = this.marks.get(robot)?.preview;
     way?.clear();
@@ -267,6 +272,10 @@ class Scene {
   }
 
   // ── what tests and curious people see ──
+
+  told(robot) {
+    return feed.latest?.robots[robot];
+  }
 
   report() {
     const robots = {};
@@ -292,7 +301,7 @@ function open() {
   const place = document.getElementById("scene");
   if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
-  const offered = ["choose", "view", "layer", "clear", "showPreview", "showCloud", "report"];
+  const offered = ["choose", "view", "layer", "clear", "preview", "showPreview", "showCloud", "report"];
   window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));
   window.understudy.scene = scene;
 }
