@@ -10,6 +10,7 @@ would mean that all is well again.
 """
 
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -42,7 +43,7 @@ AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
-    """`line`: of the file, the one being run, or where it ended."""
+    """`line`: of the file, the one being run, or where it ended. `checksum`: of the text."""
 
     name: str
     state: RunState
@@ -50,6 +51,7 @@ class Reading(Struct, frozen=True):
     lines: int
     error: str
     step: bool
+    checksum: int = 0
 
 
 class Saved(Struct):
@@ -79,6 +81,7 @@ class ProgramRun:
         self._listeners: list[Ended] = []
         self._state = Saved()
         self._lines: list[ProgramLine] = []
+        self._checksum = 0
         self._queue: list[tuple[int, str]] = []
         self._listens = False
 
@@ -90,7 +93,7 @@ class ProgramRun:
         if len(text) > LONGEST_PROGRAM:
             return Refused(f"a program of more than {LONGEST_PROGRAM} characters")
         self._state = Saved(name=name, text=text)
-        self._lines = list(program_lines(text, self._dialect))
+        self._read()
         return None
 
     def run(self, now: int, *, from_line: int = 1, step: bool = False) -> Refused | None:
@@ -157,7 +160,9 @@ class ProgramRun:
             line = self._line(status)
             state = "paused" if status.state == "Hold" else state
         ours = self._state
-        return Reading(ours.name, state, line, len(self._lines), ours.error, ours.step)
+        return Reading(
+            ours.name, state, line, len(self._lines), ours.error, ours.step, self._checksum
+        )
 
     # ── part ──
 
@@ -180,7 +185,7 @@ class ProgramRun:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, Saved)
-        self._lines = list(program_lines(self._state.text, self._dialect))
+        self._read()
         self._queue = self._to_send()
         if self.under_way():
             self._listen()
@@ -190,6 +195,10 @@ class ProgramRun:
     @property
     def _title(self) -> str:
         return self._state.name or "program"
+
+    def _read(self) -> None:
+        self._lines = list(program_lines(self._state.text, self._dialect))
+        self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
     def _not_ready(self, now: int) -> Refused | None:
         if self.under_way():
