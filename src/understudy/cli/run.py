@@ -30,9 +30,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    cell: Annotated[str, typer.Argument(help="a YAML file, or the name of a shipped cell")] = (
-        "default"
-    ),
+    cell: Annotated[str, typer.Argument(help="a YAML file, or a shipped cell")] = "default",
     rate: Annotated[
         str | None,
         typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`"),
@@ -62,20 +60,21 @@ def run(
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
     options = Options(
-        rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
+        _rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         for_seconds=for_,
         hmi=not no_hmi,
         note=chat.note if chat else lambda event: None,
     )
-    files = [file for file in (registry_file(), ready_file) if file is not None]
-    asyncio.run(_live(config, options, [ReadyFile(file) for file in files], chat))
+    files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
+    asyncio.run(_live(config, options, files, chat))
 
 
 async def _live(
     config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
 ) -> None:
+    announce()
     page = _page(config, options)
     live = Live(config, options)
     loop = asyncio.get_running_loop()
