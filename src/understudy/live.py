@@ -72,7 +72,8 @@ class Live:
         self._cell.tempo.on_change(self._obey_tempo)
         self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
         self._runs = Runs(KINDS, {"cell": self._name()})
-        self.desk = Commands([*self.cell_desk.commands(), *self._traffic.commands(), *run_commands(self._runs)])
+        traffic = self._traffic.commands()
+        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(self._cell.parts, self._pump)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)

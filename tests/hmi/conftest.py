@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -20,7 +21,7 @@ SWITCHES = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 10.0
 SIZE = {"width": 1366, "height": 768}
 
 
@@ -34,8 +35,11 @@ class RunningCell:
     def ask(self, command: str, **parameters: Any) -> Any:
         body = json.dumps(parameters).encode()
         request = Request(f"{self.url}/api/{command}", body, {"Content-Type": "application/json"})
-        with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
-            return json.load(answer)
+        try:
+            with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+                return json.load(answer)
+        except HTTPError as refusal:
+            raise AssertionError(f"{command}: {refusal.read().decode()}") from None
 
 
 def started(cell: str, folder: Path) -> RunningCell:
@@ -119,6 +123,7 @@ def open_page(browser: Any) -> Callable[..., Screen]:
         page.on("request", lambda request: screen.requests.append(request.url))
         page.on("websocket", lambda socket: screen.requests.append(socket.url))
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
+        page.set_default_timeout(1000 * PATIENCE_SECONDS)
         page.goto(cell.url + path)
         page.wait_for_function("window.understudy?.report().ready")
         page.wait_for_function("window.understudy.report().frames > 2")

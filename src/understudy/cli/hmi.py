@@ -76,6 +76,9 @@ class PageProcess:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
         await self._end()
+
+    def close(self) -> None:
+        """Its port is free again."""
         self._listener.close()
 
     # ── inside ──

@@ -1,6 +1,7 @@
 """`understudy run`: a live cell."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import sys
@@ -76,6 +77,17 @@ async def _live(
 ) -> None:
     announce()
     page = _page(config, options)
+    with contextlib.closing(page) if page else contextlib.nullcontext():
+        await _live_with(page, config, options, files, chat)
+
+
+async def _live_with(
+    page: hmi.PageProcess | None,
+    config: CellConfig,
+    options: Options,
+    files: list[ReadyFile],
+    chat: "_Log | None",
+) -> None:
     live = Live(config, options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

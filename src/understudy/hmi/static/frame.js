@@ -22,7 +22,7 @@ feed.onFrame(look);
 // ── keys: a button with data-key is pressed by that key ──
 
 const typing = (target) => target instanceof Element && target.closest(FIELDS);
-const open = () => document.querySelector(".q-menu, .q-dialog__inner");
+const open = () => document.querySelector(".q-menu, .q-dialog__inner, dialog[open]");
 
 function press(event) {
   if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
