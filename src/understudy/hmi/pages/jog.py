@@ -13,8 +13,9 @@ from understudy.hmi.pages.seat import Seat
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
 SLOWEST, FASTEST, AT_FIRST = 1, 100, 20
-LATE_SECONDS = 0.3
-"""A hand that was not felt for so long is taken to be gone."""
+LATE_SECONDS = 0.5
+"""A hand that was not felt for so long is taken to be gone; a real robot is stricter, and feels it
+itself."""
 LOOK_SECONDS = 0.05
 FEED, RAPID = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
@@ -108,8 +109,13 @@ class Jogging:
         if await self._seat.order("jog", order) is None:
             self._felt = 0.0
 
-    def feel(self) -> None:
+    async def feel(self) -> None:
+        if not self.under_way:
+            return
         self._felt = time.monotonic()
+        real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
+        if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
+            self.let_go()
 
     def let_go(self) -> None:
         self._felt = 0.0
@@ -118,14 +124,7 @@ class Jogging:
         with self._client:
             while time.monotonic() - self._felt < LATE_SECONDS:
                 await asyncio.sleep(LOOK_SECONDS)
-                await self._pass_on()
             await self._seat.ask("stop_jog", {"robot": self._robot})
-
-    async def _pass_on(self) -> None:
-        """A real robot wants to feel the hand itself."""
-        real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
-        if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
-            self.let_go()
 
 
 def jog_panel(seat: Seat) -> None:

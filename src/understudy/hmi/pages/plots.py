@@ -35,6 +35,8 @@ def build(seat: Seat) -> None:
             with ui.element("section").classes("u-plot"):
                 ui.label(texts(f"plots.{plot}")).classes("u-card-title")
                 ui.element("div").classes("u-chart").props(f'data-plot="{plot}"')
+                if plot == "torques":
+                    ui.label(texts("plots.weightless")).classes("u-hint")
 
     def turn() -> None:
         ui.run_javascript(f"window.plots?.turnTo({json.dumps(seat.robot)})")

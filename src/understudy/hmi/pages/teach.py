@@ -21,7 +21,8 @@ def teach_panel(seat: Seat) -> None:
 def _tip(seat: Seat, points: Points) -> None:
     """The tip stands on one spot, the hand turned differently each time."""
     with _card(seat, "tip"):
-        wanted = [_point(points, f"{n}", f"tip-{n}") for n in range(1, TIP_POINTS + 1)]
+        with ui.element("div").classes("u-pairs"):
+            wanted = [_point(points, f"{n}", f"tip-{n}") for n in range(1, TIP_POINTS + 1)]
         reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props("data-mark=tip")
         told = ui.label().classes("u-told").props("data-mark=tip-told")
 
@@ -38,7 +39,8 @@ def _tip(seat: Seat, points: Points) -> None:
 def _frame(seat: Seat, points: Points) -> None:
     """Its origin, a point on +x, a point on the side of +y."""
     with _card(seat, "frame"):
-        wanted = [_point(points, seat.texts(f"teach.{name}"), name) for name in FRAME_POINTS]
+        with ui.element("div").classes("u-triple"):
+            wanted = [_point(points, seat.texts(f"teach.{name}"), name) for name in FRAME_POINTS]
         reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props("data-mark=frame")
         told = ui.label().classes("u-told").props("data-mark=frame-told")
 

@@ -10,7 +10,7 @@ const FIELDS = {
   positions: { of: (row) => row.joints_deg, unit: "°" },
   velocities: { of: (row) => row.velocities_deg_s, unit: "°/s" },
   torques: { of: (row) => row.torques_nm, unit: "Nm" },
-  weld: { of: (row) => [row.current_amps, row.voltage_volts], unit: "A · V", names: ["current", "voltage"], colors: ["#ffd700", "#8fd3ff"] },
+  weld: { of: (row) => [row.current_amps, row.voltage_volts], unit: "", scales: 2, names: ["current", "voltage"], colors: ["#ffd700", "#8fd3ff"] },
 };
 
 class Plots {
@@ -26,16 +26,16 @@ class Plots {
 
   add(box) {
     const chart = echarts.init(box, null, { renderer: "canvas" });
-    const { unit } = FIELDS[box.dataset.plot];
+    const { unit, scales = 1 } = FIELDS[box.dataset.plot];
     const ink = { color: "#b4bfc9", fontSize: 14 };
     const line = { lineStyle: { color: "#323c46" } };
     chart.setOption({
-      animation: false, color: AXES, textStyle: { fontFamily: "inherit" },
-      grid: { left: 62, right: 18, top: 40, bottom: 32 },
+      animation: false, color: AXES, textStyle: { fontFamily: "Roboto, sans-serif" },
+      grid: { left: 58, right: scales > 1 ? 58 : 24, top: 36, bottom: 30 },
       legend: { top: 2, right: 12, textStyle: { color: "#f2f5f7", fontSize: 14 }, icon: "roundRect", itemWidth: 18, itemHeight: 6 },
-      tooltip: { trigger: "axis", backgroundColor: "#1f262d", borderColor: "#323c46", textStyle: { color: "#f2f5f7" }, valueFormatter: (value) => (Number.isFinite(value) ? `${value.toFixed(2)}` : "–") },
-      xAxis: { type: "value", axisLabel: { ...ink, formatter: (value) => `${Math.round(value)} s` }, splitLine: line, axisLine: line },
-      yAxis: { type: "value", scale: true, name: unit, nameTextStyle: ink, axisLabel: ink, splitLine: line },
+      tooltip: { trigger: "axis", backgroundColor: "#1f262d", borderColor: "#323c46", textStyle: { color: "#f2f5f7" }, axisPointer: { label: { formatter: ({ value }) => `${value.toFixed(2)} s` } }, valueFormatter: (value) => (Number.isFinite(value) ? `${value.toFixed(2)} ${unit}` : "–") },
+      xAxis: { type: "value", max: 0, axisLabel: { ...ink, formatter: (value) => (value ? `${value} s` : words("now")) }, splitLine: line, axisLine: { ...line, onZero: false } },
+      yAxis: [...Array(scales).keys()].map((n) => ({ type: "value", scale: scales === 1, axisLabel: ink, splitLine: { ...line, show: n === 0 }, axisLine: { onZero: false } })),
       series: [],
     });
     this.charts.set(box.dataset.plot, chart);
@@ -76,17 +76,23 @@ class Plots {
   }
 
   draw() {
+    this.place.classList.toggle("u-weightless", this.weightless);
     const until = this.rows[this.rows.length - 1]?.time_s ?? 0;
     const rows = this.rows.filter((row) => row.time_s >= until - this.span);
     for (const [plot, chart] of this.charts) {
-      const { of, names, colors } = FIELDS[plot];
+      const { of, names, colors, scales = 1 } = FIELDS[plot];
       const width = rows.length ? of(rows[0]).length : 0;
       const series = [...Array(width).keys()].map((n) => ({
         id: n, name: names ? words(names[n]) : `J${n + 1}`, type: "line", showSymbol: false, lineStyle: { width: 2 },
-        color: colors?.[n], data: rows.map((row) => [row.time_s, of(row)[n] ?? null]),
+        color: colors?.[n], yAxisIndex: n % scales, data: rows.map((row) => [row.time_s - until, of(row)[n] ?? null]),
       }));
-      chart.setOption({ xAxis: { min: until - this.span, max: until }, series }, { replaceMerge: ["series"] });
+      chart.setOption({ xAxis: { min: -this.span }, series }, { replaceMerge: ["series"] });
     }
+  }
+
+  // A cell that reckons no dynamics tells zeros: that is said, and not drawn.
+  get weightless() {
+    return this.rows.length > 0 && this.rows.every((row) => row.torques_nm.every((torque) => torque === 0));
   }
 
   download() {

@@ -9,6 +9,7 @@ import { Editor } from "./program_editor.js";
 import { Way } from "./program_way.js";
 
 const LARGEST_FILE = 8 * 1024 * 1024;
+const PEEKED_LINES = 300;
 const UNDER_WAY = ["running", "paused"];
 const NO_READING = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 
@@ -55,6 +56,7 @@ class Program {
     const draft = this.draft();
     if (untouched && draft !== null && draft.text !== told.text) this.put(draft.text, draft.name);
     else if (untouched) this.take(told.name);
+    this.peek();
   }
 
   take(name = this.reading.name) {
@@ -154,7 +156,21 @@ class Program {
 
   async look(line) {
     this.choose(line);
-    if (await this.way.of(this.robot, this.editor.text)) this.way.seekLine(line);
+    if (await this.ahead()) this.way.seekLine(line);
+  }
+
+  async ahead() {
+    const way = await this.way.of(this.robot, this.editor.text);
+    if (!way) return false;
+    if (!this.checks.result) this.editor.mark({ violations: marksOf(way).violations });
+    this.checks.glance(way.violations);
+    return true;
+  }
+
+  // Of its own accord only where it takes no time; from where a robot is that runs it begins wrong.
+  async peek() {
+    const short = this.editor.lines <= PEEKED_LINES && this.editor.text.trim();
+    if (short && !UNDER_WAY.includes(this.reading.state)) await this.ahead();
   }
 
   choose(line) {
@@ -179,6 +195,7 @@ class Program {
     Object.assign(this, { loaded: text, known: told.checksum, reading: told });
     this.keep();
     this.show();
+    this.peek();
     return true;
   }
 

@@ -10,7 +10,7 @@ const CLOSE_MM = 5;
 export class Checks {
   // found(result) when there is one; goTo(line) when somebody wants to see a violation
   constructor(place, { found, goTo }) {
-    Object.assign(this, { place, found, goTo, run: null, result: null });
+    Object.assign(this, { place, found, goTo, run: null, result: null, glanced: [] });
     this.part = (name) => place.querySelector(`[data-check=${name}]`);
     this.part("cancel").addEventListener("click", () => this.cancel());
     this.show();
@@ -37,6 +37,13 @@ export class Checks {
     }
   }
 
+  // What the look ahead has found, until somebody asks for a proof.
+  glance(violations) {
+    if (this.result || this.run) return;
+    this.glanced = violations;
+    this.show();
+  }
+
   async cancel() {
     if (this.run) await ask("cancel_run", { id: this.run.id });
   }
@@ -48,19 +55,26 @@ export class Checks {
   }
 
   forget() {
-    Object.assign(this, { error: "", result: null });
+    Object.assign(this, { error: "", result: null, glanced: [] });
     this.show();
   }
 
   // ── what is seen ──
 
   show() {
-    const { run, result, error } = this;
+    const { run, result, error, glanced } = this;
     this.place.classList.toggle("u-checking", Boolean(run));
     this.part("bar").style.setProperty("--done", run?.progress || 0);
-    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error ? "u-fail" : ""}`;
-    this.part("verdict").textContent = run ? `${words("checking")} ${Math.round((run.progress || 0) * 100)} %` : result ? summary(result) : error || words("unchecked");
-    this.part("list").replaceChildren(...(result?.violations || []).map((each) => this.row(each)));
+    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || glanced.length ? "u-fail" : ""}`;
+    this.part("verdict").textContent = this.saying();
+    this.part("list").replaceChildren(...(result?.violations || glanced).map((each) => this.row(each)));
+  }
+
+  saying() {
+    if (this.run) return `${words("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
+    if (this.result) return summary(this.result);
+    const seen = this.glanced.length ? ` · ${words("violations").replace("{count}", this.glanced.length)}` : "";
+    return (this.error || words("unchecked")) + seen;
   }
 
   row({ line, kind, message }) {

@@ -130,10 +130,10 @@ export class Way {
     const bad = new Set(violations.map(({ line }) => line));
     for (let n = 1; n < times.length; n++) {
       pen.fillStyle = bad.has(lines[n]) ? RED : arc[n] && arc[n - 1] ? GOLD : BLUE;
-      pen.fillRect(x(times[n - 1]), height - 12, Math.max(0.6, x(times[n]) - x(times[n - 1]) + 0.3), 8);
+      pen.fillRect(x(times[n - 1]), height / 2 - 6, Math.max(0.6, x(times[n]) - x(times[n - 1]) + 0.3), 12);
       if (lines[n] !== lines[n - 1]) {
         pen.fillStyle = PALE;
-        pen.fillRect(x(times[n - 1]), height - 16, 1, 16);
+        pen.fillRect(x(times[n - 1]), height / 2 - 10, 1, 20);
       }
     }
   }
