@@ -17,12 +17,13 @@ from understudy.gcode.requests import (
     Move,
 )
 from understudy.motion.arcs import chords
-from understudy.motion.cartesian import along
+from understudy.motion.cartesian import Blocked, along
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
 from understudy.motion.ways import Arc, Line, Way
 from understudy.space.chain import Chain, Frames
-from understudy.space.ik import excess, nearest, outside, solve
+from understudy.space.follow import Kind
+from understudy.space.ik import excess, nearest, outside, solve, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM
@@ -130,7 +131,26 @@ class ArmMover:
         q = nearest(found, start)
         return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
 
+    def obstacle(self, move: Move, start: Floats) -> Kind | None:
+        """Why a move from there is refused: out of reach, beyond a limit, through a singularity."""
+        if isinstance(move, AxisMove | AxisArc):
+            return None
+        if isinstance(move, JointMove | JointArc):
+            return Kind.LIMIT
+        if isinstance(move, LineMove) and move.speed is None and move.duration is None:
+            target = matrix(move.target)
+            known = unlimited(self.chain, target, frames=self.frames, near=start)
+            return Kind.LIMIT if len(known) else Kind.UNREACHABLE
+        found = self._followed(move, start, 0)
+        return found.kind if isinstance(found, Blocked) else None
+
     def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
+        found = self._followed(move, start, line)
+        if isinstance(found, Path):
+            return found
+        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+
+    def _followed(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Blocked:
         way = self._way(move, start)
         if way.length < IN_PLACE:
             return nothing(self.chain.dof)
@@ -139,12 +159,9 @@ class ArmMover:
         feed = (turning if in_place else move.speed) or math.inf
         if move.duration is not None:
             feed = way.length / move.duration
-        found = along(
+        return along(
             self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
         )
-        if isinstance(found, Path):
-            return found
-        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
 
     def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
         here = self.frames.tcp(self.chain.flange(start))
