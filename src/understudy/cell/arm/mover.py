@@ -138,11 +138,19 @@ class ArmMover:
         if isinstance(move, JointMove | JointArc):
             return Kind.LIMIT
         if isinstance(move, LineMove) and move.speed is None and move.duration is None:
-            target = matrix(move.target)
-            known = unlimited(self.chain, target, frames=self.frames, near=start)
-            return Kind.LIMIT if len(known) else Kind.UNREACHABLE
+            beyond = self._beyond_reach(move.target, start)
+            return beyond.kind if beyond else None
         found = self._followed(move, start, 0)
         return found.kind if isinstance(found, Blocked) else None
+
+    def _beyond_reach(self, target: Pose, start: Floats) -> Blocked | None:
+        """Why no way leads to a pose, if so."""
+        there = matrix(target)
+        found = solve(self.chain, there, frames=self.frames, near=start)
+        if not isinstance(found, Refused):
+            return None
+        known = unlimited(self.chain, there, frames=self.frames, near=start)
+        return Blocked(Kind.LIMIT if len(known) else Kind.UNREACHABLE, 1.0, found.reason)
 
     def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
         found = self._followed(move, start, line)
@@ -159,9 +167,13 @@ class ArmMover:
         feed = (turning if in_place else move.speed) or math.inf
         if move.duration is not None:
             feed = way.length / move.duration
-        return along(
+        found = along(
             self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
         )
+        if isinstance(found, Path):
+            return found
+        beyond = self._beyond_reach(move.target, start)
+        return replace(beyond, share=found.share) if beyond else found
 
     def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
         here = self.frames.tcp(self.chain.flange(start))
