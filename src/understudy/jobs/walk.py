@@ -270,7 +270,8 @@ class Reader:
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker
         if isinstance(request, ask.Dwell):
-            walker.stand(line, "dwell", request.seconds)
+            walker.rest()
+            walker.stand(line, "dwell", self._met(request, line))
         elif isinstance(request, ask.WaitInput):
             walker.rest()
             walker.stand(line, "io", self._met(request, line), request.timeout)
@@ -293,11 +294,13 @@ class Reader:
     def _met(self, request: ask.Request, line: int) -> float:
         """Seconds for which a request holds the program up, now that the robot stands."""
         walker, stage = self._walker, self._setup.stage
-        if stage is None:
-            return 0.0 if isinstance(request, ask.WaitInput) else self._setup.hold_up(request)
-        met: Met = stage.meet(request, line, walker.now)
-        walker.events += met.remarks
-        return met.seconds
+        if stage is not None:
+            met: Met = stage.meet(request, line, walker.now)
+            walker.events += met.remarks
+            return met.seconds
+        if isinstance(request, ask.Dwell):
+            return request.seconds
+        return 0.0 if isinstance(request, ask.WaitInput) else self._setup.hold_up(request)
 
     def _obstacle(self, move: ask.Move) -> Kind | None:
         """What is in the way of a move that was refused."""
