@@ -16,7 +16,10 @@ from understudy.errors import Refused
 log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
-KINDS = {"reach": "understudy.runs.reach:reach"}
+KINDS = {
+    "reach": "understudy.runs.reach:reach",
+    "validate": "understudy.proving.run:validate",
+}
 MOST_WAITING = 8
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024
