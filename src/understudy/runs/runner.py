@@ -39,11 +39,14 @@ class Run(Struct):
     seconds: float = 0.0
 
 
+NOTHING = msgspec.Raw(b"")
+
+
 class Said(Struct, frozen=True):
     """A line of the worker's."""
 
     progress: float | None = None
-    result: msgspec.Raw | None = None
+    result: msgspec.Raw = NOTHING
     failed: str | None = None
 
 
@@ -138,12 +141,14 @@ class Runs:
                 run.seconds = time.monotonic() - begun
                 if said.progress is None:
                     break
+        except msgspec.DecodeError as problem:
+            said = Said(failed=f"its answer cannot be read: {problem}")
         except ValueError:
             said = Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
         self._end(run, said)
 
     def _end(self, run: Run, said: Said) -> None:
-        if said.result is None:
+        if said.result == NOTHING:
             run.state, run.error = "failed", said.failed or "its process ended without an answer"
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:
