@@ -27,7 +27,7 @@ EVERY = 200
 WELDING = "WELDING"
 
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 (no error: somebody wanted it so)
     """Whoever was told of the progress did not want to go on."""
 
 
