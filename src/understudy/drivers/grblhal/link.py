@@ -84,8 +84,8 @@ class Link:
 
     def recovering(self) -> bool:
         """A stop, a reset or an unlocking is not through yet."""
-        unlocks = self._unlocks or (self.talk is not None and self.talk.awaits("unlock"))
-        return self._halts_until is not None or unlocks
+        unlocks = self.talk is not None and self.talk.awaits("unlock")
+        return unlocks or self._unlocks or self._halts_until is not None
 
     # ── deeds ──
 
@@ -111,7 +111,8 @@ class Link:
 
     def halt(self, why: Refused, now: int) -> None:
         """Brake, and forget what waits."""
-        stands = self.settled() or self.picture.state in ("Alarm", "Sleep")
+        locked = self.alarm is not None or self.picture.state in ("Alarm", "Sleep")
+        stands = locked or self.settled()  # and a stop would end the alarm
         self._drop_all(why, now)
         self.jogging.forget()
         if self.talk is not None and not stands:
@@ -231,7 +232,7 @@ class Link:
         if self.recovering():
             return  # the alarm of a reset in motion; the reset itself was told
         self.alarm = why
-        self._drop_all(why, now)
+        self._drop_all(why, now, number=self._culprit())
         self.jogging.refused(self.talk)
 
     def _halted(self, now: int) -> None:
@@ -392,9 +393,15 @@ class Link:
         for said in self.talk.in_flight if self.talk is not None else ():
             said.forgiven = True
 
-    def _drop_all(self, why: Refused, now: int) -> None:
+    def _drop_all(self, why: Refused, now: int, number: int = 0) -> None:
         self.ends.lost(self.talk.find_out() if self.talk is not None else [], why, now)
-        self.ends.unsaid(self.lines, why, now)
+        self.ends.unsaid(self.lines, why, now, number)
+
+    def _culprit(self) -> int:
+        """The line that an alarm is about: the one it does not answer, or the one it runs."""
+        if self.talk is not None and self.talk.awaits("line"):
+            return self.talk.in_flight[0].number
+        return self.picture.line
 
     def stir(self) -> None:
         for listener in self.stir_listeners:
