@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
+from understudy.cell.points import Points
 from understudy.cell.rules import Config as Rules
+from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
@@ -37,6 +39,7 @@ ROBOTS = {
 }
 FACES = {
     "grblhal": "understudy.faces.grblhal",
+    "hmi_link": "understudy.faces.hmi_link",
     "kuka_eki": "understudy.faces.kuka_eki",
     "text_tcp": "understudy.faces.text_tcp",
 }
@@ -103,15 +106,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     """What a robot's programs are reckoned on; the first that runs programs if none is named."""
     from understudy.jobs.setup import Setup
 
-    able = {name: each for name, each in config.robots.items() if hasattr(each.config, "dialect")}
-    if not able:
-        raise ConfigError(f"no robot of the cell {config.name} runs programs")
-    name = robot or next(iter(able))
-    if name not in able:
-        raise unknown("robot that runs programs", name, able)
-    own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
-    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
-    arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
+    arm = arm_of(config, robot or programmable(config)[0], dialect)
     return Setup(
         mover=arm.mover(arm.habits.modal.tool),
         dialect=arm.habits.dialect,
@@ -137,6 +132,24 @@ def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "Grb
     return build(settings, writer=writer, tip=lines.tip, limits=limits)
 
 
+def programmable(config: CellConfig) -> list[str]:
+    """The robots that run programs, in the order of the cell file; there is at least one."""
+    able = [name for name, each in config.robots.items() if hasattr(each.config, "dialect")]
+    if not able:
+        raise ConfigError(f"no robot of the cell {config.name} runs programs")
+    return able
+
+
+def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
+    """A robot that runs programs, as its drives see it: everything configured, nothing moving."""
+    if robot not in (able := programmable(config)):
+        raise unknown("robot that runs programs", robot, able)
+    kind, given = config.robots[robot].kind, config.robots[robot].config
+    own = structs.replace(given, dialect=dialect or given.dialect)
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
+    return _within(f"robots.{robot}", robot_module(kind).arm_of, own, deps)
+
+
 def _build(config: CellConfig) -> Cell:
     luck = scenario.build(config.head.scenario, config.head.seed)
     tempo = Tempo()
@@ -153,12 +166,17 @@ def _build(config: CellConfig) -> Cell:
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
+            if getattr(module, "BESIDE_THE_CELL", False):
+                continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
             _within(where, _check_fit, face.kind, module, robot.kind)
             fronts = _within(where, module.build, endpoint, face.config, built, deps)
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+        parts |= _beside(name, built)
+    parts["environment"] = surroundings = Surroundings(config.environment())
+    surroundings.join(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
@@ -170,6 +188,16 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _beside(name: str, robot: Any) -> dict[str, Part]:
+    """What the desk keeps for a robot: its points, and the program it runs if it can run one."""
+    kept: dict[str, Part] = {f"{name}.points": Points(name)}
+    if hasattr(robot, "send_gcode"):
+        from understudy.jobs.program_run import ProgramRun
+
+        kept[f"{name}.program"] = ProgramRun(robot, robot.arm.habits.dialect)
+    return kept
 
 
 def _check_fit(face: str, module: ModuleType, robot: str) -> None:

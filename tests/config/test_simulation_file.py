@@ -28,7 +28,7 @@ def test_its_figures_are_those_of_every_arm(tmp_path: Path) -> None:
         (0, 0, 50.0),
         (1, 1, 100.0),
     ]
-    assert config.simulation.collision.self_collision_pairs == [(0, 4), (0, 5), (1, 4), (1, 5)]
+    assert config.simulation.collision.self_collision_pairs == ((0, 4), (0, 5), (1, 4), (1, 5))
     assert config.simulation.visualization.robot_color == 0xFF5E00
     build_cell(config)
 

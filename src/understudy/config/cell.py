@@ -12,17 +12,22 @@ from msgspec import Meta, Struct, structs
 from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import read_model, read_text
+from understudy.config.real import Controller, Real, RealPlace, place_of
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
+from understudy.space.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
-from understudy.wire.tcp import Address
+from understudy.wire.tcp import Address, Port
 from understudy.wire.udp import Broadcast
+from understudy.wire.zmq import Bound
 
 CONTROL_PORT = 5550
+STATE_PORT = 5562
+HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("engine", "scenario")
+PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -30,7 +35,7 @@ Schema = Callable[[str], type[Struct]]
 """Kind of robot or face → its Config class; a ConfigError where there is none."""
 Sockets = Callable[[str], Mapping[str, Endpoint]]
 """Kind of face → its sockets, where it has more than one."""
-Wire = Address | Outbound | Broadcast
+Wire = Address | Outbound | Broadcast | Bound
 
 
 class FaceConfig(Struct, frozen=True):
@@ -46,11 +51,12 @@ class FaceConfig(Struct, frozen=True):
 
 
 class RobotConfig(Struct, frozen=True):
-    """A robot and the faces in front of it."""
+    """A robot and the faces in front of it; `real`: where the one is that it stands in for."""
 
     kind: str
     config: Any
     faces: dict[str, FaceConfig]
+    real: RealPlace | None = None
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +64,16 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
 
     simulation: str | None = None
     scenario: str | None = None
+    environment: str | None = None
+
+
+class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
+    """The page: where it is served, and what opens it to whom. Tokens may come from outside."""
+
+    host: str = "127.0.0.1"
+    port: Port = HMI_PORT
+    token: str | None = None
+    viewer_token: str | None = None
 
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,9 +83,13 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     include: Include = Include()
     description: str = ""
     seed: Seed = 0
+    controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     control: Address = Address(port=CONTROL_PORT)
+    state: Address = Address(port=STATE_PORT)
+    hmi: Hmi | None = None
     scenario: Scenario = Scenario()
+    environment: EnvironmentConfig = EnvironmentConfig()
 
 
 class RobotHead(Struct, frozen=True):
@@ -77,6 +97,7 @@ class RobotHead(Struct, frozen=True):
 
     kind: str
     faces: dict[Name, dict[str, Any] | None] = {}
+    real: Real | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +123,19 @@ class CellConfig:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
 
+    def environment(self) -> Environment:
+        """What stands in the cell, with its files read."""
+        try:
+            return self.head.environment.build(self.read_file)
+        except ConfigError as problem:
+            raise self.document.error(("environment",), problem) from None
+
     def with_seed(self, seed: int) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
+
+    def with_rules(self, rules: Scenario) -> "CellConfig":
+        """These rules in place of the cell's own."""
+        return replace(self, head=structs.replace(self.head, scenario=rules))
 
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
@@ -115,6 +147,7 @@ class CellConfig:
             "seed": self.head.seed,
             "poll_step_ms": self.head.poll_step_ms,
             "scenario": self.head.scenario,
+            "environment": self.head.environment,
             "robots": {
                 name: [
                     robot.kind,
@@ -142,7 +175,7 @@ def read_cell(
 ) -> CellConfig:
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
-    head = _with_rules(document, head)
+    head = _with_environment(document, _with_rules(document, head))
     included = _included(document, head.include)
     robots = {}
     for name, body in head.robots.items():
@@ -150,7 +183,7 @@ def read_cell(
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
             raise document.error(keys, problem)
-        whole = included.under(body) if body.get("kind") == "arm" else body
+        whole = included.under(body)
         robots[name] = _robot(
             document,
             keys,
@@ -174,13 +207,39 @@ def _with_rules(document: Document, head: Head) -> Head:
     if head.include.scenario is None:
         return head
     path = _beside(document, head.include.scenario)
-    file = parse(read_text(path), str(path))
-    found: Scenario = _at(file, (), read, file.value, Scenario)
+    text = read_text(path)
+    file, found = parse(text, str(path)), read_rules(text, str(path))
     for name in found.rules:
         if name in head.scenario.rules:
             problem = ConfigError("the cell file has a rule of this name too", value=name)
             raise file.error(("rules", name), problem)
     return structs.replace(head, scenario=Scenario({**head.scenario.rules, **found.rules}))
+
+
+def read_rules(text: str, file: str) -> Scenario:
+    """The rules of a scenario file."""
+    document = parse(text, file)
+    found: Scenario = _at(document, (), read, document.value, Scenario)
+    return found
+
+
+def _with_environment(document: Document, head: Head) -> Head:
+    """The cell's own objects, and those of the environment file it includes."""
+    if head.include.environment is None:
+        return head
+    path = _beside(document, head.include.environment)
+    found = read_environment(read_text(path), str(path))
+    own = head.environment
+    both = EnvironmentConfig(
+        own.objects + found.objects, own.fixtures + found.fixtures, own.zones + found.zones
+    )
+    return structs.replace(head, environment=both)
+
+
+def read_environment(text: str, file: str) -> EnvironmentConfig:
+    document = parse(text, file)
+    found: EnvironmentConfig = _at(document, (), read, document.value, EnvironmentConfig)
+    return found
 
 
 def _beside(document: Document, name: str) -> Path:
@@ -206,7 +265,8 @@ def _robot(
     faces = {
         name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
     }
-    return RobotConfig(head.kind, config, faces)
+    real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
+    return RobotConfig(head.kind, config, faces, real)
 
 
 def _face(
@@ -215,12 +275,13 @@ def _face(
     kind = keys[-1]
     config_class = _at(document, keys, schema, kind)
     several = sockets(kind)
-    common = tuple(several) or Address.__struct_fields__
+    common = _keys_of(several) or Address.__struct_fields__
     own = _at(document, keys, _rest, body, common, config_class)
     given = {key: value for key, value in body.items() if key not in own}
     if several:
+        main = {key: value for key, value in given.items() if key not in several}
         wires = {
-            name: _at(document, (*keys, name), _wire, socket, given.get(name))
+            name: _at(document, (*keys, name), _wire, socket, given.get(name) if name else main)
             for name, socket in several.items()
             if socket.on or name in given
         }
@@ -229,14 +290,20 @@ def _face(
     return FaceConfig(kind, wires, _at(document, keys, read, own, config_class))
 
 
+def _keys_of(several: Mapping[str, Endpoint]) -> tuple[str, ...]:
+    """A socket without a name has its keys among the face's own."""
+    nameless = Bound.__struct_fields__ if "" in several else ()
+    return (*filter(None, several), *nameless)
+
+
 def _wire(socket: Endpoint, given: Any) -> Wire:
     """One of several sockets: `mode: client` calls instead of listening."""
     if not isinstance(given, dict | None):
         raise ConfigError("this does not fit", value=given, allowed="a mapping")
     keys = dict(given or {})
     defaults: dict[str, Any] = {"port": socket.port, "local_port": socket.local_port}
-    kind: type[Wire] = Broadcast
-    if not socket.datagrams:
+    kind: type[Wire] = Bound if socket.messages else Broadcast
+    if not (socket.datagrams or socket.messages):
         mode = read(keys.pop("mode", "server"), Literal["server", "client"], "mode")
         kind = Outbound if mode == "client" else Address
         defaults["stalled_after_s"] = socket.stalled_after_s

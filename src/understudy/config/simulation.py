@@ -1,6 +1,6 @@
 """The document's simulation.yaml as it stands: timing, collision, visualization, links."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -8,6 +8,7 @@ from understudy.cell.pins import Link
 from understudy.config.document import parse
 from understudy.config.typed import read
 from understudy.errors import ConfigError
+from understudy.space.environment import CollisionConfig
 
 Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
 NotNegative = Annotated[float, Meta(ge=0)]
@@ -23,16 +24,6 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     joint_friction: list[NotNegative] | None = None
     command_delay_ms: NotNegative | None = None
     feedback_delay_ms: NotNegative | None = None
-
-
-class Collision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is watched for contact, and what happens then."""
-
-    enable: bool = True
-    check_self_collision: bool = True
-    check_environment: bool = True
-    self_collision_pairs: list[tuple[int, int]] | Literal["auto"] = "auto"
-    on_collision: Literal["report", "stop"] = "report"
 
 
 class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,18 +50,28 @@ class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
     simulation: Simulation = Simulation()
-    collision: Collision = Collision()
+    collision: CollisionConfig = CollisionConfig()
     visualization: Visualization = Visualization()
     virtual_io: VirtualIo = VirtualIo()
 
     def under(self, robot: dict[str, Any]) -> dict[str, Any]:
-        """An arm as its cell file has it, on top of what stands here."""
+        """A robot as its cell file has it, on top of what stands here."""
+        collision = _over(robot.get("collision"), to_builtins(self.collision))
+        if robot.get("kind") == "kuka":
+            return {**robot, "collision": collision}
+        if robot.get("kind") != "arm":
+            return robot
         ours = to_builtins(self.simulation)
         ours.pop("default_time_scale", None)
         io = dict(robot.get("io") or {})
         io.setdefault("links", to_builtins(self.virtual_io.links))
-        simulation = ours | (robot.get("simulation") or {})
-        return {**robot, "simulation": simulation, "io": io}
+        simulation = _over(robot.get("simulation"), ours)
+        return {**robot, "simulation": simulation, "io": io, "collision": collision}
+
+
+def _over(own: Any, ours: dict[str, Any]) -> Any:
+    """A robot's own keys before those of the file; what is no mapping is told by its reader."""
+    return ours | (own or {}) if isinstance(own or {}, dict) else own
 
 
 def read_simulation(text: str, file: str) -> SimulationFile:

@@ -50,14 +50,14 @@ def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
 
 
 def _list(value: Any, info: shape.ListType | shape.VarTupleType, key: str) -> Any:
-    if not isinstance(value, list):
+    if not isinstance(value, list | tuple):
         raise _wrong(value, tell(info), key)
     items = [read(item, info.item_type, _join(key, str(n))) for n, item in enumerate(value)]
     return tuple(items) if isinstance(info, shape.VarTupleType) else items
 
 
 def _tuple(value: Any, info: shape.TupleType, key: str) -> tuple[Any, ...]:
-    if not isinstance(value, list) or len(value) != len(info.item_types):
+    if not isinstance(value, list | tuple) or len(value) != len(info.item_types):
         raise _wrong(value, tell(info), key)
     pairs = zip(value, info.item_types, strict=True)
     return tuple(read(item, kind, _join(key, str(n))) for n, (item, kind) in enumerate(pairs))
@@ -127,6 +127,13 @@ def _literal(value: Any, info: shape.LiteralType, key: str) -> Any:
     return value
 
 
+def _enum(value: Any, info: shape.EnumType, key: str) -> Any:
+    choices = {member.value: member for member in info.cls}
+    if not isinstance(value, str) or value not in choices:
+        raise unknown("choice", str(value), map(str, choices), key=key)
+    return choices[value]
+
+
 def _any(value: Any, info: shape.AnyType, key: str) -> Any:
     return value
 
@@ -144,6 +151,7 @@ _READERS: dict[type[shape.Type], Callable[[Any, Any, str], Any]] = {
     shape.BoolType: _bool,
     shape.NoneType: _none,
     shape.LiteralType: _literal,
+    shape.EnumType: _enum,
     shape.AnyType: _any,
 }
 
@@ -158,6 +166,8 @@ def tell(info: shape.Type) -> str:
         return " or ".join(tell(kind) for kind in info.types)
     if isinstance(info, shape.LiteralType):
         return ", ".join(map(str, info.values))
+    if isinstance(info, shape.EnumType):
+        return ", ".join(str(member.value) for member in info.cls)
     if isinstance(info, shape.TupleType):
         return f"a list of {len(info.item_types)}: {', '.join(map(tell, info.item_types))}"
     if isinstance(info, shape.ListType | shape.VarTupleType):

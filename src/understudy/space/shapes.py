@@ -1,24 +1,21 @@
 """What stands in a cell: shapes with a name and a place.
 
 ``CollisionObject`` has the words of the design documents. Metres here; millimetres and degrees are
-read by ``ObjectConfig``.
+read by ``space.environment``.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError
-from understudy.space.pose import Pose
 from understudy.space.robot import Box, Capsule, Cylinder, Mesh, Sphere, Vector
-from understudy.space.transform import Array, is_rigid, matrix
-from understudy.units import DEG, MM
+from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
 
@@ -157,72 +154,8 @@ def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
     return replace(plain, type=mesh, vertices=shape.vertices, indices=shape.triangles)
 
 
-# ── at the door ─────────────────────────────────────────────────────────────────────────────────
-
-Xyz = tuple[float, float, float]
 Meshes = Mapping[str, TriangleMesh]
 """The meshes that files were read into, by the name the configuration gives them."""
-
-
-class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One object of a cell file. ``mesh`` is a file; ``convex`` takes the hull of it."""
-
-    name: str
-    type: ObjectType
-    position_mm: Xyz = (0.0, 0.0, 0.0)
-    rotation_deg: Xyz = (0.0, 0.0, 0.0)
-    dimensions_mm: Xyz = (0.0, 0.0, 0.0)
-    radius_mm: float = 0.0
-    height_mm: float = 0.0
-    mesh: str = ""
-    scale_mm: float = 1.0
-    """Millimetres per unit of the file."""
-
-    def build(self, meshes: Meshes) -> CollisionObject:
-        """``meshes``: what the files hold, already in metres (see ``mesh_from_bytes``)."""
-        points: Any = ()
-        indices: Any = ()
-        if self.type in (ObjectType.MESH, ObjectType.CONVEX):
-            if self.mesh not in meshes:
-                raise ConfigError("a mesh needs its file", key=f"{self.name}.mesh", value=self.mesh)
-            points, indices = meshes[self.mesh].vertices, meshes[self.mesh].triangles
-        x, y, z = (value * MM for value in self.position_mm)
-        a, b, c = (value * MM for value in self.dimensions_mm)
-        found = CollisionObject(
-            type=self.type,
-            name=self.name,
-            transform=matrix(Pose(x, y, z, *(angle * DEG for angle in self.rotation_deg))),
-            dimensions=(a, b, c),
-            radius=self.radius_mm * MM,
-            height=self.height_mm * MM,
-            vertices=points,
-            indices=indices,
-        )
-        assert found.shape  # a wrong size is told while the file is read
-        return found
-
-
-class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The objects of a cell."""
-
-    objects: tuple[ObjectConfig, ...] = ()
-
-    def files(self) -> tuple[tuple[str, float], ...]:
-        """The mesh files and how many metres one unit of each is."""
-        return tuple((o.mesh, o.scale_mm * MM) for o in self.objects if o.mesh)
-
-    def build(self, meshes: Meshes | None = None) -> tuple[CollisionObject, ...]:
-        return unique(tuple(config.build(meshes or {}) for config in self.objects))
-
-
-class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``collision`` block of a simulation file."""
-
-    enable: bool = True
-    check_self_collision: bool = True
-    check_environment: bool = True
-    self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
-    on_collision: Literal["report", "stop"] = "report"
 
 
 def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:

@@ -7,12 +7,11 @@ import trimesh
 
 from understudy.errors import ConfigError
 from understudy.space.collide import CollisionDetector
+from understudy.space.environment import CollisionConfig, EnvironmentConfig
 from understudy.space.fixtures import fixture
 from understudy.space.robot import Box, Cylinder
 from understudy.space.shapes import (
-    CollisionConfig,
     CollisionObject,
-    EnvironmentConfig,
     Hull,
     ObjectType,
     TriangleMesh,
@@ -42,24 +41,52 @@ TABLE = """<robot name="jig">
 
 def test_a_cell_file_in_millimetres_and_degrees() -> None:
     config = msgspec.convert(CELL, EnvironmentConfig)
-    assert config.files() == (("part.stl", pytest.approx(0.0254)),)
-    cube = trimesh.creation.box((1, 1, 1))
-    mesh = TriangleMesh(np.array(cube.vertices), np.array(cube.faces))
-    table, post, part = config.build({"part.stl": mesh})
+    files = {"part.stl": trimesh.creation.box((1, 1, 1)).export(file_type="stl")}
+    table, post, part = config.build(files.__getitem__).objects
     assert table.shape == Box((1.0, 0.6, 0.05))
     assert table.place[:3, 3] == pytest.approx([0.8, 0.0, -0.025])
     assert post.shape == Cylinder(0.04, 0.9)
     assert post.place[:3, 2] == pytest.approx([1, 0, 0])
     assert isinstance(part.shape, TriangleMesh)
+    low, high = part.shape.bounds()
+    assert high - low == pytest.approx(np.full(3, 0.0254))
+
+
+def no_files(name: str) -> bytes:
+    raise ConfigError("no file", value=name)
+
+
+def test_fixtures_and_zones_stand_beside_the_objects() -> None:
+    config = msgspec.convert(
+        {
+            "fixtures": [{"name": "jig", "urdf": "jig.urdf", "position_mm": [500, 0, 0]}],
+            "zones": [{"name": "fence", "type": "box", "dimensions_mm": [10, 10, 10]}],
+        },
+        EnvironmentConfig,
+    )
+    jaw = trimesh.creation.box((10, 10, 10)).export(file_type="stl")
+    files = {"jig.urdf": TABLE.encode(), "jaw.stl": jaw}
+    found = config.build(files.__getitem__)
+    assert [thing.name for thing in found.objects] == ["jig.plate", "jig.clamp", "jig.clamp.2"]
+    assert found.objects[1].place[:3, 3] == pytest.approx([0.8, 0.0, 0.11])
+    assert found.is_zone("fence")
+    assert not found.is_zone("jig.plate")
+
+
+def test_no_two_things_have_one_name() -> None:
+    box = {"name": "a", "type": "box", "dimensions_mm": [1, 1, 1]}
+    config = msgspec.convert({"objects": [box], "zones": [box]}, EnvironmentConfig)
+    with pytest.raises(ConfigError, match="used twice"):
+        config.build(no_files)
 
 
 def test_sizes_that_are_missing_are_told_while_the_file_is_read() -> None:
     config = msgspec.convert({"objects": [{"name": "b", "type": "box"}]}, EnvironmentConfig)
     with pytest.raises(ConfigError, match=r"b.dimensions: a size \(got 0.0\)"):
-        config.build()
+        config.build(no_files)
     config = msgspec.convert({"objects": [{"name": "m", "type": "mesh"}]}, EnvironmentConfig)
     with pytest.raises(ConfigError, match=r"m\.mesh: a mesh needs its file"):
-        config.build()
+        config.build(no_files)
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.convert({"objects": [{"name": "b", "type": "box", "size": 1}]}, EnvironmentConfig)
 

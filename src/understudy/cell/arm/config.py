@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from understudy.cell.pins import Config as IoConfig
 from understudy.cell.welder.config import Config as WelderConfig
+from understudy.space.environment import CollisionConfig, ObjectConfig
 
 Axes6 = tuple[float, float, float, float, float, float]
 Positive = Annotated[float, Meta(gt=0)]
@@ -14,12 +15,16 @@ ToolNumber = Annotated[int, Meta(ge=1, le=99)]
 
 
 class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool: where its tip is from the flange, and what it weighs."""
+    """A tool: where its tip is from the flange, what it weighs, and the room it takes.
+
+    The places of its shapes are seen from the flange.
+    """
 
     name: str = ""
     tcp_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     mass_kg: NotNegative = 0.0
     com_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shapes: tuple[ObjectConfig, ...] = ()
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +60,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     max_acceleration_deg_s2: list[Positive] | None = None
     max_jerk_deg_s3: list[Positive] | None = None
     simulation: Simulation = Simulation()
+    collision: CollisionConfig = CollisionConfig()
     io: IoConfig = IoConfig()
     welder: WelderConfig | None = None
     arc_wait: Literal["implicit", "none"] = "implicit"

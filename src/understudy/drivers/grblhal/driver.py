@@ -270,7 +270,7 @@ class GrblHalDriver:
         return Tally(self._link.taken, 0, self._picture.distance)
 
     def status(self, now: int) -> ControllerStatus:
-        return self._telling.status()
+        return self._telling.status(now, self._sent)
 
     def on_status(self, listener: StatusListener) -> None:
         self._telling.on_status(listener)
@@ -392,5 +392,5 @@ class GrblHalDriver:
 
     def _done(self, now: int) -> Refused | None:
         """Nothing was refused."""
-        self._telling.tell()
+        self._telling.tell(now, self._sent)
         return None

@@ -49,7 +49,7 @@ class Link:
         self.error: Refused | None = None
         self.stop_owed = False
         self.optional_stop: bool | None = None
-        self.taken = 0
+        self.taken = self.stops = 0
         self._halts_until: int | None = None
         """A reset or a stop was said and must be confirmed by then."""
         self._unlocks = False
@@ -388,6 +388,7 @@ class Link:
             self.talk.forgive()
 
     def _drop_all(self, why: Refused, now: int, number: int = 0) -> None:
+        self.stops += 1
         self.ends.lost(self.talk.find_out() if self.talk is not None else [], why, now)
         self.ends.unsaid(self.lines, why, now, number)
 

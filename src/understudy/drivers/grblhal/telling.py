@@ -26,7 +26,7 @@ class Telling:
     def alarm(self) -> Refused | None:
         return self._link.stopped or self._link.alarm
 
-    def status(self) -> ControllerStatus:
+    def status(self, now: int, accepted: int) -> ControllerStatus:
         link, picture = self._link, self._picture
         error = self.alarm() or link.error or link.trouble
         moving = self._moving()
@@ -42,13 +42,16 @@ class Telling:
             buffer_used=picture.used_blocks,
             state=self._state(moving),
             line=picture.line if moving else 0,
+            accepted=accepted,
+            stops=link.stops,
+            at=now,
         )
 
-    def tell(self) -> None:
+    def tell(self, now: int, accepted: int) -> None:
         """Whoever listens, if something is different now."""
         if not self._status:
             return
-        status = self.status()
+        status = self.status(now, accepted)
         flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
         if (*flags, status.state) != self._told:
             self._told = (*flags, status.state)

@@ -1,0 +1,142 @@
+"""What stands around a robot, as a cell file says it: millimetres, degrees, files by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from understudy.errors import ConfigError
+from understudy.space.fixtures import fixture
+from understudy.space.pose import Pose
+from understudy.space.robot import Mesh, Solid
+from understudy.space.shapes import (
+    CollisionObject,
+    Meshes,
+    ObjectType,
+    TriangleMesh,
+    mesh_from_bytes,
+    unique,
+)
+from understudy.space.transform import Array, matrix
+from understudy.space.urdf import elements
+from understudy.units import DEG, MM
+
+Xyz = tuple[float, float, float]
+Read = Callable[[str], bytes]
+"""A file by the name the configuration gives it; a ConfigError where there is none."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The things around a robot; into a zone it must not reach, though nothing stands there."""
+
+    objects: tuple[CollisionObject, ...] = ()
+    zones: tuple[CollisionObject, ...] = ()
+
+    def everything(self) -> tuple[CollisionObject, ...]:
+        return unique((*self.objects, *self.zones))
+
+    def is_zone(self, name: str) -> bool:
+        return any(zone.name == name for zone in self.zones)
+
+
+class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One object. ``mesh`` is a file; ``convex`` takes the hull of it."""
+
+    name: str
+    type: ObjectType
+    position_mm: Xyz = (0.0, 0.0, 0.0)
+    rotation_deg: Xyz = (0.0, 0.0, 0.0)
+    dimensions_mm: Xyz = (0.0, 0.0, 0.0)
+    radius_mm: float = 0.0
+    height_mm: float = 0.0
+    mesh: str = ""
+    scale_mm: float = 1.0
+    """Millimetres per unit of the file."""
+
+    def build(self, read: Read) -> CollisionObject:
+        points: Any = ()
+        indices: Any = ()
+        if self.type in (ObjectType.MESH, ObjectType.CONVEX):
+            if not self.mesh:
+                raise ConfigError("a mesh needs its file", key=f"{self.name}.mesh", value=self.mesh)
+            mesh = _mesh(self.mesh, self.scale_mm * MM, read)
+            points, indices = mesh.vertices, mesh.triangles
+        a, b, c = (value * MM for value in self.dimensions_mm)
+        found = CollisionObject(
+            type=self.type,
+            name=self.name,
+            transform=place(self.position_mm, self.rotation_deg),
+            dimensions=(a, b, c),
+            radius=self.radius_mm * MM,
+            height=self.height_mm * MM,
+            vertices=points,
+            indices=indices,
+        )
+        assert found.shape  # a wrong size is told while the file is read
+        return found
+
+
+class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A URDF that stands in the cell; its links become objects ``name.link``."""
+
+    name: str
+    urdf: str
+    position_mm: Xyz = (0.0, 0.0, 0.0)
+    rotation_deg: Xyz = (0.0, 0.0, 0.0)
+    joints_deg: dict[str, float] = {}
+
+    def build(self, read: Read) -> tuple[CollisionObject, ...]:
+        text = read(self.urdf).decode("utf-8", "replace")
+        _, links, _ = elements(text, file=self.urdf)
+        return fixture(
+            text,
+            self.name,
+            at=place(self.position_mm, self.rotation_deg),
+            values={name: value * DEG for name, value in self.joints_deg.items()},
+            meshes=meshes_of([solid for link in links for solid in link.collision], read),
+            file=self.urdf,
+        )
+
+
+class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """An environment file, or the ``environment`` of a cell."""
+
+    objects: tuple[ObjectConfig, ...] = ()
+    fixtures: tuple[FixtureConfig, ...] = ()
+    zones: tuple[ObjectConfig, ...] = ()
+
+    def build(self, read: Read) -> Environment:
+        objects = [thing.build(read) for thing in self.objects]
+        for urdf in self.fixtures:
+            objects.extend(urdf.build(read))
+        found = Environment(tuple(objects), tuple(zone.build(read) for zone in self.zones))
+        found.everything()
+        return found
+
+
+class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``collision`` block of a simulation file: what is watched, and what happens then."""
+
+    enable: bool = True
+    check_self_collision: bool = True
+    check_environment: bool = True
+    self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
+    on_collision: Literal["report", "stop"] = "report"
+
+
+def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
+    x, y, z = (value * MM for value in position_mm)
+    rx, ry, rz = (angle * DEG for angle in rotation_deg)
+    return matrix(Pose(x, y, z, rx, ry, rz))
+
+
+def meshes_of(solids: list[Solid], read: Read) -> Meshes:
+    """The files that shapes of a URDF name, in metres as a URDF has them."""
+    names = {s.geometry.filename for s in solids if isinstance(s.geometry, Mesh)}
+    return {name: _mesh(name, 1.0, read) for name in sorted(names)}
+
+
+def _mesh(name: str, scale: float, read: Read) -> TriangleMesh:
+    return mesh_from_bytes(read(name), name.rpartition(".")[2], scale)
