@@ -123,15 +123,13 @@ class PageProcess:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
         try:
             async with asyncio.timeout(CLOSING_SECONDS):
-                await process.wait()
+                await process.communicate()  # its input ends
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()
 
 
 def _listen(host: str, port: int) -> socket.socket:
