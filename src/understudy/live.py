@@ -11,6 +11,7 @@ import msgspec
 
 from understudy.app import build_cell
 from understudy.commands import CellDesk
+from understudy.commands.traffic import Traffic
 from understudy.config import CellConfig, Wire
 from understudy.config.files import name_of_cell
 from understudy.desk import Commands
@@ -47,6 +48,7 @@ class Options:
     ports: dict[str, int] = field(default_factory=dict)
     for_seconds: float | None = None
     hmi: bool = True
+    real: bool = False
     note: Callable[[Event], None] = lambda event: None
 
 
@@ -58,7 +60,8 @@ class Live:
         self.endpoints: dict[str, str] = {}
         self.finished = asyncio.Event()
         self._cell = build_cell(config)
-        self._exchange = Exchange(self._cell, options.note)
+        self._traffic = Traffic(self._cell.faces)
+        self._exchange = Exchange(self._cell, self._noted(options.note))
         self._pump = Pump(
             self._exchange,
             Clock(options.rate),
@@ -68,10 +71,13 @@ class Live:
         )
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
-        self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
+        self.cell_desk = CellDesk(
+            config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
+        )
         self._runs = Runs(KINDS, {"cell": self._name()})
-        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs)])
-        self.watch = CellWatch(self._cell.parts, self._pump)
+        traffic = self._traffic.commands()
+        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs), *traffic])
+        self.watch = CellWatch(self._cell.parts, self._pump, self.cell_desk.real_views)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
 
@@ -89,18 +95,26 @@ class Live:
         try:
             for server in self._servers:
                 self.endpoints[server.endpoint] = await server.start()
+            await self.cell_desk.modes.begin()
         except ConfigError:
             await self.stop()
             raise
         self._pump.start()
 
     async def stop(self) -> None:
-        self.cell_desk.stop()
+        await self.cell_desk.stop()
         self._pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
     def advance(self, duration: float) -> None:
         self._pump.advance(nanoseconds(duration))
+
+    def _noted(self, note: Callable[[Event], None]) -> Callable[[Event], None]:
+        def both(event: Event) -> None:
+            self._traffic.note(event)
+            note(event)
+
+        return both
 
     def _facts(self) -> dict[str, Any]:
         config = self.config

@@ -6,6 +6,8 @@ from understudy.commands.motion import pose_mm_deg
 from understudy.commands.robots import Robot, Robots
 from understudy.desk import Command
 from understudy.errors import Refused
+from understudy.ports import DigitalIO
+from understudy.ports.hmi import Pins, RobotView
 from understudy.units import DEG
 
 if TYPE_CHECKING:
@@ -35,19 +37,36 @@ def facts(robot: Robot) -> dict[str, Any]:
         "kind": robot.kind,
         "model": getattr(robot.config, "model", ""),
         "mode": robot.mode,
-        "real": getattr(robot, "address", ""),
+        "real": str(robot.place or ""),
         "dof": len(joints),
         "joints": joints,
         "tools": tools_of(robot),
         "tool": tool_of(robot),
         "capabilities": list(robot.skills()),
         "frames": list(robot.side.hands.frames),
+        "overrides_percent": overrides_of(robot),
         "dialect": getattr(robot.config, "dialect", ""),
         "state": how.state,
+        "moving": how.moving,
         "connected": how.connected,
         "enabled": how.enabled,
         "error": how.error,
     }
+
+
+def view_of(robot: Robot) -> RobotView:
+    """A real robot, as it has told of itself."""
+    how, sight = robot.condition(), robot.sight()
+    digital = getattr(robot.side.controller, "digital_io", DigitalIO)()
+    return RobotView(
+        q=list(sight.joints),
+        tcp=sight.pose,
+        state=how.state,
+        moving=how.moving,
+        tool=tool_of(robot),
+        line=how.line,
+        io=Pins(digital.inputs, digital.outputs),
+    )
 
 
 def chain_of(robot: Robot) -> "Chain | Refused":
@@ -102,3 +121,11 @@ def tool_of(robot: Robot) -> int:
         held: int = part.firmware.reading(robot.simulated.time.now()).tool
         return held
     return 0
+
+
+def overrides_of(robot: Robot) -> dict[str, float] | None:
+    """Of feed and rapid, where the simulated controller can be asked."""
+    if robot.real is not None or robot.kind not in ("arm", "machine"):
+        return None
+    overrides = robot.simulated.controller.firmware.core.runner.queue.overrides
+    return {"feed": overrides.feed * 100.0, "rapid": overrides.rapid * 100.0}

@@ -16,7 +16,10 @@ from understudy.errors import Refused
 log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
-KINDS = {"reach": "understudy.runs.reach:reach"}
+KINDS = {
+    "reach": "understudy.runs.reach:reach",
+    "validate": "understudy.proving.run:validate",
+}
 MOST_WAITING = 8
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024
@@ -136,12 +139,14 @@ class Runs:
                 if said.progress is None:
                     return said
                 run.progress = said.progress
+        except msgspec.DecodeError as problem:
+            return Said(failed=f\"its answer cannot be read: {problem}\")
         except ValueError:
             return Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
         return Said(failed="its process ended without an answer")
 
     def _end(self, run: Run, said: Said) -> None:
-        if not bytes(said.result):
+        if said.result == NOTHING:
             run.state, run.error = "failed", said.failed or ""
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:
