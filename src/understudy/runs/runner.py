@@ -140,7 +140,7 @@ class Runs:
                     return said
                 run.progress = said.progress
         except msgspec.DecodeError as problem:
-            return Said(failed=f\"its answer cannot be read: {problem}\")
+            return Said(failed=f"its answer cannot be read: {problem}")
         except ValueError:
             return Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
         return Said(failed="its process ended without an answer")
