@@ -17,6 +17,8 @@ import psutil
 import pytest
 
 from understudy.cli import hmi
+from understudy.cli.cells import check
+from understudy.errors import ConfigError
 
 PATIENCE_SECONDS = 30.0
 CELL = """\
@@ -159,3 +161,20 @@ def test_what_is_missing_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert said
     assert "\n" not in said
     assert "understudy[hmi]" in said
+
+
+@pytest.mark.parametrize(
+    ("ports", "pair"),
+    [
+        ("hmi: {port: 5550}", "control and hmi"),
+        ("hmi: {}\nstate: {port: 8080}", "state and hmi"),
+        ("hmi: {}\ncontrol: {port: 5562}", "control and state"),
+    ],
+)
+def test_a_page_does_not_listen_where_something_else_does(
+    ports: str, pair: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text(f"{ports}\nrobots: {{bench: {{kind: point}}}}\n")
+    with pytest.raises(ConfigError, match=f"{pair} listen on the same port"):
+        check(str(file))

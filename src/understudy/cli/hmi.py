@@ -58,10 +58,6 @@ class PageProcess:
         host, port = self._listener.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
     def start(self, endpoints: Mapping[str, str], ready: Callable[[str], None]) -> None:
         """``ready`` is told the address when the page is served for the first time."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))

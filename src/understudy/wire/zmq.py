@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from understudy.errors import ConfigError
 from understudy.ports.hmi import MessageFace
 from understudy.wire.tcp import Address, Port, cannot_listen
 
@@ -174,7 +173,3 @@ def _forget(sending: Awaitable[Any]) -> None:
     """Neither kind of socket waits for a peer that takes nothing; what it misses is lost."""
     future = asyncio.ensure_future(sending)
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-
-def missing(endpoint: str) -> ConfigError:
-    return ConfigError(f"{endpoint} {MISSING}")
