@@ -9,6 +9,7 @@ import pytest
 from understudy.app import load_config
 from understudy.errors import Refused
 from understudy.live import Live, Options
+from understudy.ports.hmi import Later
 
 
 class Bench:
@@ -27,7 +28,13 @@ class Bench:
         self._loop.close()
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
-        return self.live.desk.call(name, parameters, "operator")
+        answer = self.live.desk.call(name, parameters, "operator")
+        return self._waited_for(answer) if isinstance(answer, Later) else answer
+
+    def _waited_for(self, later: Later) -> Any:
+        future = self._loop.create_future()
+        later.then(future.set_result)
+        return self._loop.run_until_complete(future)
 
     def do(self, name: str, /, **parameters: Any) -> Any:
         answer = self.ask(name, **parameters)

@@ -99,6 +99,15 @@ def test_stop_acts_while_a_slow_command_of_anothers_runs(cell: StandIn, connect:
     cell.do("reset")
 
 
+def test_stop_acts_while_a_long_program_is_looked_at(cell: StandIn, connect: Connect) -> None:
+    slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
+    text = "\n".join(f"G1 A{n % 90} F3000" for n in range(2000))
+    say(slow, "COMMAND", 1, command="preview", parameters={"robot": "g60", "text": text})
+    assert ask(quick, "COMMAND", 2, command="emergency_stop")["type"] == "RESULT"
+    assert json.loads(slow.recv())["payload"]["result"]["lines"]
+    cell.do("reset")
+
+
 class Stumbling:
     """`MessageFace` that fails at every other message."""
 

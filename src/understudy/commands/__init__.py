@@ -10,6 +10,7 @@ from understudy.commands.history import History
 from understudy.commands.models import ModelDesk, view_of
 from understudy.commands.modes import ModeDesk
 from understudy.commands.motion import MotionDesk
+from understudy.commands.outside import Outside
 from understudy.commands.pins import PinDesk
 from understudy.commands.points import PointDesk
 from understudy.commands.programs import ProgramDesk
@@ -52,6 +53,7 @@ class CellDesk:
         )
         around = SurroundingsDesk(config, cell.parts, pump)
         clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
+        self._outside = Outside()
         self._subjects = (
             clock,
             ModelDesk(self.robots),
@@ -62,7 +64,7 @@ class CellDesk:
             self.modes,
             MotionDesk(self.robots, self.modes.dead_man),
             PinDesk(self.robots),
-            ProgramDesk(config, self.robots),
+            ProgramDesk(config, self.robots, self._outside),
             PointDesk(self.robots, cell.parts),
         )
 
@@ -75,6 +77,7 @@ class CellDesk:
 
     async def stop(self) -> None:
         self.history.stop()
+        self._outside.stop()
         await self.modes.stop()
 
 

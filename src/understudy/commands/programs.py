@@ -7,6 +7,7 @@ from msgspec import Meta, Struct, to_builtins
 
 from understudy.app import mover_of
 from understudy.commands.motion import OfRobot
+from understudy.commands.outside import Outside
 from understudy.commands.robots import Robot, Robots
 from understudy.config import CellConfig
 from understudy.desk import Command
@@ -44,8 +45,9 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
 class ProgramDesk:
     """Each command answers with the program's state."""
 
-    def __init__(self, config: CellConfig, robots: Robots) -> None:
+    def __init__(self, config: CellConfig, robots: Robots, outside: Outside) -> None:
         self._config = config
+        self._outside = outside
         self._robots = robots
         self._setups: dict[str, Setup] = {}
 
@@ -114,7 +116,8 @@ class ProgramDesk:
         text = given.text
         if text is None:
             text = robot.side.program.text if robot.side.program else ""
-        return preview(text, setup, robot.sight().joints)
+        joints = robot.sight().joints
+        return self._outside.do(lambda: preview(text, setup, joints))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
         if robot.name not in self._setups:
