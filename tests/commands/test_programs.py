@@ -18,6 +18,12 @@ def test_loaded_run_and_done(arm: Bench) -> None:
     assert arm.do("events")["events"][-1].text == "swing.gcode done"
 
 
+def test_a_long_program_is_read_beside_the_loop(arm: Bench) -> None:
+    text = "".join(f"G1 A{n % 7} F600\n" for n in range(2000)) + "G1 A"
+    assert arm.do("load_program", robot="g60", text=text)["lines"] == 2001
+    assert "line 2001, column" in arm.refusal("run_program", robot="g60")
+
+
 def test_paused_and_run_on_and_stopped(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60")
@@ -95,8 +101,8 @@ def test_the_preview_of_what_is_loaded_tells_what_cannot_be(arm: Bench) -> None:
 
 
 def test_a_preview_has_an_end(arm: Bench) -> None:
-    text = "\n".join(f"G1 A{n % 7} F60" for n in range(700))
+    text = "\n".join(f"G1 A{n % 7} F60" for n in range(2100))
     found = arm.do("preview", robot="g60", text=text)
     assert found["truncated"] is True
-    assert max(found["lines"]) <= 600
+    assert max(found["lines"]) <= 2000
     assert len(found["times"]) <= 5000
