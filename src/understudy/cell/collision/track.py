@@ -83,17 +83,17 @@ class Tracker:
                 here = parted.place
                 touching = tuple(pair for pair in touching if pair != parted.pair)
             elif spot is not None:
-                looks = _rest_of_line(path, until)
-                contact = self._contact(spot, int(path.line[until.piece]), looks)
+                rest_of_line = _rest_of_line(path, until)
+                contact = self._contact(spot, int(path.line[until.piece]), rest_of_line)
                 events.append(Event(until, spot.pair, contact))
                 here, touching = until, (*touching, spot.pair)
             else:
                 here = end
         return Stretch(events, here, touching)
 
-    def _contact(self, spot: "Spot", line: int, looks: list[Floats]) -> Contact:
+    def _contact(self, spot: "Spot", line: int, looked_at: list[Floats]) -> Contact:
         between = self._scene.detector.distance_between
-        depth = max(0.0, *(-between(q, *spot.pair) for q in looks), -spot.distance)
+        depth = max(0.0, *(-between(q, *spot.pair) for q in looked_at), -spot.distance)
         kind: Kind = "self_collision" if spot.self_collision else "collision"
         if self._scene.is_zone(spot.object2_name):
             kind = "zone"
@@ -108,7 +108,7 @@ class Tracker:
     def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
         """Where a pair that touches is apart again."""
         last = start
-        for place in _looks(path, start, until):
+        for place in looks(path, start, until):
             if self._apart(path, place, pair):
                 return Event(self._edge(path, last, place, pair), pair)
             last = place
@@ -168,7 +168,7 @@ def _place(spot: "Spot", start: Place) -> Place:
     return Place(start.piece + spot.piece, along + spot.s)
 
 
-def _looks(path: Path, start: Place, until: Place) -> list[Place]:
+def looks(path: Path, start: Place, until: Place) -> list[Place]:
     """Places in steps of half a degree, and all ends of pieces; the last is ``until``."""
     found: list[Place] = []
     for piece in range(start.piece, min(until.piece + 1, len(path))):
@@ -184,6 +184,6 @@ def _rest_of_line(path: Path, place: Place) -> list[Floats]:
     """Configurations from a place to the end of its line."""
     line = np.flatnonzero(path.line[place.piece :] != path.line[place.piece])
     end = place.piece + int(line[0]) if len(line) else len(path)
-    places = _looks(path, place, Place(end))
+    places = looks(path, place, Place(end))
     chosen = places[:: max(len(places) // LOOKS, 1)]
     return [path.position(each.piece, each.s) for each in (place, *chosen)]

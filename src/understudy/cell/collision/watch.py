@@ -163,6 +163,10 @@ class CollisionWatch:
         self._listeners.append(listener)
 
     @property
+    def environment(self) -> Environment:
+        return self._scene.environment
+
+    @property
     def detected(self) -> int:
         return self._state.detected
 
