@@ -94,7 +94,7 @@ def change_tool(program: Program, step: ask.ToolChange, now: int) -> bool:
         mounted = step.previous
         state.modal = replace(state.modal, tool=mounted, selected=mounted)
         return program.unless(mover, now)
-    program.mover = mover
+    program.mover, state.mounted = mover, step.tool
     program.attendant.tell(step, now)
     return True
 

@@ -56,7 +56,7 @@ class Runner:
         attendant: Attendant,
     ) -> None:
         self.queue = queue
-        self.state = State(habits.modal)
+        self.state = State(habits.modal, mounted=habits.modal.tool)
         self.habits = habits
         self.io = io
         self.mount = mount
@@ -128,7 +128,7 @@ class Runner:
     def adopt(self, habits: Habits, queue: Queue) -> None:
         """Other settings, at rest."""
         self.habits, self.queue = habits, queue
-        self.mover = self._mounted(self.state.modal.tool)
+        self.mover = self._mounted(self.state.mounted)
 
     # ── what can be read ──
 
@@ -333,8 +333,7 @@ class Runner:
 
     @property
     def _seed(self) -> bool:
-        entry = self.state.current
-        return self.habits.dialect.name == "seed" and not over_a_wire(entry)
+        return self.habits.dialect.name == "seed" and not over_a_wire(self.state.current)
 
     def _dialect(self, line: Line) -> Dialect:
         return self.habits.wire if over_a_wire(line) else self.habits.dialect
@@ -398,4 +397,4 @@ class Runner:
         self._path = None
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
-        self.mover = self._mounted(state.modal.tool)
+        self.mover = self._mounted(state.mounted)

@@ -128,12 +128,14 @@ class State(Struct):
     """All that a runner remembers; what is configured is not among it.
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
+    `mounted`: the tool in hand, while the modal one may have yet to be changed to.
     `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at.
     `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
     blocks it has taken.
     """
 
     modal: Modal
+    mounted: int = 0
     waiting: list[Entry] = []
     current: Entry | None = None
     todo: list[Step] = []
