@@ -21,7 +21,8 @@ robots:
       1:
         name: torch
         tcp_mm_deg: [0, 0, 150, 0, 0, 0]
-        shapes: [{name: tube, type: cylinder, radius_mm: 10, height_mm: 140, position_mm: [0, 0, 70]}]
+        shapes:
+          - {name: tube, type: cylinder, radius_mm: 10, height_mm: 140, position_mm: [0, 0, 70]}
     io:
       links:
         - {output: ARC_START, input: ARC_OK, delay_ms: 50}

@@ -85,6 +85,16 @@ def test_a_contact_sets_a_rule_off(what: str, strikes_: int) -> None:
     assert seconds(here.stage.now) == 4.0
 
 
+def test_a_line_over_the_wire_is_told_by_its_count() -> None:
+    here = cell("kuka", "arm", "collision: any")
+    found: list[int] = []
+    watch = here.stage.parts["arm.collision"]  # type: ignore[attr-defined]
+    watch.on_collision(lambda contact: found.append(contact.line))
+    here.connect("arm.grblhal").say(b"G1 X10 F3000\nG1 X90\n")
+    here.advance(4.0)
+    assert found == [2, 2]
+
+
 def test_who_is_not_watched_is_told() -> None:
     with pytest.raises(ConfigError, match=r"when.of: is not watched for contacts \(got 'arm.grbl"):
         cell("arm", "arm.grblhal", "collision: any")

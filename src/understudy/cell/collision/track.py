@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.cell.collision.contact import Contact, Kind, Pair
+from understudy.cell.program.queue import ending_at
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.units import DEG, MM
@@ -23,6 +24,10 @@ MOST_EVENTS = 32
 """So many events are looked for at a time; the rest of the path is looked at when they are near."""
 APART = 0.1 * MM
 """A pair that touched has parted when it is further apart than this."""
+MOST_PIECES = 512
+"""So many pieces of path are swept at a time, """
+FARTHEST = 720.0 * DEG
+"""and no further than this on one of them."""
 STEP = 0.5 * DEG
 LOOKS = 64
 HALVINGS = 24
@@ -138,6 +143,18 @@ def beginning_at(path: Path, place: Place) -> Path:
     shape[0] = _shifted(shape[0], place.s)
     length[0] = max(length[0] - place.s, 0.0)
     return replace(rest, shape=shape, length=length)
+
+
+def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
+    """As much of a path as is swept at a time, and where that ends; a jog may go on for days."""
+    for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
+        begins, ends = start.s if piece == start.piece else 0.0, float(path.length[piece])
+        turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
+        if turned > FARTHEST:
+            cut = begins + (ends - begins) * FARTHEST / float(turned)
+            return ending_at(path, (piece, cut)), Place(piece, cut)
+    end = min(start.piece + MOST_PIECES, len(path))
+    return path.rows(0, end), Place(end)
 
 
 def to_be_run(plan: Plan) -> Path:
