@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from understudy.ports import Part
-from understudy.ports.hmi import CellView, RobotView, Trailing, Viewed
+from understudy.ports.hmi import CellView, Known, RobotView, Trailing, Viewed
 from understudy.units import seconds
 from understudy.wire.pump import Pump
 
@@ -26,7 +26,7 @@ class CellWatch:
         }
         self._seq = 0
 
-    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         self._seq += 1
         now = self._pump.now()
         known = trail_from or {}

@@ -76,6 +76,9 @@ class PageProcess:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
         await self._end()
+
+    def close(self) -> None:
+        """Its port is free again."""
         self._listener.close()
 
     # ── inside ──
@@ -123,7 +126,8 @@ class PageProcess:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), CLOSING_SECONDS)
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await process.wait()
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -214,13 +214,15 @@ class Pump:
     def _run_ahead(self) -> None:
         """For as long as a turn may take, towards the first moment that somebody waits for."""
         deadline = time.monotonic() + TURN_SECONDS
-        while self._ahead and time.monotonic() <= deadline:
+        while self._ahead:
             to, later = self._ahead[0]
             at = self._exchange.next_wake()
             self._leap_to(max(to if at is None else min(at, to), self._stage.now))
             if self._stage.now >= to:
                 self._ahead.popleft()
                 later.settle(None)
+            if time.monotonic() > deadline:
+                break
 
     def _done(self) -> bool:
         return self._until is not None and self._stage.now >= self._until

@@ -153,12 +153,14 @@ async def _bind(endpoint: str, address: Bound, kind: int) -> _Open:
         host = await _resolved(address)
         socket.set(zmq.IPV6, int(":" in host))
         socket.bind(f"tcp://{f'[{host}]' if ':' in host else host}:{address.port}")
-    except (OSError, UnicodeError) as problem:
+        return _Open(socket, context)
+    except (OSError, UnicodeError, zmq.ZMQError) as problem:
         socket.close(0)
         context.term()
+        if isinstance(problem, zmq.ZMQError):
+            problem = OSError(problem.errno, problem.strerror)
         where = Address(host=address.host, port=address.port)
         raise cannot_listen(endpoint, where, problem) from None
-    return _Open(socket, context)
 
 
 async def _resolved(address: Bound) -> str:
