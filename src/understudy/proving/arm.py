@@ -48,8 +48,8 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
             sweeper=Sweeper(detector) if checked else None,
         )
 
-    first = detector_of(own, driven.movers[0].chain, Environment(), own.tool, config.read_file)
-    notes = _notes(first, own, environment)
+    bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
+    notes = _notes(bare, own, environment)
     return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
@@ -66,7 +66,8 @@ def _notes(
     if not rules.enable:
         return ("collision checks are off in this cell: no clearance is proven",)
     notes = []
-    if rules.check_self_collision and (left := detector.unproven_pairs()):
+    listed = rules.check_self_collision and rules.self_collision_pairs != "auto"
+    if listed and (left := detector.unproven_pairs()):
         pairs = ", ".join(f"{a}-{b}" for a, b in left)
         notes.append(f"self_collision_pairs leaves links that can touch unproven: {pairs}")
     if not rules.check_self_collision:

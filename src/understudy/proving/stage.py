@@ -11,6 +11,7 @@ import numpy as np
 
 from understudy.agenda import Wakes, advance, earliest
 from understudy.cell.arm.config import Config
+from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.pins import TIMED_OUT, arc_is_met, input_is_met, throw
 from understudy.cell.program.steps import ArcWait, State
@@ -26,7 +27,8 @@ from understudy.jobs.walk import spans_of
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.space.pose import Pose
-from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds, whole_ns
+from understudy.space.transform import pose
+from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 COLD = NS_PER_MS
 """An arc may come so much late before its seam is called cold."""
@@ -62,7 +64,7 @@ class CellStage:
         self._arc_wait = config.arc_wait == "implicit"
         self._now = 0
         self._plan: Plan | None = None
-        self._mover: Mover | None = None
+        self._mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
         self._events: list[tuple[int, str]] = []
         self._cold: list[tuple[int, int]] = []
@@ -105,6 +107,7 @@ class CellStage:
         return Met(seconds(self._now - begun), tuple(remarks))
 
     def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
+        assert isinstance(mover, ArmMover)
         self._plan, self._mover = plan, mover
         line = int(plan.path.line[-1])
         remarks: list[Remark] = []
@@ -246,8 +249,8 @@ class CellStage:
     def _way(self, times: Floats) -> Floats:
         if self._plan is None or self._mover is None:
             return np.zeros((len(times), 3))
-        tips = [self._mover.pose(q)[:3] for q in self._plan.positions(times)]
-        return np.array(tips) * MM
+        tips = self._mover.chain.flanges(self._plan.positions(times), self._mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
 
     # ── the arm, as a scenario sees it ──
 
@@ -265,5 +268,5 @@ class CellStage:
     def tcp(self, now: int) -> Pose:
         if self._plan is None or self._mover is None:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        x, y, z, a, b, c = self._mover.pose(self._plan.at(now / NS_PER_SECOND).position)
-        return Pose(x * MM, y * MM, z * MM, a * DEG, b * DEG, c * DEG)
+        here = self._plan.at(seconds(now)).position
+        return pose(self._mover.frames.tcp(self._mover.chain.flange(here)))
