@@ -7,7 +7,18 @@ import sys
 
 import typer
 
-from understudy.cli import cells, chats, kernels, look, programs, run, running, send, validate
+from understudy.cli import (
+    cells,
+    chats,
+    kernels,
+    look,
+    programs,
+    reach,
+    run,
+    running,
+    send,
+    validate,
+)
 from understudy.errors import ConfigError
 
 app = typer.Typer(
@@ -19,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for module in (run, programs, validate, cells, look, chats, running, send, kernels):
+for module in (run, programs, validate, reach, cells, look, chats, running, send, kernels):
     module.add_to(app)
 
 

@@ -274,7 +274,9 @@ class Reader:
             walker.stand(line, "dwell", self._met(request, line))
         elif isinstance(request, ask.WaitInput):
             walker.rest()
-            walker.stand(line, "io", self._met(request, line), request.timeout)
+            known = self._setup.stage is not None
+            seconds = self._met(request, line)
+            walker.stand(line, "io", seconds, None if known else request.timeout)
         elif isinstance(request, ask.SetOutput | ask.SetAnalog):
             walker.throw(request, line)
         elif isinstance(request, ask.PathMode):

@@ -1,31 +1,33 @@
 """An arm of a cell as a subject: what its programs are walked on, and judged by."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from understudy.app import arm_of, mover_of
+from understudy.app import arm_of, mover_of, programmable
 from understudy.cell.arm.body import detector_of
 from understudy.cell.arm.config import Config
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
+from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Arm, Subject
-from understudy.jobs.walk import Event, walk
 from understudy.proving.stage import CellStage
 from understudy.space.collide import CollisionDetector
 from understudy.space.environment import Environment, place
 from understudy.space.sweep import Sweeper
 
+NO_RULES = Rules()
 
-def arm_events(
-    program: str | bytes, config: CellConfig, robot: str, *, dialect: str, rules: Rules
-) -> Iterator[Event]:
-    """What happens in a program, on the pins of the cell."""
-    setup = mover_of(config, robot, dialect)
-    stage = CellStage(robot, config.robots[robot].config, rules, config.head.seed)
-    return walk(program, replace(setup, stage=stage))
+
+def arm_setup(
+    config: CellConfig, robot: str = "", dialect: str = "", rules: Rules = NO_RULES
+) -> Setup:
+    """What programs of an arm are walked on: its mover, and the pins and devices of the cell."""
+    name = robot or programmable(config)[0]
+    setup = mover_of(config, name, dialect)
+    stage = CellStage(name, config.robots[name].config, rules, config.head.seed)
+    return replace(setup, stage=stage)
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
@@ -44,6 +46,7 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
             limits=mover.limits,
             frames=mover.frames,
             foot=foot_of(own),
+            detector=detector,
             dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
             sweeper=Sweeper(detector) if checked else None,
         )

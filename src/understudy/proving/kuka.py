@@ -58,6 +58,7 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
             limits=Limits.of(chain.velocity, np.full(chain.dof, np.inf)),
             frames=Frames(np.eye(4), model.tools.get(tool, np.eye(4))),
             foot=np.eye(4),
+            detector=detector,
             dynamics=dynamics(chain),
             sweeper=sweeper,
         )
@@ -110,7 +111,7 @@ class _Walk:
         self._tool = self._standing.tool
 
     def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
-        """A line passes into the next; a swing home and a turn on the spot begin and end at rest."""
+        """A line passes into the next; a swing home or a turn on the spot is from rest to rest."""
         alone = leg.pace == 0.0 or (self._legs and self._legs[-1].pace == 0.0)
         if alone or len(self._legs) >= MOST_LEGS:
             yield from self.rest()

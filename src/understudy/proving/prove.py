@@ -16,8 +16,8 @@ from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.validate import Judge, Report, Subject
 from understudy.jobs.validate import Options as Judging
-from understudy.jobs.walk import Event
-from understudy.proving.arm import arm_events, arm_subject
+from understudy.jobs.walk import Event, walk
+from understudy.proving.arm import arm_setup, arm_subject
 from understudy.proving.kuka import kuka_events, kuka_subject
 from understudy.units import MM
 
@@ -102,9 +102,15 @@ def _cast(
         if options.dialect:
             allowed = "none: a KUKA's G-code server has a language of its own"
             raise ConfigError("--dialect", value=options.dialect, allowed=allowed)
-        return kuka_subject(program, config, robot), kuka_events(text, config, robot)
-    events = arm_events(text, config, robot, dialect=options.dialect, rules=rules)
-    return arm_subject(program, config, robot), events
+        return subject_of(program, config, robot), kuka_events(text, config, robot)
+    setup = arm_setup(config, robot, options.dialect, rules)
+    return subject_of(program, config, robot), walk(text, setup)
+
+
+def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
+    """A robot of the cell, as programs are judged by it."""
+    kind = config.robots[robot].kind
+    return (kuka_subject if kind == "kuka" else arm_subject)(program, config, robot)
 
 
 def robot_of(config: CellConfig, robot: str) -> str:
