@@ -117,6 +117,7 @@ class CellStage:
         self._to(whole_ns(plan.ends))
         if self._welder is not None:
             self._welder.look(self._now)
+        self._take_faults()
         remarks += self._without_arc(plan)
         return (*remarks, *self._news(line))
 
