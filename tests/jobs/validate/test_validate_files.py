@@ -8,8 +8,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved
+
 from understudy.jobs.validate import Finding, Report
 from understudy.jobs.validate.ci import junit, sarif
 from understudy.jobs.validate.page import page

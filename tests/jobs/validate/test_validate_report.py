@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved, proved_text
+
 from understudy.app import build_cell
 from understudy.cell.arm import VirtualController
 from understudy.config import CellConfig
@@ -22,9 +22,7 @@ SQUARE = PROGRAMS / "sound" / "square.gcode"
 # ── one truth about time ──
 
 
-def run_live(
-    text: str, config: CellConfig
-) -> tuple[VirtualController, list[tuple[int, int]], int]:
+def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tuple[int, int]], int]:
     """The program on the running cell: when which line began to move (ns, line), and its end."""
     built = build_cell(config.without_rules())
     arm = built.parts["g60"]

@@ -6,8 +6,8 @@ import sys
 from time import process_time
 
 import pytest
-
 from tests.jobs.validate.rehearsals import cell
+
 from understudy.jobs.validate import Report
 from understudy.proving import validate_text
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from tests.jobs.validate.rehearsals import proved_text
+
 from understudy.errors import ConfigError
 from understudy.jobs.validate import Report
 from understudy.proving import Options
