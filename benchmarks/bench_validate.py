@@ -1,4 +1,4 @@
-"""Whole validation of a program against real time: parse, plan, IK, limits, torques, certificate."""
+"""Whole validation of a program against real time: from its text to the certified report."""
 
 from random import Random
 from statistics import median

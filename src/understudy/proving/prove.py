@@ -51,15 +51,16 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 AS_USUAL = Options()
 
 
-def validate(program: str | Path, cell: str = "default", options: Options = AS_USUAL) -> Report:
-    """Prove a program on a cell: the path of a file, or the text of a program.
-
-    Text is what has a line break in it, or no file of that name.
-    """
+def validate(
+    program: str | Path, cell: str | Path | CellConfig = "default", options: Options = AS_USUAL
+) -> Report:
+    """Prove a program on a cell. The program: the path of a file, or text (what has a line break
+    in it, or is no file's name). The cell: a name, a path, or a configuration that was loaded."""
     text = str(program)
+    where = str(cell) if isinstance(cell, Path) else cell
     if isinstance(program, Path) or ("\n" not in text and Path(text).is_file()):
-        return validate_text(read_program(Path(program)), cell, options=options, program=text)
-    return validate_text(text, cell, options=options)
+        return validate_text(read_program(Path(program)), where, options=options, program=text)
+    return validate_text(text, where, options=options)
 
 
 def validate_text(

@@ -34,6 +34,7 @@ COLD = NS_PER_MS
 """An arc may come so much late before its seam is called cold."""
 NO_GAS = "the arc is started with the gas closed"
 LEFT_ON = "the arc is left on at the end of the program"
+NO_TOUCH = "the probe meets nothing on its way"
 NO_ARC = "travels on the seam while the arc does not burn"
 OFTEN = 1000
 """So many remarks of a stage are kept between two questions."""
@@ -69,7 +70,7 @@ class CellStage:
         self._events: list[tuple[int, str]] = []
         self._cold: list[tuple[int, int]] = []
         self._cold_since: int | None = 0
-        self._issues = 0
+        self._told = -1
         self._io.on_change(self._pin_changed)
         places: dict[str, Any] = {name: self, f"{name}.io": self._io}
         if config.welder is not None:
@@ -103,6 +104,8 @@ class CellStage:
             remarks += self._wait(request, line)
         elif isinstance(request, ask.ProgramEnd):
             remarks += self._end(line)
+        elif isinstance(request, ask.Probe) and request.required:
+            remarks.append(self._remark(line, "io", NO_TOUCH))
         remarks += self._news(line)
         return Met(seconds(self._now - begun), tuple(remarks))
 
@@ -117,6 +120,7 @@ class CellStage:
         self._to(whole_ns(plan.ends))
         if self._welder is not None:
             self._welder.look(self._now)
+            self._welder.clear_trail()
         self._take_faults()
         remarks += self._without_arc(plan)
         return (*remarks, *self._news(line))
@@ -204,8 +208,8 @@ class CellStage:
         self._take_faults()
         events, self._events = self._events, []
         if self._welder is not None:
-            issues = self._welder.issues()
-            fresh, self._issues = issues[self._issues :], len(issues)
+            fresh = [issue for issue in self._welder.issues() if issue.at > self._told]
+            self._told = max((issue.at for issue in fresh), default=self._told)
             events += [(issue.at, issue.message) for issue in fresh if issue.kind == "standing"]
         return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
 

@@ -201,3 +201,46 @@ def test_any_text_has_a_report(text: str) -> None:
     report = proved_text(text)
     assert all(each.kind in KINDS for each in report.violations)
     assert report.document()["verdict"] in ("pass", "fail")
+
+
+# ── from outside ──
+
+
+def test_the_library_takes_a_path_or_a_text() -> None:
+    import understudy
+
+    by_path = understudy.validate(SHIPPED, "g60_welding")
+    by_name = understudy.validate(str(SHIPPED), "g60_welding")
+    by_text = understudy.validate(SHIPPED.read_text(), cell("g60_welding"))
+    assert by_path.passed
+    assert by_path.program == by_name.program == str(SHIPPED)
+    assert by_path.total_s == by_name.total_s == by_text.total_s
+
+
+@pytest.mark.parametrize("name", ["g60_welding", "default"])
+def test_the_shipped_program_is_proven_on_the_shipped_cells(name: str) -> None:
+    report = validate_text(SHIPPED.read_bytes(), cell(name))
+    assert report.passed, report.violations
+    assert report.least_clearance is not None
+    assert report.least_clearance > 5 * MM
+
+
+def test_a_tool_that_is_not_there_is_unsupported() -> None:
+    (found,) = proved_text("T7 M6\n").violations
+    assert (found.line, found.kind) == (1, "unsupported")
+
+
+def test_a_probe_that_nothing_answers_is_told() -> None:
+    (found,) = proved_text(START + "G38.2 Z440 F600\n").violations
+    assert (found.line, found.kind) == (3, "io")
+    assert proved_text(START + "G38.3 Z440 F600\n").passed
+
+
+def test_what_is_not_looked_at_is_not_proven() -> None:
+    """In a cell whose collision checks are off, and in one with a list of pairs."""
+    off = cell("unchecked")
+    report = validate_text("G21\nG0 A10\n", off)
+    assert [row.proven for row in report.lines] == [True, False]
+    assert any("collision checks are off" in note for note in report.notes)
+    listed = validate_text("G21\nG0 A10\n", cell("listed_pairs"))
+    assert any("leaves links that can touch unproven" in note for note in listed.notes)

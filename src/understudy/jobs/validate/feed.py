@@ -19,10 +19,11 @@ from understudy.space.singular import distances, kinds
 from understudy.space.sweep import greatest_slopes
 from understudy.units import DEG
 
-NEAR = 0.1
-"""Share below which a pose is near a singular one (6° of joint 5) and to blame for a speed."""
-INSIDE = 0.02
-"""A line that begins or ends nearer than this begins or ends in the singular pose (1° of J5)."""
+NEAR, INSIDE = 0.1, 0.02
+"""Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
+it (1°): see singular.distances."""
+NEAR_RATIO = 0.2
+"""Of an arm of no known kind the share is a ratio that is small anyway: so much of the others."""
 ROUNDING = 1.0 + 1e-6
 
 
@@ -96,7 +97,8 @@ def _nearness(need: _Need, pieces: Ints) -> tuple[Floats, tuple[str, ...]]:
     powers = (middle**k for k in range(path.shape.shape[1]))
     halfway = sum(path.shape[pieces, k] * power for k, power in enumerate(powers))
     found = [distances(chain, q) for q in (begins, np.asarray(halfway), path.end[pieces])]
-    return np.minimum.reduce(found), kinds(chain)
+    names = kinds(chain)
+    return np.minimum.reduce(found) / (NEAR_RATIO if names == ("arm",) else 1.0), names
 
 
 def _at_the_ends(near: Floats) -> NDArray[np.bool_]:
