@@ -10,7 +10,7 @@ from understudy.app import FACES, load_cell
 from understudy.cell.faults import FAULTS
 from understudy.cell.point import TRANSITIONS
 from understudy.cli import app
-from understudy.commands import ENGINE
+from understudy.commands import BUTTONS, ENGINE
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -83,4 +83,4 @@ def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
     scenario = (ROOT / "docs/scenario.md").read_text()
     control = (ROOT / "docs/control.md").read_text()
     assert [fault for fault in FAULTS if f"`{fault}`" not in scenario] == []
-    assert [name for name in ENGINE if f"`{name}`" not in control] == []
+    assert [name for name in (*ENGINE, *BUTTONS) if f"`{name}`" not in control] == []

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
+from understudy.cell.points import Points
 from understudy.cell.rules import Config as Rules
+from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
@@ -22,6 +24,8 @@ from understudy.ports import Deps, Endpoint, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
+    from understudy.drivers.grblhal import Config as GrblHalConfig
+    from understudy.drivers.grblhal import GrblHalDriver
     from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 log = logging.getLogger(__name__)
@@ -35,6 +39,7 @@ ROBOTS = {
 }
 FACES = {
     "grblhal": "understudy.faces.grblhal",
+    "hmi_link": "understudy.faces.hmi_link",
     "kuka_eki": "understudy.faces.kuka_eki",
     "text_tcp": "understudy.faces.text_tcp",
 }
@@ -115,6 +120,18 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     )
 
 
+def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "GrblHalDriver":
+    """A REAL grblHAL with the joints of an arm of the cell; of the first one if none is named."""
+    from understudy.drivers.grblhal import build
+    from understudy.jobs.joint_lines import JointLines
+
+    setup = mover_of(config, robot, settings.dialect)
+    lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
+    limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
+    writer = lines if settings.dialect == "seed" else None
+    return build(settings, writer=writer, tip=lines.tip, limits=limits)
+
+
 def programmable(config: CellConfig) -> list[str]:
     """The robots that run programs, in the order of the cell file; there is at least one."""
     able = [name for name, each in config.robots.items() if hasattr(each.config, "dialect")]
@@ -149,12 +166,17 @@ def _build(config: CellConfig) -> Cell:
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
             module = face_module(face.kind)
+            if getattr(module, "BESIDE_THE_CELL", False):
+                continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
             _within(where, _check_fit, face.kind, module, robot.kind)
             fronts = _within(where, module.build, endpoint, face.config, built, deps)
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
+        parts |= _beside(name, built)
+    parts["environment"] = surroundings = Surroundings(config.environment())
+    surroundings.join(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
@@ -166,6 +188,16 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _beside(name: str, robot: Any) -> dict[str, Part]:
+    """What the desk keeps for a robot: its points, and the program it runs if it can run one."""
+    kept: dict[str, Part] = {f"{name}.points": Points(name)}
+    if hasattr(robot, "send_gcode"):
+        from understudy.jobs.program_run import ProgramRun
+
+        kept[f"{name}.program"] = ProgramRun(robot, robot.arm.habits.dialect)
+    return kept
 
 
 def _check_fit(face: str, module: ModuleType, robot: str) -> None:

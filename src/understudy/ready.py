@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,8 +32,11 @@ class ReadyFile:
         self.path = path
         self._written = False
 
-    def write(self, cell: str, rate: Rate, endpoints: dict[str, str]) -> None:
-        ready = Ready(os.getpid(), cell, rate, endpoints)
+    def write(
+        self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
+    ) -> None:
+        """``starting``: what does not listen yet; then it is written again."""
+        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting))
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
         part = self.path.parent / f"{self.path.name}.{os.getpid()}.part"
         try:

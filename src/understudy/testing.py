@@ -12,6 +12,7 @@ seed, or the cell's scenario rules, which are off otherwise.
 
 import asyncio
 import contextlib
+import queue
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ import pytest
 
 if TYPE_CHECKING:
     from understudy.live import Live
+    from understudy.ports.hmi import Later
     from understudy.wire.clock import Rate
 
 PATIENCE_SECONDS = 10.0
@@ -82,11 +84,19 @@ class StandIn:
     def do(self, command: str, **parameters: Any) -> Any:
         """Anything the control endpoint knows; RuntimeError where it refuses."""
         from understudy.errors import Refused
+        from understudy.ports.hmi import Later
 
         result = self._call(lambda live: live.desk.call(command, parameters, "operator"))
+        if isinstance(result, Later):
+            result = self._wait_for(result)
         if isinstance(result, Refused):
             raise RuntimeError(result.reason)
         return result
+
+    def _wait_for(self, later: "Later") -> Any:
+        answers: queue.Queue[Any] = queue.Queue()
+        self._call(lambda live: later.then(answers.put))
+        return answers.get()
 
     def inject(self, fault: str, on: str = "", **parameters: float) -> None:
         """Bring a fault about; on the cell's first robot if none is named."""

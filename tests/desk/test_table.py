@@ -41,7 +41,12 @@ def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]
 @pytest.mark.parametrize(
     ("name", "parameters", "code", "says"),
     [
-        ("jmup", {}, UNKNOWN_COMMAND, "unknown command 'jmup'; there are: faint, jump, look, sulk"),
+        (
+            "jmup",
+            {},
+            UNKNOWN_COMMAND,
+            "unknown command 'jmup'; there are: commands, faint, jump, look, sulk",
+        ),
         ("jmup", {}, UNKNOWN_COMMAND, "did you mean 'jump'?"),
         ("", {}, UNKNOWN_COMMAND, "unknown command ''"),
         ("jump", {}, BAD_PARAMETERS, "`height`; parameters: height, times"),

@@ -241,6 +241,11 @@ class VirtualIO:
         """The delay of the link onto an input, in ns."""
         return next((w.delay for w in self._state.wires if w.ends == ("DI", pin)), None)
 
+    def owner(self, pin: int) -> str:
+        """What moves an input: a device, a link, or nothing."""
+        linked = self.link_delay(pin) is not None
+        return "device" if pin in self._owned else "link" if linked else ""
+
     def drive(self, pin: int, value: bool, now: int) -> None:
         """What an owner wants of its input."""
         self._state.driven = with_bit(self._state.driven, pin, value)

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Deps, Finished, Luck, PoseReading, Ticket
+from understudy.ports.hmi import RobotView
 from understudy.space.pose import Pose, between
 from understudy.units import DEG, MM, NS_PER_MS, seconds
 
@@ -207,6 +208,9 @@ class Point:
     def tcp(self, now: int) -> Pose:
         """Where it truly is."""
         return self._pose(now)
+
+    def view(self, now: int) -> RobotView:
+        return RobotView((), self._pose(now), self._state, moving=self._motion is not None)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)

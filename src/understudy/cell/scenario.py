@@ -119,6 +119,9 @@ class Scenario:
         rules = self._rules.items()
         return {name: r.when for name, r in rules if r.when and r.when.near_mm is not None}
 
+    def rule(self, name: str) -> Rule:
+        return self._rules[name]
+
     def disturbs(self) -> set[str]:
         """The endpoints whose answers a rule may lose, delay, repeat or garble."""
         return {rule.on for rule in self._rules.values() if rule.fault in WIRE_FAULTS}

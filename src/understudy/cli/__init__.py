@@ -4,9 +4,11 @@
 """
 
 import sys
+from typing import Annotated
 
 import typer
 
+from understudy import __version__
 from understudy.cli import (
     cells,
     chats,
@@ -30,7 +32,24 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
 )
-for module in (run, programs, validate, reach, cells, look, chats, running, send, kernels):
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def understudy(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="say it, and end")
+    ] = False,
+) -> None:
+    pass
+
+
+for module in (run, validate, reach, programs, cells, look, chats, running, send, kernels):
     module.add_to(app)
 
 

@@ -1,5 +1,6 @@
 """`understudy warm`: fills the kernel cache, so that no command has to wait for a compiler."""
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -44,3 +45,23 @@ def _is_cached(kernel: Any) -> bool:
     indices = Path(kernel.stats.cache_path).glob(f"{source.stem}.{kernel.__name__}-*.nbi")
     written = source.stat().st_mtime
     return any(index.stat().st_mtime >= written for index in indices)
+
+
+def announce() -> None:
+    """Whoever has to wait for the compiler is told why, and that it happens once."""
+    if "numba" not in sys.modules:  # nothing that was read needs a kernel
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                print("compiling kernels: this happens once (see understudy warm)", file=sys.stderr)
+            self.told = True
+
+        def on_end(self, event: Any) -> None:
+            return None
+
+    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]

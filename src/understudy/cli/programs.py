@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from understudy.app import load_config, machine_of
+from understudy.cli.kernels import announce
 from understudy.config.files import read_text
 from understudy.errors import ConfigError
 
@@ -51,6 +52,7 @@ def cycle_time(
 
     data = _read(program)
     setup = _setup(cell, robot, settings, dialect)
+    announce()
     result = CycleTimeEstimator(setup).estimate(data)
     if json:
         print(msgspec.json.encode(as_document(result)).decode())

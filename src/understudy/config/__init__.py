@@ -3,6 +3,7 @@
 from understudy.config.cell import (
     CellConfig,
     FaceConfig,
+    Hmi,
     RobotConfig,
     Wire,
     endpoint_name,
@@ -13,6 +14,7 @@ from understudy.config.files import find_cell, shipped_cells
 __all__ = [
     "CellConfig",
     "FaceConfig",
+    "Hmi",
     "RobotConfig",
     "Wire",
     "endpoint_name",

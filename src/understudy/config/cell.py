@@ -12,18 +12,22 @@ from msgspec import Meta, Struct, structs
 from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import read_model, read_text
+from understudy.config.real import Controller, Real, RealPlace, place_of
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.space.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
-from understudy.wire.tcp import Address
+from understudy.wire.tcp import Address, Port
 from understudy.wire.udp import Broadcast
+from understudy.wire.zmq import Bound
 
 CONTROL_PORT = 5550
+STATE_PORT = 5562
+HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("engine", "scenario")
+PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -31,7 +35,7 @@ Schema = Callable[[str], type[Struct]]
 """Kind of robot or face → its Config class; a ConfigError where there is none."""
 Sockets = Callable[[str], Mapping[str, Endpoint]]
 """Kind of face → its sockets, where it has more than one."""
-Wire = Address | Outbound | Broadcast
+Wire = Address | Outbound | Broadcast | Bound
 
 
 class FaceConfig(Struct, frozen=True):
@@ -47,11 +51,12 @@ class FaceConfig(Struct, frozen=True):
 
 
 class RobotConfig(Struct, frozen=True):
-    """A robot and the faces in front of it."""
+    """A robot and the faces in front of it; `real`: where the one is that it stands in for."""
 
     kind: str
     config: Any
     faces: dict[str, FaceConfig]
+    real: RealPlace | None = None
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +67,15 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
     environment: str | None = None
 
 
+class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
+    """The page: where it is served, and what opens it to whom. Tokens may come from outside."""
+
+    host: str = "127.0.0.1"
+    port: Port = HMI_PORT
+    token: str | None = None
+    viewer_token: str | None = None
+
+
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot."""
 
@@ -69,8 +83,11 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     include: Include = Include()
     description: str = ""
     seed: Seed = 0
+    controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     control: Address = Address(port=CONTROL_PORT)
+    state: Address = Address(port=STATE_PORT)
+    hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
 
@@ -80,6 +97,7 @@ class RobotHead(Struct, frozen=True):
 
     kind: str
     faces: dict[Name, dict[str, Any] | None] = {}
+    real: Real | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +183,7 @@ def read_cell(
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
             raise document.error(keys, problem)
-        whole = included.under(body) if body.get("kind") == "arm" else body
+        whole = included.under(body)
         robots[name] = _robot(
             document,
             keys,
@@ -247,7 +265,8 @@ def _robot(
     faces = {
         name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
     }
-    return RobotConfig(head.kind, config, faces)
+    real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
+    return RobotConfig(head.kind, config, faces, real)
 
 
 def _face(
@@ -256,12 +275,13 @@ def _face(
     kind = keys[-1]
     config_class = _at(document, keys, schema, kind)
     several = sockets(kind)
-    common = tuple(several) or Address.__struct_fields__
+    common = _keys_of(several) or Address.__struct_fields__
     own = _at(document, keys, _rest, body, common, config_class)
     given = {key: value for key, value in body.items() if key not in own}
     if several:
+        main = {key: value for key, value in given.items() if key not in several}
         wires = {
-            name: _at(document, (*keys, name), _wire, socket, given.get(name))
+            name: _at(document, (*keys, name), _wire, socket, given.get(name) if name else main)
             for name, socket in several.items()
             if socket.on or name in given
         }
@@ -270,14 +290,20 @@ def _face(
     return FaceConfig(kind, wires, _at(document, keys, read, own, config_class))
 
 
+def _keys_of(several: Mapping[str, Endpoint]) -> tuple[str, ...]:
+    """A socket without a name has its keys among the face's own."""
+    nameless = Bound.__struct_fields__ if "" in several else ()
+    return (*filter(None, several), *nameless)
+
+
 def _wire(socket: Endpoint, given: Any) -> Wire:
     """One of several sockets: `mode: client` calls instead of listening."""
     if not isinstance(given, dict | None):
         raise ConfigError("this does not fit", value=given, allowed="a mapping")
     keys = dict(given or {})
     defaults: dict[str, Any] = {"port": socket.port, "local_port": socket.local_port}
-    kind: type[Wire] = Broadcast
-    if not socket.datagrams:
+    kind: type[Wire] = Bound if socket.messages else Broadcast
+    if not (socket.datagrams or socket.messages):
         mode = read(keys.pop("mode", "server"), Literal["server", "client"], "mode")
         kind = Outbound if mode == "client" else Address
         defaults["stalled_after_s"] = socket.stalled_after_s

@@ -10,6 +10,7 @@ from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
+SHIPPED = ".yaml (shipped)"
 MODEL_FILES = (".urdf", ".xml", ".stl", ".obj", ".dae", ".glb")
 
 
@@ -57,11 +58,16 @@ def find_cell(name: str) -> tuple[str, str]:
     """The file's name and its text, for a path or the name of a shipped cell."""
     shipped = shipped_cells()
     if name in shipped:
-        return f"{name}.yaml (shipped)", shipped[name].read_text(encoding="utf-8")
+        return f"{name}{SHIPPED}", shipped[name].read_text(encoding="utf-8")
     path = Path(name)
     if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):  # never raises
         raise unknown("cell (neither shipped nor the path of a file)", name, shipped)
     return name, read_text(path)
+
+
+def name_of_cell(file: str) -> str:
+    """What `find_cell` finds this file under again."""
+    return file.removesuffix(SHIPPED)
 
 
 def read_text(path: Path) -> str:

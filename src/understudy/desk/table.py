@@ -35,10 +35,23 @@ class Commands:
     """`Desk`: looks a command up, checks who asks and what comes with it, runs it."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
-        self._commands = {command.name: command for command in commands}
+        itself = Command("commands", "this table", lambda _: self.described(), role="viewer")
+        self._commands = {command.name: command for command in (*commands, itself)}
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
+
+    def described(self) -> list[dict[str, Any]]:
+        """The table for those who build a door to it; parameters as a JSON schema."""
+        return [
+            {
+                "name": command.name,
+                "doc": command.doc,
+                "role": command.role,
+                "parameters": msgspec.json.schema(command.parameters),
+            }
+            for command in self
+        ]
 
     def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused:
         command = self._commands.get(name)

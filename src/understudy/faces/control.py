@@ -6,15 +6,17 @@
 < {"id": 2, "ok": false, "code": 1, "error": "unknown command 'rte'; …"}\\n
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from understudy.errors import Refused
-from understudy.faces.lines import LineReader
+from understudy.faces.lines import Line, LineReader
 from understudy.faces.outbox import Outbox, Stirred
 from understudy.ports import Desk
+from understudy.ports.hmi import Later
 
 LONGEST_LINE = 64 * 1024 * 1024  # a snapshot fits
 OUTBOX_LIMIT = 1024 * 1024
@@ -23,16 +25,24 @@ NOT_A_REQUEST = 10
 
 
 class ControlSession:
-    """`Session` of one client; it is answered at once, always."""
+    """`Session` of one client, answered in the order in which it asked."""
 
     def __init__(self, face: "ControlFace", peer: str) -> None:
         self._face = face
         self._peer = peer
         self._lines = LineReader(LONGEST_LINE)
         self._outbox = Outbox(lambda: face.stir.add(peer))
+        self._unanswered: deque[Line] = deque()
+        self._waits = False
 
     def receive(self, data: bytes, now: int) -> None:
-        for line in self._lines.feed(data):
+        self._unanswered.extend(self._lines.feed(data))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """One request after the other; what takes long holds up those behind it."""
+        while self._unanswered and not self._waits:
+            line = self._unanswered.popleft()
             if line.too_long:
                 self._refuse(None, f"a line over {LONGEST_LINE} bytes", NOT_A_REQUEST)
             elif line.data.strip():
@@ -48,10 +58,11 @@ class ControlSession:
         self._face.forget(self._peer)
 
     def credit(self) -> int:
-        return READ_SIZE if self._outbox.size < OUTBOX_LIMIT else 0
+        full = self._outbox.size >= OUTBOX_LIMIT
+        return 0 if full or self._waits else READ_SIZE
 
     def owed(self) -> bool:
-        return False
+        return self._waits
 
     def _answer(self, line: bytes) -> None:
         try:
@@ -64,9 +75,22 @@ class ControlSession:
         if not isinstance(name, str):
             return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
         result = self._face.desk.call(name, request, "operator")
+        if not isinstance(result, Later):
+            return self._tell(number, result)
+        self._waits = True
+        return result.then(lambda result: self._tell_late(number, result))
+
+    def _tell_late(self, number: Any, result: Any) -> None:
+        self._waits = False
+        self._tell(number, result)
+        self._go_on()
+        self._face.late()
+
+    def _tell(self, number: Any, result: Any) -> None:
         if isinstance(result, Refused):
-            return self._refuse(number, result.reason, result.code)
-        return self._say({"id": number, "ok": True, "result": result})
+            self._refuse(number, result.reason, result.code)
+        else:
+            self._say({"id": number, "ok": True, "result": result})
 
     def _refuse(self, number: Any, reason: str, code: int) -> None:
         self._say({"id": number, "ok": False, "code": code, "error": reason})
@@ -78,8 +102,10 @@ class ControlSession:
 class ControlFace:
     """`Face` beside the cell: it commands the clock, so it is no part of what the clock drives."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, late: Callable[[], object] = lambda: None) -> None:
+        """``late`` is told when there is an answer that nobody has just asked for."""
         self.desk = desk
+        self.late = late
         self.stir = Stirred()
         self._sessions: dict[str, ControlSession] = {}
 

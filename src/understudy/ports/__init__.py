@@ -98,6 +98,7 @@ class Endpoint:
     port: int
     local_port: int = 0
     datagrams: bool = False
+    messages: bool = False
     stalled_after_s: float = 10.0
     on: bool = True
 
@@ -248,7 +249,11 @@ class JointState:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """Where a controller stands; error codes are grblHAL's numbers."""
+    """Where a controller stands; error codes are grblHAL's numbers.
+
+    ``accepted``: how many lines it has taken; ``line``: which of them is being run, 0 if none;
+    ``stops``: how often what was under way was cut off; ``at``: the moment it tells of.
+    """
 
     connected: bool = False
     enabled: bool = False
@@ -261,6 +266,9 @@ class ControllerStatus:
     buffer_used: int = 0
     state: str = "Idle"
     line: int = 0
+    accepted: int = 0
+    stops: int = 0
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

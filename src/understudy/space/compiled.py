@@ -1,6 +1,7 @@
 """How the house compiles its inner loops: cached on disk, free of the GIL, exact arithmetic."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -12,17 +13,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """The same function as machine code; compiled at its first call, then taken from the cache."""
-    return cast(F, njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function))
+    kernel = njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
+    return cast(F, _dated(kernel))
 
 
 def inlined(function: F) -> F:
     """As ``compiled``, but written into its callers: for small loops over many arrays."""
-    return cast(
-        F,
-        njit(cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always")(
-            function
-        ),
-    )
+    kernel = njit(
+        cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always"
+    )(function)  # fmt: skip
+    return cast(F, _dated(kernel))
+
+
+def _dated(kernel: Any) -> Any:
+    """Its place in the cache is dated by all kernels it can call, not only by its own file.
+
+    Else a kernel would keep the old machine code of what another file changed.
+    """
+    known = kernel.py_func.__globals__.values()
+    stamps = {date for each in known if (date := getattr(each, "dated", None)) is not None}
+    index = kernel._cache._cache_file
+    parts = repr((index._source_stamp, *sorted(stamps)))
+    kernel.dated = index._source_stamp = sha256(parts.encode()).hexdigest()
+    return kernel
 
 
 def _ownerless(typing_context: Any, array: Any) -> Any:

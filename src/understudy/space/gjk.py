@@ -224,8 +224,9 @@ def core_distance(  # kernel
         simplex[count, 0], simplex[count, 1], simplex[count, 2] = wx, wy, wz
         simplex[count, 3], simplex[count, 4], simplex[count, 5] = px, py, pz
         count += 1
-        inside = _weigh(simplex, count)
-        if inside:
+        if _weigh(simplex, count):
+            if proven > GAP:  # four corners almost in a plane: rounding, not an overlap
+                break
             _inner_weights(simplex)
             return 0.0, 0.0
         count = _kept(simplex, count)
@@ -235,7 +236,7 @@ def core_distance(  # kernel
             vy += simplex[i, 6] * simplex[i, 1]
             vz += simplex[i, 6] * simplex[i, 2]
         now = math.sqrt(vx * vx + vy * vy + vz * vz)
-        if now <= GAP:
+        if now <= GAP >= proven:
             return 0.0, 0.0
         if now >= found:
             break

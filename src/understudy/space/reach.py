@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,12 +119,13 @@ class ReachabilityAnalyzer:
         *,
         extent: float | None = None,
         avoid_collisions: bool = False,
+        progress: Callable[[float], None] = lambda share: None,
     ) -> ReachabilityMap:
         """A cube of points around the centre, ±extent (the arm's length if not given), in metres.
 
         Every point is tried with the tool along ``orientations`` directions: the 6 faces, then the
         8 corners of a cube. With ``avoid_collisions`` a point counts only if the solution found for
-        it touches nothing.
+        it touches nothing. ``progress`` is told the share that is done, 0…1.
         """
         side = self._length() if extent is None else extent
         steps = math.floor(side / resolution + 1e-9)
@@ -143,6 +144,7 @@ class ReachabilityAnalyzer:
                 counts[some][np.flatnonzero(there)[blocked]] = 0
                 there = counts[some] > 0
             measure[some][there] = _manipulabilities(self._chain, q[there], self._frames.tool)
+            progress(min(1.0, (first + POINTS_AT_ONCE) / len(points)))
         return ReachabilityMap(points, counts, measure, resolution, len(turns))
 
     def _tried(self, points: Array, turns: Array) -> tuple[NDArray[np.int64], Array]:

@@ -6,16 +6,19 @@ while somebody is owed an answer, or, at `max`, while something is under way.
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
+from understudy.errors import Refused
 from understudy.ports import Snapshot
+from understudy.ports.hmi import Later
 from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange, Line, Sink
 
 # How long one turn may keep the event loop from reading bytes.
 TURN_SECONDS = 0.02
-
+OVERTAKEN = Refused("another moment was brought back meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
 
@@ -42,6 +45,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._paused = False
+        self._ahead: deque[tuple[int, Later]] = deque()
 
     # ── what wires tell ──
 
@@ -103,6 +107,19 @@ class Pump:
         self._leap_to(self._stage.now + duration)
         self._schedule()
 
+    def run_ahead(self, duration: int) -> Later | None:
+        """Like `advance`, but whatever comes meanwhile gets its turn; None if it is done already.
+
+        What was asked for first comes first: this begins where that ends.
+        """
+        self._catch_up()
+        begins = self._ahead[-1][0] if self._ahead else self._stage.now
+        self._ahead.append((begins + duration, Later()))
+        later = self._ahead[-1][1]
+        self._run_ahead()
+        self._schedule()
+        return later if any(waiting is later for _, waiting in self._ahead) else None
+
     def act(self, deed: Callable[[int], Outcome]) -> Outcome:
         """Do something to the cell at its present moment, from outside."""
         self._catch_up()
@@ -117,6 +134,9 @@ class Pump:
 
     def restore(self, snapshot: Snapshot) -> None:
         self._exchange.restore(snapshot)
+        overtaken, self._ahead = self._ahead, deque()
+        for _, later in overtaken:
+            later.settle(OVERTAKEN)
         self._clock.set_now(self._stage.now)
         self._schedule()
 
@@ -154,7 +174,7 @@ class Pump:
 
     def _delay(self) -> float | None:
         """Seconds of wall time until the next turn; None: only bytes can bring it about."""
-        if self._done():
+        if self._done() or self._ahead:
             return 0.0
         at = self._next()
         if at is None or self._paused:
@@ -177,7 +197,9 @@ class Pump:
     def _turn(self) -> None:
         self._timer = None
         deadline = time.monotonic() + TURN_SECONDS
-        if self._runs_free():
+        if self._ahead:
+            self._run_ahead()
+        elif self._runs_free():
             while self._runs_free() and (at := self._next()) is not None:
                 self._leap_to(at)
                 if self._done() or not self._exchange.alone() or time.monotonic() > deadline:
@@ -188,6 +210,19 @@ class Pump:
             self._finished()
             return
         self._schedule()
+
+    def _run_ahead(self) -> None:
+        """For as long as a turn may take, towards the first moment that somebody waits for."""
+        deadline = time.monotonic() + TURN_SECONDS
+        while self._ahead:
+            to, later = self._ahead[0]
+            at = self._exchange.next_wake()
+            self._leap_to(max(to if at is None else min(at, to), self._stage.now))
+            if self._stage.now >= to:
+                self._ahead.popleft()
+                later.settle(None)
+            if time.monotonic() > deadline:
+                break
 
     def _done(self) -> bool:
         return self._until is not None and self._stage.now >= self._until

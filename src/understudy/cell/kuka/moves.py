@@ -95,6 +95,10 @@ class Robot:
             self.bases.get(standing.base, nowhere), self.tools.get(standing.tool, nowhere)
         )
 
+    def tip(self, axes: Floats, tool: int) -> Pose:
+        """Where a tool's tip is, from the robot's foot."""
+        return pose(Frames(np.eye(4), self.tools.get(tool, np.eye(4))).tcp(self.chain.flange(axes)))
+
     def carry_out(self, record: Record, standing: Standing) -> Outcome:
         if record.kind == LINEAR:
             return self._linear(record, standing)

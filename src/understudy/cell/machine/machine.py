@@ -15,6 +15,7 @@ from understudy.cell.io import VirtualIO
 from understudy.cell.machine.mover import MachineMover
 from understudy.cell.machine.settings import KNOWN, Settings
 from understudy.cell.machine.travel import TravelMover
+from understudy.cell.machine.view import view_of
 from understudy.cell.pins import Config as IoConfig
 from understudy.cell.program.habits import Attendant, Habits
 from understudy.cell.program.queue import Queue
@@ -26,6 +27,7 @@ from understudy.gcode.wire import Reading
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
 from understudy.ports import Deps, Part
+from understudy.ports.hmi import RobotView
 from understudy.units import MINUTE
 
 HOMING_SEARCH = 1.5
@@ -94,6 +96,9 @@ class Machine:
 
     def status(self, now: int) -> Reading:
         return self.firmware.reading(now)
+
+    def view(self, now: int) -> RobotView:
+        return view_of(self.firmware, self.io, now)
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release")

@@ -1,13 +1,14 @@
 """The motion queue on the controller's time axis of whole nanoseconds."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
-from understudy.motion.stream import Stream
+from understudy.motion.stream import Overrides, Stream
 from understudy.units import NS_PER_SECOND, seconds
 
 
@@ -16,6 +17,8 @@ class Queue:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self.cut: Callable[[int], None] = lambda now: None
+        """Told when what was queued is not run any more."""
 
     # ── what comes in ──
 
@@ -31,20 +34,32 @@ class Queue:
     def override(self, now: int, *, feed: float | None, rapid: float | None) -> None:
         self._stream.override(self._time(now), feed=feed, rapid=rapid)
 
+    @property
+    def overrides(self) -> Overrides:
+        return self._stream.overrides
+
     def stop(self, now: int) -> None:
         self._stream.stop(self._time(now))
+        self.cut(now)
 
     def halt(self, now: int) -> None:
         self._stream.halt(self._time(now))
+        self.cut(now)
 
     def stand_at(self, position: Floats, now: int) -> None:
         self._stream.stand_at(position, self._time(now))
+        self.cut(now)
 
     # ── what can be read ──
 
     @property
     def plan(self) -> Plan:
         return self._stream.plan
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the beginning."""
+        return self._stream.first
 
     @property
     def end(self) -> Floats:

@@ -1,4 +1,4 @@
-"""What the desk of a live cell offers: time, faults, snapshots, the engine."""
+"""Time, faults, snapshots and the engine of a live cell."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,9 @@ from understudy.cell.cell import Cell, read_snapshot, write_snapshot
 from understudy.cell.engine import SimulationEngine
 from understudy.cell.faults import FAULTS
 from understudy.cell.scenario import Scenario
-from understudy.desk import Command, Commands
+from understudy.commands.events import EventLog
+from understudy.commands.robots import Robots
+from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Snapshot
 from understudy.units import nanoseconds, seconds
@@ -20,11 +22,13 @@ from understudy.wire.pump import Pump
 LONGEST_ADVANCE_SECONDS = 86_400.0
 ENGINE = {
     "start": "let time run, accept programs",
-    "stop": "every controller brakes and forgets its program",
     "pause": "time stands",
     "resume": "time runs again",
-    "reset": "clear emergency stops, errors and faults; count from zero",
-    "emergency_stop": "the cell's own button: every robot stops",
+}
+BUTTONS = {
+    "stop": "every controller brakes and forgets its program; with `robot` that one alone",
+    "reset": "clear emergency stops, errors and faults; without `robot` count from zero",
+    "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
 }
 
 
@@ -51,18 +55,26 @@ class Inject(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, float] = {}
 
 
-class CellDesk:
+class Whom(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str | None = None
+
+
+class ClockDesk:
     """Turns what is asked of a live cell into what its pump and parts do."""
 
     def __init__(
         self,
         cell: Cell,
         pump: Pump,
+        robots: Robots,
+        log: EventLog,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
     ) -> None:
         self._cell = cell
         self._pump = pump
+        self._robots = robots
+        self._log = log
         self._facts = facts
         self._quit = quit_
         luck, engine = cell.parts["scenario"], cell.parts["engine"]
@@ -70,30 +82,48 @@ class CellDesk:
         assert isinstance(engine, SimulationEngine)
         self._luck, self._engine = luck, engine
 
-    def commands(self) -> Commands:
+    def commands(self) -> list[Command]:
         viewer: Literal["viewer"] = "viewer"
-        return Commands(
-            [
-                Command("advance", "run ahead by seconds", self._advance, Advance),
-                Command("now", "the cell's time", lambda _: self._now(), role=viewer),
-                Command("rate", "set the rate of time", self._set_rate, SetRate),
-                Command("status", "what everything is at", lambda _: self._status(), role=viewer),
-                Command("faults", "what can be injected", lambda _: _faults(), role=viewer),
-                Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
-                Command("restore", "bring a snapshot back", self._restore, Restore),
-                Command("inject", "bring a fault about", self._inject, Inject),
-                Command("metrics", "what was done so far", lambda _: self._metrics(), role=viewer),
-                Command("quit", "end the cell", lambda _: self._quit()),
-                *(self._of_engine(name, doc) for name, doc in ENGINE.items()),
-            ]
-        )
+        return [
+            Command("advance", "run ahead by seconds", self._advance, Advance),
+            Command("now", "the cell's time", lambda _: self._now(), role=viewer),
+            Command("rate", "set the rate of time", self._set_rate, SetRate),
+            Command("status", "what everything is at", lambda _: self._status(), role=viewer),
+            Command("faults", "what can be injected", lambda _: _faults(), role=viewer),
+            Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
+            Command("restore", "bring a snapshot back", self._restore, Restore),
+            Command("inject", "bring a fault about", self._inject, Inject),
+            Command("metrics", "what was done so far", lambda _: self._metrics(), role=viewer),
+            Command("quit", "end the cell", lambda _: self._quit()),
+            *(self._of_engine(name, doc) for name, doc in ENGINE.items()),
+            *(self._of_button(name, doc) for name, doc in BUTTONS.items()),
+        ]
+
+    # ── the engine ──
 
     def _of_engine(self, name: str, doc: str) -> Command:
         def run(_: Any) -> Any:
-            self._pump.act(lambda now: getattr(self._engine, name)(now))
-            return self._metrics()
+            if name != "start" and (refused := self._on_real(name)):
+                return refused
+            return self._let_engine(name)
 
         return Command(name, doc, run)
+
+    def _of_button(self, name: str, doc: str) -> Command:
+        """The cell's, or of one robot. A real robot is not the engine's: it is told as well."""
+
+        def run(given: Whom) -> Any:
+            if given.robot is not None:
+                return self._robots.do(given.robot, name)
+            for robot in self._robots.real():
+                robot.do(name)
+            return self._let_engine(name)
+
+        return Command(name, doc, run, Whom)
+
+    def _let_engine(self, name: str) -> dict[str, Any]:
+        self._pump.act(lambda now: getattr(self._engine, name)(now))
+        return self._metrics()
 
     def _metrics(self) -> dict[str, Any]:
         now = self._pump.now()
@@ -102,15 +132,21 @@ class CellDesk:
         clock = {"real_time_s": real, "time_ratio": seconds(now) / real if real > 0.0 else 0.0}
         return {"state": status["state"], **status["metrics"], **clock}
 
+    # ── time ──
+
     def _now(self) -> dict[str, Any]:
         now = self._pump.now()
         return {"now_s": seconds(now), "now_ns": now, "rate": self._pump.rate}
 
-    def _advance(self, given: Advance) -> dict[str, Any]:
-        self._pump.advance(nanoseconds(given.seconds))
-        return self._now()
+    def _advance(self, given: Advance) -> Any:
+        if refused := self._on_real("advance"):
+            return refused
+        later = self._pump.run_ahead(nanoseconds(given.seconds))
+        return self._now() if later is None else later.turned(lambda _: self._now())
 
-    def _set_rate(self, given: SetRate) -> dict[str, Any]:
+    def _set_rate(self, given: SetRate) -> Any:
+        if given.rate != 1.0 and (refused := self._on_real("rate")):
+            return refused
         self._pump.set_rate(given.rate)
         self._cell.tempo.keep_up(given.rate)
         return self._now()
@@ -119,6 +155,8 @@ class CellDesk:
         now = self._now()  # first: it brings the cell to the clock's time
         real, parts = self._pump.real_seconds(), self._cell.status()
         return now | self._facts() | {"real_s": real, "parts": parts}
+
+    # ── snapshots and faults ──
 
     def _snapshot(self, given: ToFile) -> Any:
         snapshot = self._pump.snapshot()
@@ -131,6 +169,8 @@ class CellDesk:
         return {"file": given.file}
 
     def _restore(self, given: Restore) -> Any:
+        if refused := self._on_real("restore"):
+            return refused
         if (given.snapshot is None) == (given.file is None):
             return Refused("give either snapshot or file")
         try:
@@ -143,10 +183,20 @@ class CellDesk:
         return self._now()
 
     def _inject(self, given: Inject) -> Any:
+        for robot in self._robots.real():
+            if given.on.split(".")[0] == robot.name:
+                return Refused(f"{robot.name} is REAL: no fault can be injected there")
         refused = self._pump.act(
             lambda now: self._luck.bring(given.fault, given.on, given.parameters, now)
         )
+        if refused is None:
+            self._log.note("fault", given.on, f"injected: {given.fault}", self._pump.now())
         return refused or self._now()
+
+    def _on_real(self, name: str) -> Refused | None:
+        """Time is not ours where a real robot moves in it."""
+        real = ", ".join(robot.name for robot in self._robots.real())
+        return Refused(f"{real} is REAL: no {name} while it is") if real else None
 
 
 def _faults() -> dict[str, Any]:

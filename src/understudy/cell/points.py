@@ -1,0 +1,98 @@
+"""The points that were taught to a robot: names for places."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy.errors import Refused, unknown
+from understudy.ports import Joints
+from understudy.space.pose import Pose
+
+MOST_POINTS = 1000
+LONGEST_NAME = 64
+
+
+class Point(Struct, frozen=True):
+    """A place: the joints (rad; none where a robot has none), and the tool's pose (m, rad)."""
+
+    name: str
+    joints: Joints
+    pose: Pose
+
+
+class Points:
+    """A `Part` without a will of its own, in the order of teaching."""
+
+    def __init__(self, robot: str) -> None:
+        self._robot = robot
+        self._points: dict[str, Point] = {}
+
+    def teach(self, name: str, joints: Joints, pose: Pose) -> Refused | None:
+        """A new point under a new name."""
+        if refused := self._unfit(name):
+            return refused
+        if len(self._points) >= MOST_POINTS:
+            return Refused(f"{self._robot} has {MOST_POINTS} points already; delete some")
+        self._points[name] = Point(name, joints, pose)
+        return None
+
+    def touch_up(self, name: str, joints: Joints, pose: Pose) -> Refused | None:
+        """The same point, where the robot is now."""
+        if isinstance(found := self.find(name), Refused):
+            return found
+        self._points[name] = Point(name, joints, pose)
+        return None
+
+    def rename(self, name: str, to: str) -> Refused | None:
+        if isinstance(found := self.find(name), Refused):
+            return found
+        if refused := self._unfit(to):
+            return refused
+        self._points = {
+            to if key == name else key: Point(to, p.joints, p.pose) if key == name else p
+            for key, p in self._points.items()
+        }
+        return None
+
+    def delete(self, name: str) -> Refused | None:
+        if isinstance(found := self.find(name), Refused):
+            return found
+        del self._points[name]
+        return None
+
+    def find(self, name: str) -> Point | Refused:
+        if name in self._points:
+            return self._points[name]
+        return Refused(str(unknown(f"point of {self._robot}", name, self._points)))
+
+    def all(self) -> tuple[Point, ...]:
+        return tuple(self._points.values())
+
+    def _unfit(self, name: str) -> Refused | None:
+        if not name.strip() or len(name) > LONGEST_NAME:
+            return Refused(f"{name!r} is no name: 1…{LONGEST_NAME} characters, not all blank")
+        if name in self._points:
+            return Refused(f"{self._robot} has a point {name!r} already; touch_up moves it")
+        return None
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return None
+
+    def wake(self, now: int) -> None:
+        return None
+
+    def busy(self) -> bool:
+        return False
+
+    def status(self, now: int) -> dict[str, int]:
+        return {"points": len(self._points)}
+
+    def save(self) -> list[Point]:
+        return list(self._points.values())
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, list[Point])
+        self._points = {point.name: point for point in saved}

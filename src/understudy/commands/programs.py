@@ -1,0 +1,125 @@
+"""Programs at the desk: loaded, run, stepped, and looked at before they are run."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct, to_builtins
+
+from understudy.app import mover_of
+from understudy.commands.motion import OfRobot
+from understudy.commands.robots import Robot, Robots
+from understudy.config import CellConfig
+from understudy.desk import Command
+from understudy.errors import ConfigError, Refused
+
+if TYPE_CHECKING:
+    from understudy.jobs.program_run import ProgramRun
+    from understudy.jobs.setup import Setup
+
+LONGEST_PROGRAM = 16 * 1024 * 1024
+Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
+
+
+class Load(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    text: Text
+    name: Annotated[str, Meta(max_length=256)] = ""
+
+
+class Run(Struct, frozen=True, forbid_unknown_fields=True):
+    """`from_line`: with what the lines before it put in force. `step`: stop after every line."""
+
+    robot: str
+    from_line: Annotated[int, Meta(ge=1)] = 1
+    step: bool = False
+
+
+class Preview(Struct, frozen=True, forbid_unknown_fields=True):
+    """`text`: none: what is loaded."""
+
+    robot: str
+    text: Text | None = None
+
+
+class ProgramDesk:
+    """Each command answers with the program's state."""
+
+    def __init__(self, config: CellConfig, robots: Robots) -> None:
+        self._config = config
+        self._robots = robots
+        self._setups: dict[str, Setup] = {}
+
+    def commands(self) -> list[Command]:
+        add = Command
+        return [
+            add("program", "what is loaded, and how far it is", self._show, OfRobot, role="viewer"),
+            add("load_program", "text to run; it is checked, and nothing moves", self._load, Load),
+            add("run_program", "from a line on, or on after a pause", self._run, Run),
+            add("step_program", "one line more", self._of("step"), OfRobot),
+            add("pause_program", "hold; run_program goes on", self._of("pause"), OfRobot),
+            add("stop_program", "brake and forget the rest", self._of("stop"), OfRobot),
+            add("preview", "the way of the tool, not run", self._preview, Preview, role="viewer"),
+        ]
+
+    def _show(self, given: OfRobot) -> Any:
+        return self._with(given.robot, lambda program, now: None, text=True)
+
+    def _load(self, given: Load) -> Any:
+        return self._with(
+            given.robot, lambda program, now: program.load_text(given.text, given.name)
+        )
+
+    def _run(self, given: Run) -> Any:
+        def run(program: "ProgramRun", now: int) -> Refused | None:
+            if program.reading(now).state == "paused":
+                return program.step(now) if given.step else program.resume(now)
+            return program.run(now, from_line=given.from_line, step=given.step)
+
+        return self._with(given.robot, run)
+
+    def _of(self, verb: str) -> Callable[[OfRobot], Any]:
+        return lambda given: self._with(
+            given.robot, lambda program, now: getattr(program, verb)(now)
+        )
+
+    def _with(
+        self,
+        name: str,
+        deed: Callable[["ProgramRun", int], Refused | None],
+        *,
+        text: bool = False,
+    ) -> Any:
+        robot = self._robots.find(name)
+        if isinstance(robot, Refused):
+            return robot
+        side = robot.side
+        program = side.program
+        if program is None:
+            return Refused(f"{name} ({robot.kind}) runs no programs from the desk")
+        refused = side.time.act(lambda now: deed(program, now))
+        if isinstance(refused, Refused):
+            return refused
+        shown: dict[str, Any] = to_builtins(program.reading(side.time.now()))
+        return {"robot": name, **shown, **({"text": program.text} if text else {})}
+
+    # ── looking ahead ──
+
+    def _preview(self, given: Preview) -> Any:
+        from understudy.jobs.preview import preview
+
+        robot = self._robots.find(given.robot)
+        setup = robot if isinstance(robot, Refused) else self._setup(robot)
+        if isinstance(robot, Refused) or isinstance(setup, Refused):
+            return setup
+        text = given.text
+        if text is None:
+            text = robot.side.program.text if robot.side.program else ""
+        return preview(text, setup, robot.sight().joints)
+
+    def _setup(self, robot: Robot) -> "Setup | Refused":
+        if robot.name not in self._setups:
+            try:
+                self._setups[robot.name] = mover_of(self._config, robot.name)
+            except ConfigError as problem:
+                return Refused(str(problem))
+        return self._setups[robot.name]

@@ -1,0 +1,164 @@
+"""The robot's pins by name: inputs that can be forced, outputs as lamps, analog values."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.seat import Seat
+
+NUMBERED = re.compile(r"[AD][IO]\d+$")
+LOWEST_VOLTS, HIGHEST_VOLTS = 0.0, 10.0
+
+PinRow = Mapping[str, Any]
+
+
+def digital_pins(seat: Seat) -> None:
+    """Inputs left, outputs right; pins without a name only when asked for."""
+    shows_all = ui.switch(seat.texts("io.all")).classes("u-switch").props("data-mark=all-pins")
+    board = ui.element("div").classes("u-board")
+
+    def rebuild() -> None:
+        board.clear()
+        with board:
+            for side in ("inputs", "outputs"):
+                with ui.element("div").classes("u-pins"):
+                    ui.label(seat.texts(f"io.{side}")).classes("u-caption")
+                    for pin in _listed(seat, f"digital_{side}", shows_all.value):
+                        (_input if side == "inputs" else _output)(seat, pin["number"])
+            if not seat.can("io"):
+                ui.label(seat.texts("io.none")).classes("u-caption")
+
+    _on_new_board(seat, rebuild)
+    shows_all.on_value_change(rebuild)
+
+
+def analog_pins(seat: Seat) -> None:
+    """Inputs can be pulled to a value, and let go; outputs are shown."""
+    board = ui.element("div").classes("u-pins")
+
+    def rebuild() -> None:
+        board.clear()
+        with board:
+            ui.label(seat.texts("io.inputs")).classes("u-caption")
+            for pin in _listed(seat, "analog_inputs", False):
+                _analog_input(seat, pin["number"], pin["name"])
+            ui.label(seat.texts("io.outputs")).classes("u-caption")
+            for pin in _listed(seat, "analog_outputs", False):
+                _analog_output(seat, pin["number"], pin["name"])
+
+    _on_new_board(seat, rebuild)
+
+
+# ── one pin each ──
+
+
+def _input(seat: Seat, number: int) -> None:
+    name = _pin(seat, "digital_inputs", number)["name"]
+    with ui.element("div").classes("u-pin-row"):
+        with ui.element("button").classes("u-pin") as box:
+            box.props(f'role=checkbox data-pin="DI{number}"')
+            ui.element("span").classes("u-box")
+            ui.label(name).classes("u-pin-name")
+        release = button("F", kind="u-forced", hint=seat.texts("io.release"))
+        release.props(f'data-release="DI{number}"')
+
+    def level() -> bool:
+        return bool(_pin(seat, "digital_inputs", number)["value"])
+
+    def update() -> None:
+        pin = _pin(seat, "digital_inputs", number)
+        box.classes(add="u-on" if level() else "", remove="" if level() else "u-on")
+        box.props(f"aria-checked={str(level()).lower()}")
+        release.set_visibility(bool(pin["forced"]))
+
+    box.on("click", lambda: seat.order("set_input", {"pin": number, "value": not level()}))
+    release.on_click(lambda: seat.order("release_input", {"pin": number}))
+    _while_there(seat, box, update)
+
+
+def _output(seat: Seat, number: int) -> None:
+    name = _pin(seat, "digital_outputs", number)["name"]
+    with ui.element("div").classes("u-pin").props(f'data-pin="DO{number}"') as row:
+        ui.element("span").classes("u-lamp")
+        ui.label(name).classes("u-pin-name")
+
+    def update() -> None:
+        on = bool(_pin(seat, "digital_outputs", number)["value"])
+        row.classes(add="u-on" if on else "", remove="" if on else "u-on")
+
+    _while_there(seat, row, update)
+
+
+def _analog_input(seat: Seat, number: int, name: str) -> None:
+    with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
+        ui.label(name).classes("u-pin-name")
+        volts = ui.label().classes("u-figure")
+        slider = ui.slider(min=LOWEST_VOLTS, max=HIGHEST_VOLTS, step=0.1).classes("u-slider")
+        slider.props("color=blue-grey-2")
+        release = button("F", kind="u-forced", hint=seat.texts("io.release"))
+
+    def update() -> None:
+        pin = _pin(seat, "analog_inputs", number)
+        volts.set_text(f"{pin['value']:.2f} V")
+        release.set_visibility(bool(pin["forced"]))
+
+    async def pull(value: float) -> None:
+        await seat.order("set_analog_input", {"pin": number, "value": value})
+
+    slider.on("change", lambda event: pull(float(event.args)))
+    release.on_click(lambda: seat.order("set_analog_input", {"pin": number, "value": None}))
+    _while_there(seat, row, update)
+
+
+def _analog_output(seat: Seat, number: int, name: str) -> None:
+    with ui.element("div").classes("u-analog").props(f'data-pin="AO{number}"') as row:
+        ui.label(name).classes("u-pin-name")
+        volts = ui.label().classes("u-figure")
+        level = ui.linear_progress(show_value=False).classes("u-level")
+        level.props("color=blue-grey-2 track-color=blue-grey-9")
+
+    def update() -> None:
+        value = _pin(seat, "analog_outputs", number)["value"]
+        volts.set_text(f"{value:.2f} V")
+        level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
+
+    _while_there(seat, row, update)
+
+
+# ── inside ──
+
+
+def _pins(seat: Seat, side: str) -> Sequence[PinRow]:
+    found: Sequence[PinRow] = seat.picture.pins.get(seat.robot, {}).get(side, ())
+    return found
+
+
+def _pin(seat: Seat, side: str, number: int) -> PinRow:
+    pins = _pins(seat, side)
+    nothing = {"name": "", "value": 0, "forced": False}
+    return pins[number] if number < len(pins) else nothing
+
+
+def _listed(seat: Seat, side: str, nameless: bool) -> list[PinRow]:
+    """A pin that nobody named is called by its kind and number."""
+    return [pin for pin in _pins(seat, side) if nameless or not NUMBERED.match(pin["name"])]
+
+
+def _on_new_board(seat: Seat, rebuild: Any) -> None:
+    """Now, for another robot, and when its pins are known at last."""
+    known = [""]
+
+    def update() -> None:
+        board = f"{seat.robot} {bool(_pins(seat, 'digital_inputs'))}"
+        if board != known[0]:
+            known[0] = board
+            rebuild()
+
+    seat.each_round(update)
+
+
+def _while_there(seat: Seat, element: ui.element, update: Any) -> None:
+    seat.each_round(lambda: None if element.is_deleted else update())

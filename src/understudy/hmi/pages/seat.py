@@ -1,0 +1,80 @@
+"""One browser at the cell: its language, its robot, and what it asks."""
+
+from collections.abc import Callable
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.link import LinkError, Role
+from understudy.hmi.pages.picture import ROUND_SECONDS, Caller, Picture
+from understudy.hmi.texts import Texts
+
+NOTICE_MS = 6000
+
+
+class Seat:
+    """Made for every page that is opened; ends with it."""
+
+    def __init__(
+        self, link: Caller, picture: Picture, texts: Texts, *, robot: str, role: Role
+    ) -> None:
+        self.picture = picture
+        self.texts = texts
+        self.robot = robot
+        self.role = role
+        self._link = link
+        self._updates: list[Callable[[], None]] = []
+        self._chosen: list[Callable[[], None]] = []
+
+    @property
+    def facts(self) -> Any:
+        """What the cell tells of the robot in front of this browser."""
+        return self.picture.robots.get(self.robot, {})
+
+    def can(self, capability: str) -> bool:
+        return capability in self.facts.get("capabilities", ())
+
+    async def ask(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """What the cell answers; None, and a notice on the page, where it will not."""
+        try:
+            return await self._link.call(command, parameters or {}, role=self.role)
+        except LinkError as refusal:
+            self.complain(refusal.message)
+            return None
+
+    def complain(self, reason: str) -> None:
+        """A notice that something was not done."""
+        words = self.texts("frame.not_done").format(reason=reason)
+        ui.notify(words, type="negative", position="top", timeout=NOTICE_MS, multi_line=True)
+
+    async def order(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """The same of the robot in front of this browser."""
+        return await self.ask(command, {"robot": self.robot, **(parameters or {})})
+
+    def each_round(self, update: Callable[[], None]) -> None:
+        """Call `update` now and whenever the picture may have changed, while the page is open."""
+        self._updates.append(update)
+        update()
+
+    def on_choice(self, rebuild: Callable[[], None]) -> None:
+        """Call `rebuild` when this browser turns to another robot."""
+        self._chosen.append(rebuild)
+
+    def choose(self, robot: str) -> None:
+        self.picture.leave(self.robot)
+        self.robot = robot
+        self.picture.watch(robot)
+        ui.run_javascript(f"window.understudyFrame.remember('robot', {robot!r})")
+        for rebuild in self._chosen:
+            rebuild()
+        self._update()
+
+    def take(self) -> None:
+        """The page stands: from now on it is kept fresh, until the browser goes."""
+        self.picture.watch(self.robot)
+        ui.context.client.on_delete(lambda: self.picture.leave(self.robot))
+        ui.timer(ROUND_SECONDS, self._update)
+
+    def _update(self) -> None:
+        for update in self._updates:
+            update()

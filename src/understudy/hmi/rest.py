@@ -1,0 +1,236 @@
+"""REST under /api: one address per command of the desk, made from the desk's own table.
+
+GET for what a viewer may ask, POST for all; errors are `{"code", "message"}` with a status of 4xx,
+or 503 and 504 where there is no cell to answer.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+
+from understudy.hmi.access import role_of
+from understudy.hmi.link import Link, LinkError, Role
+from understudy.ports.hmi import (
+    BAD_PARAMETERS,
+    NO_ANSWER,
+    NOT_A_REQUEST,
+    NOT_ALLOWED,
+    NOT_CONNECTED,
+    TOO_MUCH_AT_ONCE,
+    UNKNOWN_COMMAND,
+)
+
+LARGEST_BODY = 8 * 1024 * 1024
+PATIENCE_SECONDS = 60.0
+REFUSED_STATUS = 409
+STATUS_OF = {
+    BAD_PARAMETERS: 422,
+    NOT_A_REQUEST: 400,
+    TOO_MUCH_AT_ONCE: 429,
+    NO_ANSWER: 504,
+    NOT_CONNECTED: 503,
+}
+PROBLEM = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {"code": {"type": "integer"}, "message": {"type": "string"}},
+}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+Schema = dict[str, Any]
+
+
+class Row(Struct, frozen=True):
+    """A command, as the desk's table tells of it; ``parameters`` is a JSON schema."""
+
+    name: str
+    doc: str
+    role: Role
+    parameters: Schema
+
+
+class RestError(Exception):
+    """What is answered instead of a result."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+def rest(link: Link, table: list[Any]) -> FastAPI:
+    """``table``: what the desk answers to `commands`."""
+    rows = msgspec.convert(table, list[Row])
+    api = FastAPI(title="Understudy", openapi_url=None, docs_url=None, redoc_url=None)
+    document = msgspec.json.encode(openapi(rows))
+
+    async def describe(request: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    api.add_api_route("/openapi.json", describe)
+    for row in rows:
+        api.add_api_route(f"/{row.name}", _endpoint(link, row), methods=list(_methods(row)))
+    api.add_exception_handler(RestError, _tell)
+    api.add_exception_handler(HTTPException, _tell_http)
+    return api
+
+
+def _methods(row: Row) -> tuple[str, ...]:
+    return ("get", "post") if row.role == "viewer" else ("post",)
+
+
+def _endpoint(link: Link, row: Row) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        role = role_of(request)
+        if row.role == "operator" and role != "operator":
+            raise RestError(403, NOT_ALLOWED, f"{row.name} needs role operator, not {role}")
+        parameters = await _body(request) if request.method == "POST" else _query(request, row)
+        try:
+            result = await link.call(row.name, parameters, role=role, patience=PATIENCE_SECONDS)
+        except LinkError as problem:
+            status = STATUS_OF.get(problem.code, REFUSED_STATUS)
+            raise RestError(status, problem.code, problem.message) from None
+        return Response(msgspec.json.encode(result), media_type="application/json")
+
+    return endpoint
+
+
+# ── what comes with a request ──
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """JSON, and said to be: what a foreign page's form can send is not taken for it."""
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > LARGEST_BODY:
+            raise RestError(413, NOT_A_REQUEST, f"at most {LARGEST_BODY} bytes")
+    if not data:
+        return {}
+    if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        raise RestError(415, NOT_A_REQUEST, "Content-Type: application/json is needed")
+    try:
+        body = msgspec.json.decode(bytes(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise RestError(400, NOT_A_REQUEST, f"not JSON: {problem}") from None
+    if not isinstance(body, dict):
+        raise RestError(400, NOT_A_REQUEST, "the parameters are an object")
+    return body
+
+
+def _query(request: Request, row: Row) -> dict[str, Any]:
+    properties, _ = _properties(row.parameters)
+    given = request.query_params.items()
+    return {key: _value(text, properties.get(key, {})) for key, text in given if key != "token"}
+
+
+def _value(text: str, schema: Schema) -> Any:
+    """Text where text is wanted; otherwise JSON, if it is."""
+    if schema.get("type") == "string":
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError, RecursionError):
+        return text
+
+
+# ── how it is described ──
+
+
+def openapi(rows: list[Row]) -> Schema:
+    components: Schema = {"Problem": PROBLEM}
+    paths: Schema = {}
+    for row in rows:
+        local = {
+            f"#/$defs/{name}": f"{row.name}.{name}" for name in row.parameters.get("$defs", {})
+        }
+        for name, schema in row.parameters.get("$defs", {}).items():
+            components[f"{row.name}.{name}"] = _relinked(schema, local)
+        paths[f"/{row.name}"] = {method: _operation(row, method, local) for method in _methods(row)}
+    whole = get_openapi(title="Understudy", version="1", routes=[])
+    servers = [{"url": "/api"}]
+    return {**whole, "servers": servers, "paths": paths, "components": {"schemas": components}}
+
+
+def _operation(row: Row, method: str, local: Mapping[str, str]) -> Schema:
+    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    operation: Schema = {
+        "operationId": f"{method}_{row.name}",
+        "summary": row.doc,
+        "tags": [row.role],
+        "responses": {
+            "200": {"description": "the result", "content": {"application/json": {}}},
+            "4XX": {"description": "why not", "content": problem},
+            "503": {"description": "there is no cell", "content": problem},
+            "504": {"description": "the cell gave no answer in time", "content": problem},
+        },
+    }
+    properties, required = _properties(row.parameters)
+    if method == "get":
+        operation["parameters"] = [
+            _parameter(name, _relinked(schema, local), name in required)
+            for name, schema in properties.items()
+        ]
+    else:
+        schema = _relinked({k: v for k, v in row.parameters.items() if k != "$defs"}, local)
+        content = {"application/json": {"schema": schema}}
+        operation["requestBody"] = {"required": bool(required), "content": content}
+    return operation
+
+
+def _parameter(name: str, schema: Schema, required: bool) -> Schema:
+    """Text as it is, anything else as JSON."""
+    place: Schema = {"name": name, "in": "query", "required": required}
+    if schema.get("type") == "string":
+        return {**place, "schema": schema}
+    return {**place, "content": {"application/json": {"schema": schema}}}
+
+
+def _properties(schema: Schema) -> tuple[Schema, list[str]]:
+    """The fields of a command's parameters, and which of them must be given."""
+    name = schema.get("$ref", "").removeprefix("#/$defs/")
+    whole = schema.get("$defs", {}).get(name, schema)
+    return whole.get("properties", {}), whole.get("required", [])
+
+
+def _relinked(schema: Any, local: Mapping[str, str]) -> Any:
+    """The same, with its references into the document that holds all commands."""
+    if isinstance(schema, dict):
+        return {
+            key: f"#/components/schemas/{local[value]}"
+            if key == "$ref" and value in local
+            else _relinked(value, local)
+            for key, value in schema.items()
+            if key != "discriminator"
+        }
+    if isinstance(schema, list):
+        return [_relinked(each, local) for each in schema]
+    return schema
+
+
+# ── errors ──
+
+
+def _said(status: int, code: int, message: str) -> Response:
+    body = msgspec.json.encode({"code": code, "message": message})
+    return Response(body, status, media_type="application/json")
+
+
+async def _tell(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RestError)
+    return _said(problem.status, problem.code, problem.message)
+
+
+async def _tell_http(request: Request, problem: Exception) -> Response:
+    """An address or method that is not there."""
+    assert isinstance(problem, HTTPException)
+    code = UNKNOWN_COMMAND if problem.status_code == 404 else NOT_A_REQUEST
+    answer = _said(
+        problem.status_code, code, f"{request.method} {request.url.path}: {problem.detail}"
+    )
+    answer.headers.update(problem.headers or {})
+    return answer

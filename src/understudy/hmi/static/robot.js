@@ -1,0 +1,261 @@
+// A robot on the stage: its chain of joints (which is its forward kinematics), its bodies, its
+// tool; and the same chain again as a ghost.
+
+import { THREE } from "./three/index.js";
+import { paint, spirit, steel } from "./materials.js";
+import { body, dispose, matrix, place, turned } from "./shapes.js";
+import { triad } from "./marks.js";
+
+const GRAPHITE = 0x2b3138;
+const STEEL = 0xb9c2ca;
+const COPPER = 0xc9814f;
+const SLOT_DEG = 5; // of the workspace's outline
+
+// The frames of a chain: joint after joint, each in the one before it.
+export class Chain {
+  constructor(facts) {
+    this.root = place(new THREE.Group(), facts.base);
+    this.facts = facts;
+    this.frames = [];
+    this.movers = [];
+    let above = this.root;
+    for (const joint of facts.joints || []) {
+      const fixed = place(new THREE.Group(), joint.origin);
+      const moved = new THREE.Group();
+      above.add(fixed);
+      fixed.add(moved);
+      this.frames.push(moved);
+      if (joint.type !== "fixed") this.movers.push({ moved, axis: new THREE.Vector3(...joint.axis).normalize(), joint });
+      above = moved;
+    }
+    this.flange = above;
+    this.tcp = new THREE.Group();
+    this.flange.add(this.tcp);
+    this.q = [];
+    this.useTool(facts.tool);
+  }
+
+  frameOf(link) {
+    return link.joint < 0 ? this.root : this.frames[link.joint];
+  }
+
+  useTool(number) {
+    const tool = (this.facts.tools || {})[String(number)];
+    const rows = tool ? tool.tcp : null;
+    this.tcp.matrix.identity();
+    if (rows) this.tcp.matrix.copy(matrix(rows));
+    this.tcp.matrix.decompose(this.tcp.position, this.tcp.quaternion, this.tcp.scale);
+    return tool;
+  }
+
+  set(q) {
+    this.q = q;
+    this.movers.forEach(({ moved, axis, joint }, n) => {
+      if (joint.type === "prismatic") moved.position.copy(axis).multiplyScalar(q[n] ?? 0);
+      else moved.quaternion.setFromAxisAngle(axis, q[n] ?? 0);
+    });
+  }
+
+  // The tool's tip in the world: x y z in metres, then rx ry rz with R = Rz·Ry·Rx.
+  tip() {
+    this.root.updateWorldMatrix(true, true);
+    const at = new THREE.Vector3();
+    const turn = new THREE.Quaternion();
+    this.tcp.matrixWorld.decompose(at, turn, new THREE.Vector3());
+    const angles = new THREE.Euler().setFromQuaternion(turn, "ZYX");
+    return [at.x, at.y, at.z, angles.x, angles.y, angles.z];
+  }
+}
+
+export class Robot {
+  constructor(name, facts, colors) {
+    this.name = name;
+    this.facts = facts;
+    this.colors = colors;
+    this.object = new THREE.Group();
+    this.chain = new Chain(facts);
+    this.ghost = new Chain(facts);
+    this.object.add(this.chain.root, this.ghost.root);
+    this.links = new Map(); // link name → its own material
+    this.volumes = [];
+    this.triads = [];
+    this.tool = null;
+    this.dress();
+    this.showTool(facts.tool);
+    this.ghost.root.visible = false;
+  }
+
+  get free() {
+    return this.chain.movers.length === 0; // a pose without joints
+  }
+
+  dress() {
+    const ghostly = spirit(this.colors.ghost_robot_color);
+    const volume = new THREE.MeshBasicMaterial({ color: 0x6cc7ff, wireframe: true, transparent: true, opacity: 0.22 });
+    for (const [number, link] of (this.facts.links || []).entries()) {
+      const material = this.materialOf(number);
+      this.links.set(link.name, material);
+      this.chain.frameOf(link).add(body(link.shapes, material));
+      this.ghost.frameOf(link).add(body(link.shapes, ghostly, { shadow: false }));
+      const skin = body(link.shapes, volume, { shadow: false });
+      this.volumes.push(skin);
+      this.chain.frameOf(link).add(skin);
+    }
+    this.rings();
+    if (this.free) this.chain.flange.add(pointer(this.colors.robot_color));
+    for (const frame of [this.chain.root, ...this.chain.frames]) this.mark(frame, 0.14);
+    this.mark(this.chain.tcp, 0.1);
+  }
+
+  mark(frame, size) {
+    const arrows = triad(size);
+    this.triads.push(arrows);
+    frame.add(arrows);
+  }
+
+  // Two tones: foot and wrist dark, what swings in the robot's own colour.
+  materialOf(number) {
+    const last = (this.facts.links || []).length;
+    const dark = number === 0 || (last > 4 && number >= last - 3);
+    return dark ? paint(GRAPHITE) : paint(this.colors.robot_color);
+  }
+
+  // A cover on every joint: a ring around an axis along the link, caps where the axis crosses it.
+  rings() {
+    const cover = steel(0x4a535c);
+    const accent = steel(STEEL);
+    const before = new Map((this.facts.links || []).map((link) => [link.joint, link]));
+    for (const { moved, axis, joint } of this.chain.movers) {
+      const number = this.chain.frames.indexOf(moved);
+      const shape = [before.get(number), before.get(number - 1)].flatMap((link) => link?.shapes || []).find((s) => s.radius);
+      if (!shape || joint.type !== "revolute") continue;
+      const along = Math.abs(direction(shape).dot(axis)) > 0.7;
+      const r = shape.radius;
+      const sizes = along
+        ? [[r * 1.05, r * 0.3, cover], [r * 1.07, r * 0.08, accent]]
+        : [[r * 0.84, r * 2.1, cover], [r * 0.5, r * 2.18, accent]];
+      for (const [radius, length, material] of sizes) {
+        const ring = new THREE.Mesh(turned(radius, length), material);
+        ring.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
+        ring.castShadow = ring.receiveShadow = true;
+        moved.add(ring);
+      }
+    }
+  }
+
+  showTool(number) {
+    if (this.toolNumber === number) return;
+    this.toolNumber = number;
+    if (this.tool) dispose(this.tool);
+    const facts = this.chain.useTool(number);
+    this.ghost.useTool(number);
+    this.tool = facts ? toolBody(facts) : new THREE.Group();
+    this.chain.flange.add(this.tool);
+  }
+
+  show(q, tcp) {
+    if (!this.free) return this.chain.set(q);
+    this.chain.q = q;
+    const [x, y, z, rx, ry, rz] = tcp;
+    this.chain.flange.position.set(x, y, z);
+    this.chain.flange.rotation.set(rx, ry, rz, "ZYX");
+  }
+
+  showGhost(q) {
+    const away = q && this.chain.q.some((angle, n) => Math.abs(angle - q[n]) > 0.01);
+    this.ghost.root.visible = Boolean(away) && !this.free;
+    if (this.ghost.root.visible) this.ghost.set(q);
+  }
+
+  // Links by name or number that touch something.
+  alarm(names, color) {
+    for (const [name, material] of this.links) {
+      const touched = names.has(name);
+      material.emissive.set(touched ? color : 0x000000);
+      material.emissiveIntensity = touched ? 0.85 : 0;
+    }
+  }
+
+  // How far the tool gets in the plane of the first axis: [r, z], by direction from the shoulder.
+  outline() {
+    const bare = new Chain({ ...this.facts, base: null, tool: this.toolNumber });
+    const [turn, ...others] = bare.movers;
+    const ranges = [others[0], others[1], others[3]].map((each) => each && [each.joint.lower, each.joint.upper]);
+    const farthest = new Map();
+    bare.tip();
+    const shoulder = others[0].moved.getWorldPosition(new THREE.Vector3()).z;
+    for (const [a, b, c] of grid(ranges)) {
+      bare.set([0, a, b, 0, c, 0]);
+      const [x, y, z] = bare.tip();
+      const [r, h] = [Math.hypot(x, y), z - shoulder];
+      const slot = Math.round((Math.atan2(h, r) * 180) / Math.PI / SLOT_DEG);
+      if (!(farthest.get(slot) >= Math.hypot(r, h))) farthest.set(slot, Math.hypot(r, h));
+    }
+    const slots = [...farthest.keys()].sort((m, n) => m - n);
+    const outline = slots.map((slot) => {
+      const angle = (slot * SLOT_DEG * Math.PI) / 180;
+      return [Math.cos(angle) * farthest.get(slot), shoulder + Math.sin(angle) * farthest.get(slot)];
+    });
+    return { outline, from: turn.joint.lower, to: turn.joint.upper };
+  }
+}
+
+function* grid([first, second, third]) {
+  const steps = ([low, high], count) => Array.from({ length: count }, (_, n) => low + ((high - low) * n) / (count - 1));
+  for (const a of steps(first, 41))
+    for (const b of steps(second, 41))
+      for (const c of third ? steps(third, 7) : [0]) yield [a, b, c];
+}
+
+function direction(shape) {
+  return new THREE.Vector3(0, 0, 1).transformDirection(matrix(shape.origin));
+}
+
+// A robot without a model: the tip of a tool, pointing along its z.
+function pointer(color) {
+  const group = new THREE.Group();
+  const cone = new THREE.Mesh(new THREE.ConeGeometry(0.03, 0.1, 32).rotateX(Math.PI / 2).translate(0, 0, -0.05), paint(color));
+  const ball = new THREE.Mesh(new THREE.SphereGeometry(0.034, 32, 16).translate(0, 0, -0.11), steel(STEEL));
+  for (const mesh of [cone, ball]) mesh.castShadow = true;
+  group.add(cone, ball, triad(0.16));
+  return group;
+}
+
+// The shapes a tool has, or where it has none one that fits its length.
+function toolBody(facts) {
+  if (facts.shapes && facts.shapes.length) return body(facts.shapes, steel(STEEL));
+  const tip = new THREE.Vector3().setFromMatrixPosition(matrix(facts.tcp));
+  const length = tip.length();
+  const group = new THREE.Group();
+  if (length < 0.01) return group;
+  group.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), tip.normalize());
+  const grips = /grip|suction|vacuum/i.test(facts.name || "");
+  for (const mesh of grips ? gripper(length) : torch(length)) {
+    mesh.castShadow = mesh.receiveShadow = true;
+    group.add(mesh);
+  }
+  return group;
+}
+
+function torch(length) {
+  const neck = new THREE.Mesh(turned(0.021, length * 0.62), steel(0x3a424a));
+  neck.position.z = length * 0.31;
+  const nozzle = new THREE.Mesh(
+    new THREE.CylinderGeometry(0.0085, 0.017, length * 0.3, 32).rotateX(Math.PI / 2), steel(COPPER));
+  nozzle.position.z = length * 0.77;
+  const wire = new THREE.Mesh(
+    new THREE.CylinderGeometry(0.0018, 0.0018, length * 0.08, 12).rotateX(Math.PI / 2), steel(STEEL));
+  wire.position.z = length * 0.96;
+  return [neck, nozzle, wire];
+}
+
+function gripper(length) {
+  const palm = new THREE.Mesh(new THREE.BoxGeometry(0.09, 0.05, length * 0.45), steel(0x3a424a));
+  palm.position.z = length * 0.225;
+  const fingers = [-0.03, 0.03].map((x) => {
+    const finger = new THREE.Mesh(new THREE.BoxGeometry(0.014, 0.026, length * 0.55), steel(STEEL));
+    finger.position.set(x, 0, length * 0.72);
+    return finger;
+  });
+  return [palm, ...fingers];
+}

@@ -1,0 +1,198 @@
+// The stage: renderer, light, floor and camera. Nothing of the cell is known here.
+
+import { OrbitControls, THREE } from "./three/index.js";
+import { plain } from "./materials.js";
+
+THREE.Object3D.DEFAULT_UP.set(0, 0, 1);
+
+const SLOW_MS = 45; // a picture that takes longer on average is drawn with fewer pixels
+const PICTURES_JUDGED = 8;
+const SHORTEST_MS = plain ? 40 : 0; // between two pictures: the processor has other work
+const FEWEST = 0.6; // of the screen's pixels, along a side
+const VIEW_MS = 500;
+const VIEWS = {
+  iso: [1, -1, 0.62],
+  front: [1, 0, 0.12],
+  side: [0.02, -1, 0.12],
+  top: [0.001, 0, 1],
+};
+
+export class Stage {
+  constructor(place) {
+    this.place = place;
+    this.scene = new THREE.Scene();
+    this.renderer = new THREE.WebGLRenderer({ antialias: !plain, alpha: true, powerPreference: "high-performance" });
+    this.renderer.toneMapping = THREE.NeutralToneMapping;
+    this.renderer.toneMappingExposure = 1.05;
+    this.renderer.shadowMap.enabled = !plain;
+    this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
+    this.quality = plain ? 0.75 : Math.min(window.devicePixelRatio, 2);
+    place.append(this.renderer.domElement);
+
+    this.camera = new THREE.PerspectiveCamera(38, 1, 0.02, 60);
+    this.controls = new OrbitControls(this.camera, this.renderer.domElement);
+    this.controls.enableDamping = true;
+    this.controls.maxPolarAngle = Math.PI * 0.54;
+    this.controls.minDistance = 0.15;
+    this.controls.maxDistance = 20;
+    this.controls.addEventListener("start", () => (this.flight = null));
+    this.controls.addEventListener("change", () => (this.changed = true));
+
+    this.center = new THREE.Vector3(0.3, 0, 0.5);
+    this.reach = 1.2;
+    this.followed = null;
+    light(this.scene, this.renderer);
+    this.scene.add(...(plain ? [lines()] : floor()));
+    this.changed = true; // there is something new to draw
+    this.took = [];
+    this.drawn = -Infinity;
+    new ResizeObserver(() => this.fit()).observe(place);
+    this.fit();
+    this.view("iso", { at: 0 });
+  }
+
+  fit() {
+    const { clientWidth: width, clientHeight: height } = this.place;
+    if (!width || !height) return;
+    this.renderer.setPixelRatio(this.quality);
+    this.renderer.setSize(width, height);
+    this.camera.aspect = width / height;
+    const [right, up] = [0.08 * width, 0.035 * height]; // past the switches and the figures
+    this.camera.setViewOffset(width, height, -right, up, width, height);
+    this.changed = true;
+  }
+
+  // What there is to see: views are taken so that all of it is in the picture.
+  frameOn(box) {
+    if (box.isEmpty()) return;
+    const sphere = box.getBoundingSphere(new THREE.Sphere());
+    this.center.copy(sphere.center);
+    this.reach = Math.max(sphere.radius, 0.3);
+  }
+
+  view(name, { at = VIEW_MS, follow = null } = {}) {
+    this.name = name;
+    this.followed = follow;
+    if (follow) return;
+    const aspect = Math.min(1, this.camera.aspect);
+    const away = (this.reach * 0.9) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
+    const to = new THREE.Vector3(...VIEWS[name]).normalize().multiplyScalar(away).add(this.center);
+    this.flight = {
+      from: this.camera.position.clone(), to, since: performance.now(), lasts: at,
+      aim: this.controls.target.clone(),
+    };
+  }
+
+  fly() {
+    if (this.followed) {
+      const goal = this.followed.getWorldPosition(new THREE.Vector3());
+      const shift = goal.sub(this.controls.target).multiplyScalar(0.12);
+      this.controls.target.add(shift);
+      this.camera.position.add(shift);
+      const away = this.camera.position.clone().sub(this.controls.target);
+      if (away.length() > 0.9) this.camera.position.addScaledVector(away, -0.04);
+      this.changed ||= shift.lengthSq() > 1e-12;
+    } else if (this.flight) {
+      const { from, to, aim, since, lasts } = this.flight;
+      const part = lasts ? Math.min(1, (performance.now() - since) / lasts) : 1;
+      const eased = part * part * (3 - 2 * part);
+      this.camera.position.lerpVectors(from, to, eased);
+      this.controls.target.lerpVectors(aim, this.center, eased);
+      if (part === 1) this.flight = null;
+    }
+  }
+
+  // Nothing is drawn while nothing changes: a page that only hangs on the wall costs nothing.
+  draw() {
+    this.fly();
+    this.controls.update();
+    const before = performance.now();
+    if (!this.changed || before - this.drawn < SHORTEST_MS) return;
+    this.changed = false;
+    this.drawn = before;
+    this.renderer.render(this.scene, this.camera);
+    this.judge(performance.now() - before);
+  }
+
+  // A weak machine draws fewer pixels rather than fewer pictures.
+  judge(milliseconds) {
+    this.took.push(milliseconds);
+    if (this.took.length < PICTURES_JUDGED) return;
+    const mean = this.took.reduce((sum, each) => sum + each, 0) / this.took.length;
+    this.took = [];
+    if (mean < SLOW_MS || this.quality <= FEWEST) return;
+    this.quality = Math.max(FEWEST, this.quality * 0.75);
+    this.fit();
+  }
+}
+
+function light(scene, renderer) {
+  if (!plain) scene.environment = studio(renderer);
+  scene.environmentIntensity = 0.55;
+  scene.add(new THREE.HemisphereLight(0xdfeaf5, 0x2a2622, plain ? 1.6 : 0.7));
+  const key = new THREE.DirectionalLight(0xfff4e6, 2.4);
+  key.position.set(2.2, -2.6, 4.2);
+  key.castShadow = !plain;
+  key.shadow.mapSize.set(2048, 2048);
+  key.shadow.bias = -0.0004;
+  key.shadow.normalBias = 0.012;
+  key.shadow.radius = 5;
+  Object.assign(key.shadow.camera, { left: -2.2, right: 2.2, top: 2.2, bottom: -2.2, near: 0.5, far: 11 });
+  const rim = new THREE.DirectionalLight(0x9cc8ff, 1.1);
+  rim.position.set(-3, 2.5, 2);
+  scene.add(key, rim);
+}
+
+// Soft boxes around the robot: what paint and steel reflect.
+function studio(renderer) {
+  const room = new THREE.Scene();
+  const walls = new THREE.Mesh(
+    new THREE.BoxGeometry(10, 10, 10),
+    new THREE.MeshBasicMaterial({ color: 0x20262c, side: THREE.BackSide }),
+  );
+  room.add(walls);
+  for (const [x, y, z, wide, high, strength] of [
+    [0, 0, 4.9, 5, 5, 6], [4.9, 0, 1, 0.1, 4, 3], [-4.9, 1, 1, 0.1, 3, 2], [0, -4.9, 1, 4, 0.1, 2.5],
+  ]) {
+    const lamp = new THREE.Mesh(
+      new THREE.BoxGeometry(wide, high, z > 4 ? 0.1 : 3),
+      new THREE.MeshBasicMaterial({ color: new THREE.Color(strength, strength, strength) }),
+    );
+    lamp.position.set(x, y, z);
+    room.add(lamp);
+  }
+  const generator = new THREE.PMREMGenerator(renderer);
+  const { texture } = generator.fromScene(room, 0.03);
+  generator.dispose();
+  return texture;
+}
+
+function lines() {
+  const grid = new THREE.GridHelper(6, 24, 0x5c6b78, 0x2b343c).rotateX(Math.PI / 2);
+  grid.position.z = -0.002;
+  return grid;
+}
+
+function floor() {
+  const grid = new THREE.Mesh(new THREE.PlaneGeometry(24, 24), new THREE.ShaderMaterial({
+    transparent: true,
+    depthWrite: false,
+    vertexShader: `varying vec2 at; void main() { at = position.xy;
+      gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`,
+    fragmentShader: `varying vec2 at;
+      float lines(float step) { vec2 p = at / step; vec2 w = fwidth(p);
+        vec2 d = abs(fract(p - 0.5) - 0.5) / w; return 1.0 - min(min(d.x, d.y), 1.0); }
+      void main() {
+        float fade = 1.0 - smoothstep(2.0, 7.0, length(at));
+        float fine = lines(0.1) * 0.16, coarse = lines(0.5) * 0.42;
+        vec3 color = mix(vec3(0.085, 0.105, 0.125), vec3(0.42, 0.50, 0.58), max(fine, coarse));
+        gl_FragColor = vec4(color, fade); }`,
+  }));
+  grid.position.z = -0.002;
+  grid.renderOrder = -2;
+  const shade = new THREE.Mesh(new THREE.PlaneGeometry(12, 12), new THREE.ShadowMaterial({ opacity: 0.55 }));
+  shade.receiveShadow = true;
+  shade.position.z = -0.001;
+  shade.renderOrder = -1;
+  return [grid, shade];
+}

@@ -1,0 +1,79 @@
+"""What is taught by going there: nudges of the tool, a tool's tip by four points, a work frame by
+three."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.space.transform import Array, rotation
+
+FLATTEST = math.radians(1.0)
+"""Turns of the hand, or a corner of three points, below this angle say next to nothing."""
+NEAREST = 1e-3
+"""Metres between two points that are to show a direction."""
+
+
+class Tip(NamedTuple):
+    """The tip from the flange, the point it touched, and by how much the worst touch missed it
+    (m)."""
+
+    offset: Array
+    point: Array
+    residual: float
+
+
+def nudged(here: Array, axis: int, amount: float, *, in_tool: bool) -> Array:
+    """A frame moved along (axis 0–2, m) or turned about (3–5, rad) one of its own axes, or one of
+    the axes it is given in."""
+    way = [0.0] * 6
+    way[axis] = amount
+    turn, shift = rotation(way[3], way[4], way[5]), np.array(way[:3])
+    there = here.copy()
+    if in_tool:
+        there[:3, :3] = here[:3, :3] @ turn
+        there[:3, 3] += here[:3, :3] @ shift
+    else:
+        there[:3, :3] = turn @ here[:3, :3]
+        there[:3, 3] += shift
+    return there
+
+
+def tcp_by_points(flanges: Array) -> Tip | Refused:
+    """From four or more frames (n, 4, 4) of the flange, with the tip on one point in all of them.
+
+    R·offset + t = point for each of them: linear in offset and point, solved by least squares.
+    """
+    count = len(flanges)
+    if count < 4:
+        return Refused(f"four points are needed, there are {count}")
+    turns, places = flanges[:, :3, :3], flanges[:, :3, 3]
+    spread = np.linalg.svd(np.vstack(turns[1:] - turns[0]), compute_uv=False)
+    if spread[-1] < math.sin(FLATTEST):
+        return Refused("turn the hand about two axes: these points leave the tip's offset open")
+    rows = np.zeros((3 * count, 6))
+    rows[:, :3] = turns.reshape(-1, 3)
+    rows[:, 3:] = np.tile(-np.eye(3), (count, 1))
+    found, *_ = np.linalg.lstsq(rows, -places.reshape(-1), rcond=None)
+    misses = np.linalg.norm((rows @ found + places.reshape(-1)).reshape(-1, 3), axis=1)
+    offset, point = np.asarray(found[:3], np.float64), np.asarray(found[3:], np.float64)
+    return Tip(offset, point, float(misses.max()))
+
+
+def frame_by_three(origin: Array, on_x: Array, on_plane: Array) -> Array | Refused:
+    """4×4: x from the origin through the second point, y towards the third."""
+    along, aside = on_x - origin, on_plane - origin
+    lengths = np.linalg.norm(along), np.linalg.norm(aside)
+    if min(lengths) < NEAREST:
+        return Refused("the points are less than 1 mm apart")
+    normal = np.cross(along, aside)
+    size = float(np.linalg.norm(normal))
+    if size < math.sin(FLATTEST) * lengths[0] * lengths[1]:
+        return Refused("the three points lie on one line")
+    frame = np.eye(4)
+    frame[:3, 0] = along / lengths[0]
+    frame[:3, 2] = normal / size
+    frame[:3, 1] = np.cross(frame[:3, 2], frame[:3, 0])
+    frame[:3, 3] = origin
+    return frame

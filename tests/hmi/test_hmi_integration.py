@@ -1,0 +1,343 @@
+"""HMI Integration: the page in a browser, in front of a cell that runs."""
+
+import math
+import os
+import signal
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+
+SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
+    return start_cell("g60_welding")
+
+
+@pytest.fixture(scope="module")
+def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell)
+
+
+@pytest.fixture
+def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
+    """The page, in front of a cell as it is after a reset."""
+    cell.ask("reset")
+    cell.ask("start")
+    cell.ask("rate", rate=1.0)
+    yield opened
+    assert opened.errors == []
+
+
+# ── the frame ──
+
+
+def test_simulation_is_unmistakable_and_the_stop_claims_no_more_than_it_is(screen: Screen) -> None:
+    assert "SIMULATION" in screen.text("mode")
+    assert screen.text("stop-label") == "every robot of the cell stops"
+    assert screen.text("state") == "Idle"
+
+
+LEGIBLE = """() => {
+  const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const ground = (node) => {
+    for (; node; node = node.parentElement) {
+      const color = numbers(getComputedStyle(node).backgroundColor);
+      if (color.length < 4 || color[3] > 0.8) return color;
+    }
+    return [0, 0, 0];
+  };
+  const seen = (node) => node.checkVisibility() && node.getBoundingClientRect().width;
+  const speaks = (node) => [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
+  const texts = [...document.querySelectorAll("body *")]
+    .filter((node) => seen(node) && speaks(node) && !node.closest(".q-slider, .u-stale"));
+  return texts.map((node) => {
+    const style = getComputedStyle(node);
+    const [a, b] = [light(numbers(style.color)), light(ground(node))].sort((x, y) => y - x);
+    const [contrast, size] = [(a + 0.05) / (b + 0.05), parseFloat(style.fontSize)];
+    return { text: node.textContent.trim().slice(0, 40), contrast, size };
+  });
+}"""
+
+
+def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
+    found = screen.page.evaluate(LEGIBLE)
+    assert len(found) > 40
+    faint = [each for each in found if each["contrast"] < 7.0]
+    assert not faint
+    assert not [each for each in found if each["size"] < 12]
+    for mark in ("state", "mode"):
+        words = screen.at(mark).locator("div").first if mark == "mode" else screen.at(mark)
+        assert float(words.evaluate("e => parseFloat(getComputedStyle(e).fontSize)")) >= 28
+
+
+def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
+    sizes = screen.page.evaluate(
+        """() => [...document.querySelectorAll("button, .q-tab")].filter((b) => b.checkVisibility())
+        .map((b) => [b.textContent, b.getBoundingClientRect()])
+        .map(([text, box]) => [text, box.width, box.height])"""
+    )
+    assert len(sizes) > 30
+    assert not [each for each in sizes if min(each[1:]) < 48]
+
+
+def test_everything_comes_from_this_machine(screen: Screen, cell: RunningCell) -> None:
+    host = cell.url.split("//")[1]
+    foreign = [url for url in screen.requests if url.split("//")[1].split("/")[0] != host]
+    assert not [url for url in foreign if not url.startswith(("data:", "blob:"))]
+
+
+def test_the_keyboard_presses_the_buttons(screen: Screen, cell: RunningCell) -> None:
+    screen.page.keyboard.press("h")
+    screen.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "pause by its key")
+    screen.page.keyboard.press("p")
+    screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "play by its key")
+    screen.page.keyboard.press("?")
+    assert "E-STOP" in screen.page.locator(".u-keys").inner_text()
+    screen.page.keyboard.press("Escape")  # closes the list, and stops nothing
+    assert screen.page.locator(".u-keys").count() == 0
+    assert cell.ask("metrics")["state"] == "RUNNING"
+
+
+def test_emergency_stop_stops_shows_why_and_is_reset(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("enable", robot="g60")
+    cell.ask("send_gcode", robot="g60", line="G1 A60 F600")
+    screen.press("emergency-stop")
+    screen.until(lambda: "emergency stop" in screen.text("alarm"), "the alarm")
+    assert "Release the emergency stop" in screen.text("alarm")
+    assert screen.text("state") == "Alarm"
+    assert not cell.ask("robots")["robots"][0]["enabled"]
+    screen.press("alarm-reset")
+    screen.until(lambda: screen.text("alarm") == "no alarm", "the reset")
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+
+
+def test_the_page_speaks_vietnamese(cell: RunningCell, open_page: Callable[..., Screen]) -> None:
+    screen = open_page(cell)
+    with screen.page.expect_navigation():
+        screen.press("language-vi")
+    screen.page.wait_for_function("window.understudy?.report().ready")
+    assert "MÔ PHỎNG" in screen.text("mode")
+    assert screen.text("emergency-stop") == "DỪNG KHẨN"
+    screen.page.context.close()
+
+
+# ── time ──
+
+
+def test_time_control(screen: Screen, cell: RunningCell) -> None:
+    screen.press("pause")
+    screen.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "pause")
+    stood = cell.ask("now")["now_s"]
+    screen.press("step")
+    screen.until(lambda: cell.ask("now")["now_s"] == pytest.approx(stood + 0.1), "a step of 0.1 s")
+    screen.until(lambda: screen.text("simulated-time") == f"{stood + 0.1:.2f} s", "its display")
+    screen.press("play")
+    screen.until(lambda: cell.ask("now")["now_s"] > stood + 0.2, "time runs")
+    turn(screen, 0.01)
+    screen.until(lambda: cell.ask("now")["rate"] == pytest.approx(0.1), "slowest")
+    turn(screen, 0.99)
+    screen.until(lambda: cell.ask("now")["rate"] == pytest.approx(10.0), "fastest")
+    screen.until(lambda: screen.text("time-scale-value") == "10.0×", "its display")
+
+
+def turn(screen: Screen, share: float) -> None:
+    """Put the slider's knob somewhere along its way."""
+    way = screen.at("time-scale").bounding_box()
+    screen.page.mouse.click(way["x"] + share * way["width"], way["y"] + way["height"] / 2)
+
+
+def test_the_metrics_count(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("enable", robot="g60")
+    cell.ask("send_gcode", robot="g60", line="G1 A5 F6000")
+    screen.until(lambda: screen.text("metric-gcodes") == "1", "one block")
+    screen.until(lambda: float(screen.text("metric-distance").split()[0]) > 50, "its way")
+    assert screen.text("metric-collisions") == "0"
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+
+
+# ── pins ──
+
+
+def test_io_injection(screen: Screen, cell: RunningCell) -> None:
+    part = screen.page.locator('[data-pin="DI10"]')
+    assert part.inner_text() == "PART_DETECTED"
+    part.click()
+    screen.until(lambda: pin(cell, "digital_inputs", 10)["forced"], "the force")
+    screen.until(lambda: part.get_attribute("aria-checked") == "true", "its mark")
+    screen.page.locator('[data-release="DI10"]').click()
+    screen.until(lambda: not pin(cell, "digital_inputs", 10)["value"], "the release")
+    screen.until(lambda: part.get_attribute("aria-checked") == "false", "its mark gone")
+
+
+def test_an_output_lights_its_lamp(screen: Screen, cell: RunningCell) -> None:
+    lamp = screen.page.locator('[data-pin="DO8"]')
+    cell.ask("set_output", robot="g60", pin="GRIPPER_CLOSE", value=True)
+    screen.until(lambda: "u-on" in (lamp.get_attribute("class") or ""), "the lamp")
+    cell.ask("set_output", robot="g60", pin="GRIPPER_CLOSE", value=False)
+
+
+def pin(cell: RunningCell, side: str, number: int) -> Any:
+    return cell.ask("io", robot="g60")[side][number]
+
+
+# ── the scene ──
+
+
+def test_3d_sync(screen: Screen, cell: RunningCell) -> None:
+    """The joints of the scene are the cell's; its forward kinematics puts the tip where the cell's
+    does."""
+    wanted = [20, -30, 40, 50, 60, -70]
+    cell.ask("set_joint_positions", robot="g60", joints_deg=wanted)
+
+    def shown() -> list[float]:
+        return [math.degrees(q) for q in screen.scene["robots"]["g60"]["q"]]
+
+    screen.until(lambda: shown() == pytest.approx(wanted, abs=1e-9), "the same joints")
+    status = cell.ask("sample", robot="g60", count=1)
+    assert status
+    tip = screen.scene["robots"]["g60"]["tcp"]
+    told = screen.page.evaluate("understudy.scene.told('g60').tcp")
+    assert tip[:3] == pytest.approx(told[:3], abs=1e-6)
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+
+
+def test_a_moving_robot_is_drawn_between_the_frames(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("enable", robot="g60")
+    cell.ask("send_gcode", robot="g60", line="G1 A10 F300")
+    screen.until(lambda: screen.scene["robots"]["g60"]["ghost"], "the ghost at the target")
+    ways = screen.page.evaluate(WATCHED)
+    assert ways == sorted(ways)
+    assert len(set(ways)) > 3
+    screen.until(lambda: joint_1(screen) == pytest.approx(10.0), "the target")
+    assert not screen.scene["robots"]["g60"]["ghost"]
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+
+
+WATCHED = """async () => {
+  const seen = [];
+  for (let n = 0; n < 12; n++) {
+    seen.push(window.understudy.report().robots.g60.q[0]);
+    await new Promise((later) => setTimeout(later, 25));
+  }
+  return seen;
+}"""
+
+
+def joint_1(screen: Screen) -> float:
+    return math.degrees(screen.scene["robots"]["g60"]["q"][0])
+
+
+def test_layers_and_views(screen: Screen) -> None:
+    layers = screen.scene["layers"]
+    assert layers["trail"]
+    assert not layers["frames"]
+    screen.page.locator('[data-layer="frames"]').click()
+    screen.page.locator('[data-layer="workspace"]').click()
+    assert screen.scene["layers"] == {**layers, "frames": True, "workspace": True}
+    screen.page.locator('[data-layer="frames"]').click()
+    screen.page.locator('[data-layer="workspace"]').click()
+    for view in ("front", "side", "top", "follow", "iso"):
+        screen.page.locator(f'[data-view="{view}"]').click()
+        assert screen.scene["view"] == view
+
+
+def test_the_weld_trail_grows_while_the_program_runs_and_can_be_cleared(
+    screen: Screen, cell: RunningCell
+) -> None:
+    cell.ask("enable", robot="g60")
+    cell.ask("load_program", robot="g60", text=SEAM, name="seam")
+    screen.until(lambda: screen.scene["preview"]["g60"] > 10, "the way of the program")
+    cell.ask("rate", rate=5.0)
+    cell.ask("run_program", robot="g60")
+    screen.until(lambda: screen.scene["trail"]["g60"] > 5, "the first points")
+    before = screen.scene["trail"]["g60"]
+    screen.until(lambda: screen.scene["trail"]["g60"] > before, "more of them")
+    cell.ask("stop", robot="g60")
+    screen.page.locator('[data-clear="trail"]').click()
+    screen.until(lambda: screen.scene["trail"]["g60"] == 0, "an empty trail")
+    screen.page.locator('[data-clear="preview"]').click()
+    assert screen.scene["preview"]["g60"] == 0
+
+
+def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("enable", robot="g60")
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+    cell.ask("load_program", robot="g60", text="M7\nG4 P1\nM3\nG1 A30 F60\n", name="arc")
+    cell.ask("rate", rate=3.0)
+    cell.ask("run_program", robot="g60")
+    screen.until(lambda: cell.ask("status")["parts"]["g60.welder"]["arc_on"], "the arc")
+    screen.page.get_by_role("tab", name="Events").click()
+    screen.page.locator('[data-fault="arc_fault"]').click()
+    screen.until(lambda: "weld fault" in screen.text("alarm"), "the alarm")
+    assert "arc" in screen.text("alarm")
+    screen.page.get_by_role("tab", name="Digital I/O").click()
+
+
+def test_what_touches_turns_red_until_it_is_cleared(screen: Screen) -> None:
+    contact = {"robot": "g60", "a": "forearm", "b": "fixture"}
+    screen.page.evaluate("(contact) => understudy.scene.touch([contact])", contact)
+    assert screen.scene["contacts"] == [contact]
+    assert sorted(screen.scene["red"]) == ["fixture", "g60/forearm"]
+    screen.page.locator('[data-clear="contacts"]').click()
+    assert screen.scene["red"] == screen.scene["contacts"] == []
+
+
+def test_the_reach_is_computed_and_drawn(screen: Screen) -> None:
+    screen.page.locator('[data-layer="reach"]').click()
+    screen.until(lambda: screen.scene["cloud"]["g60"] > 500, "the cloud")
+    screen.page.locator('[data-layer="reach"]').click()
+
+
+def test_msgpack_is_read_as_it_was_written(screen: Screen) -> None:
+    values = [0, 127, 128, -1, -32, -33, 65535, 65536, -40000, 2**40, -(2**40), 1.5, -2.5e300]
+    said = {
+        "numbers": values, "words": ["", "ö", "x" * 40, "y" * 300, "z" * 70000], "no": None,
+        "yes": [True, False], "deep": {str(n): [n] * n for n in range(20)}, "many": [7] * 70000,
+    }  # fmt: skip
+    read = screen.page.evaluate(
+        """async (bytes) => {
+          const { decode } = await import("/static/msgpack.js");
+          return decode(new Uint8Array(bytes).buffer);
+        }""",
+        list(msgspec.msgpack.encode(said)),
+    )
+    assert read == said
+
+
+# ── together ──
+
+
+def test_two_browsers_stay_in_step(
+    screen: Screen, cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    other = open_page(cell)
+    screen.page.locator('[data-pin="DI11"]').click()
+    seen = other.page.locator('[data-pin="DI11"]')
+    other.until(lambda: seen.get_attribute("aria-checked") == "true", "the same pin over there")
+    other.press("pause")
+    screen.until(lambda: "u-chosen" in (screen.at("pause").get_attribute("class") or ""), "pause")
+    other.page.locator('[data-release="DI11"]').click()
+    other.press("play")
+    other.page.context.close()
+
+
+def test_what_is_old_is_grey(screen: Screen, cell: RunningCell) -> None:
+    """The cell's process stands still, and goes on."""
+    assert not screen.at("stale").is_visible()
+    os.kill(cell.process.pid, signal.SIGSTOP)
+    try:
+        screen.until(screen.at("stale").is_visible, "the warning")
+        grey = screen.page.locator(".u-page").evaluate("e => getComputedStyle(e).filter")
+        assert "grayscale(1)" in grey
+        assert screen.scene["stale"]
+    finally:
+        os.kill(cell.process.pid, signal.SIGCONT)
+    screen.until(lambda: not screen.at("stale").is_visible(), "fresh data again")

@@ -1,0 +1,154 @@
+"""The HMI link on loopback: plain clients, slow commands, news for all who listen."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import zmq
+
+from understudy.app import load_config
+from understudy.errors import ConfigError
+from understudy.live import Live, Options
+from understudy.testing import StandIn
+from understudy.wire import zmq as wire
+
+PATIENCE_MS = 20_000
+
+Connect = Callable[[int, str], zmq.Socket[bytes]]
+
+
+@pytest.fixture(scope="module")
+def cell() -> Iterator[StandIn]:
+    with StandIn("default", rate=1.0) as cell:
+        yield cell
+
+
+@pytest.fixture
+def connect(cell: StandIn) -> Iterator[Connect]:
+    context = zmq.Context()
+    held = []
+
+    def open_(kind: int, endpoint: str) -> zmq.Socket[bytes]:
+        opened = context.socket(kind)
+        opened.set(zmq.LINGER, 0)
+        opened.set(zmq.RCVTIMEO, PATIENCE_MS)
+        if kind == zmq.SUB:
+            opened.set(zmq.SUBSCRIBE, b"")
+        opened.connect(cell.endpoints[endpoint])
+        held.append(opened)
+        return opened
+
+    yield open_
+    for each in held:
+        each.close()
+    context.term()
+
+
+def say(client: zmq.Socket[bytes], type_: str, number: Any = 1, **payload: Any) -> None:
+    client.send(json.dumps({"type": type_, "id": number, "payload": payload}).encode())
+
+
+def ask(client: zmq.Socket[bytes], type_: str, number: Any = 1, **payload: Any) -> Any:
+    say(client, type_, number, **payload)
+    return json.loads(client.recv())
+
+
+def test_a_plain_req_client_is_answered(connect: Connect) -> None:
+    client = connect(zmq.REQ, "g60.hmi_link")
+    assert ask(client, "PING", "x")["id"] == "x"
+    assert ask(client, "GET_STATUS")["payload"]["robots"]["g60"]["state"] == "Idle"
+    assert len(ask(client, "GET_JOINT_POSITIONS")["payload"]["joints_deg"]) == 6
+    answer = ask(client, "COMMAND", 3, command="now")
+    assert (answer["type"], answer["payload"]["result"]["rate"]) == ("RESULT", 1.0)
+
+
+def test_a_dealer_may_ask_without_waiting(connect: Connect) -> None:
+    client = connect(zmq.DEALER, "g60.hmi_link")
+    for number in range(200):
+        say(client, "PING", number)
+    assert [json.loads(client.recv())["id"] for _ in range(200)] == list(range(200))
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b"[" * 1000, b'{"type": "PNIG"}'])
+def test_what_is_malformed_gets_an_error_and_the_next_is_answered(
+    connect: Connect, data: bytes
+) -> None:
+    client = connect(zmq.REQ, "g60.hmi_link")
+    client.send(data)
+    answer = json.loads(client.recv())
+    assert answer["type"] == "ERROR"
+    assert answer["payload"]["code"] in (10, 11)
+    assert ask(client, "PING")["type"] == "PONG"
+
+
+def test_stop_acts_while_a_slow_command_of_anothers_runs(cell: StandIn, connect: Connect) -> None:
+    """A telemetry client makes an hour of simulated time a long one."""
+    slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
+    with socket.create_connection(cell.address("kuka.kuka_eki.telemetry")):
+        say(slow, "COMMAND", 1, command="advance", parameters={"seconds": 200.0})
+        stopped = ask(quick, "COMMAND", 2, command="emergency_stop")
+        assert not slow.poll(0), "the slow command should still be under way"
+        at = ask(quick, "COMMAND", 3, command="now")["payload"]["result"]["now_s"]
+        ended = json.loads(slow.recv())["payload"]["result"]["now_s"]
+    assert stopped["payload"]["result"]["simulation_time_s"] <= at < ended
+    assert ask(quick, "GET_STATUS")["payload"]["robots"]["g60"]["state"] == "Alarm"
+    cell.do("reset")
+
+
+# ── news ──
+
+
+def test_who_joins_is_told_at_once_and_then_again_and_again(connect: Connect) -> None:
+    listener = connect(zmq.SUB, "g60.hmi_link.status")
+    told = [json.loads(listener.recv()) for _ in range(4)]
+    assert {message["type"] for message in told} == {"STATUS"}
+    numbers = [message["id"] for message in told]
+    assert numbers == list(range(numbers[0], numbers[0] + 4))
+    assert "g60" in told[0]["payload"]["robots"]
+
+
+def test_two_subscribers_are_told_the_same(connect: Connect) -> None:
+    one, two = (connect(zmq.SUB, "g60.hmi_link.status") for _ in range(2))
+    told = [{m["id"]: m for m in (json.loads(s.recv()) for _ in range(5))} for s in (one, two)]
+    common = told[0].keys() & told[1].keys()
+    assert common
+    assert all(told[0][number] == told[1][number] for number in common)
+
+
+def test_a_subscriber_that_does_not_read_keeps_nobody_from_it(connect: Connect) -> None:
+    deaf = connect(zmq.SUB, "g60.hmi_link.status")
+    listener = connect(zmq.SUB, "g60.hmi_link.status")
+    assert len([listener.recv() for _ in range(4)]) == 4
+    assert deaf.poll(PATIENCE_MS)
+
+
+# ── where it cannot listen ──
+
+
+async def _start(**ports: int) -> None:
+    options = Options(ephemeral=True, ports={"g60.hmi_link": ports["port"]})
+    live = Live(load_config("g60_welding"), options)
+    try:
+        await live.start()
+    finally:
+        await live.stop()
+
+
+def test_a_taken_port_is_told_with_the_endpoint() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port} is taken, g60.hmi_link"):
+            asyncio.run(_start(port=port))
+
+
+def test_without_pyzmq_the_cell_runs_and_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(wire, "is_installed", lambda: False)
+    with StandIn("g60_welding") as cell:
+        assert "g60.hmi_link" not in cell.endpoints
+        assert "control" in cell.endpoints
+    assert "understudy[hmi]" in caplog.text
