@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from understudy.app import load_config
+from understudy.cli.kernels import announce
 from understudy.errors import ConfigError
 from understudy.units import MM
 
@@ -33,6 +34,7 @@ def reach(
     """Where an arm brings its tool: a map of the space around it, or the poses of a program."""
     from understudy.proving.reach import reach_maps
 
+    announce()
     if out is not None and out.suffix not in ENDINGS:
         raise ConfigError("no such kind of map", value=str(out), allowed=" ".join(ENDINGS))
     config = load_config(cell)
