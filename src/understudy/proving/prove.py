@@ -1,22 +1,23 @@
 """The one function behind `understudy validate`, the library and whoever asks from elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 from msgspec import Struct
 
-from understudy.app import build_cell, load_config
+from understudy.app import build_cell, load_config, programmable
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
 from understudy.config.cell import read_rules
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
-from understudy.jobs.validate import Judge, Report, Subject
+from understudy.jobs.validate import Judge, Report, Subject, judged
 from understudy.jobs.validate import Options as Judging
 from understudy.jobs.walk import Event, walk
+from understudy.jobs.waypoints import Waypoint, follow
 from understudy.proving.arm import arm_setup, arm_subject
 from understudy.proving.kuka import kuka_events, kuka_subject
 from understudy.units import MM
@@ -83,6 +84,28 @@ def validate_text(
     for event in _watched(events, _line_count(text), progress):
         judge.add(event)
     return replace(judge.report(), wall_s=perf_counter() - begun)
+
+
+def validate_waypoints(
+    waypoints: Sequence[Waypoint],
+    cell: str | CellConfig,
+    *,
+    options: Options = AS_USUAL,
+    travel_speed_mm_s: float | None = None,
+    process_speed_mm_s: float | None = None,
+) -> Report:
+    """Like `validate_text`, of an arm's waypoints: line n is waypoint n. Speeds of the tool where
+    a waypoint has none; the arc is switched where `process` changes."""
+    begun = perf_counter()
+    config = load_config(cell) if isinstance(cell, str) else cell
+    robot = options.robot or programmable(config)[0]
+    setup = arm_setup(config, robot, options.dialect, _rules(config, options.scenario))
+    travel, process = (
+        None if speed is None else speed * MM for speed in (travel_speed_mm_s, process_speed_mm_s)
+    )
+    events = follow(waypoints, setup, (travel, process))
+    report = judged(events, subject_of("waypoints", config, robot), options.judging())
+    return replace(report, wall_s=perf_counter() - begun)
 
 
 def read_program(path: Path) -> bytes:
