@@ -5,7 +5,7 @@ is walked through meets as well.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -139,19 +139,20 @@ class CellStage:
         self._io.set_digital_output(ARC_START, burns, self._now)
         if burns and self._welder is None and not self._io.digital_output(GAS):
             return [self._remark(line, "process", NO_GAS)]
-        if self._arc_wait:
-            self._wait_for_arc(burns)
-        return []
+        refused = self._wait_for_arc(burns) if self._arc_wait else None
+        return [self._remark(line, "process", refused.reason)] if refused else []
 
-    def _wait_for_arc(self, burns: bool) -> None:
-        """A fault ends the wait; it is among the news."""
+    def _wait_for_arc(self, burns: bool) -> Refused | None:
+        """Why there is none; a fault of the power source is among the news anyway."""
         step = ArcWait(burns)
-        while arc_is_met(step, self._welder) is False and not self._assumed:
+        while not (met := arc_is_met(step, self._welder)) and not self._assumed:
             at = earliest(self._parts)
             if at is None:
-                return
+                return None
             self._to(at)
             self._take_faults()
+        told = self._assumed or self._events
+        return met if isinstance(met, Refused) and not told else None
 
     def _throw(self, switch: ask.SetOutput | ask.SetAnalog, line: int) -> list[Remark]:
         refused = throw(switch, self._io, self._now)
@@ -223,8 +224,8 @@ class CellStage:
         plan = self._plan
         return (plan.line_at(seconds(at)) if plan else None) or otherwise
 
-    def _remark(self, line: int, kind: str, said: str) -> Remark:
-        return Remark(line, "io" if kind == "io" else "process", said, seconds(self._now))
+    def _remark(self, line: int, kind: Literal["process", "io"], said: str) -> Remark:
+        return Remark(line, kind, said, seconds(self._now))
 
     def _to(self, now: int) -> None:
         advance(self._parts, now, self._settled)

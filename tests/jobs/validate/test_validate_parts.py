@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.jobs.validate.rehearsals import cell
+from tests.jobs.validate.rehearsals import PROGRAMS, cell, header
 
 from understudy.app import mover_of
 from understudy.jobs.validate import Arm
@@ -18,7 +18,9 @@ from understudy.jobs.validate.stretch import LINES_AT_ONCE, SAMPLES_AT_ONCE, Str
 from understudy.jobs.validate.wireframe import wireframe
 from understudy.jobs.walk import Run, walk
 from understudy.motion.plan import Plan
+from understudy.proving import validate_text
 from understudy.proving.arm import arm_subject
+from understudy.proving.prove import subject_of
 from understudy.space.shapes import CollisionObject, ObjectType
 from understudy.space.singular import distances
 
@@ -149,3 +151,17 @@ def test_the_poses_of_a_program_are_those_it_names() -> None:
     assert [pose.line for pose in poses] == [2, 3]
     assert poses[1].pose.z == pytest.approx(5.0)
     assert poses[0].pose.rx == pytest.approx(math.pi)
+
+
+@pytest.mark.parametrize("name", ["square", "two_seams", "kuka_square"])
+def test_no_sample_is_closer_than_what_is_proven(name: str) -> None:
+    program = PROGRAMS / "sound" / f"{name}.gcode"
+    config = cell(header(program, "cell"))
+    report = validate_text(program.read_bytes(), config)
+    robot = config.robots[report.robot].config
+    detector = subject_of("", config, report.robot).arm(robot.tool).detector
+    proven = {row.line: row.clearance for row in report.lines}
+    for q, line in list(zip(report.course.joints, report.course.lines, strict=True))[::20]:
+        clearance = proven[line]
+        assert clearance is not None
+        assert detector.get_min_distance(q) >= clearance - 1e-9

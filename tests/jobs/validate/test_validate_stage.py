@@ -104,3 +104,8 @@ def test_modes_of_operation_are_those_of_the_cell() -> None:
         proved_text(SEAM, "g60_welding", Options(mode_of_operation="PICKPLACE"))
     with pytest.raises(ConfigError, match="allowed: none"):
         proved_text(SEAM, "bare", Options(mode_of_operation="WELDING"))
+
+
+def test_an_arc_switched_on_by_its_pin_without_gas_is_a_fault_too() -> None:
+    text = START + "M64 P0\nG4 P0.1\nM3\nG1 Z440 F600\nM5\n"
+    assert [kind for _, kind in kinds(proved_text(text, "g60_welding"))] == ["process"]
