@@ -55,7 +55,7 @@ BROKEN = {
     "unknown key at the top": (
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
-        "poll_step_ms, control, state, hmi, scenario, environment; did you mean 'seed'?",
+        "controller, poll_step_ms, control, state, hmi, scenario, environment; did you mean 'seed'?",
     ),
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
