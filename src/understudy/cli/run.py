@@ -76,6 +76,7 @@ def run(
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
+    announce()
     options = Options(
         rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
@@ -105,6 +106,7 @@ async def _live(
     announce()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
+            ends.callback(page.close)
             ends.push_async_callback(page.stop)
         live = Live(config, options)
         signals = _end_on_signals(live)

@@ -41,9 +41,22 @@ class SceneDesk:
         return {
             "cell": self._config.name,
             "robots": {robot.name: self._robot(robot) for robot in self._robots},
-            "environment": [object_of(thing) for thing in self._here.environment.everything()],
+            "environment": self._environment(),
             "visualization": to_builtins(self._config.simulation.visualization),
         }
+
+    def _environment(self) -> list[dict[str, Any]]:
+        found = self._here.environment
+        return [
+            {**object_of(thing), "zone": found.is_zone(thing.name)} for thing in found.everything()
+        ]
+
+    def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
+        """Seen from the flange; only an arm's tools have any."""
+        if robot.kind != "arm":
+            return []
+        read = self._config.read_file
+        return [object_of(shape.build(read)) for shape in robot.config.tools[number].shapes]
 
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
@@ -55,7 +68,10 @@ class SceneDesk:
         joints, links = _axes(robot.kind), list[dict[str, Any]]()
         if not isinstance(chain, Refused):
             joints, links = joints_of(chain), self._links(chain)
-        tools = {number: _tool(tool) for number, tool in tools_of(robot).items()}
+        tools = {
+            number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
+            for number, tool in tools_of(robot).items()
+        }
         return {
             "kind": robot.kind,
             "model": getattr(robot.config, "model", ""),
@@ -149,7 +165,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     from understudy.space.transform import matrix
 
     tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
-    return {"name": tool["name"], "tcp": tip, "shapes": []}
+    return {"name": tool["name"], "tcp": tip}
 
 
 def _foot(robot: Robot) -> list[float]:

@@ -7,8 +7,8 @@ from understudy.motion.path import Floats
 from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 
 __all__ = [
-    "BUSY", "HARD_LIMIT", "JOGGING", "MOTOR_FAULT", "NOT_CONNECTED", "NOT_ENABLED", "PROBE_FAILED", "STOPPED",
-    "no_axis", "no_positions", "out_of_bounds",
+    "BUSY", "HARD_LIMIT", "JOGGING", "MOTOR_FAULT", "NOT_CONNECTED", "NOT_ENABLED",
+    "PROBE_FAILED", "STOPPED", "no_axis", "no_positions", "out_of_bounds",
 ]  # fmt: skip
 
 HARD_LIMIT, MOTOR_FAULT = 1, 17
