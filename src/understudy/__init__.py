@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
     from understudy.library import VirtualController as VirtualController
+    from understudy.proving import validate as validate
 
 __version__ = "0.1.0"
 
@@ -17,8 +18,9 @@ _OFFERED = {
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
     "VirtualController": "understudy.library",
+    "validate": "understudy.proving",
 }
-__all__ = ["ConfigError", "Refused", "VirtualController", "load_cell"]
+__all__ = ["ConfigError", "Refused", "VirtualController", "load_cell", "validate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -106,15 +106,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     """What a robot's programs are reckoned on; the first that runs programs if none is named."""
     from understudy.jobs.setup import Setup
 
-    able = {name: each for name, each in config.robots.items() if hasattr(each.config, "dialect")}
-    if not able:
-        raise ConfigError(f"no robot of the cell {config.name} runs programs")
-    name = robot or next(iter(able))
-    if name not in able:
-        raise unknown("robot that runs programs", name, able)
-    own = structs.replace(able[name].config, dialect=dialect or able[name].config.dialect)
-    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
-    arm = _within(f"robots.{name}", robot_module(able[name].kind).arm_of, own, deps)
+    arm = arm_of(config, robot or programmable(config)[0], dialect)
     return Setup(
         mover=arm.mover(arm.habits.modal.tool),
         dialect=arm.habits.dialect,
@@ -138,6 +130,24 @@ def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "Grb
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
     writer = lines if settings.dialect == "seed" else None
     return build(settings, writer=writer, tip=lines.tip, limits=limits)
+
+
+def programmable(config: CellConfig) -> list[str]:
+    """The robots that run programs, in the order of the cell file; there is at least one."""
+    able = [name for name, each in config.robots.items() if hasattr(each.config, "dialect")]
+    if not able:
+        raise ConfigError(f"no robot of the cell {config.name} runs programs")
+    return able
+
+
+def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
+    """A robot that runs programs, as its drives see it: everything configured, nothing moving."""
+    if robot not in (able := programmable(config)):
+        raise unknown("robot that runs programs", robot, able)
+    kind, given = config.robots[robot].kind, config.robots[robot].config
+    own = structs.replace(given, dialect=dialect or given.dialect)
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
+    return _within(f"robots.{robot}", robot_module(kind).arm_of, own, deps)
 
 
 def _build(config: CellConfig) -> Cell:

@@ -11,6 +11,7 @@ import msgspec
 
 from understudy.app import build_cell
 from understudy.commands import CellDesk
+from understudy.commands.traffic import Traffic
 from understudy.config import CellConfig, Wire
 from understudy.config.files import name_of_cell
 from understudy.desk import Commands
@@ -59,7 +60,8 @@ class Live:
         self.endpoints: dict[str, str] = {}
         self.finished = asyncio.Event()
         self._cell = build_cell(config)
-        self._exchange = Exchange(self._cell, options.note)
+        self._traffic = Traffic(self._cell.faces)
+        self._exchange = Exchange(self._cell, self._noted(options.note))
         self._pump = Pump(
             self._exchange,
             Clock(options.rate),
@@ -73,7 +75,8 @@ class Live:
             config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
         )
         self._runs = Runs(KINDS, {"cell": self._name()})
-        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs)])
+        traffic = self._traffic.commands()
+        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(self._cell.parts, self._pump, self.cell_desk.real_views)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
@@ -105,6 +108,13 @@ class Live:
 
     def advance(self, duration: float) -> None:
         self._pump.advance(nanoseconds(duration))
+
+    def _noted(self, note: Callable[[Event], None]) -> Callable[[Event], None]:
+        def both(event: Event) -> None:
+            self._traffic.note(event)
+            note(event)
+
+        return both
 
     def _facts(self) -> dict[str, Any]:
         config = self.config

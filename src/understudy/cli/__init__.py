@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from understudy import __version__
-from understudy.cli import cells, chats, kernels, look, programs, run, running, send
+from understudy.cli import cells, chats, kernels, look, programs, run, running, send, validate
 from understudy.errors import ConfigError
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ def understudy(
     pass
 
 
-for module in (run, programs, cells, look, chats, running, send, kernels):
+for module in (run, validate, programs, cells, look, chats, running, send, kernels):
     module.add_to(app)
 
 

@@ -44,6 +44,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "tool": tool_of(robot),
         "capabilities": list(robot.skills()),
         "frames": list(robot.side.hands.frames),
+        "overrides_percent": overrides_of(robot),
         "dialect": getattr(robot.config, "dialect", ""),
         "state": how.state,
         "moving": how.moving,
@@ -120,3 +121,11 @@ def tool_of(robot: Robot) -> int:
         held: int = part.firmware.reading(robot.simulated.time.now()).tool
         return held
     return 0
+
+
+def overrides_of(robot: Robot) -> dict[str, float] | None:
+    """Of feed and rapid, where the simulated controller can be asked."""
+    if robot.real is not None or robot.kind not in ("arm", "machine"):
+        return None
+    overrides = robot.simulated.controller.firmware.core.runner.queue.overrides
+    return {"feed": overrides.feed * 100.0, "rapid": overrides.rapid * 100.0}

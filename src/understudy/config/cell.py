@@ -133,6 +133,10 @@ class CellConfig:
     def with_seed(self, seed: int) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, seed=read(seed, Seed, "seed")))
 
+    def with_rules(self, rules: Scenario) -> "CellConfig":
+        """These rules in place of the cell's own."""
+        return replace(self, head=structs.replace(self.head, scenario=rules))
+
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
 
@@ -203,13 +207,20 @@ def _with_rules(document: Document, head: Head) -> Head:
     if head.include.scenario is None:
         return head
     path = _beside(document, head.include.scenario)
-    file = parse(read_text(path), str(path))
-    found: Scenario = _at(file, (), read, file.value, Scenario)
+    text = read_text(path)
+    file, found = parse(text, str(path)), read_rules(text, str(path))
     for name in found.rules:
         if name in head.scenario.rules:
             problem = ConfigError("the cell file has a rule of this name too", value=name)
             raise file.error(("rules", name), problem)
     return structs.replace(head, scenario=Scenario({**head.scenario.rules, **found.rules}))
+
+
+def read_rules(text: str, file: str) -> Scenario:
+    """The rules of a scenario file."""
+    document = parse(text, file)
+    found: Scenario = _at(document, (), read, document.value, Scenario)
+    return found
 
 
 def _with_environment(document: Document, head: Head) -> Head:

@@ -19,6 +19,15 @@ class Texts:
     def __call__(self, key: str) -> str:
         return dictionary()[key][self.language]
 
+    def section(self, name: str) -> dict[str, str]:
+        """All texts of a section, by the rest of their keys."""
+        prefix = f"{name}."
+        return {
+            key.removeprefix(prefix): text[self.language]
+            for key, text in dictionary().items()
+            if key.startswith(prefix)
+        }
+
     def of(self, section: str, name: str) -> str:
         """A word that comes from the cell: itself where the dictionary does not know it."""
         known = dictionary().get(f"{section}.{name}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.setup import Setup
-from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, walk
+from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, spans_of, walk
 from understudy.jobs.waypoints import Waypoint, follow
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
@@ -114,10 +114,10 @@ class _Open:
         return Row(self.line, self.text, self.start, self.end, self.kind)
 
 
-class _Sum:
-    """Adds events up."""
+class Ledger:
+    """Adds events up: how long a program takes, line by line."""
 
-    def __init__(self, dynamics: Dynamics | None) -> None:
+    def __init__(self, dynamics: Dynamics | None = None) -> None:
         self._dynamics = dynamics
         self._overloads: dict[str, Overload] = {}
         self.seconds: dict[str, float] = dict.fromkeys(("motion", "process", "dwell", "io"), 0.0)
@@ -138,7 +138,7 @@ class _Sum:
             self._stand(event)
         elif isinstance(event, Switch):
             self._open[-1].kind = "io"
-        else:
+        elif isinstance(event, Violation):
             self.violations.append(event)
             self._open[-1].kind = "refused"
 
@@ -171,7 +171,7 @@ class _Sum:
         plan = run.plan
         self.seconds[kind] += plan.duration
         self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
-        spans = _spans(plan)
+        spans = spans_of(plan)
         here = plan.begins
         for row in self._open:
             if row.line in spans:
@@ -196,19 +196,8 @@ class _Sum:
         del self._open[:count]
 
 
-def _spans(plan: Plan) -> dict[int, tuple[float, float]]:
-    """When each line begins and ends; the blocks of a line stand together."""
-    number, begins = plan.lines()
-    if not len(number):  # a rapid to where the robot stands already
-        return {}
-    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
-    starts = begins[first].tolist()
-    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
-    return dict(zip(number[first].tolist(), spans, strict=True))
-
-
 def _add_up(events: Iterable[Event], dynamics: Dynamics | None) -> CycleTime:
-    total = _Sum(dynamics)
+    total = Ledger(dynamics)
     for event in events:
         total.add(event)
     return total.result()

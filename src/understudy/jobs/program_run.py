@@ -10,6 +10,7 @@ would mean that all is well again.
 """
 
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -51,7 +52,10 @@ AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
-    """`line`: of the file, the one being run, or where it ended; `elapsed_s` since it began."""
+    """`line`: of the file, the one being run, or where it ended; `elapsed_s` since it began.
+
+    `checksum`: of the text.
+    """
 
     name: str
     state: RunState
@@ -60,6 +64,7 @@ class Reading(Struct, frozen=True):
     error: str
     step: bool
     elapsed_s: float
+    checksum: int = 0
 
 
 class Sent(NamedTuple):
@@ -101,6 +106,7 @@ class ProgramRun:
         self._listeners: list[Ended] = []
         self._state = Saved()
         self._lines: list[ProgramLine] = []
+        self._checksum = 0
         self._queue: list[Sent] = []
         self._listens = False
 
@@ -112,7 +118,7 @@ class ProgramRun:
         if len(text) > LONGEST_PROGRAM:
             return Refused(f"a program of more than {LONGEST_PROGRAM} characters")
         self._state = Saved(name=name, text=text)
-        self._lines = list(program_lines(text, self._dialect))
+        self._read()
         return None
 
     def run(self, now: int, *, from_line: int = 1, step: bool = False) -> Refused | None:
@@ -181,7 +187,9 @@ class ProgramRun:
             state = "paused" if status.state in WAITING else state
         ours = self._state
         elapsed = seconds(until - ours.begun)
-        return Reading(ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed)
+        return Reading(
+            ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed, self._checksum
+        )
 
     # ── part ──
 
@@ -204,7 +212,7 @@ class ProgramRun:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, Saved)
-        self._lines = list(program_lines(self._state.text, self._dialect))
+        self._read()
         self._queue = self._to_send()
         if self.under_way():
             self._listen()
@@ -214,6 +222,10 @@ class ProgramRun:
     @property
     def _title(self) -> str:
         return self._state.name or "program"
+
+    def _read(self) -> None:
+        self._lines = list(program_lines(self._state.text, self._dialect))
+        self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
     def _not_ready(self, now: int) -> Refused | None:
         if self.under_way():

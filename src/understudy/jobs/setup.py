@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
-from understudy.gcode.requests import AxisMove, Move, Request
+from understudy.gcode.requests import AxisMove, Move, Request, SetAnalog, SetOutput
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
+from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile
+from understudy.space.follow import Kind as Obstacle
 
 
 class Mover(Protocol):
@@ -44,6 +46,55 @@ class StraightMover(Protocol):
     ) -> Path: ...
 
 
+@runtime_checkable
+class ExplainingMover(Protocol):
+    """A mover that says what is in the way of a move that it refused."""
+
+    def obstacle(self, move: Move, start: Floats) -> Obstacle | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something a line does that it should not; it is run all the same."""
+
+    line: int
+    kind: Literal["process", "io"]
+    message: str
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """For how many seconds a request holds the program up, and what is to be said about it."""
+
+    seconds: float = 0.0
+    remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thrown:
+    """A switch that is thrown while the arm moves."""
+
+    time_s: float
+    switch: SetOutput | SetAnalog
+
+
+class Stage(Protocol):
+    """What stands around the arm and answers it: pins, power source, chance. Time only rises."""
+
+    def meet(self, request: Request, line: int, now: float) -> Met:
+        """Carry out what is no motion; the arm stands."""
+        ...
+
+    def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
+        """The arm has moved so, and switches were thrown on the way."""
+        ...
+
+    def over(self, line: int, now: float) -> tuple[Remark, ...]:
+        """The program has ended, with this line."""
+        ...
+
+
 def _at_once(request: Request) -> float:
     return 0.0
 
@@ -58,7 +109,8 @@ class Setup:
     `mount`: the mover with another tool in hand. `hold_up`: seconds for which a switch holds the
     program up (spin-up, ignition). `rests_at_offsets`: motion ends before offsets change.
     `modal`, `start`: what is in force and where the joints are before the first line. `dynamics`:
-    what the joints need, with the tool in hand.
+    what the joints need, with the tool in hand. `stage`: who answers on the pins; without one
+    switches take `hold_up` and waits no time.
     """
 
     mover: Mover
@@ -71,3 +123,4 @@ class Setup:
     modal: Modal = AS_SWITCHED_ON
     start: tuple[float, ...] = ()
     dynamics: Dynamics | None = None
+    stage: Stage | None = None

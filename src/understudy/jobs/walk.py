@@ -16,22 +16,39 @@ from understudy.gcode import Modal, Problem, Step, interpret
 from understudy.gcode import requests as ask
 from understudy.gcode.dialect import Axes
 from understudy.gcode.program import ProgramLine, program_lines
-from understudy.jobs.setup import Mover, Setup, StraightMover
+from understudy.jobs.setup import (
+    ExplainingMover,
+    Met,
+    Mover,
+    Remark,
+    Setup,
+    StraightMover,
+    Thrown,
+)
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
 from understudy.motion.plan import Plan
 from understudy.motion.stream import planned
+from understudy.space.follow import Kind as Obstacle
 
-Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable"]
+Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
 UNSUPPORTED, JOINT_LIMIT = 20, 2
+Switching = ask.SetOutput | ask.SetAnalog
+OBSTACLES: dict[Obstacle | None, Kind] = {
+    Obstacle.LIMIT: "joint_limit",
+    Obstacle.UNREACHABLE: "unreachable",
+    Obstacle.FLIP: "singularity",
+    Obstacle.SINGULAR: "singularity",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Motion from rest to rest; `process`: the arc burns."""
+    """Motion from rest to rest, with a tool in hand; `process`: the arc burns."""
 
     plan: Plan
     process: bool
+    tool: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +81,7 @@ class Violation:
     message: str
 
 
-Event = ProgramLine | Run | Stand | Switch | Violation
+Event = ProgramLine | Run | Stand | Switch | Violation | Remark
 """A line is told when it is begun; its motion when the run it belongs to is complete."""
 
 
@@ -95,11 +112,14 @@ class Walker:
         self.now = 0.0
         self.process = False
         self.exact = False
+        self.tool = setup.modal.tool
         self.commanded: Axes | None = None
         self.events: list[Event] = []
         self._paths: list[Path] = []
         self._straight: list[ask.AxisMove] = []
         self._lines: list[int] = []
+        self._with_next: list[Switching] = []
+        self._thrown: list[tuple[int, Switching]] = []
 
     def move(self, move: ask.Move, line: int) -> Refused | None:
         if isinstance(move, ask.AxisMove) and isinstance(self.mover, StraightMover):
@@ -121,9 +141,10 @@ class Walker:
         setup = self.setup
         path = joined(self._paths)
         plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
-        self.events.append(Run(plan, self.process))
+        self.events.append(Run(plan, self.process, self.tool))
         self.now = plan.ends
         self._paths.clear()
+        self._pass(plan)
 
     def stand(
         self,
@@ -136,6 +157,23 @@ class Walker:
         self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
         self.now += seconds
 
+    def throw(self, switch: Switching, line: int) -> None:
+        """Now, or when the next motion begins."""
+        self.events.append(Switch(line))
+        if switch.with_motion:
+            self._with_next.append(switch)
+        elif self.setup.stage is not None:
+            self.events += self.setup.stage.meet(switch, line, self.now).remarks
+
+    def end(self, line: int) -> None:
+        """Nothing comes any more: what waits for motion happens now."""
+        self.rest()
+        if self.setup.stage is not None:
+            for switch in self._with_next:
+                self.events += self.setup.stage.meet(switch, line, self.now).remarks
+            self.events += self.setup.stage.over(line, self.now)
+        self._with_next.clear()
+
     def take(self) -> list[Event]:
         taken, self.events = self.events, []
         return taken
@@ -143,12 +181,20 @@ class Walker:
     def change_tool(self, tool: int) -> Refused | None:
         if self.setup.mount is None:
             return None
-        self._gather()
+        self.rest()
         mover = self.setup.mount(tool)
         if isinstance(mover, Refused):
             return mover
-        self.mover = mover
+        self.mover, self.tool = mover, tool
         return None
+
+    def _pass(self, plan: Plan) -> None:
+        """Time passes for whatever stands around, while the arm moves."""
+        thrown, self._thrown = self._thrown, []
+        if self.setup.stage is not None:
+            spans = spans_of(plan)
+            times = [Thrown(spans[line][0], switch) for line, switch in thrown if line in spans]
+            self.events += self.setup.stage.moved(plan, self.mover, times)
 
     def _gather(self) -> None:
         """The straight lines so far as one path."""
@@ -167,6 +213,8 @@ class Walker:
             mover = self.mover
             entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
         self._paths.append(path.with_entry(entry))
+        self._thrown += [(int(path.line[0]), switch) for switch in self._with_next]
+        self._with_next.clear()
         self.q = path.end[-1]
 
 
@@ -196,12 +244,14 @@ class Reader:
         walker = self._walker
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
+            kind: Kind | None = None
             if isinstance(move, MOVES):
                 refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
+                kind = self._obstacle(move) if refused else None
             else:
                 refused = self._other(line.number, request, before)
             if refused:
-                walker.events.append(impossible(line.number, refused, line.text))
+                walker.events.append(impossible(line.number, refused, line.text, kind))
                 return
         if step.axes is not None:
             walker.commanded = step.axes
@@ -220,16 +270,19 @@ class Reader:
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker
         if isinstance(request, ask.Dwell):
-            walker.stand(line, "dwell", request.seconds)
+            walker.rest()
+            walker.stand(line, "dwell", self._met(request, line))
         elif isinstance(request, ask.WaitInput):
-            walker.stand(line, "io", 0.0, request.timeout)
+            walker.rest()
+            walker.stand(line, "io", self._met(request, line), request.timeout)
         elif isinstance(request, ask.SetOutput | ask.SetAnalog):
-            walker.events.append(Switch(line))
+            walker.throw(request, line)
         elif isinstance(request, ask.PathMode):
             walker.exact = self._setup.dialect.two_frames and request.name != "G64"
         elif self._rests(request, before):
             arc = isinstance(request, ask.Spindle) and self._setup.dialect.arm
-            walker.stand(line, "process" if arc else "io", self._setup.hold_up(request))
+            walker.rest()
+            walker.stand(line, "process" if arc else "io", self._met(request, line))
         if isinstance(request, ask.Spindle):
             walker.process = request.direction != "M5"
         if isinstance(request, ask.ProgramEnd):
@@ -237,6 +290,24 @@ class Reader:
         if isinstance(request, ask.ToolChange):
             return walker.change_tool(request.tool)
         return None
+
+    def _met(self, request: ask.Request, line: int) -> float:
+        """Seconds for which a request holds the program up, now that the robot stands."""
+        walker, stage = self._walker, self._setup.stage
+        if stage is not None:
+            met: Met = stage.meet(request, line, walker.now)
+            walker.events += met.remarks
+            return met.seconds
+        if isinstance(request, ask.Dwell):
+            return request.seconds
+        return 0.0 if isinstance(request, ask.WaitInput) else self._setup.hold_up(request)
+
+    def _obstacle(self, move: ask.Move) -> Kind | None:
+        """What is in the way of a move that was refused."""
+        mover = self._walker.mover
+        if not isinstance(mover, ExplainingMover):
+            return None
+        return OBSTACLES.get(mover.obstacle(move, self._walker.q))
 
     def _rests(self, request: ask.Request, before: Modal) -> bool:
         """Does motion end before this? A switch that is there already is none."""
@@ -263,11 +334,22 @@ def _zero(modal: Modal) -> tuple[object, ...]:
     return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
-def impossible(line: int, refused: Refused, text: str) -> Violation:
+def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
+    """When each line begins and ends; the blocks of a line stand together."""
+    number, begins = plan.lines()
+    if not len(number):  # a rapid to where the robot stands already
+        return {}
+    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    starts = begins[first].tolist()
+    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
+    return dict(zip(number[first].tolist(), spans, strict=True))
+
+
+def impossible(line: int, refused: Refused, text: str, known: Kind | None = None) -> Violation:
     """A line that is understood, but that the robot cannot do."""
     kinds: dict[int, Kind] = {JOINT_LIMIT: "joint_limit", UNSUPPORTED: "unsupported"}
     where = f" ({text.strip()})" if text else ""
-    kind = kinds.get(refused.code, "unreachable")
+    kind = known or kinds.get(refused.code, "unreachable")
     return Violation(line, kind, f"line {line}: {refused.reason}{where}")
 
 
@@ -278,8 +360,10 @@ def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Ite
     """All that happens in a program, in the order in which it is known."""
     walker = Walker(setup, start)
     reader = Reader(setup, walker)
+    last = 0
     for line in program_lines(program, setup.dialect):
         reader.read(line)
+        last = line.number if line.text.strip() else last
         yield from walker.take()
-    walker.rest()
+    walker.end(last)
     yield from walker.take()

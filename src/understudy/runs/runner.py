@@ -16,7 +16,10 @@ from understudy.errors import Refused
 log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
-KINDS = {"reach": "understudy.runs.reach:reach"}
+KINDS = {
+    "reach": "understudy.runs.reach:reach",
+    "validate": "understudy.proving.run:validate",
+}
 MOST_WAITING = 8
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024
@@ -36,11 +39,14 @@ class Run(Struct):
     seconds: float = 0.0
 
 
+NOTHING = msgspec.Raw(b"")
+
+
 class Said(Struct, frozen=True):
     """A line of the worker's."""
 
     progress: float | None = None
-    result: msgspec.Raw = msgspec.Raw(b"")
+    result: msgspec.Raw = NOTHING
     failed: str | None = None
 
 
@@ -135,12 +141,14 @@ class Runs:
                 run.seconds = time.monotonic() - begun
                 if said.progress is None:
                     break
+        except msgspec.DecodeError as problem:
+            said = Said(failed=f"its answer cannot be read: {problem}")
         except ValueError:
             said = Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
         self._end(run, said)
 
     def _end(self, run: Run, said: Said) -> None:
-        if not bytes(said.result):
+        if said.result == NOTHING:
             run.state, run.error = "failed", said.failed or "its process ended without an answer"
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:

@@ -17,12 +17,13 @@ from understudy.gcode.requests import (
     Move,
 )
 from understudy.motion.arcs import chords
-from understudy.motion.cartesian import along
+from understudy.motion.cartesian import Blocked, along
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
 from understudy.motion.ways import Arc, Line, Way
 from understudy.space.chain import Chain, Frames
-from understudy.space.ik import excess, nearest, outside, solve
+from understudy.space.follow import Kind
+from understudy.space.ik import excess, nearest, outside, solve, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM
@@ -130,7 +131,34 @@ class ArmMover:
         q = nearest(found, start)
         return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
 
+    def obstacle(self, move: Move, start: Floats) -> Kind | None:
+        """Why a move from there is refused: out of reach, beyond a limit, through a singularity."""
+        if isinstance(move, AxisMove | AxisArc):
+            return None
+        if isinstance(move, JointMove | JointArc):
+            return Kind.LIMIT
+        if isinstance(move, LineMove) and move.speed is None and move.duration is None:
+            beyond = self._beyond_reach(move.target, start)
+            return beyond.kind if beyond else None
+        found = self._followed(move, start, 0)
+        return found.kind if isinstance(found, Blocked) else None
+
+    def _beyond_reach(self, target: Pose, start: Floats) -> Blocked | None:
+        """Why no way leads to a pose, if so."""
+        there = matrix(target)
+        found = solve(self.chain, there, frames=self.frames, near=start)
+        if not isinstance(found, Refused):
+            return None
+        known = unlimited(self.chain, there, frames=self.frames, near=start)
+        return Blocked(Kind.LIMIT if len(known) else Kind.UNREACHABLE, 1.0, found.reason)
+
     def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
+        found = self._followed(move, start, line)
+        if isinstance(found, Path):
+            return found
+        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+
+    def _followed(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Blocked:
         way = self._way(move, start)
         if way.length < IN_PLACE:
             return nothing(self.chain.dof)
@@ -144,7 +172,8 @@ class ArmMover:
         )
         if isinstance(found, Path):
             return found
-        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+        beyond = self._beyond_reach(move.target, start)
+        return replace(beyond, share=found.share) if beyond else found
 
     def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
         here = self.frames.tcp(self.chain.flange(start))

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
-from understudy.motion.stream import Stream
+from understudy.motion.stream import Overrides, Stream
 from understudy.units import NS_PER_SECOND, seconds
 
 
@@ -33,6 +33,10 @@ class Queue:
 
     def override(self, now: int, *, feed: float | None, rapid: float | None) -> None:
         self._stream.override(self._time(now), feed=feed, rapid=rapid)
+
+    @property
+    def overrides(self) -> Overrides:
+        return self._stream.overrides
 
     def stop(self, now: int) -> None:
         self._stream.stop(self._time(now))

@@ -11,7 +11,7 @@ from nicegui import app as nicegui_app
 from nicegui import ui
 
 from understudy.hmi.access import role_of
-from understudy.hmi.pages import cell
+from understudy.hmi.pages import cell, log, plots, program
 from understudy.hmi.pages.frame import Tab, frame
 from understudy.hmi.pages.picture import Caller, Picture
 from understudy.hmi.pages.seat import Seat
@@ -21,6 +21,9 @@ Build = Callable[[Seat], None]
 
 PAGES: dict[Tab, Build] = {
     Tab("/", "cell", "precision_manufacturing", "F1"): cell.build,
+    Tab("/program", "program", "code", "F2"): program.build,
+    Tab("/plots", "plots", "show_chart", "F3"): plots.build,
+    Tab("/log", "log", "list_alt", "F4"): log.build,
 }
 """Rail order. A page is a function that builds itself for one browser."""
 

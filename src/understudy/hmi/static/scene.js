@@ -35,6 +35,7 @@ class Scene {
     this.objects = new Map(); // environment: name → {object, material}
     this.marks = new Map(); // robot → {trail, preview, arc, cloud, workspace}
     this.contacts = [];
+    this.pinned = new Map(); // robot → joints of a ghost that somebody wants to look at
     this.seen = null;
     feed.onFrame((frame) => this.hear(frame));
     this.load();
@@ -216,19 +217,29 @@ class Scene {
       const [a, b] = [before.robots[robot.name], after.robots[robot.name]];
       if (!b) continue;
       const [q, tcp] = [mix(a?.q, b.q, part), mix(a?.tcp, b.tcp, part)];
-      const posture = JSON.stringify([q, tcp, b.ghost, b.tool, b.arc]);
+      const posture = JSON.stringify([q, tcp, this.ghostOf(robot.name, b), b.tool, b.arc]);
       const flickers = b.arc && after.t > before.t;
       if (posture === robot.posture && !flickers) continue;
       robot.posture = posture;
       robot.showTool(b.tool);
       robot.show(q, tcp);
-      robot.showGhost(this.layers.ghost ? b.ghost : null);
+      robot.showGhost(this.ghostOf(robot.name, b));
       this.marks.get(robot.name).arc.burn(b.arc);
       this.stage.changed = true;
     }
   }
 
+  ghostOf(name, { ghost }) {
+    return this.pinned.get(name) ?? (this.layers.ghost ? ghost : null);
+  }
+
   // ── what the page asks ──
+
+  // A ghost in this posture instead of at the robot's target; null: no more.
+  pin(name, q) {
+    if (q) this.pinned.set(name, q);
+    else this.pinned.delete(name);
+  }
 
   choose(name) {
     this.chosen = name;
@@ -303,7 +314,7 @@ class Scene {
   report() {
     const robots = {};
     for (const [name, robot] of this.robots) {
-      robots[name] = { q: [...robot.chain.q], tcp: robot.chain.tip(), ghost: robot.ghost.root.visible, shown: robot.object.visible };
+      robots[name] = { q: [...robot.chain.q], tcp: robot.chain.tip(), ghost: robot.ghost.root.visible, ghost_q: [...robot.ghost.q], shown: robot.object.visible };
     }
     return {
       ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.objects.keys()],
@@ -326,7 +337,9 @@ function open() {
   const place = document.getElementById("scene");
   if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
-  const offered = ["choose", "view", "layer", "clear", "preview", "reach", "report"];
+  const offered = [
+    "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "report",
+  ];
   window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));
   window.understudy.scene = scene;
 }

@@ -1,0 +1,188 @@
+"""`understudy validate`: proves programs before a robot runs them."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from understudy import __version__
+from understudy.app import load_config
+from understudy.cli.programs import DialectName
+from understudy.errors import ConfigError
+
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.jobs.validate import Finding, Report
+    from understudy.proving import Options
+    from understudy.proving import Progress as Told
+
+LONG = 2000
+"""Lines from which on a program has a progress bar."""
+SHOWN = 50
+"""Violations in the terminal; the reports have them all."""
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(
+        epilog="Example: understudy validate weld.gcode --cell g60_welding --html report.html"
+    )(validate)
+
+
+def validate(
+    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code files")],
+    cell: Annotated[str, typer.Option(help="whose first arm runs them")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
+    dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
+    scenario: Annotated[Path | None, typer.Option(help="a file with scenario rules")] = None,
+    json: Annotated[Path | None, typer.Option(help="write the report; - prints it")] = None,
+    junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="write SARIF 2.1.0")] = None,
+    html: Annotated[Path | None, typer.Option(help="write a page with a 3D view")] = None,
+    clearance_mm: Annotated[
+        float | None, typer.Option(min=0.0, max=1000.0, help="to be kept everywhere")
+    ] = None,
+    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is proved as well")] = False,
+    max_violations: Annotated[int | None, typer.Option(min=1, help="tell so many")] = None,
+    mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
+) -> None:
+    """Prove programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
+    from understudy.proving import Options
+
+    options = Options(
+        robot=robot,
+        dialect=dialect.value if dialect else "",
+        scenario=str(scenario) if scenario else "",
+        clearance_mm=clearance_mm,
+        with_stops=with_stops,
+        max_violations=max_violations,
+        mode_of_operation=mode_of_operation,
+    )
+    config = load_config(cell)
+    reports = [_proved(program, config, options) for program in programs]
+    console = Console(stderr=json is not None and str(json) == "-")
+    for report in reports:
+        _show(console, report)
+    _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
+    if not all(report.passed for report in reports):
+        raise typer.Exit(1)
+
+
+def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report":
+    from understudy.proving import validate_text
+    from understudy.proving.prove import read_program
+
+    text = read_program(program)
+    with _bar(program, text.count(b"\n")) as told:
+        return validate_text(text, config, options=options, program=str(program), progress=told)
+
+
+@contextmanager
+def _bar(program: Path, lines: int) -> Iterator["Told | None"]:
+    """Only for somebody who looks, and only where it takes a while."""
+    console = Console(stderr=True)
+    if not console.is_terminal or lines < LONG:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(program.name, total=lines)
+
+        def told(done: int, total: int) -> bool:
+            bar.update(task, completed=done, total=total)
+            return True
+
+        yield told
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _write(
+    reports: Sequence["Report"],
+    config: "CellConfig",
+    *,
+    json: Path | None,
+    junit: Path | None,
+    sarif: Path | None,
+    html: Path | None,
+) -> None:
+    from understudy.jobs.validate import ci
+    from understudy.jobs.validate.page import page
+
+    if json is not None:
+        documents = [report.document() for report in reports]
+        text = _json(documents[0] if len(documents) == 1 else documents)
+        _save(json, text)
+    if junit is not None:
+        _save(junit, ci.junit(reports))
+    if sarif is not None:
+        _save(sarif, _json(ci.sarif(reports, __version__)))
+    if html is not None:
+        _save(html, page(reports, config.environment()))
+
+
+def _json(document: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def _save(path: Path, text: str) -> None:
+    if str(path) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
+
+
+# ── the terminal ────────────────────────────────────────────────────────────────────────────────
+
+
+def _show(console: Console, report: "Report") -> None:
+    verdict = "[green]pass[/green]" if report.passed else "[red]fail[/red]"
+    console.print(f"{escape(report.program)} on {report.cell} ({report.robot}): {verdict}")
+    _show_findings(console, report.violations, "red")
+    _show_findings(console, report.warnings, "yellow")
+    if report.omitted:
+        console.print(f"  and {report.omitted} more")
+    for note in report.notes:
+        console.print(f"  note: {escape(note)}")
+    console.print(_times(report))
+    console.print(_proof(report))
+
+
+def _show_findings(console: Console, found: Sequence["Finding"], color: str) -> None:
+    for each in found[:SHOWN]:
+        console.print(f"  [{color}]{each.kind}[/{color}] {escape(each.message)}", soft_wrap=True)
+    if len(found) > SHOWN:
+        console.print(f"  and {len(found) - SHOWN} more: --json has them all")
+
+
+def _times(report: "Report") -> Table:
+    table = Table(title="cycle time", title_justify="left")
+    for name in ("motion", "process", "dwell", "io", "total"):
+        table.add_column(name, justify="right", no_wrap=True)
+    names = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
+    table.add_row(*(f"{report.cycle_time[name]:.3f} s" for name in names))
+    return table
+
+
+def _proof(report: "Report") -> str:
+    moving = [row for row in report.lines if row.clearance is not None]
+    unproven = sum(not row.proven for row in report.lines)
+    least = report.least_clearance
+    told = f"{len(moving)} lines move, {report.distance_m:.2f} m"
+    if least is not None:
+        told += f"; proven clearance {least * 1e3:.1f} mm"
+    elif unproven:
+        told += f"; {unproven} lines are not proven"
+    if report.wall_s > 0.0:
+        told += f"; {report.total_s / report.wall_s:.0f} times real time"
+    return told

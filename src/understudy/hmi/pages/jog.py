@@ -1,0 +1,221 @@
+"""The hand on the robot: home, overrides, and jogging that ends when the hand does."""
+
+import asyncio
+import time
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.seat import Seat
+
+STEPS = (0, 0.1, 1, 10, 50)
+"""mm or degrees; 0: as long as the button is held."""
+SLOWEST, FASTEST, AT_FIRST = 1, 100, 20
+LATE_SECONDS = 0.5
+"""A hand that was not felt for so long is taken to be gone; a real robot is stricter, and feels it
+itself."""
+LOOK_SECONDS = 0.05
+FEED, RAPID = (10, 200), (5, 100)
+POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
+
+
+# ── home and overrides ──
+
+
+def _homing(seat: Seat) -> None:
+    """All axes, or one."""
+    with ui.element("div").classes("u-homing") as place:
+        every = button("", icon="home", hint=seat.texts("hand.home"), mark="home")
+        single = button("", icon="expand_more", hint=seat.texts("hand.home_axis"), mark="home-axis")
+        with single, ui.menu().classes("u-menu"):
+            axes = ui.element("div")
+
+    def rebuild() -> None:
+        axes.clear()
+        with axes:
+            for axis, joint in enumerate(seat.facts.get("joints", ())):
+                _home_axis(seat, axis, joint["name"])
+
+    every.on_click(lambda: seat.order("home"))
+    seat.on_choice(rebuild)
+    rebuild()
+    seat.each_round(lambda: place.set_visibility(seat.can("home")))
+
+
+def _home_axis(seat: Seat, axis: int, name: str) -> None:
+    ui.menu_item(name, lambda: seat.order("home", {"axis": axis})).classes("u-menu-item")
+
+
+def overrides(seat: Seat) -> None:
+    """Feed and rapid; the figures shown are the cell's, whoever set them."""
+    with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
+        _override(seat, "feed", FEED)
+        _override(seat, "rapid", RAPID)
+    seat.each_round(lambda: place.set_visibility(seat.can("override")))
+
+
+def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
+    ui.label(seat.texts(f"hand.{name}")).classes("u-caption")
+    slider = ui.slider(min=bounds[0], max=bounds[1], step=5, value=100).classes("u-slider")
+    slider.props("color=blue-grey-2").props(f"data-mark={name}-override")
+    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"))
+    shown.props(f"data-mark={name}-override-value")
+
+    async def turn(percent: float) -> None:
+        await seat.order("override", {f"{name}_percent": percent})
+
+    def update() -> None:
+        told = (seat.facts.get("overrides_percent") or {}).get(name)
+        if told is not None:
+            shown.set_text(f"{told:.0f} %")
+            slider.set_value(told)
+
+    slider.on("change", lambda event: turn(float(event.args)))
+    shown.on_click(lambda: turn(100.0))
+    seat.each_round(update)
+
+
+# ── jogging ──
+
+
+class Jogging:
+    """One browser's hand on one axis at a time.
+
+    A jog without a step goes on while the browser says that the hand is there; a browser that
+    falls silent, or leaves, has let go.
+    """
+
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._client = ui.context.client
+        self._robot = ""
+        self._felt = 0.0
+        self._watch: asyncio.Task[None] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        return self._watch is not None and not self._watch.done()
+
+    async def step(self, order: dict[str, Any], step: float) -> None:
+        await self._seat.order("jog", {**order, "step": step})
+
+    async def hold(self, order: dict[str, Any]) -> None:
+        if self.under_way:
+            return
+        self._robot, self._felt = self._seat.robot, time.monotonic()
+        self._watch = asyncio.create_task(self._until_let_go())
+        if await self._seat.order("jog", order) is None:
+            self._felt = 0.0
+
+    async def feel(self) -> None:
+        if not self.under_way:
+            return
+        self._felt = time.monotonic()
+        real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
+        if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
+            self.let_go()
+
+    def let_go(self) -> None:
+        self._felt = 0.0
+
+    async def _until_let_go(self) -> None:
+        with self._client:
+            while time.monotonic() - self._felt < LATE_SECONDS:
+                await asyncio.sleep(LOOK_SECONDS)
+            await self._seat.ask("stop_jog", {"robot": self._robot})
+
+
+def jog_panel(seat: Seat) -> None:
+    """A row for each axis of the frame; held by jog.js, which fills in the figures as well."""
+    jogging = Jogging(seat)
+    with ui.element("div").classes("u-jog").props("data-mark=jog"):
+        with ui.element("div").classes("u-inline"):
+            frame = _choice(seat, "frame", {}, None)
+            _homing(seat)
+        with ui.element("div").classes("u-inline"):
+            step = _choice(seat, "step", {s: _step_text(seat, s) for s in STEPS}, 0)
+        speed = _speed(seat)
+        rows = ui.element("div").classes("u-axes").props('id="axes"')
+
+    def rebuild() -> None:
+        frames = seat.facts.get("frames", ())
+        chosen = frame.value if frame.value in frames else (frames[0] if frames else None)
+        if list(frame.options) != list(frames):
+            frame.set_options({name: seat.texts(f"hand.{name}") for name in frames}, value=chosen)
+        rows.clear()
+        rows.props(f'data-robot="{seat.robot}" data-frame="{frame.value}"')
+        with rows:
+            for axis, name in enumerate(_names(seat, frame.value)):
+                _axis(seat, axis, name)
+            if not frames:
+                ui.label(seat.texts("hand.no_jog")).classes("u-caption")
+
+    async def begin(event: GenericEventArguments) -> None:
+        axis, direction = int(event.args["axis"]), float(event.args["direction"])
+        signed = float(speed.value) * (1.0 if direction > 0 else -1.0)
+        order = {"frame": frame.value, "axis": axis, "speed": signed}
+        await (jogging.step(order, step.value) if step.value else jogging.hold(order))
+
+    frame.on_value_change(rebuild)
+    seat.on_choice(rebuild)
+    _when_known(seat, rebuild)
+    ui.on("jog_begin", begin)
+    ui.on("jog_hold", jogging.feel)
+    ui.on("jog_end", jogging.let_go)
+    ui.context.client.on_delete(jogging.let_go)
+
+
+def _choice(seat: Seat, name: str, options: dict[Any, str], value: Any) -> ui.toggle:
+    made = ui.toggle(options, value=value).classes("u-toggle").props(f"data-mark=jog-{name}")
+    made.props("no-caps unelevated toggle-color=blue-grey-2 toggle-text-color=black")
+    made.tooltip(seat.texts(f"hand.{name}"))
+    return made
+
+
+def _step_text(seat: Seat, step: float) -> str:
+    return f"{step:g}" if step else seat.texts("hand.continuous")
+
+
+def _speed(seat: Seat) -> ui.slider:
+    with ui.element("div").classes("u-inline u-speed-line"):
+        ui.label(seat.texts("hand.speed")).classes("u-caption")
+        slider = ui.slider(min=SLOWEST, max=FASTEST, step=1, value=AT_FIRST).classes("u-slider")
+        slider.props("color=blue-grey-2").props("data-mark=jog-speed")
+        shown = ui.label().classes("u-figure u-speed")
+        shown.bind_text_from(slider, "value", lambda value: f"{value:g} mm/s · °/s")
+    return slider
+
+
+def _names(seat: Seat, frame: str | None) -> list[str]:
+    if frame is None:
+        return []
+    joints = [joint["name"] for joint in seat.facts.get("joints", ())]
+    return joints if frame == "joint" and joints else list(POSE)
+
+
+def _axis(seat: Seat, axis: int, name: str) -> None:
+    with ui.element("div").classes("u-axis"):
+        for direction, icon in ((-1, "remove"), (1, "add")):
+            hold = button(
+                "", icon=icon, kind="u-jog-button", hint=f"{name} {'+' if direction > 0 else '−'}"
+            )
+            hold.props(f'data-jog="{axis}" data-direction="{direction}"')
+            if direction < 0:
+                with ui.element("div").classes("u-axis-figure"):
+                    ui.label(name).classes("u-axis-name")
+                    ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+
+
+def _when_known(seat: Seat, rebuild: Any) -> None:
+    """At once, and again when the robot's facts come late."""
+    known = [False]
+
+    def update() -> None:
+        if bool(seat.facts) != known[0]:
+            known[0] = bool(seat.facts)
+            rebuild()
+
+    rebuild()
+    seat.each_round(update)

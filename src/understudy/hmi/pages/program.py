@@ -1,0 +1,178 @@
+"""The program page: the text and its proof, the scene with the ghost, the hand on the robot."""
+
+import json
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.jog import jog_panel, overrides
+from understudy.hmi.pages.points import point_panel
+from understudy.hmi.pages.seat import Seat
+from understudy.hmi.pages.teach import teach_panel
+
+HEAD = """
+<link rel="stylesheet" href="/static/program.css">
+<script type="module" src="/static/scene.js"></script>
+<script type="module" src="/static/program.js"></script>
+<script type="module" src="/static/jog.js"></script>
+"""
+VIEWS = ("iso", "front", "side", "top", "follow")
+WORDS = ("program", "check", "kind")
+"""Sections of the dictionary that program.js speaks from."""
+
+
+def build(seat: Seat) -> None:
+    ui.add_head_html(HEAD)
+    with ui.element("div").classes("u-program").props('id="program"') as page:
+        page.props["data-words"] = json.dumps(spoken(seat))
+        page.props["data-robot"] = seat.robot
+        with ui.element("section").classes("u-source"):
+            _file(seat)
+            _run(seat)
+            ui.element("div").classes("u-editor").props('id="editor"')
+            _checks(seat)
+        with ui.element("section").classes("u-stage"):
+            ui.element("div").classes("u-scene").props(f'id="scene" data-robot="{seat.robot}"')
+            _views(seat)
+            _way(seat)
+        with ui.element("aside").classes("u-panel u-hand"):
+            _hand(seat)
+    _keep_in_step(seat, page)
+
+
+def spoken(seat: Seat) -> dict[str, str]:
+    """What the browser's part of the page says, in its language."""
+    found = {"not_done": seat.texts("frame.not_done"), "line": seat.texts("frame.line")}
+    for section in WORDS:
+        prefix = "kind_" if section == "kind" else ""
+        found |= {f"{prefix}{key}": text for key, text in seat.texts.section(section).items()}
+    return found
+
+
+# ── the text ──
+
+
+def _file(seat: Seat) -> None:
+    texts = seat.texts
+    with ui.element("div").classes("u-file"):
+        name = ui.element("input").classes("u-name").props('data-program="name" maxlength=256')
+        name.props["placeholder"] = texts("program.unnamed")
+        name.props["aria-label"] = texts("program.name")
+        _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
+        _does(button("", icon="download", hint=texts("program.download")), "download")
+        _does(
+            button(texts("program.load"), icon="publish", hint=texts("program.load_hint")), "load"
+        )
+    with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
+        ui.label(texts("program.draft"))
+        _does(button(texts("program.take"), kind="u-small"), "take")
+
+
+def _run(seat: Seat) -> None:
+    texts = seat.texts
+    verbs = {
+        "run": ("play_arrow", "g", "u-go"),
+        "runFrom": ("start", "f", ""),
+        "step": ("skip_next", "n", ""),
+        "pause": ("pause", "h", ""),
+        "stop": ("stop", "s", ""),
+    }
+    with ui.element("div").classes("u-run").props("data-mark=run"):
+        for verb, (icon, key, kind) in verbs.items():
+            text = texts(f"program.{verb}")
+            _does(button(text, icon=icon, key=key, kind=f"{kind} u-verb"), verb).props("stack")
+    ui.element("div").classes("u-run-state").props('data-program="state"').props(
+        "data-mark=run-state"
+    )
+
+
+def _does(each: ui.button, verb: str) -> ui.button:
+    """Pressed, program.js does it: the text is there, and need not travel."""
+    each.props(f'data-does-program="{verb}"')
+    each.on("click", js_handler=f"() => window.program?.{verb}()")
+    return each
+
+
+def _checks(seat: Seat) -> None:
+    texts = seat.texts
+    with ui.element("div").classes("u-checks").props('id="checks"').props("data-mark=checks"):
+        with ui.element("div").classes("u-check-bar"):
+            _does(button(texts("check.validate"), icon="verified", key="v"), "validate")
+            ui.element("div").props('data-check="verdict"').classes("u-verdict")
+            cancel = button("", icon="close", hint=texts("check.cancel"))
+            cancel.props('data-check="cancel"')
+        ui.element("div").classes("u-check-progress").props('data-check="bar"')
+        ui.element("div").classes("u-check-list").props('data-check="list"')
+
+
+# ── the scene ──
+
+
+def _views(seat: Seat) -> None:
+    with ui.element("div").classes("u-views"):
+        for number, view in enumerate(VIEWS, 1):
+            look = button(seat.texts(f"view.{view}"), key=str(number), kind="u-over")
+            look.props(f'data-view="{view}"')
+            look.on("click", js_handler=f"() => window.understudy.view({view!r})")
+
+
+def _way(seat: Seat) -> None:
+    """The scrubber; program_way.js moves it."""
+    texts = seat.texts
+    with ui.element("div").classes("u-way").props('id="way"').props("data-mark=way"):
+        play = button("", icon="play_arrow", key=" ", hint=texts("program.replay"))
+        play.props('data-way="play"')
+        with ui.element("div").classes("u-strip"):
+            ui.element("canvas")
+            slide = ui.element("input").props("type=range min=0 max=0 step=any value=0")
+            slide.props["aria-label"] = texts("program.timeline")
+        ui.element("div").classes("u-figure u-way-readout").props('data-way="readout"')
+        close = button("", icon="visibility_off", hint=texts("program.hide_ghost"))
+        close.props('data-way="close"')
+        ui.label(texts("program.no_way")).classes("u-no-way")
+
+
+# ── the hand ──
+
+
+def _hand(seat: Seat) -> None:
+    overrides(seat)
+    panels = {"jog": jog_panel, "points": point_panel, "teach": teach_panel}
+    with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
+        for name in panels:
+            ui.tab(name, seat.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
+    with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
+        for name, panel in panels.items():
+            with ui.tab_panel(name):
+                panel(seat)
+
+
+# ── in step with the cell ──
+
+
+def _keep_in_step(seat: Seat, page: ui.element) -> None:
+    """The browser is told the state of its robot's program when it is new."""
+    told: list[Any] = [None]
+
+    def update() -> None:
+        reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program")
+        page.classes(
+            add="" if reading else "u-no-program", remove="u-no-program" if reading else ""
+        )
+        if [seat.robot, reading] != told[0]:
+            told[0] = [seat.robot, reading]
+            ui.run_javascript(f"window.program?.tell({json.dumps(reading)})")
+
+    def again() -> None:
+        told[0] = None
+        update()
+
+    def turn() -> None:
+        robot = json.dumps(seat.robot)
+        ui.run_javascript(f"window.program?.turnTo({robot}); window.understudy?.choose({robot})")
+        again()
+
+    ui.on("program_there", again)
+    seat.on_choice(turn)
+    seat.each_round(update)

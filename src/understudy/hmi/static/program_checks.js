@@ -1,0 +1,112 @@
+// The proof of a program, in a process of its own: begun, watched, cancelled; what it found goes
+// beside the lines.
+
+import { ask, call, words } from "./api.js";
+
+const LOOK_MS = 250;
+const OVER = ["done", "failed", "cancelled"];
+const CLOSE_MM = 5;
+
+export class Checks {
+  // found(result) when there is one; goTo(line) when somebody wants to see a violation
+  constructor(place, { found, goTo }) {
+    Object.assign(this, { place, found, goTo, run: null, result: null, glanced: [] });
+    this.part = (name) => place.querySelector(`[data-check=${name}]`);
+    this.part("cancel").addEventListener("click", () => this.cancel());
+    this.show();
+  }
+
+  async begin(robot, text, name) {
+    if (this.run) return;
+    this.forget();
+    this.run = await ask("start_run", { kind: "validate", parameters: { robot, text, name } });
+    this.show();
+    if (this.run) await this.watch(this.run.id);
+  }
+
+  async watch(id) {
+    while (this.run?.id === id) {
+      const told = await call("run_result", { id }).catch(() => null);
+      if (this.run?.id !== id) return;
+      if (!told) return this.end(words("lost"), null);
+      this.run = told.run;
+      if (told.run.state === "done") return this.end("", told.result);
+      if (OVER.includes(told.run.state)) return this.end(told.run.error || words(told.run.state), null);
+      this.show();
+      await new Promise((next) => setTimeout(next, LOOK_MS));
+    }
+  }
+
+  // What the look ahead has found, until somebody asks for a proof.
+  glance(violations) {
+    if (this.result || this.run) return;
+    this.glanced = violations;
+    this.show();
+  }
+
+  async cancel() {
+    if (this.run) await ask("cancel_run", { id: this.run.id });
+  }
+
+  end(error, result) {
+    Object.assign(this, { run: null, error, result });
+    if (result) this.found(result);
+    this.show();
+  }
+
+  forget() {
+    Object.assign(this, { error: "", result: null, glanced: [] });
+    this.show();
+  }
+
+  // ── what is seen ──
+
+  show() {
+    const { run, result, error, glanced } = this;
+    this.place.classList.toggle("u-checking", Boolean(run));
+    this.part("bar").style.setProperty("--done", run?.progress || 0);
+    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || glanced.length ? "u-fail" : ""}`;
+    this.part("verdict").textContent = this.saying();
+    this.part("list").replaceChildren(...(result?.violations || glanced).map((each) => this.row(each)));
+  }
+
+  saying() {
+    if (this.run) return `${words("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
+    if (this.result) return summary(this.result);
+    const seen = this.glanced.length ? ` · ${words("violations").replace("{count}", this.glanced.length)}` : "";
+    return (this.error || words("unchecked")) + seen;
+  }
+
+  row({ line, kind, message }) {
+    const row = document.createElement("button");
+    row.className = `u-violation u-kind-${kind}`;
+    row.dataset.line = line;
+    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", message]]) {
+      row.appendChild(Object.assign(document.createElement("span"), { className: name, textContent: text }));
+    }
+    row.addEventListener("click", () => this.goTo(line));
+    return row;
+  }
+}
+
+function summary(result) {
+  const count = result.violations.length;
+  const verdict = count ? words("violations").replace("{count}", count) : words("sound");
+  const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
+  const closest = clear.length ? ` · ${words("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
+  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)} s` : "";
+  return verdict + closest + time;
+}
+
+// → what the editor shows beside its lines
+export function marksOf(result) {
+  const violations = new Map();
+  for (const { line, message } of result.violations) if (!violations.has(line)) violations.set(line, message);
+  const clearances = new Map();
+  for (const { line, clearance_mm: mm, proven } of result.lines || []) {
+    if (!Number.isFinite(mm)) continue;
+    const kind = proven === false ? "u-unproven" : mm < CLOSE_MM ? "u-close" : "u-clear";
+    clearances.set(line, { text: `${proven === false ? "? " : ""}${mm < 10 ? mm.toFixed(1) : mm.toFixed(0)} mm`, kind });
+  }
+  return { violations, clearances };
+}

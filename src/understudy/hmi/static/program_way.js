@@ -1,0 +1,140 @@
+// The run before it is run: the way of the tool from `preview`, and a ghost that stands on it
+// wherever the slider does.
+
+import { ask, words } from "./api.js";
+
+const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
+
+export class Way {
+  constructor(place, { moved }) {
+    this.place = place;
+    this.moved = moved; // (line) → the ghost stands on it now
+    this.text = null;
+    this.robot = "";
+    this.data = null;
+    this.at = 0; // seconds
+    this.slider = place.querySelector("input[type=range]");
+    this.strip = place.querySelector("canvas");
+    this.readout = place.querySelector("[data-way=readout]");
+    this.slider.addEventListener("input", () => this.seek(Number(this.slider.value)));
+    place.querySelector("[data-way=play]").addEventListener("click", () => this.play());
+    place.querySelector("[data-way=close]").addEventListener("click", () => this.close());
+    new ResizeObserver(() => this.draw()).observe(this.strip);
+    this.show();
+  }
+
+  // → the way of this text, asked for once
+  async of(robot, text) {
+    if (this.robot === robot && this.text === text && this.data) return this.data;
+    const asked = await ask("preview", { robot, text });
+    if (!asked) return null;
+    Object.assign(this, { robot, text, data: asked });
+    this.slider.max = asked.times.length ? asked.times[asked.times.length - 1] : 0;
+    window.understudy?.showPreview(robot, asked.tcp);
+    this.show();
+    return asked;
+  }
+
+  forget() {
+    this.close();
+    Object.assign(this, { text: null, data: null, at: 0 });
+    this.show();
+  }
+
+  // Where a line ends; a line that moves nothing ends where the last one did.
+  seekLine(line) {
+    const { times = [], lines = [] } = this.data || {};
+    let last = -1;
+    for (let n = 0; n < lines.length; n++) if (lines[n] <= line) last = n;
+    if (last >= 0) this.seek(times[last], { quiet: true });
+    return last >= 0;
+  }
+
+  seek(seconds, { quiet = false } = {}) {
+    const { times = [] } = this.data || {};
+    if (!times.length) return;
+    this.at = Math.min(Math.max(seconds, times[0]), times[times.length - 1]);
+    const [n, part] = this.between(this.at);
+    const [a, b] = [this.data.q[n], this.data.q[Math.min(n + 1, times.length - 1)]];
+    this.ghost = a.map((value, axis) => value + (b[axis] - value) * part);
+    this.line = this.data.lines[part > 0 ? Math.min(n + 1, times.length - 1) : n];
+    window.understudy?.pin(this.robot, this.ghost);
+    if (!quiet) this.moved(this.line);
+    this.show();
+  }
+
+  // → the sample before, and how far it is to the next
+  between(seconds) {
+    const { times } = this.data;
+    let [low, high] = [0, times.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (times[middle] <= seconds) low = middle;
+      else high = middle - 1;
+    }
+    const span = times[low + 1] - times[low];
+    return [low, span > 0 ? (seconds - times[low]) / span : 0];
+  }
+
+  play() {
+    if (this.playing) return this.halt();
+    if (!this.data?.times.length) return;
+    if (this.at >= Number(this.slider.max) - 1e-6) this.at = 0;
+    let before = performance.now();
+    const tick = (now) => {
+      this.seek(this.at + (now - before) / 1000);
+      before = now;
+      if (this.at < Number(this.slider.max)) this.playing = requestAnimationFrame(tick);
+      else this.halt();
+    };
+    this.playing = requestAnimationFrame(tick);
+    this.place.classList.add("u-playing");
+  }
+
+  halt() {
+    cancelAnimationFrame(this.playing);
+    this.playing = 0;
+    this.place.classList.remove("u-playing");
+  }
+
+  close() {
+    this.halt();
+    this.ghost = null;
+    this.line = 0;
+    window.understudy?.pin(this.robot, null);
+    this.show();
+  }
+
+  // ── what is seen ──
+
+  show() {
+    const total = this.data?.duration_s || 0;
+    this.place.classList.toggle("u-empty", !this.data?.times.length);
+    this.slider.value = this.at;
+    this.readout.textContent = this.ghost
+      ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", this.line)}`
+      : total ? `${total.toFixed(2)} s` : "";
+    this.draw();
+  }
+
+  // Where the arc burns, where lines begin, where something is wrong, where the ghost stands.
+  draw() {
+    const { clientWidth: width, clientHeight: height } = this.strip;
+    const scale = window.devicePixelRatio || 1;
+    Object.assign(this.strip, { width: width * scale, height: height * scale });
+    const pen = this.strip.getContext("2d");
+    pen.scale(scale, scale);
+    const { times = [], arc = [], lines = [], violations = [] } = this.data || {};
+    if (!times.length) return;
+    const x = (seconds) => (seconds / Number(this.slider.max)) * width;
+    const bad = new Set(violations.map(({ line }) => line));
+    for (let n = 1; n < times.length; n++) {
+      pen.fillStyle = bad.has(lines[n]) ? RED : arc[n] && arc[n - 1] ? GOLD : BLUE;
+      pen.fillRect(x(times[n - 1]), height / 2 - 6, Math.max(0.6, x(times[n]) - x(times[n - 1]) + 0.3), 12);
+      if (lines[n] !== lines[n - 1]) {
+        pen.fillStyle = PALE;
+        pen.fillRect(x(times[n - 1]), height / 2 - 10, 1, 20);
+      }
+    }
+  }
+}

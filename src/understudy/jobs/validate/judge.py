@@ -1,0 +1,176 @@
+"""Judges what happens in a program, event by event, and gives the report."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.gcode import Block
+from understudy.gcode.program import ProgramLine
+from understudy.jobs.cycle_time import Ledger, Row
+from understudy.jobs.setup import Remark
+from understudy.jobs.validate.clearance import Clearance, Proof
+from understudy.jobs.validate.course import Courses
+from understudy.jobs.validate.effort import overload_findings, overrun_findings, tool_way
+from understudy.jobs.validate.feed import feed_findings
+from understudy.jobs.validate.report import (
+    Finding,
+    LineReport,
+    Options,
+    Report,
+    proven_clearance,
+)
+from understudy.jobs.validate.stretch import stretches
+from understudy.jobs.validate.subject import Arm, Subject
+from understudy.jobs.walk import Event, Run, Violation
+from understudy.motion.path import Floats, Ints
+from understudy.motion.plan import Motion
+
+JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
+AXES = JOINTS | POSE
+HOMES = ("G28", "G30")
+
+
+@dataclass(slots=True)
+class Doubt:
+    """Whether it is still known where the arm is: not after a line was left out, until the next
+    complete absolute target."""
+
+    lost: bool = False
+    absolute: bool = True
+
+    def read(self, block: object) -> None:
+        """A line of the program comes."""
+        if not isinstance(block, Block):
+            return
+        named = set(block.commands.values())
+        self.absolute = "G90" in named or (self.absolute and "G91" not in named)
+        given = block.values.keys()
+        complete = self.absolute and (given >= JOINTS or given >= POSE)
+        if complete or (named & set(HOMES) and not given & AXES):
+            self.lost = False
+
+    def left_out(self, block: object) -> None:
+        moves = not isinstance(block, Block) or bool(block.values.keys() & AXES)
+        self.lost = self.lost or moves
+
+
+class Judge:
+    """Takes the events of a walk in their order."""
+
+    def __init__(self, subject: Subject, options: Options) -> None:
+        self._subject = subject
+        self._options = options
+        self._ledger = Ledger()
+        self._clearance = Clearance(subject.environment, options)
+        self._found: list[Finding] = []
+        self._warnings: list[Finding] = []
+        self._proofs: dict[int, Proof] = {}
+        self._unsure: set[int] = set()
+        self._doubt = Doubt()
+        self._line = ProgramLine(0, "", Block())
+        self._way = 0.0
+        self._courses = Courses()
+
+    def add(self, event: Event) -> None:
+        self._ledger.add(event)
+        if isinstance(event, ProgramLine):
+            self._line = event
+            self._doubt.read(event.block)
+            if self._doubt.lost:
+                self._unsure.add(event.number)
+        elif isinstance(event, Run):
+            self._run(event, self._subject.arm(event.tool))
+        elif isinstance(event, Violation):
+            self._found.append(Finding(event.line, event.kind, event.message, time_s=np.nan))
+            self._doubt.left_out(self._line.block)
+            self._unsure.add(event.line)
+        elif isinstance(event, Remark):
+            said = f"line {event.line}: {event.message}"
+            self._found.append(Finding(event.line, event.kind, said, event.time_s))
+
+    def _run(self, run: Run, arm: Arm) -> None:
+        for stretch in stretches(run.plan):
+            self._found += feed_findings(stretch, arm)
+            for times in stretch.grids():
+                self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
+            self._take(self._clearance.add(stretch, arm))
+
+    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm) -> None:
+        """At samples of a run."""
+        self._found += overload_findings(motion, times, lines, arm)
+        if self._options.with_stops:
+            self._found += overrun_findings(motion, times, lines, arm)
+        self._way += tool_way(motion, arm)
+        self._courses.add(motion.position, times, lines, arm)
+
+    def _take(self, proofs: Iterable[Proof]) -> None:
+        for proof in proofs:
+            self._proofs[proof.line] = proof
+            if proof.warning is not None:
+                self._warnings.append(proof.warning)
+            if proof.violation is None:
+                continue
+            if proof.violation.last is None:
+                self._found.append(proof.violation)
+            else:
+                self._go_on(proof.violation)
+
+    def _go_on(self, found: Finding) -> None:
+        """Parts touch still, or others by now: one violation, over several lines."""
+        for k in range(len(self._found) - 1, -1, -1):
+            known = self._found[k]
+            if known.contact is not None:
+                self._found[k] = replace(known, last=found.line)
+                return
+
+    def report(self) -> Report:
+        self._take(self._clearance.flush())
+        cycle = self._ledger.result()
+        begins = {row.line: row.start_s for row in cycle.lines}
+        found = [
+            each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
+            for each in self._found
+        ]
+        found.sort(key=lambda each: (each.line, each.time_s))
+        most = self._options.most_violations
+        kept = found if most is None else found[:most]
+        times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
+        return Report(
+            program=self._subject.program,
+            cell=self._subject.cell,
+            robot=self._subject.robot,
+            cycle_time={name: getattr(cycle, name) for name in times},
+            distance_m=self._way,
+            gcodes_executed=sum(row.kind != "refused" for row in cycle.lines),
+            lines=tuple(self._row(row) for row in cycle.lines),
+            violations=tuple(kept),
+            warnings=tuple(self._warnings),
+            omitted=len(found) - len(kept),
+            notes=self._subject.notes + self._stops(),
+            course=self._courses.course(),
+        )
+
+    def _row(self, row: Row) -> LineReport:
+        proof = self._proofs.get(row.line)
+        proven = row.line not in self._unsure and (proof is None or proof.proven)
+        clearance = None if proof is None else proven_clearance(proof.clearance)
+        return LineReport(
+            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind
+        )  # fmt: skip
+
+    def _stops(self) -> tuple[str, ...]:
+        if not self._options.with_stops:
+            return ()
+        return (
+            "stops are certified: a stop or hold brakes along the path, which is proven as a "
+            "whole; joints that brake by themselves stay within their limits unless told below",
+        )
+
+
+def judged(events: Iterable[Event], subject: Subject, options: Options) -> Report:
+    """The report on a whole program."""
+    judge = Judge(subject, options)
+    for event in events:
+        judge.add(event)
+    return judge.report()

@@ -1,0 +1,5 @@
+"""Programs proved on a cell: configuration in, report out."""
+
+from understudy.proving.prove import Cancelled, Options, Progress, validate, validate_text
+
+__all__ = ["Cancelled", "Options", "Progress", "validate", "validate_text"]

@@ -1,0 +1,76 @@
+"""An arm of a cell as a subject: what its programs are walked on, and judged by."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from understudy.app import arm_of, mover_of
+from understudy.cell.arm.body import detector_of
+from understudy.cell.arm.config import Config
+from understudy.cell.rules import Config as Rules
+from understudy.config import CellConfig
+from understudy.jobs.validate import Arm, Subject
+from understudy.jobs.walk import Event, walk
+from understudy.proving.stage import CellStage
+from understudy.space.collide import CollisionDetector
+from understudy.space.environment import Environment, place
+from understudy.space.sweep import Sweeper
+
+
+def arm_events(
+    program: str | bytes, config: CellConfig, robot: str, *, dialect: str, rules: Rules
+) -> Iterator[Event]:
+    """What happens in a program, on the pins of the cell."""
+    setup = mover_of(config, robot, dialect)
+    stage = CellStage(robot, config.robots[robot].config, rules, config.head.seed)
+    return walk(program, replace(setup, stage=stage))
+
+
+def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
+    """The arm among what stands around it."""
+    own: Config = config.robots[robot].config
+    driven = arm_of(config, robot)
+    environment = config.environment()
+    checked = own.collision.enable
+
+    @cache
+    def with_tool(tool: int) -> Arm:
+        mover = driven.movers.get(tool, driven.movers[0])
+        detector = detector_of(own, mover.chain, environment, tool, config.read_file)
+        return Arm(
+            chain=mover.chain,
+            limits=mover.limits,
+            frames=mover.frames,
+            foot=foot_of(own),
+            dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
+            sweeper=Sweeper(detector) if checked else None,
+        )
+
+    first = detector_of(own, driven.movers[0].chain, Environment(), own.tool, config.read_file)
+    notes = _notes(first, own, environment)
+    return Subject(program, config.name, robot, with_tool, environment, notes)
+
+
+def foot_of(config: Config) -> np.ndarray:
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    return place((x, y, z), (rx, ry, rz))
+
+
+def _notes(
+    detector: CollisionDetector, config: Config, environment: Environment
+) -> tuple[str, ...]:
+    """What is not looked at, in this cell."""
+    rules = config.collision
+    if not rules.enable:
+        return ("collision checks are off in this cell: no clearance is proven",)
+    notes = []
+    if rules.check_self_collision and (left := detector.unproven_pairs()):
+        pairs = ", ".join(f"{a}-{b}" for a, b in left)
+        notes.append(f"self_collision_pairs leaves links that can touch unproven: {pairs}")
+    if not rules.check_self_collision:
+        notes.append("check_self_collision is off in this cell: links may touch each other")
+    if not rules.check_environment and environment.everything():
+        notes.append("check_environment is off in this cell: what stands around is not looked at")
+    return tuple(notes)

@@ -1,0 +1,151 @@
+"""The one function behind `understudy validate`, the library and whoever asks from elsewhere."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from msgspec import Struct
+
+from understudy.app import build_cell, load_config
+from understudy.cell.rules import Config as Rules
+from understudy.config import CellConfig
+from understudy.config.cell import read_rules
+from understudy.config.files import read_text
+from understudy.errors import ConfigError, unknown
+from understudy.gcode.program import ProgramLine
+from understudy.jobs.validate import Judge, Report, Subject
+from understudy.jobs.validate import Options as Judging
+from understudy.jobs.walk import Event
+from understudy.proving.arm import arm_events, arm_subject
+from understudy.proving.kuka import kuka_events, kuka_subject
+from understudy.units import MM
+
+Progress = Callable[[int, int], bool]
+"""Told how many lines of how many are through; answers whether to go on."""
+EVERY = 200
+"""Lines between two words of progress."""
+WELDING = "WELDING"
+
+
+class Cancelled(Exception):  # noqa: N818 (no error: somebody wanted it so)
+    """Whoever was told of the progress did not want to go on."""
+
+
+class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What `understudy validate` can be told; `scenario` is the path of a file with rules."""
+
+    robot: str = ""
+    dialect: str = ""
+    scenario: str = ""
+    clearance_mm: float | None = None
+    with_stops: bool = False
+    max_violations: int | None = None
+    mode_of_operation: str = ""
+
+    def judging(self) -> Judging:
+        clearance = None if self.clearance_mm is None else self.clearance_mm * MM
+        return Judging(clearance, self.with_stops, self.max_violations)
+
+
+AS_USUAL = Options()
+
+
+def validate(program: str | Path, cell: str = "default", options: Options = AS_USUAL) -> Report:
+    """Prove a program on a cell: the path of a file, or the text of a program.
+
+    Text is what has a line break in it, or no file of that name.
+    """
+    text = str(program)
+    if isinstance(program, Path) or ("\n" not in text and Path(text).is_file()):
+        return validate_text(read_program(Path(program)), cell, options=options, program=text)
+    return validate_text(text, cell, options=options)
+
+
+def validate_text(
+    text: str | bytes,
+    cell: str | CellConfig,
+    *,
+    options: Options = AS_USUAL,
+    program: str = "",
+    progress: Progress | None = None,
+) -> Report:
+    """Prove the text of a program on a cell, by name, path or configuration.
+
+    What is wrong with the program is in the report; what is wrong with cell or options is a
+    ConfigError. `Cancelled` if ``progress`` says so.
+    """
+    begun = perf_counter()
+    config = load_config(cell) if isinstance(cell, str) else cell
+    subject, events = _cast(text, config, options, program)
+    judge = Judge(subject, options.judging())
+    for event in _watched(events, _line_count(text), progress):
+        judge.add(event)
+    return replace(judge.report(), wall_s=perf_counter() - begun)
+
+
+def read_program(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(path)) from None
+
+
+def _cast(
+    text: str | bytes, config: CellConfig, options: Options, program: str
+) -> tuple[Subject, Iterator[Event]]:
+    """Who is judged, and what happens."""
+    robot = robot_of(config, options.robot)
+    _check_mode(config, robot, options.mode_of_operation)
+    rules = _rules(config, options.scenario)
+    if config.robots[robot].kind == "kuka":
+        if options.dialect:
+            allowed = "none: a KUKA's G-code server has a language of its own"
+            raise ConfigError("--dialect", value=options.dialect, allowed=allowed)
+        return kuka_subject(program, config, robot), kuka_events(text, config, robot)
+    events = arm_events(text, config, robot, dialect=options.dialect, rules=rules)
+    return arm_subject(program, config, robot), events
+
+
+def robot_of(config: CellConfig, robot: str) -> str:
+    """The robot that is meant: the first that can be judged, if none is named."""
+    able = [name for name, each in config.robots.items() if each.kind in KINDS]
+    if not able:
+        kinds = " or ".join(KINDS)
+        raise ConfigError(f"no robot of the cell {config.name} is of kind {kinds}")
+    if robot and robot not in able:
+        raise unknown("robot that runs programs", robot, able)
+    return robot or able[0]
+
+
+KINDS = ("arm", "kuka")
+
+
+def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
+    """Modes of operation are those of a welding arm; other cells have none."""
+    welds = getattr(config.robots[robot].config, "welder", None) is not None
+    allowed = (WELDING,) if welds else ()
+    if mode and mode.upper() not in allowed:
+        raise unknown("mode of operation", mode, allowed, key="--mode-of-operation")
+
+
+def _rules(config: CellConfig, scenario: str) -> Rules:
+    """Those of a scenario file, in place of the cell's own; checked against the whole cell."""
+    if not scenario:
+        return Rules()
+    rules = read_rules(read_text(Path(scenario)), scenario)
+    build_cell(config.with_rules(rules))
+    return rules
+
+
+def _watched(events: Iterator[Event], total: int, progress: Progress | None) -> Iterator[Event]:
+    for event in events:
+        yield event
+        if progress is None or not isinstance(event, ProgramLine) or event.number % EVERY:
+            continue
+        if not progress(event.number, total):
+            raise Cancelled(f"after line {event.number} of {total}")
+
+
+def _line_count(text: str | bytes) -> int:
+    return (text.count("\n") if isinstance(text, str) else text.count(b"\n")) + 1

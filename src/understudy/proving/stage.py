@@ -1,0 +1,269 @@
+"""The pins, the power source and the chance of a cell, beside an arm that is only reckoned.
+
+They are the cell's own parts on virtual time: what a running program would meet, the program that
+is walked through meets as well.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from understudy.agenda import Wakes, advance, earliest
+from understudy.cell.arm.config import Config
+from understudy.cell.io import Change, VirtualIO
+from understudy.cell.program.pins import TIMED_OUT, arc_is_met, input_is_met, throw
+from understudy.cell.program.steps import ArcWait, State
+from understudy.cell.rules import Config as Rules
+from understudy.cell.scenario import build
+from understudy.cell.welder import Welder
+from understudy.cell.welder.phases import ARC_START, BURNING, GAS, READY
+from understudy.errors import Refused
+from understudy.gcode import Modal
+from understudy.gcode import requests as ask
+from understudy.jobs.setup import Met, Mover, Remark, Thrown
+from understudy.jobs.walk import spans_of
+from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
+from understudy.space.pose import Pose
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds, whole_ns
+
+COLD = NS_PER_MS
+"""An arc may come so much late before its seam is called cold."""
+NO_GAS = "the arc is started with the gas closed"
+LEFT_ON = "the arc is left on at the end of the program"
+NO_ARC = "travels on the seam while the arc does not burn"
+OFTEN = 1000
+"""So many remarks of a stage are kept between two questions."""
+
+
+def places_of(name: str) -> tuple[str, ...]:
+    """Where a scenario can befall an arm."""
+    return name, f"{name}.io", f"{name}.welder"
+
+
+def of_places(rules: Rules, places: Sequence[str]) -> Rules:
+    """The rules that act there, and are set off from there or by time alone."""
+    kept = {
+        name: rule
+        for name, rule in rules.rules.items()
+        if rule.on in places and (rule.when is None or rule.when.of in places)
+    }
+    return Rules(kept)
+
+
+class CellStage:
+    """`Stage` of one arm; also the place on which the scenario's rules for the arm act."""
+
+    def __init__(self, name: str, config: Config, rules: Rules, seed: int) -> None:
+        luck = build(of_places(rules, places_of(name)), seed)
+        self._io = VirtualIO(config.io)
+        self._welder: Welder | None = None
+        self._arc_wait = config.arc_wait == "implicit"
+        self._now = 0
+        self._plan: Plan | None = None
+        self._mover: Mover | None = None
+        self._armed = self._assumed = self._ended = False
+        self._events: list[tuple[int, str]] = []
+        self._cold: list[tuple[int, int]] = []
+        self._cold_since: int | None = 0
+        self._issues = 0
+        self._io.on_change(self._pin_changed)
+        places: dict[str, Any] = {name: self, f"{name}.io": self._io}
+        if config.welder is not None:
+            place = f"{name}.welder"
+            self._welder = Welder(place, config.welder, io=self._io, way=self._way, luck=luck)
+            self._welder.on_phase(self._phase)
+            places[place] = self._welder
+        luck.act_on(places)
+        self._forced = {
+            round(rule.parameters["pin"])
+            for rule in rules.rules.values()
+            if rule.on == f"{name}.io" and "pin" in rule.parameters
+        }
+        devices = [self._welder] if self._welder else []
+        self._parts: list[Wakes] = [self._io, *devices, luck]
+
+    # ── stage ──
+
+    def meet(self, request: ask.Request, line: int, now: float) -> Met:
+        self._to(whole_ns(now))
+        begun, remarks = self._now, self._news(line)
+        if isinstance(request, ask.Dwell):
+            self._to(self._now + nanoseconds(request.seconds))
+        elif isinstance(request, ask.Spindle):
+            remarks += self._spin(request, line)
+        elif isinstance(request, ask.Coolant):
+            self._io.set_digital_output(GAS, request.mist or request.flood, self._now)
+        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
+            remarks += self._throw(request, line)
+        elif isinstance(request, ask.WaitInput):
+            remarks += self._wait(request, line)
+        elif isinstance(request, ask.ProgramEnd):
+            remarks += self._end(line)
+        remarks += self._news(line)
+        return Met(seconds(self._now - begun), tuple(remarks))
+
+    def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
+        self._plan, self._mover = plan, mover
+        line = int(plan.path.line[-1])
+        remarks: list[Remark] = []
+        for each in sorted(thrown, key=lambda one: one.time_s):
+            self._to(whole_ns(each.time_s))
+            remarks += self._throw(each.switch, line)
+        self._to(whole_ns(plan.ends))
+        if self._welder is not None:
+            self._welder.look(self._now)
+        remarks += self._without_arc(plan)
+        return (*remarks, *self._news(line))
+
+    def over(self, line: int, now: float) -> tuple[Remark, ...]:
+        self._to(whole_ns(now))
+        return tuple(self._news(line) + ([] if self._ended else self._end(line)))
+
+    # ── what a program asks for ──
+
+    def _spin(self, request: ask.Spindle, line: int) -> list[Remark]:
+        burns = request.direction != "M5"
+        self._armed, self._ended = burns, False
+        if not burns:
+            self._assumed = False
+        self._io.set_digital_output(ARC_START, burns, self._now)
+        if burns and self._welder is None and not self._io.digital_output(GAS):
+            return [self._remark(line, "process", NO_GAS)]
+        if self._arc_wait:
+            self._wait_for_arc(burns)
+        return []
+
+    def _wait_for_arc(self, burns: bool) -> None:
+        """A fault ends the wait; it is among the news."""
+        step = ArcWait(burns)
+        while arc_is_met(step, self._welder) is False and not self._assumed:
+            at = earliest(self._parts)
+            if at is None:
+                return
+            self._to(at)
+            self._take_faults()
+
+    def _throw(self, switch: ask.SetOutput | ask.SetAnalog, line: int) -> list[Remark]:
+        refused = throw(switch, self._io, self._now)
+        return [self._remark(line, "io", refused.reason)] if refused else []
+
+    def _wait(self, request: ask.WaitInput, line: int) -> list[Remark]:
+        welder_pin = self._welder is not None and request.pin <= READY
+        if self._assumed and welder_pin and request.kind == "digital":
+            return []
+        state = State(Modal())
+        deadline = self._now + nanoseconds(request.timeout)
+        while not input_is_met(request, state, self._io, self._now):
+            at = earliest(self._parts)
+            self._to(deadline if at is None else min(at, deadline))
+        if state.result != TIMED_OUT:
+            return []
+        moved = welder_pin or request.pin in self._forced
+        moved = moved or self._io.link_delay(request.pin) is not None
+        said = f"input {request.pin} did not come within {request.timeout:g} s"
+        if not moved:
+            said += ": no link, device or scenario rule of the cell ever moves it"
+        return [self._remark(line, "io", said)]
+
+    def _end(self, line: int) -> list[Remark]:
+        self._ended = True
+        left = self._io.digital_output(ARC_START)
+        self._armed = self._assumed = False
+        for pin in (ARC_START, GAS):
+            self._io.set_digital_output(pin, False, self._now)
+        if self._arc_wait:
+            self._wait_for_arc(False)
+        return [self._remark(line, "process", LEFT_ON)] if left else []
+
+    # ── what becomes of it ──
+
+    def _without_arc(self, plan: Plan) -> list[Remark]:
+        """Feed lines between M3 and M5 during which there was no arc."""
+        gaps, self._cold = self._cold, []
+        if self._cold_since is not None:
+            gaps = [*gaps, (self._cold_since, self._now)]
+        if not self._armed or self._assumed:
+            return []
+        fed = set(plan.path.line[~plan.path.rapid].tolist())
+        out = []
+        for line, (begins, ends) in spans_of(plan).items():
+            first, last = whole_ns(begins), whole_ns(ends)
+            cold = [max(a, first) for a, b in gaps if min(b, last) - max(a, first) > COLD]
+            if line in fed and cold:
+                out.append(Remark(line, "process", NO_ARC, seconds(min(cold))))
+        return out
+
+    def _news(self, line: int) -> list[Remark]:
+        """What has happened since last time; while the arm moved, on the line it was on."""
+        self._take_faults()
+        events, self._events = self._events, []
+        if self._welder is not None:
+            issues = self._welder.issues()
+            fresh, self._issues = issues[self._issues :], len(issues)
+            events += [(issue.at, issue.message) for issue in fresh if issue.kind == "standing"]
+        return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
+
+    def _take_faults(self) -> None:
+        """A weld fault is told once; then the seam is taken as welded, up to its M5."""
+        if self._welder is not None and self._welder.phase == "Fault":
+            self._welder.reset(self._now)
+            self._assumed = True
+
+    def _line(self, at: int, otherwise: int) -> int:
+        plan = self._plan
+        return (plan.line_at(seconds(at)) if plan else None) or otherwise
+
+    def _remark(self, line: int, kind: str, said: str) -> Remark:
+        return Remark(line, "io" if kind == "io" else "process", said, seconds(self._now))
+
+    def _to(self, now: int) -> None:
+        advance(self._parts, now, self._settled)
+        self._now = max(self._now, now)
+
+    def _settled(self, at: int) -> None:
+        self._now = max(self._now, at)
+
+    # ── listening ──
+
+    def _phase(self, phase: str, now: int) -> None:
+        if phase == "Fault" and self._welder is not None and len(self._events) < OFTEN:
+            self._events.append((now, f"weld fault: {self._welder.reason}"))
+        self._burn(phase in BURNING, now)
+
+    def _pin_changed(self, change: Change) -> None:
+        if self._welder is None and change.bank == "DO" and change.pin == ARC_START:
+            self._burn(change.value, change.at)
+
+    def _burn(self, burns: bool, now: int) -> None:
+        if burns and self._cold_since is not None:
+            self._cold.append((self._cold_since, now))
+            self._cold_since = None
+        elif not burns and self._cold_since is None:
+            self._cold_since = now
+
+    def _way(self, times: Floats) -> Floats:
+        if self._plan is None or self._mover is None:
+            return np.zeros((len(times), 3))
+        tips = [self._mover.pose(q)[:3] for q in self._plan.positions(times)]
+        return np.array(tips) * MM
+
+    # ── the arm, as a scenario sees it ──
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release", "axis_fault")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault != "emergency_release" and len(self._events) < OFTEN:
+            self._events.append((now, f"the scenario brings about {fault}: the program is cut off"))
+        return None
+
+    def busy(self) -> bool:
+        return self._plan is not None and self._now < whole_ns(self._plan.ends)
+
+    def tcp(self, now: int) -> Pose:
+        if self._plan is None or self._mover is None:
+            return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        x, y, z, a, b, c = self._mover.pose(self._plan.at(now / NS_PER_SECOND).position)
+        return Pose(x * MM, y * MM, z * MM, a * DEG, b * DEG, c * DEG)
