@@ -21,7 +21,9 @@ SWITCHES = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 20.0
+STARTING_SECONDS = 120.0
+"""A cell that finds no compiled kernels compiles them first."""
 SIZE = {"width": 1366, "height": 768}
 
 
@@ -48,7 +50,7 @@ def started(cell: str, folder: Path) -> RunningCell:
     process = subprocess.Popen(
         [*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL, env=dict(os.environ)
     )
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < until and process.poll() is None:
         if ready.exists() and "hmi" in (ends := json.loads(ready.read_text())["endpoints"]):
             return RunningCell(process, ends["hmi"].rstrip("/"))

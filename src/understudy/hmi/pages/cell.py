@@ -27,6 +27,7 @@ def build(seat: Seat) -> None:
         with ui.element("aside").classes("u-panel"):
             _panel(seat)
     _preview(seat)
+    _surroundings(seat)
 
     def turn_to() -> None:
         ui.run_javascript(f"window.understudy.choose({seat.robot!r})")
@@ -70,10 +71,11 @@ def _layers(seat: Seat) -> None:
         for mark, key in CLEARED.items():
             wipe = button(seat.texts(f"clear.{mark}"), key=key, kind="u-over")
             wipe.props(f'data-clear="{mark}"')
-            if mark == "trail":  # the cell keeps it, for every browser
+            wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
+            if mark == "trail":  # trails and contacts are the cell's, for every browser
                 wipe.on_click(lambda: seat.order("clear_trail"))
-            else:
-                wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
+            elif mark == "contacts":
+                wipe.on_click(lambda: seat.ask("clear_collisions"))
 
 
 def _readout() -> None:
@@ -90,5 +92,18 @@ def _preview(seat: Seat) -> None:
         if drawn.get(seat.robot, hash("")) != hash(text):
             drawn[seat.robot] = hash(text)
             ui.run_javascript(f"window.understudy?.preview({seat.robot!r})")
+
+    seat.each_round(update)
+
+
+def _surroundings(seat: Seat) -> None:
+    """The scene is loaded again when other things stand around, or a robot holds something else."""
+    drawn = [seat.picture.surroundings()]
+
+    def update() -> None:
+        now = seat.picture.surroundings()
+        if now != drawn[0]:
+            drawn[0] = now
+            ui.run_javascript("window.understudy?.load()")
 
     seat.each_round(update)

@@ -9,7 +9,7 @@ from understudy.hmi.link import LinkError, Role
 from understudy.hmi.pages.standing import Alarm, alarms
 
 ROUND_SECONDS = 0.2
-SELDOM = 10
+SELDOM = 5
 """Rounds between two looks at what is long and hardly ever changes."""
 EVENTS_KEPT = 500
 
@@ -40,6 +40,7 @@ class Picture:
         self.faults: Mapping[str, Any] = {}
         self.pins: dict[str, Mapping[str, Any]] = {}
         self.programs: dict[str, Mapping[str, Any]] = {}
+        self.environment: Mapping[str, Any] = {}
         self.events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self._since = 0
 
@@ -47,6 +48,12 @@ class Picture:
         """What the link told of it last, by itself."""
         seen: Mapping[str, Any] = self._link.status.get("robots", {}).get(robot, {})
         return seen
+
+    def surroundings(self) -> str:
+        """What stands around and what is held, in words that differ when it does."""
+        parts = self.status.get("parts", {})
+        held = {name: part["held"] for name, part in parts.items() if name.endswith(".collision")}
+        return f"{self.environment} {held}"
 
     def alarms(self) -> list[Alarm]:
         return alarms(self.robots, self.status.get("parts", {}), self.events)
@@ -81,6 +88,8 @@ class Picture:
         self.robots = {each["name"]: each for each in robots["robots"]}
         if not self.faults:
             self.faults = await self._look("faults")
+        if self._round % SELDOM == 0:
+            self.environment = await self._look("environment")
         self.status = await self._look("status")
         self.metrics = await self._look("metrics")
         for robot in list(self._watchers):

@@ -23,8 +23,8 @@ class Seat:
         self.robot = robot
         self.role = role
         self._link = link
-        self._updates: list[Callable[[], None]] = []
-        self._chosen: list[Callable[[], None]] = []
+        self._updates: list[Callable[[], object]] = []
+        self._chosen: list[Callable[[], object]] = []
 
     @property
     def facts(self) -> Any:
@@ -51,12 +51,12 @@ class Seat:
         """The same of the robot in front of this browser."""
         return await self.ask(command, {"robot": self.robot, **(parameters or {})})
 
-    def each_round(self, update: Callable[[], None]) -> None:
+    def each_round(self, update: Callable[[], object]) -> None:
         """Call `update` now and whenever the picture may have changed, while the page is open."""
         self._updates.append(update)
         update()
 
-    def on_choice(self, rebuild: Callable[[], None]) -> None:
+    def on_choice(self, rebuild: Callable[[], object]) -> None:
         """Call `rebuild` when this browser turns to another robot."""
         self._chosen.append(rebuild)
 
