@@ -36,6 +36,7 @@ def build(seat: Seat) -> None:
 
 
 def _panel(seat: Seat) -> None:
+    ui.label(seat.texts("mode.simulated_only")).classes("u-only-real")
     time_control(seat)
     metrics(seat)
     with ui.tabs().classes("u-tabs").props("no-caps dense inline-label align=justify") as tabs:

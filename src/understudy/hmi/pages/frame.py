@@ -51,10 +51,10 @@ def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
             _state(seat)
             _drives(seat)
             _alarm(seat)
-            _languages(seat)
             _stop(seat)
     with ui.left_drawer(value=True, fixed=True, bordered=False).props("width=92 behavior=desktop"):
         _rail(seat, tabs, here)
+        _languages(seat)
     _stale(seat)
     with ui.element("main").classes("u-page"):
         yield
@@ -62,13 +62,15 @@ def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
 
 
 def _mode(seat: Seat) -> None:
-    badge = ui.element("div").classes("u-mode").props("data-mark=mode")
+    """What moves; where a real robot is configured, pressing it changes over."""
+    badge = ui.element("button").classes("u-mode").props("data-mark=mode")
     with badge:
         word = ui.label().classes("u-mode-word")
         hint = ui.label().classes("u-mode-hint")
+    badge.on("click", lambda: _change_over(seat).open() if seat.facts.get("real") else None)
 
     def update() -> None:
-        real = seat.facts.get("mode") == "REAL"
+        real = _is_real(seat)
         word.set_text(seat.texts("frame.real" if real else "frame.simulation"))
         hint.set_text(seat.texts("frame.real_hint" if real else "frame.simulation_hint"))
         ui.query("body").classes(
@@ -76,6 +78,27 @@ def _mode(seat: Seat) -> None:
         )
 
     seat.each_round(update)
+
+
+def _change_over(seat: Seat) -> ui.dialog:
+    """Asks once more, since from then on something else moves."""
+    to = "simulation" if _is_real(seat) else "real"
+    with ui.dialog() as dialog, ui.card().classes("u-dialog"):
+        ui.label(seat.texts(f"mode.to_{to}").format(robot=seat.robot)).classes("u-figure")
+        ui.label(seat.texts(f"mode.{to}_warning"))
+
+        async def change() -> None:
+            dialog.close()
+            await seat.order("set_mode", {"mode": to})
+
+        with ui.row().classes("u-inline"):
+            button(seat.texts("frame.close")).on_click(dialog.close)
+            button(seat.texts("mode.do"), kind="u-chosen", mark="change-over").on_click(change)
+    return dialog
+
+
+def _is_real(seat: Seat) -> bool:
+    return bool(seat.facts.get("mode") == "REAL")
 
 
 def _robots(seat: Seat) -> None:
@@ -111,7 +134,7 @@ def _state(seat: Seat) -> None:
 
 def _connection(seat: Seat, line: int) -> Iterator[str]:
     texts, facts = seat.texts, seat.facts
-    lost = facts.get("mode") == "REAL" and not facts.get("connected")
+    lost = _is_real(seat) and not facts.get("connected")
     yield texts("frame.disconnected" if lost or not seat.picture.alive else "frame.connected")
     if seat.can("drives"):
         yield texts("frame.enabled" if facts["enabled"] else "frame.disabled")
@@ -134,7 +157,7 @@ def _drives(seat: Seat) -> None:
 
 
 def _alarm(seat: Seat) -> None:
-    with ui.element("div").classes("u-alarm").props("data-mark=alarm") as field:
+    with ui.element("div").classes("u-alarm-field").props("data-mark=alarm") as field:
         with ui.column().classes("u-alarm-words"):
             word = ui.label().classes("u-alarm-word")
             what_to_do = ui.label().classes("u-alarm-why")
@@ -153,13 +176,15 @@ def _alarm(seat: Seat) -> None:
         reset.set_visibility(bool(wrong))
         told = " · ".join(f"{alarm.robot}: {alarm.text}" for alarm in wrong)
         word.set_text(told or seat.texts("frame.no_alarm"))
-        what_to_do.set_text(next((a.what_to_do for a in wrong if a.what_to_do), ""))
+        advice = next((alarm.what_to_do for alarm in wrong if alarm.what_to_do), "")
+        what_to_do.set_text(seat.texts.translated("advice", advice))
+        field.props["title"] = told
 
     seat.each_round(update)
 
 
 def _languages(seat: Seat) -> None:
-    with ui.element("div").classes("u-languages"):
+    with ui.element("div").classes("u-rail-end"):
         for language in LANGUAGES:
             chosen = "u-chosen" if language == seat.texts.language else ""
             name = dictionary()["language"][language]

@@ -15,7 +15,7 @@ FIRST = ("pulse_input", "arc_fault", "wire_fault", "gas_fault", "ignition_fault"
 
 def injection(seat: Seat) -> None:
     """A button for each; those with figures can be given others."""
-    place = ui.element("div").classes("u-injection").props("data-mark=injection")
+    place = ui.element("div").classes("u-injection u-simulated")
 
     def rebuild() -> None:
         place.clear()

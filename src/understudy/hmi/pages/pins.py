@@ -103,6 +103,7 @@ def _analog_input(seat: Seat, number: int, name: str) -> None:
     def update() -> None:
         pin = _pin(seat, "analog_inputs", number)
         volts.set_text(f"{pin['value']:.2f} V")
+        slider.set_value(round(pin["value"], 1))
         release.set_visibility(bool(pin["forced"]))
 
     async def pull(value: float) -> None:

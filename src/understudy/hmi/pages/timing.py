@@ -15,7 +15,7 @@ STEPS_S = (0.01, 0.1, 1.0)
 def time_control(seat: Seat) -> None:
     """Two clocks, five buttons, one slider; its scale is logarithmic, so that 1× is the middle."""
     texts = seat.texts
-    with ui.element("section").classes("u-card").props("data-mark=time-control"):
+    with ui.element("section").classes("u-card u-simulated"):
         with ui.row(wrap=False).classes("u-clocks"):
             with ui.column().classes("u-clock"):
                 ui.label(texts("time.simulated")).classes("u-caption")
@@ -124,7 +124,7 @@ def metrics(seat: Seat) -> None:
         figures["distance"].set_text(f"{told.get('total_distance_mm', 0.0):.1f} mm")
         hits = int(told.get("collisions_detected", 0))
         figures["collisions"].set_text(str(hits))
-        bad = "u-alarm-mood"
+        bad = "u-alarm"
         figures["collisions"].classes(add=bad if hits else "", remove="" if hits else bad)
 
     seat.each_round(update)
