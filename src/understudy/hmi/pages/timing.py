@@ -52,8 +52,10 @@ def _buttons(seat: Seat, scale: "Scale") -> None:
 
     def update() -> None:
         state = seat.picture.metrics.get("state")
-        for each, when in ((play, "RUNNING"), (pause, "PAUSED"), (stop, "STOPPED")):
-            _choose(each, state == when)
+        stands = seat.picture.status.get("rate") == 0.0  # in an error as well
+        _choose(play, state == "RUNNING" and not stands)
+        _choose(pause, stands)
+        _choose(stop, state == "STOPPED")
 
     seat.each_round(update)
 
