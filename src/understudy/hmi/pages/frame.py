@@ -55,7 +55,7 @@ def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
     with ui.left_drawer(value=True, fixed=True, bordered=False).props("width=92 behavior=desktop"):
         _rail(seat, tabs, here)
         _languages(seat)
-    _stale(seat)
+    _notices(seat)
     with ui.element("main").classes("u-page"):
         yield
     seat.take()
@@ -199,11 +199,13 @@ def _languages(seat: Seat) -> None:
 
 
 def _stop(seat: Seat) -> None:
+    """Goes to the cell by the shortest way, and says so where no answer comes: a page that has lost
+    its own process must not swallow it."""
     with ui.element("div").classes("u-stop-place"):
         stop = ui.button(seat.texts("frame.emergency_stop"), color=None).classes("u-stop")
         stop.props("unelevated no-caps data-key=Escape data-mark=emergency-stop")
         stop.props["data-does"] = seat.texts("frame.emergency_stop")
-        stop.on_click(lambda: seat.ask("emergency_stop"))
+        stop.on("click", js_handler="() => window.understudyFrame.stop()")
         label = ui.label().classes("u-stop-label").props("data-mark=stop-label")
 
     def update() -> None:
@@ -222,9 +224,10 @@ def _rail(seat: Seat, tabs: Sequence[Tab], here: Tab) -> None:
         place.props("stack").on("click", js_handler=f"() => window.location.assign({tab.path!r})")
 
 
-def _stale(seat: Seat) -> None:
-    """Shown by frame.js when nothing fresh has come, even if this process is gone."""
-    with ui.element("div").classes("u-stale").props("data-mark=stale"):
-        ui.icon("cloud_off")
-        ui.label(seat.texts("frame.stale")).classes("u-stale-word")
-        ui.label(seat.texts("frame.stale_hint")).classes("u-stale-hint")
+def _notices(seat: Seat) -> None:
+    """Shown by frame.js, even if this process is gone: nothing fresh comes; nothing was stopped."""
+    for name, icon in (("stale", "cloud_off"), ("unstopped", "front_hand")):
+        with ui.element("div").classes(f"u-notice u-{name}").props(f"data-mark={name}"):
+            ui.icon(icon)
+            ui.label(seat.texts(f"frame.{name}")).classes("u-notice-word")
+            ui.label(seat.texts(f"frame.{name}_hint")).classes("u-notice-hint")
