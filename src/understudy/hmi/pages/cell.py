@@ -1,5 +1,7 @@
 """The cell page: the scene with its switches, and the simulation panel beside it."""
 
+from json import dumps
+
 from nicegui import ui
 
 from understudy.hmi.pages.frame import button
@@ -20,7 +22,8 @@ def build(seat: Seat) -> None:
     ui.add_head_html('<script type="module" src="/static/scene.js"></script>')
     with ui.element("div").classes("u-cell"):
         with ui.element("div").classes("u-stage"):
-            ui.element("div").classes("u-scene").props(f'id="scene" data-robot="{seat.robot}"')
+            scene = ui.element("div").classes("u-scene").props("id=scene")
+            scene.props["data-robot"] = seat.robot
             _views(seat)
             _layers(seat)
             _readout()
@@ -30,7 +33,7 @@ def build(seat: Seat) -> None:
     _surroundings(seat)
 
     def turn_to() -> None:
-        ui.run_javascript(f"window.understudy.choose({seat.robot!r})")
+        ui.run_javascript(f"window.understudy.choose({dumps(seat.robot)})")
 
     seat.on_choice(turn_to)
 
@@ -92,7 +95,7 @@ def _preview(seat: Seat) -> None:
         text = seat.picture.programs.get(seat.robot, {}).get("text") or ""
         if drawn.get(seat.robot, hash("")) != hash(text):
             drawn[seat.robot] = hash(text)
-            ui.run_javascript(f"window.understudy?.preview({seat.robot!r})")
+            ui.run_javascript(f"window.understudy?.preview({dumps(seat.robot)})")
 
     seat.each_round(update)
 

@@ -39,6 +39,18 @@ def button(
     return made
 
 
+def light(element: ui.element, on: bool, *, kind: str = "u-on") -> None:
+    """Show it as being on, or in whatever other way `kind` says."""
+    element.classes(add=kind if on else "", remove="" if on else kind)
+
+
+def passing_dialog() -> ui.dialog:
+    """One that is gone once it is closed."""
+    dialog = ui.dialog()
+    dialog.on("hide", dialog.delete)
+    return dialog
+
+
 @contextmanager
 def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
     """Header, alarm line and rail; the page itself is built inside."""
@@ -83,7 +95,7 @@ def _mode(seat: Seat) -> None:
 def _change_over(seat: Seat) -> ui.dialog:
     """Asks once more, since from then on something else moves."""
     to = "simulation" if _is_real(seat) else "real"
-    with ui.dialog() as dialog, ui.card().classes("u-dialog"):
+    with passing_dialog() as dialog, ui.card().classes("u-dialog"):
         ui.label(seat.texts(f"mode.to_{to}").format(robot=seat.robot)).classes("u-figure")
         ui.label(seat.texts(f"mode.{to}_warning"))
 
@@ -150,8 +162,7 @@ def _drives(seat: Seat) -> None:
 
     def update() -> None:
         power.set_visibility(seat.can("drives"))
-        on = bool(seat.facts.get("enabled"))
-        power.classes(add="u-on" if on else "", remove="" if on else "u-on")
+        light(power, bool(seat.facts.get("enabled")))
 
     seat.each_round(update)
 
@@ -172,7 +183,7 @@ def _alarm(seat: Seat) -> None:
 
     def update() -> None:
         wrong = seat.picture.alarms()
-        field.classes(add="u-on" if wrong else "", remove="" if wrong else "u-on")
+        light(field, bool(wrong))
         reset.set_visibility(bool(wrong))
         told = " · ".join(f"{alarm.robot}: {alarm.text}" for alarm in wrong)
         word.set_text(told or seat.texts("frame.no_alarm"))
