@@ -48,13 +48,15 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
 
     @cache
     def with_tool(tool: int) -> Arm:
+        detector = body.detector(environment, tool)
         return Arm(
             chain=chain,
             limits=Limits.of(chain.velocity, np.full(chain.dof, np.inf)),
             frames=Frames(np.eye(4), model.tools.get(tool, np.eye(4))),
             foot=body.foot,
+            detector=detector,
             dynamics=dynamics(chain),
-            sweeper=Sweeper(body.detector(environment, tool)) if own.collision.enable else None,
+            sweeper=Sweeper(detector) if own.collision.enable else None,
         )
 
     return Subject(program, config.name, robot, with_tool, environment)
@@ -105,7 +107,7 @@ class _Walk:
         self._tool = self._standing.tool
 
     def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
-        """A line passes into the next; a swing home or a turn on the spot stands alone."""
+        """A line passes into the next; a swing home or a turn on the spot is from rest to rest."""
         alone = leg.pace == 0.0 or (self._legs and self._legs[-1].pace == 0.0)
         if alone or len(self._legs) >= MOST_LEGS:
             yield from self.rest()

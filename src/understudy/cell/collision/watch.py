@@ -178,6 +178,10 @@ class CollisionWatch:
         by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
         return tuple(by_name.values())
 
+    def held(self) -> tuple[CollisionObject, ...]:
+        """What is in the hand, seen from the flange."""
+        return tuple(thing.built() for thing in self._state.held)
+
     def status(self, now: int) -> Status:
         state = self._state
         return Status(
@@ -221,7 +225,7 @@ class CollisionWatch:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, State)
-        self._scene.carry(self._state.tool, self._held())
+        self._scene.carry(self._state.tool, self.held())
         self._law = None
 
     # ── inside ──
@@ -315,10 +319,7 @@ class CollisionWatch:
 
     def _carry(self, held: list[Thing]) -> None:
         self._state.held = held
-        self._scene.carry(self._state.tool, self._held())
-
-    def _held(self) -> tuple[CollisionObject, ...]:
-        return tuple(thing.built() for thing in self._state.held)
+        self._scene.carry(self._state.tool, self.held())
 
 
 def _shifted(place: Place, pieces: int) -> Place:
