@@ -29,12 +29,11 @@ class Bench:
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
         answer = self.live.desk.call(name, parameters, "operator")
-        return self._waited_for(answer) if isinstance(answer, Later) else answer
-
-    def _waited_for(self, later: Later) -> Any:
-        future = self._loop.create_future()
-        later.then(future.set_result)
-        return self._loop.run_until_complete(future)
+        if not isinstance(answer, Later):
+            return answer
+        ended = self._loop.create_future()
+        answer.then(ended.set_result)
+        return self._loop.run_until_complete(ended)
 
     def do(self, name: str, /, **parameters: Any) -> Any:
         answer = self.ask(name, **parameters)

@@ -10,12 +10,12 @@ from understudy.commands.history import History
 from understudy.commands.models import ModelDesk, view_of
 from understudy.commands.modes import ModeDesk
 from understudy.commands.motion import MotionDesk
-from understudy.commands.outside import Outside
 from understudy.commands.pins import PinDesk
 from understudy.commands.points import PointDesk
 from understudy.commands.programs import ProgramDesk
 from understudy.commands.robots import Robots
 from understudy.commands.scene import SceneDesk
+from understudy.commands.slices import Slices
 from understudy.commands.surroundings import SurroundingsDesk
 from understudy.config import CellConfig
 from understudy.desk import Commands
@@ -42,6 +42,7 @@ class CellDesk:
         self.log = EventLog()
         self.watch = Watch(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
+        self.slices = Slices()
         self.modes = ModeDesk(
             config,
             self.robots,
@@ -53,7 +54,6 @@ class CellDesk:
         )
         around = SurroundingsDesk(config, cell.parts, pump)
         clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
-        self._outside = Outside()
         self._subjects = (
             clock,
             ModelDesk(self.robots),
@@ -64,7 +64,7 @@ class CellDesk:
             self.modes,
             MotionDesk(self.robots, self.modes.dead_man),
             PinDesk(self.robots),
-            ProgramDesk(config, self.robots, self._outside),
+            ProgramDesk(config, self.robots, self.slices),
             PointDesk(self.robots, cell.parts),
         )
 
@@ -77,7 +77,7 @@ class CellDesk:
 
     async def stop(self) -> None:
         self.history.stop()
-        self._outside.stop()
+        self.slices.stop()
         await self.modes.stop()
 
 

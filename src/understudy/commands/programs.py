@@ -8,20 +8,18 @@ from msgspec import Meta, Struct, to_builtins
 
 from understudy.app import mover_of
 from understudy.commands.motion import OfRobot
-from understudy.commands.outside import Outside
 from understudy.commands.robots import Robot, Robots
+from understudy.commands.slices import Slices, Work
 from understudy.config import CellConfig
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
-from understudy.gcode.program import ProgramLine, program_lines
+from understudy.gcode.program import program_lines
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
     from understudy.jobs.setup import Setup
 
 LONGEST_PROGRAM = 16 * 1024 * 1024
-READ_AT_ONCE = 10_000
-"""Characters: some hundred lines, some milliseconds."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
@@ -49,10 +47,10 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
 class ProgramDesk:
     """Each command answers with the program's state."""
 
-    def __init__(self, config: CellConfig, robots: Robots, outside: Outside) -> None:
+    def __init__(self, config: CellConfig, robots: Robots, slices: Slices) -> None:
         self._config = config
-        self._outside = outside
         self._robots = robots
+        self._slices = slices
         self._setups: dict[str, Setup] = {}
 
     def commands(self) -> list[Command]:
@@ -71,23 +69,21 @@ class ProgramDesk:
         return self._with(given.robot, lambda program, now: None, text=True)
 
     def _load(self, given: Load) -> Any:
-        """A long program is read beside the loop; what was read is handed over at once."""
+        return self._slices.do(self._loading(given))
+
+    def _loading(self, given: Load) -> Work[Any]:
+        """Read here, line by line; what is read is handed over at once."""
         program = self._program(given.robot)
         if isinstance(program, Refused):
             return program
-        dialect = program.dialect
-
-        def read() -> tuple[ProgramLine, ...]:
-            return tuple(program_lines(given.text, dialect))
-
-        def take(lines: tuple[ProgramLine, ...]) -> Any:
-            return self._with(
-                given.robot, lambda program, now: program.take(given.text, given.name, lines)
-            )
-
-        if len(given.text) <= READ_AT_ONCE:
-            return take(read())
-        return self._outside.do(read).turned(take)
+        lines = []
+        for line in program_lines(given.text, program.dialect):
+            lines.append(line)
+            yield
+        read = tuple(lines)
+        return self._with(
+            given.robot, lambda program, now: program.take(given.text, given.name, read)
+        )
 
     def _run(self, given: Run) -> Any:
         def run(program: "ProgramRun", now: int) -> Refused | None:
@@ -140,8 +136,8 @@ class ProgramDesk:
         if text is None:
             text = robot.side.program.text if robot.side.program else ""
         here = robot.sight().joints
-        start = here if all(map(math.isfinite, here)) else ()
-        return self._outside.do(lambda: preview(text, setup, start))
+        known = all(math.isfinite(angle) for angle in here)
+        return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
         if robot.name not in self._setups:

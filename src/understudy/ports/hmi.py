@@ -123,6 +123,22 @@ class Trailing(Protocol):
         ...
 
 
+class Touch(Protocol):
+    """`link` of a robot, or its tool, and the `object` it touches: a link of its own too."""
+
+    @property
+    def link(self) -> str: ...
+
+    @property
+    def object(self) -> str: ...
+
+
+class Touching(Protocol):
+    """What knows of contacts: those that last, and that nobody has cleared away."""
+
+    def contacts(self) -> Sequence[Touch]: ...
+
+
 class CellView(Struct, frozen=True):
     """Everything at one moment: `t` simulated, `real` wall seconds since the cell started."""
 
