@@ -25,6 +25,8 @@ ARM = "robots: {{g60: {{kind: arm, faces: {{grblhal: {{{wire}}}}}}}}}\n"
 MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {port: 0}}}}\n"
 FULL = 50_000
 PATIENCE_S = 600.0
+PATIENCE_MS = 60_000
+"""A machine that has other things to do is no finding."""
 
 
 def program(count: int) -> Iterator[str]:
@@ -93,7 +95,7 @@ def even_turns() -> Iterator[None]:
 )
 def test_a_long_program(count: int, tmp_path: Path, most_unread: list[int]) -> None:
     (tmp_path / "machine.yaml").write_text(MACHINE)
-    driver = build(Config(poll_ms=20))
+    driver = build(Config(poll_ms=20, answer_timeout_ms=PATIENCE_MS))
     memory: list[int] = []
     ahead: list[int] = []
 
@@ -119,7 +121,7 @@ def test_an_arms_own_words_reach_a_real_controller(wire: str, tmp_path: Path) ->
     """A line of the tool is cut into joint lines on the host; the tool arrives."""
     (tmp_path / "arm.yaml").write_text(ARM.format(wire=wire))
     config = load_config(str(tmp_path / "arm.yaml"))
-    driver = driver_of(config, "", Config(dialect="seed", poll_ms=20))
+    driver = driver_of(config, "", Config(dialect="seed", poll_ms=20, answer_timeout_ms=PATIENCE_MS))
     tips: list[tuple[float, ...]] = []
     driver.on_joint_state(lambda state: tips.append(driver.tcp(0)[:3]), 0)
     lines = iter(["G0 A10 B-20 C30 V40", "G91", "G1 X30 Y40 Z0 F3000", "G2 X-40 I-20 F3000", "M2"])
