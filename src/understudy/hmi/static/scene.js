@@ -148,7 +148,7 @@ class Scene {
       for (const arrows of robot.triads) arrows.visible = layers.frames;
       marks.trail.object.visible = layers.trail;
       marks.preview.object.visible = layers.preview;
-      if (layers.workspace && !marks.workspace && robot.chain.movers.length > 2) this.surround(robot, marks);
+      if (layers.workspace && !marks.workspace && robot.isArm) this.surround(robot, marks);
       if (marks.workspace) marks.workspace.visible = layers.workspace;
       if (marks.cloud) marks.cloud.visible = layers.reach;
     }
