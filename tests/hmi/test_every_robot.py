@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
-
 CELL = """
 description: one of each kind
 hmi: {}
