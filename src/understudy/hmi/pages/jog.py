@@ -198,7 +198,9 @@ def _names(seat: Seat, frame: str | None) -> list[str]:
 def _axis(seat: Seat, axis: int, name: str) -> None:
     with ui.element("div").classes("u-axis"):
         for direction, icon in ((-1, "remove"), (1, "add")):
-            hold = button("", icon=icon, kind="u-jog-button", hint=f"{name} {'+' if direction > 0 else '−'}")
+            hold = button(
+                "", icon=icon, kind="u-jog-button", hint=f"{name} {'+' if direction > 0 else '−'}"
+            )
             hold.props(f'data-jog="{axis}" data-direction="{direction}"')
             if direction < 0:
                 with ui.element("div").classes("u-axis-figure"):

@@ -17,7 +17,7 @@ KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "m
 
 def build(seat: Seat) -> None:
     ui.add_head_html(HEAD)
-    with ui.element("div").classes("u-log").props('id="log"') as page:
+    with ui.element("div").classes("u-log").props('id="log-page"') as page:
         page.props["data-words"] = json.dumps(spoken(seat.texts))
         with ui.element("section").classes("u-alarms").props("data-mark=alarms"):
             _alarms(seat)
@@ -71,7 +71,9 @@ def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
             ui.label(f"{robot}: {text}").classes("u-alarm-title")
             if what_to_do:
                 ui.label(seat.texts("log.what_to_do")).classes("u-caption")
-                ui.label(advice(seat.texts, what_to_do)).classes("u-advice").props("data-mark=advice")
+                ui.label(advice(seat.texts, what_to_do)).classes("u-advice").props(
+                    "data-mark=advice"
+                )
         reset = button(seat.texts("frame.reset"), icon="restart_alt")
         reset.on_click(lambda: seat.ask("reset", {"robot": robot}))
 
@@ -81,7 +83,9 @@ def _filters(seat: Seat) -> None:
     texts = seat.texts
     with ui.element("div").classes("u-log-bar"):
         for kind in KINDS:
-            pick = button(texts(f"log.{kind}"), kind="u-small u-filter").props(f'data-kind="{kind}"')
+            pick = button(texts(f"log.{kind}"), kind="u-small u-filter").props(
+                f'data-kind="{kind}"'
+            )
             pick.on("click", js_handler=f"() => window.log.toggle({kind!r})")
     with ui.element("div").classes("u-log-bar"):
         where = ui.element("select").classes("u-name u-where").props('data-log="where"')

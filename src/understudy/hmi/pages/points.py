@@ -70,7 +70,9 @@ class PointPanel:
         with ui.element("div").classes("u-inline"):
             self._name = ui.input(placeholder=texts("points.name")).classes("u-input")
             self._name.props("data-mark=point-name").props("outlined dense maxlength=64")
-            teach = button(texts("points.teach"), icon="add_location", kind="u-go").props("data-mark=teach")
+            teach = button(texts("points.teach"), icon="add_location", kind="u-go").props(
+                "data-mark=teach"
+            )
             teach.on_click(self._teach)
         self._rows = ui.element("div").classes("u-point-rows").props("data-mark=points")
         with ui.element("div").classes("u-point-verbs"):

@@ -24,7 +24,7 @@ WORDS = ("program", "check", "kind")
 
 def build(seat: Seat) -> None:
     ui.add_head_html(HEAD)
-    with ui.element("div").classes("u-program").props('id="program"') as page:
+    with ui.element("div").classes("u-program").props('id="program-page"') as page:
         page.props["data-words"] = json.dumps(spoken(seat))
         page.props["data-robot"] = seat.robot
         with ui.element("section").classes("u-source"):
@@ -61,7 +61,9 @@ def _file(seat: Seat) -> None:
         name.props["aria-label"] = texts("program.name")
         _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
         _does(button("", icon="download", hint=texts("program.download")), "download")
-        _does(button(texts("program.load"), icon="publish", hint=texts("program.load_hint")), "load")
+        _does(
+            button(texts("program.load"), icon="publish", hint=texts("program.load_hint")), "load"
+        )
     with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
         ui.label(texts("program.draft"))
         _does(button(texts("program.take"), kind="u-small"), "take")
@@ -80,7 +82,9 @@ def _run(seat: Seat) -> None:
         for verb, (icon, key, kind) in verbs.items():
             text = texts(f"program.{verb}")
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-verb"), verb).props("stack")
-    ui.element("div").classes("u-run-state").props('data-program="state"').props("data-mark=run-state")
+    ui.element("div").classes("u-run-state").props('data-program="state"').props(
+        "data-mark=run-state"
+    )
 
 
 def _does(each: ui.button, verb: str) -> ui.button:
@@ -153,7 +157,9 @@ def _keep_in_step(seat: Seat, page: ui.element) -> None:
 
     def update() -> None:
         reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program")
-        page.classes(add="" if reading else "u-no-program", remove="u-no-program" if reading else "")
+        page.classes(
+            add="" if reading else "u-no-program", remove="u-no-program" if reading else ""
+        )
         if [seat.robot, reading] != told[0]:
             told[0] = [seat.robot, reading]
             ui.run_javascript(f"window.program?.tell({json.dumps(reading)})")

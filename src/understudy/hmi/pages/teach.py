@@ -23,7 +23,9 @@ def _tip(seat: Seat, points: Points) -> None:
     with _card(seat, "tip"):
         with ui.element("div").classes("u-pairs"):
             wanted = [_point(points, f"{n}", f"tip-{n}") for n in range(1, TIP_POINTS + 1)]
-        reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props("data-mark=tip")
+        reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props(
+            "data-mark=tip"
+        )
         told = ui.label().classes("u-told").props("data-mark=tip-told")
 
     async def find() -> None:
@@ -41,7 +43,9 @@ def _frame(seat: Seat, points: Points) -> None:
     with _card(seat, "frame"):
         with ui.element("div").classes("u-triple"):
             wanted = [_point(points, seat.texts(f"teach.{name}"), name) for name in FRAME_POINTS]
-        reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props("data-mark=frame")
+        reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go").props(
+            "data-mark=frame"
+        )
         told = ui.label().classes("u-told").props("data-mark=frame-told")
 
     async def find() -> None:

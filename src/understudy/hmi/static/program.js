@@ -26,7 +26,7 @@ class Program {
     this.editor = new Editor(place.querySelector("#editor"), { told: () => this.changed(), chose: (line) => this.look(line) });
     this.way = new Way(place.querySelector("#way"), { moved: (line) => this.choose(line) });
     this.checks = new Checks(place.querySelector("#checks"), {
-      found: (result) => this.editor.mark(marksOf(result)), goTo: (line) => this.goTo(line),
+      found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
     this.name.addEventListener("input", () => this.keep());
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
@@ -186,6 +186,11 @@ class Program {
     return this.checks.begin(this.robot, this.editor.text, this.name.value);
   }
 
+  found(result) {
+    this.editor.mark(marksOf(result));
+    if (result.violations.length) this.editor.show(result.violations[0].line);
+  }
+
   // ── running ──
 
   async load() {
@@ -241,7 +246,7 @@ class Program {
   }
 }
 
-onceThere("#program", (place) => {
+onceThere("#program-page", (place) => {
   const program = new Program(place);
   window.program = program;
   window.dispatchEvent(new Event("program"));

@@ -50,8 +50,8 @@ export class Checks {
 
   end(error, result) {
     Object.assign(this, { run: null, error, result });
-    if (result) this.found(result);
     this.show();
+    if (result) this.found(result);
   }
 
   forget() {
@@ -81,7 +81,8 @@ export class Checks {
     const row = document.createElement("button");
     row.className = `u-violation u-kind-${kind}`;
     row.dataset.line = line;
-    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", message]]) {
+    const said = message.replace(/^line \d+(, column \d+)?: /, "");
+    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", said]]) {
       row.appendChild(Object.assign(document.createElement("span"), { className: name, textContent: text }));
     }
     row.addEventListener("click", () => this.goTo(line));
