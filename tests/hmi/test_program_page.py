@@ -1,5 +1,6 @@
 """HMI Integration: the program page in a browser, in front of a cell that runs."""
 
+import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import Any
@@ -274,15 +275,19 @@ def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCel
     assert joints(cell) == pytest.approx(resting, abs=1e-6)
 
 
-def test_a_browser_that_falls_silent_lets_go(
-    screen: Screen, cell: RunningCell, open_page: Callable[..., Screen]
-) -> None:
-    other = open_page(cell, "/program")
-    other.page.locator('[data-jog="1"][data-direction="-1"]').hover()
-    other.page.mouse.down()
-    screen.until(lambda: screen.text("state") == "Jogging", "motion")
-    other.page.context.close()
-    screen.until(lambda: screen.text("state") == "Idle", "rest")
+def test_a_browser_that_hangs_lets_go(screen: Screen, cell: RunningCell) -> None:
+    def state() -> str:
+        return str(cell.ask("robots")["robots"][0]["state"])
+
+    screen.page.locator('[data-jog="1"][data-direction="-1"]').hover()
+    screen.page.mouse.down()
+    screen.until(lambda: state() == "Jog", "motion")
+    hang = "setTimeout(() => { const end = performance.now() + 1500; while (performance.now() < end); })"
+    screen.page.evaluate(f"() => {{ {hang} }}")
+    until = time.monotonic() + 1.5
+    while state() != "Idle":
+        assert time.monotonic() < until, "the robot went on without a hand"
+    screen.page.mouse.up()
 
 
 def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
@@ -303,10 +308,10 @@ def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> 
 def test_a_point_is_taught_renamed_gone_to_and_inserted(screen: Screen, cell: RunningCell) -> None:
     cell.ask("set_joint_positions", robot="g60", joints_deg=[20, 10, 40, 0, 40, 0])
     screen.press("tab-points")
-    screen.at("point-name").locator("input").fill("corner")
+    screen.at("point-name").fill("corner")
     screen.press("teach")
     screen.until(lambda: screen.page.locator('[data-point="corner"]').count() == 1, "the point")
-    screen.at("point-name").locator("input").fill("edge")
+    screen.at("point-name").fill("edge")
     screen.press("point-rename")
     screen.until(lambda: screen.page.locator('[data-point="edge"]').count() == 1, "its new name")
     cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
@@ -336,6 +341,7 @@ def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
     for mark, name in (("origin", "o"), ("on_x", "x"), ("on_y", "y")):
         screen.at(f"teach-{mark}").click()
         screen.page.locator(".q-menu .q-item", has_text=name).click()
+        screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
     screen.press("frame")
     screen.until(lambda: "|" in screen.text("frame-told"), "the frame")
     for name in "oxy":
@@ -352,15 +358,5 @@ def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
           .map((b) => [b.textContent, b.getBoundingClientRect()]).filter(([, r]) => r.width)
           .map(([text, r]) => [text, r.width, r.height])"""
     )
-    assert len(sizes) > 30
+    assert len(sizes) > 20
     assert [each for each in sizes if min(each[1:]) < 48] == []
-
-
-def test_the_page_speaks_vietnamese(cell: RunningCell, open_page: Callable[..., Screen]) -> None:
-    other = open_page(cell, "/program")
-    with other.page.expect_navigation():
-        other.press("language-vi")
-    other.page.wait_for_function("window.program?.report()")
-    assert "Kiểm chứng" in other.page.inner_text("#checks")
-    assert "Chạy tay" in other.page.inner_text(".u-hand")
-    other.page.context.close()

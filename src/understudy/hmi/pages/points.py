@@ -172,12 +172,12 @@ def straight_to(point: Point, dialect: str) -> str:
     letters = JOINT_WORDS.get(dialect)
     values = point["joints_deg"] if letters else point["pose_mm_deg"]
     pairs = zip(letters or TOOL_WORDS, values, strict=False)
-    return "G1 " + " ".join(f"{letter}{_figure(value, 3)}" for letter, value in pairs)
+    return "G1 " + " ".join(f"{letter}{_figure(value)}" for letter, value in pairs)
 
 
 def _row_of(values: list[float]) -> str:
     return " ".join(f"{round(value, 1) + 0.0:.1f}" for value in values)
 
 
-def _figure(value: float, places: int) -> str:
-    return f"{round(value, places) + 0.0:g}" if abs(value) < 1e5 else f"{value:.{places}f}"
+def _figure(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}".rstrip("0").rstrip(".")
