@@ -15,6 +15,7 @@ from understudy.cell.cell import Cell
 from understudy.cell.engine import SimulationEngine
 from understudy.cell.points import Points
 from understudy.cell.rules import Config as Rules
+from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
@@ -23,6 +24,8 @@ from understudy.ports import Deps, Endpoint, Face, Injectable, Part
 from understudy.wire.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
+    from understudy.drivers.grblhal import Config as GrblHalConfig
+    from understudy.drivers.grblhal import GrblHalDriver
     from understudy.jobs.setup import Setup  # imported where needed: it brings compiled code
 
 log = logging.getLogger(__name__)
@@ -117,6 +120,18 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> "Setup":
     )
 
 
+def driver_of(config: CellConfig, robot: str, settings: "GrblHalConfig") -> "GrblHalDriver":
+    """A REAL grblHAL with the joints of an arm of the cell; of the first one if none is named."""
+    from understudy.drivers.grblhal import build
+    from understudy.jobs.joint_lines import JointLines
+
+    setup = mover_of(config, robot, settings.dialect)
+    lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
+    limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
+    writer = lines if settings.dialect == "seed" else None
+    return build(settings, writer=writer, tip=lines.tip, limits=limits)
+
+
 def programmable(config: CellConfig) -> list[str]:
     """The robots that run programs, in the order of the cell file; there is at least one."""
     able = [name for name, each in config.robots.items() if hasattr(each.config, "dialect")]
@@ -160,6 +175,8 @@ def _build(config: CellConfig) -> Cell:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
         parts |= _beside(name, built)
+    parts["environment"] = surroundings = Surroundings(config.environment())
+    surroundings.join(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)

@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 
 from understudy.cell.arm import Config, build
 from understudy.cell.cell import Cell
+from understudy.cell.collision.contact import CollisionListener, Contact
 from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build as luck
+from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
 from understudy.config.typed import read
@@ -28,6 +30,7 @@ from understudy.ports import (
     Snapshot,
     Tally,
 )
+from understudy.space.environment import EnvironmentConfig
 from understudy.space.pose import Pose
 from understudy.units import nanoseconds, seconds
 
@@ -39,17 +42,23 @@ class VirtualController:
     """An arm's controller on its own virtual time.
 
     The settings are those of a cell file: ``VirtualController(model="g60", feed_unit="per_second",
-    simulation={"update_rate_hz": 100})``. Commands return None, or why they were `Refused`.
+    simulation={"update_rate_hz": 100})``, and so is the ``environment``. Commands return None, or
+    why they were `Refused`.
     """
 
-    def __init__(self, model: str = "g60", **settings: Any) -> None:
+    def __init__(
+        self, model: str = "g60", *, environment: dict[str, Any] | None = None, **settings: Any
+    ) -> None:
         config: Config = read({"model": model, **settings}, Config)
         self._lateness = config.simulation.feedback_delay_ms / 1000.0
         self._tempo = Tempo()
         deps = Deps(luck(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
         self._inner = build("arm", config, deps)
-        digest = sha256(msgspec.json.encode(config)).hexdigest()[:16]
-        parts = {"arm": self._inner, **self._inner.parts}
+        around: EnvironmentConfig = read(environment or {}, EnvironmentConfig)
+        self.surroundings = Surroundings(around.build(deps.read))
+        digest = sha256(msgspec.json.encode((config, around))).hexdigest()[:16]
+        parts = {"arm": self._inner, **self._inner.parts, "environment": self.surroundings}
+        self.surroundings.join(parts)
         self._cell = Cell("arm", digest=digest, parts=parts, faces={}, tempo=self._tempo)
 
     # ── time ──
@@ -174,6 +183,15 @@ class VirtualController:
 
     def on_joint_state(self, listener: Callable[[JointState], None]) -> None:
         self._inner.on_joint_state(listener, self._now)
+
+    def on_collision(self, listener: CollisionListener) -> None:
+        """Told of every contact at its moment; nobody is where `collision.enable` is false."""
+        if self._inner.collision is not None:
+            self._inner.collision.on_collision(listener)
+
+    def contacts(self) -> tuple[Contact, ...]:
+        """What is touched now."""
+        return self._inner.collision.contacts() if self._inner.collision else ()
 
     # ── pins ──
 

@@ -48,6 +48,7 @@ class Options:
     ports: dict[str, int] = field(default_factory=dict)
     for_seconds: float | None = None
     hmi: bool = True
+    real: bool = False
     note: Callable[[Event], None] = lambda event: None
 
 
@@ -70,11 +71,13 @@ class Live:
         )
         self._cell.tempo.keep_up(options.rate)
         self._cell.tempo.on_change(self._obey_tempo)
-        self.cell_desk = CellDesk(config, self._cell, self._pump, self._facts, self.finished.set)
+        self.cell_desk = CellDesk(
+            config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
+        )
         self._runs = Runs(KINDS, {"cell": self._name()})
         traffic = self._traffic.commands()
         self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs), *traffic])
-        self.watch = CellWatch(self._cell.parts, self._pump)
+        self.watch = CellWatch(self._cell.parts, self._pump, self.cell_desk.real_views)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
 
@@ -92,13 +95,14 @@ class Live:
         try:
             for server in self._servers:
                 self.endpoints[server.endpoint] = await server.start()
+            await self.cell_desk.modes.begin()
         except ConfigError:
             await self.stop()
             raise
         self._pump.start()
 
     async def stop(self) -> None:
-        self.cell_desk.stop()
+        await self.cell_desk.stop()
         self._pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 

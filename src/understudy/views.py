@@ -1,10 +1,10 @@
 """What a live cell looks like at this moment, for the doors that show it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from understudy.ports import Part
-from understudy.ports.hmi import CellView, Trailing, Viewed
+from understudy.ports.hmi import CellView, Known, RobotView, Trailing, Viewed
 from understudy.units import seconds
 from understudy.wire.pump import Pump
 
@@ -12,15 +12,21 @@ from understudy.wire.pump import Pump
 class CellWatch:
     """`Watch` of a cell's parts; they are looked at in the cell file's order."""
 
-    def __init__(self, parts: Mapping[str, Part], pump: Pump) -> None:
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        pump: Pump,
+        real: Callable[[], Mapping[str, RobotView]] = dict,
+    ) -> None:
         self._pump = pump
+        self._real = real
         self._robots = {name: part for name, part in parts.items() if _can_be_seen(part)}
         self._trails = {
             name.partition(".")[0]: part for name, part in parts.items() if _leaves_a_trail(part)
         }
         self._seq = 0
 
-    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         self._seq += 1
         now = self._pump.now()
         known = trail_from or {}
@@ -30,7 +36,8 @@ class CellWatch:
             t=seconds(now),
             real=self._pump.real_seconds(),
             rate=self._pump.rate,
-            robots={name: robot.view(now) for name, robot in self._robots.items()},
+            robots={name: robot.view(now) for name, robot in self._robots.items()}
+            | dict(self._real()),
             trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},
         )
 

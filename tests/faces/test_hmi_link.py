@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from understudy.errors import Refused
 from understudy.faces.hmi_link import MOST_PENDING, HmiLinkFace
-from understudy.ports.hmi import CellView, Later, Pins, RobotView
+from understudy.ports.hmi import CellView, Known, Later, Pins, RobotView
 
 ARM = RobotView(
     q=(0.0, math.pi / 2, 0.0, 0.0, 0.0, 0.0),
@@ -29,7 +29,7 @@ MILL = RobotView(q=(0.1, 0.0, 0.0, math.pi, 0.0, 0.0), tcp=(), state="Idle", lin
 class Looking:
     """`Watch` of two robots that stand still."""
 
-    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         return CellView(1, 2.5, 3.5, 1.0, {"g60": ARM, "mill": MILL})
 
 
@@ -81,7 +81,10 @@ def test_status_is_in_millimetres_and_degrees() -> None:
     ("payload", "told"),
     [
         ({}, {"robot": "g60", "joints_deg": pytest.approx([0, 90, 0, 0, 0, 0])}),
-        ({"robot": "mill"}, {"robot": "mill", "axes_mm_deg": pytest.approx([100, 0, 0, 180, 0, 0])}),
+        (
+            {"robot": "mill"},
+            {"robot": "mill", "axes_mm_deg": pytest.approx([100, 0, 0, 180, 0, 0])},
+        ),
     ],
 )
 def test_joint_positions_are_the_links_own_robots_unless_another_is_named(

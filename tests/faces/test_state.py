@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from understudy.faces.state import LONGEST_REQUEST, StateFace, StateSession, framed
 from understudy.ports import HANG_UP
-from understudy.ports.hmi import CellView, RobotView
+from understudy.ports.hmi import CellView, Known, RobotView
 from understudy.wire.exchange import UNLIMITED
 
 
@@ -21,12 +21,13 @@ class Looking:
     def __init__(self) -> None:
         self.seq = 0
 
-    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         self.seq += 1
         trail = [(0.0, 0.0, 0.0), (0.1, 0.0, 0.0), (0.2, 0.0, 0.0)]
         known = (trail_from or {}).get("g60", 0)
+        assert isinstance(known, int)
         robots = {"g60": RobotView(q=(0.0, 1.0), tcp=(0.0,) * 6, state="Idle")}
-        return CellView(self.seq, 2.5, 3.5, "max", robots, {"g60": (known, trail[known:])})
+        return CellView(self.seq, 2.5, 3.5, "max", robots, {"g60": (known, trail[known:], 4)})
 
 
 def session() -> StateSession:
@@ -72,7 +73,7 @@ def test_a_frame_holds_all_that_a_page_draws() -> None:
                     "linear": 0,
                 }
             },
-            "trail": {"g60": [1, [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]]]},
+            "trail": {"g60": [1, [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]], 4]},
             "contacts": [],
         }
     ]
@@ -107,7 +108,7 @@ def test_a_client_that_takes_no_frame_is_read_no_further() -> None:
         b"\xc1",
         msgspec.msgpack.encode([1]),
         msgspec.msgpack.encode({"want": "tea"}),
-        msgspec.msgpack.encode({"want": "frame", "trail_from": {"g60": -1}}),
+        msgspec.msgpack.encode({"want": "frame", "trail_from": {"g60": [1]}}),
         msgspec.msgpack.encode({"want": "frame", "tail_from": {}}),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from tests.hmi.conftest import RunningCell, Screen
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
@@ -56,12 +55,14 @@ LEGIBLE = """() => {
     return [0, 0, 0];
   };
   const seen = (node) => node.checkVisibility() && node.getBoundingClientRect().width;
-  const texts = [...document.querySelectorAll("body *")].filter((node) => seen(node)
-    && !node.closest(".q-slider, .u-stale") && [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim()));
+  const speaks = (node) => [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
+  const texts = [...document.querySelectorAll("body *")]
+    .filter((node) => seen(node) && speaks(node) && !node.closest(".q-slider, .u-stale"));
   return texts.map((node) => {
     const style = getComputedStyle(node);
     const [a, b] = [light(numbers(style.color)), light(ground(node))].sort((x, y) => y - x);
-    return { text: node.textContent.trim().slice(0, 40), contrast: (a + 0.05) / (b + 0.05), size: parseFloat(style.fontSize) };
+    const [contrast, size] = [(a + 0.05) / (b + 0.05), parseFloat(style.fontSize)];
+    return { text: node.textContent.trim().slice(0, 40), contrast, size };
   });
 }"""
 
@@ -80,7 +81,8 @@ def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
 def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
     sizes = screen.page.evaluate(
         """() => [...document.querySelectorAll("button, .q-tab")].filter((b) => b.checkVisibility())
-        .map((b) => [b.textContent, b.getBoundingClientRect().width, b.getBoundingClientRect().height])"""
+        .map((b) => [b.textContent, b.getBoundingClientRect()])
+        .map(([text, box]) => [text, box.width, box.height])"""
     )
     assert len(sizes) > 30
     assert not [each for each in sizes if min(each[1:]) < 48]
@@ -258,11 +260,11 @@ def test_the_weld_trail_grows_while_the_program_runs_and_can_be_cleared(
     screen.until(lambda: screen.scene["trail"]["g60"] > 5, "the first points")
     before = screen.scene["trail"]["g60"]
     screen.until(lambda: screen.scene["trail"]["g60"] > before, "more of them")
+    cell.ask("stop", robot="g60")
     screen.page.locator('[data-clear="trail"]').click()
-    screen.until(lambda: screen.scene["trail"]["g60"] < before, "an empty trail")
+    screen.until(lambda: screen.scene["trail"]["g60"] == 0, "an empty trail")
     screen.page.locator('[data-clear="preview"]').click()
     assert screen.scene["preview"]["g60"] == 0
-    cell.ask("stop", robot="g60")
 
 
 def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCell) -> None:
@@ -279,6 +281,21 @@ def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCel
     screen.page.get_by_role("tab", name="Digital I/O").click()
 
 
+def test_what_touches_turns_red_until_it_is_cleared(screen: Screen) -> None:
+    contact = {"robot": "g60", "a": "forearm", "b": "fixture"}
+    screen.page.evaluate("(contact) => understudy.scene.touch([contact])", contact)
+    assert screen.scene["contacts"] == [contact]
+    assert sorted(screen.scene["red"]) == ["fixture", "g60/forearm"]
+    screen.page.locator('[data-clear="contacts"]').click()
+    assert screen.scene["red"] == screen.scene["contacts"] == []
+
+
+def test_the_reach_is_computed_and_drawn(screen: Screen) -> None:
+    screen.page.locator('[data-layer="reach"]').click()
+    screen.until(lambda: screen.scene["cloud"]["g60"] > 500, "the cloud")
+    screen.page.locator('[data-layer="reach"]').click()
+
+
 def test_msgpack_is_read_as_it_was_written(screen: Screen) -> None:
     values = [0, 127, 128, -1, -32, -33, 65535, 65536, -40000, 2**40, -(2**40), 1.5, -2.5e300]
     said = {
@@ -286,7 +303,10 @@ def test_msgpack_is_read_as_it_was_written(screen: Screen) -> None:
         "yes": [True, False], "deep": {str(n): [n] * n for n in range(20)}, "many": [7] * 70000,
     }  # fmt: skip
     read = screen.page.evaluate(
-        """async (bytes) => (await import("/static/msgpack.js")).decode(new Uint8Array(bytes).buffer)""",
+        """async (bytes) => {
+          const { decode } = await import("/static/msgpack.js");
+          return decode(new Uint8Array(bytes).buffer);
+        }""",
         list(msgspec.msgpack.encode(said)),
     )
     assert read == said

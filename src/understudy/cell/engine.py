@@ -30,6 +30,23 @@ class Controller(Protocol):
     def tally(self, now: int) -> Tally: ...
 
 
+@runtime_checkable
+class Tallying(Protocol):
+    """Whoever counts what it does."""
+
+    def tally(self, now: int) -> Tally: ...
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """Whoever may have stopped a robot that touched something."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+    def clear(self) -> None: ...
+
+
 class SimulationMetrics(Struct, frozen=True):
     """What the cell has done; real time and the ratio are added at the edge."""
 
@@ -59,6 +76,8 @@ class SimulationEngine:
 
     def __init__(self, parts: Mapping[str, Part], places: Mapping[str, Injectable], tempo: Tempo):
         self._controllers = {n: part for n, part in parts.items() if isinstance(part, Controller)}
+        self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
+        self._watches = {n: part for n, part in parts.items() if isinstance(part, Watching)}
         self._places = places
         self._tempo = tempo
         self._stopped = False
@@ -89,8 +108,13 @@ class SimulationEngine:
                 place.inject("emergency_release", {}, now)
         for controller in self._controllers.values():
             controller.reset(now)
-        self._since = {name: part.tally(now) for name, part in self._controllers.items()}
+        self._since = {name: part.tally(now) for name, part in self._tallying.items()}
         self.start(now)
+
+    def clear_collisions(self, now: int) -> None:
+        """What is touched now is not shown any more."""
+        for watch in self._watches.values():
+            watch.clear()
 
     def emergency_stop(self, now: int) -> None:
         """The cell's own button: every robot stops."""
@@ -104,14 +128,15 @@ class SimulationEngine:
     # ── what it tells ──
 
     def state(self, now: int) -> EngineState:
-        if any(part.status(now).error for part in self._controllers.values()):
+        stopped = any(watch.stopped for watch in self._watches.values())
+        if stopped or any(part.status(now).error for part in self._controllers.values()):
             return "ERROR"
         if self._stopped:
             return "STOPPED"
         return "PAUSED" if self._tempo.paused else "RUNNING"
 
     def metrics(self, now: int) -> SimulationMetrics:
-        tallies = {name: part.tally(now) for name, part in self._controllers.items()}
+        tallies = {name: part.tally(now) for name, part in self._tallying.items()}
         pairs = [(tally, self._since.get(name, Tally())) for name, tally in tallies.items()]
         return SimulationMetrics(
             simulation_time_s=seconds(now),

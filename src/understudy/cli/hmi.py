@@ -126,7 +126,8 @@ class PageProcess:
         assert process.stdin is not None
         process.stdin.close()
         try:
-            await asyncio.wait_for(process.wait(), CLOSING_SECONDS)
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await process.wait()
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -1,10 +1,10 @@
 """`understudy run`: a live cell."""
 
 import asyncio
-import contextlib
 import logging
 import signal
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from rich.table import Table
 from understudy.app import load_config
 from understudy.cli import hmi
 from understudy.cli.kernels import announce
+from understudy.cli.run_program import Errand
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -30,30 +31,46 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run", epilog="Example: understudy run text_robot --rate 10 --ephemeral")(run)
 
 
+CellName = Annotated[str, typer.Argument(help="a YAML file, or the name of a shipped cell")]
+RateText = Annotated[
+    str | None, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
+]
+Seed = Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")]
+Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="every port a free one")]
+Ports = Annotated[
+    list[str] | None, typer.Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")
+]
+ReadyPath = Annotated[Path | None, typer.Option(help="JSON, written when everything listens")]
+ForSeconds = Annotated[
+    float | None,
+    typer.Option("--for", min=0.0, max=1e9, help="end after so many simulated seconds"),
+]
+LogPath = Annotated[
+    Path | None, typer.Option("--log", help="transcript of all that is said on the wires (.chat)")
+]
+Program = Annotated[
+    Path | None, typer.Option(help="a program that is run at once, without the page")
+]
+Leave = Annotated[bool, typer.Option("--exit", help="end with the program: 0 done, 1 failed")]
+Robot = Annotated[str, typer.Option(help="who runs it; default: the first that can")]
+Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
+NoHmi = Annotated[bool, typer.Option("--no-hmi", help="without the page")]
+
+
 def run(
-    cell: Annotated[str, typer.Argument(help="a YAML file, or a shipped cell")] = "default",
-    rate: Annotated[
-        str | None,
-        typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")] = None,
-    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="every port a free one")] = False,
-    port: Annotated[
-        list[str] | None, typer.Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")
-    ] = None,
-    ready_file: Annotated[
-        Path | None, typer.Option(help="JSON, written when everything listens")
-    ] = None,
-    for_: Annotated[
-        float | None,
-        typer.Option("--for", min=0.0, max=1e9, help="end after so many simulated seconds"),
-    ] = None,
-    log_file: Annotated[
-        Path | None,
-        typer.Option("--log", help="transcript of all that is said on the wires (.chat)"),
-    ] = None,
-    real: Annotated[bool, typer.Option("--real", help="allow a REAL controller")] = False,
-    no_hmi: Annotated[bool, typer.Option("--no-hmi", help="without the page")] = False,
+    cell: CellName = "default",
+    rate: RateText = None,
+    seed: Seed = None,
+    ephemeral: Ephemeral = False,
+    port: Ports = None,
+    ready_file: ReadyPath = None,
+    for_: ForSeconds = None,
+    log_file: LogPath = None,
+    program: Program = None,
+    exit_: Leave = False,
+    robot: Robot = "",
+    real: Real = False,
+    no_hmi: NoHmi = False,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -61,53 +78,67 @@ def run(
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
     options = Options(
-        _rate(rate) if rate else config.simulation.simulation.default_time_scale,
+        rate=_rate(rate) if rate else config.simulation.simulation.default_time_scale,
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         for_seconds=for_,
         hmi=not no_hmi,
+        real=real,
         note=chat.note if chat else lambda event: None,
     )
+    if exit_ and program is None:
+        raise ConfigError("--exit ends the cell with its program", allowed="--program FILE --exit")
+    errand = Errand(program, robot, leave=exit_) if program else None
     files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
-    asyncio.run(_live(config, options, files, chat))
+    interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    if errand is not None and errand.failed and not interrupted:
+        raise typer.Exit(1)
 
 
 async def _live(
-    config: CellConfig, options: Options, files: list[ReadyFile], chat: "_Log | None"
-) -> None:
-    announce()
-    page = _page(config, options)
-    with contextlib.closing(page) if page else contextlib.nullcontext():
-        await _live_with(page, config, options, files, chat)
-
-
-async def _live_with(
-    page: hmi.PageProcess | None,
     config: CellConfig,
     options: Options,
     files: list[ReadyFile],
     chat: "_Log | None",
-) -> None:
-    live = Live(config, options)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, live.finished.set)
-    await live.start()
-    try:
+    errand: Errand | None,
+) -> bool:
+    """Until it is finished; was it interrupted?"""
+    announce()
+    async with AsyncExitStack() as ends:
+        if page := _page(config, options):
+            ends.callback(page.close)
+            ends.push_async_callback(page.stop)
+        live = Live(config, options)
+        signals = _end_on_signals(live)
+        await live.start()
+        ends.push_async_callback(live.stop)
+        if errand:
+            errand.start(live)
+            ends.push_async_callback(errand.stop)
         if chat:
+            ends.callback(chat.close)
             chat.transcript.open()
         for file in files:
+            ends.callback(file.remove)
             file.write(config.name, live.rate, live.endpoints, [hmi.ENDPOINT] if page else [])
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
         await live.finished.wait()
-    finally:
-        await asyncio.gather(live.stop(), *([page.stop()] if page else []))
-        if chat:
-            chat.close()
-        for file in files:
-            file.remove()
+    return bool(signals)
+
+
+def _end_on_signals(live: Live) -> list[int]:
+    """Those that have come."""
+    came: list[int] = []
+
+    def end(number: int) -> None:
+        came.append(number)
+        live.finished.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
+    return came
 
 
 def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:

@@ -7,15 +7,18 @@ from understudy.cell.cell import Cell
 from understudy.commands.clock import BUTTONS, ENGINE, ClockDesk
 from understudy.commands.events import EventLog, Watch
 from understudy.commands.history import History
-from understudy.commands.models import ModelDesk
+from understudy.commands.models import ModelDesk, view_of
+from understudy.commands.modes import ModeDesk
 from understudy.commands.motion import MotionDesk
 from understudy.commands.pins import PinDesk
 from understudy.commands.points import PointDesk
 from understudy.commands.programs import ProgramDesk
 from understudy.commands.robots import Robots
 from understudy.commands.scene import SceneDesk
+from understudy.commands.surroundings import SurroundingsDesk
 from understudy.config import CellConfig
 from understudy.desk import Commands
+from understudy.ports.hmi import RobotView
 from understudy.wire.pump import Pump
 
 __all__ = ["BUTTONS", "ENGINE", "CellDesk"]
@@ -31,19 +34,33 @@ class CellDesk:
         pump: Pump,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
+        *,
+        real: bool = False,
     ) -> None:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
         self.watch = Watch(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
+        self.modes = ModeDesk(
+            config,
+            self.robots,
+            self.watch,
+            self.log,
+            allowed=real,
+            real_time=lambda: _real_time(cell, pump),
+            now=pump.now,
+        )
+        around = SurroundingsDesk(config, cell.parts, pump)
         clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects = (
             clock,
             ModelDesk(self.robots),
-            SceneDesk(config, self.robots),
+            SceneDesk(config, self.robots, around.here),
+            around,
             self.watch,
             self.history,
-            MotionDesk(self.robots),
+            self.modes,
+            MotionDesk(self.robots, self.modes.dead_man),
             PinDesk(self.robots),
             ProgramDesk(config, self.robots),
             PointDesk(self.robots, cell.parts),
@@ -52,5 +69,17 @@ class CellDesk:
     def commands(self) -> Commands:
         return Commands(command for subject in self._subjects for command in subject.commands())
 
-    def stop(self) -> None:
+    def real_views(self) -> dict[str, RobotView]:
+        """The robots that are REAL now, as the eye sees them."""
+        return {robot.name: view_of(robot) for robot in self.robots.real()}
+
+    async def stop(self) -> None:
         self.history.stop()
+        await self.modes.stop()
+
+
+def _real_time(cell: Cell, pump: Pump) -> None:
+    """As fast as the wall's, whatever it was."""
+    pump.set_paused(False)
+    pump.set_rate(1.0)
+    cell.tempo.keep_up(1.0)

@@ -124,6 +124,10 @@ class Watch:
             self._looked.append((robot, told))
         if (welder := getattr(part, "parts", {}).get("welder")) is not None:
             welder.on_phase(lambda phase, now: self._phase(name, welder, phase, now))
+        if (watch := getattr(part, "parts", {}).get("collision")) is not None:
+            watch.on_collision(
+                lambda contact: self._log.note("collision", name, contact.told(), contact.at)
+            )
         if robot.simulated.program is not None:
             robot.simulated.program.on_end(
                 lambda text, now: self._log.note("program", name, text, now)

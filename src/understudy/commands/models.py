@@ -6,6 +6,8 @@ from understudy.commands.motion import pose_mm_deg
 from understudy.commands.robots import Robot, Robots
 from understudy.desk import Command
 from understudy.errors import Refused
+from understudy.ports import DigitalIO
+from understudy.ports.hmi import Pins, RobotView
 from understudy.units import DEG
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "kind": robot.kind,
         "model": getattr(robot.config, "model", ""),
         "mode": robot.mode,
-        "real": getattr(robot, "address", ""),
+        "real": str(robot.place or ""),
         "dof": len(joints),
         "joints": joints,
         "tools": tools_of(robot),
@@ -45,10 +47,26 @@ def facts(robot: Robot) -> dict[str, Any]:
         "overrides_percent": overrides_of(robot),
         "dialect": getattr(robot.config, "dialect", ""),
         "state": how.state,
+        "moving": how.moving,
         "connected": how.connected,
         "enabled": how.enabled,
         "error": how.error,
     }
+
+
+def view_of(robot: Robot) -> RobotView:
+    """A real robot, as it has told of itself."""
+    how, sight = robot.condition(), robot.sight()
+    digital = getattr(robot.side.controller, "digital_io", DigitalIO)()
+    return RobotView(
+        q=list(sight.joints),
+        tcp=sight.pose,
+        state=how.state,
+        moving=how.moving,
+        tool=tool_of(robot),
+        line=how.line,
+        io=Pins(digital.inputs, digital.outputs),
+    )
 
 
 def chain_of(robot: Robot) -> "Chain | Refused":

@@ -1,11 +1,11 @@
 """The operator's commands: drives, stops, lines, jogs, moves, modes of the hand."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import Meta, Struct
 
 from understudy.commands.hands import Frame, Jog, Target
-from understudy.commands.robots import Robots
+from understudy.commands.robots import Robot, Robots
 from understudy.desk import Command
 from understudy.errors import Refused
 from understudy.space.pose import Pose
@@ -85,11 +85,20 @@ PLAIN = {
 HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 
 
+class Grip(Protocol):
+    """The dead man's handle of real robots."""
+
+    def grasp(self, robot: Robot, jog: Jog) -> None: ...
+
+    def let_go(self, name: str) -> None: ...
+
+
 class MotionDesk:
     """Each answers with the robot's state."""
 
-    def __init__(self, robots: Robots) -> None:
+    def __init__(self, robots: Robots, dead_man: Grip) -> None:
         self._robots = robots
+        self._dead_man = dead_man
 
     def commands(self) -> list[Command]:
         return [
@@ -107,6 +116,8 @@ class MotionDesk:
 
     def _plain(self, name: str, doc: str) -> Command:
         def run(given: OfRobot) -> Any:
+            if name == "stop_jog":
+                self._dead_man.let_go(given.robot)
             return self._robots.do(given.robot, name)
 
         return Command(name, doc, run, OfRobot)
@@ -133,7 +144,14 @@ class MotionDesk:
     def _jog(self, given: JogOrder) -> Any:
         if given.speed == 0.0:
             return Refused("speed 0 goes nowhere: its sign is the direction; stop_jog ends a jog")
-        return self._robots.do(given.robot, "jog", jog_of(given))
+        jog = jog_of(given)
+        answer = self._robots.do(given.robot, "jog", jog)
+        robot = self._robots.find(given.robot)
+        if isinstance(answer, Refused) or isinstance(robot, Refused):
+            return answer
+        if robot.real is not None and jog.step is None:
+            self._dead_man.grasp(robot, jog)
+        return answer
 
     def _move(self, given: MoveTo) -> Any:
         if (given.joints_deg is None) == (given.pose_mm_deg is None):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from understudy.commands.hands import Condition, Hands, Sight, hands_on, skills
-from understudy.config import CellConfig
+from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
 from understudy.ports import Part
 
@@ -41,10 +41,11 @@ class Side:
 class Robot:
     """One robot; `real` stands in for its simulated side while a real one is connected."""
 
-    def __init__(self, name: str, kind: str, config: Any, simulated: Side) -> None:
+    def __init__(self, name: str, config: RobotConfig, simulated: Side) -> None:
         self.name = name
-        self.kind = kind
-        self.config = config
+        self.kind = config.kind
+        self.config = config.config
+        self.place = config.real
         self.simulated = simulated
         self.real: Side | None = None
 
@@ -100,7 +101,7 @@ class Robots:
 
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: Timekeeper) -> None:
         self._robots = {
-            name: Robot(name, each.kind, each.config, _simulated(name, each.kind, parts, time))
+            name: Robot(name, each, _simulated(name, each.kind, parts, time))
             for name, each in config.robots.items()
         }
 

@@ -1,11 +1,12 @@
 """The cell as a browser draws it: bodies, joints, tools, what stands around. Metres and radians,
 4×4 matrices row by row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from understudy.cell.surroundings import Surroundings
 from understudy.commands.models import chain_of, tool_of, tools_of
 from understudy.commands.motion import pose_of
 from understudy.commands.robots import Robot, Robots
@@ -24,14 +25,12 @@ TURNING = {"A": MACHINE["X"], "B": MACHINE["Y"], "C": MACHINE["Z"]}
 
 
 class SceneDesk:
-    """A query. `environment`: the objects around the robots, which the cell's configuration has."""
+    """A query. `here`: what stands around the robots now."""
 
-    def __init__(
-        self, config: CellConfig, robots: Robots, environment: Sequence["CollisionObject"] = ()
-    ) -> None:
+    def __init__(self, config: CellConfig, robots: Robots, here: Surroundings) -> None:
         self._config = config
         self._robots = robots
-        self._environment = environment
+        self._here = here
         self._still: dict[str, dict[str, Any]] = {}
 
     def commands(self) -> list[Command]:
@@ -42,9 +41,22 @@ class SceneDesk:
         return {
             "cell": self._config.name,
             "robots": {robot.name: self._robot(robot) for robot in self._robots},
-            "environment": [object_of(thing) for thing in self._environment],
+            "environment": self._environment(),
             "visualization": to_builtins(self._config.simulation.visualization),
         }
+
+    def _environment(self) -> list[dict[str, Any]]:
+        found = self._here.environment
+        return [
+            {**object_of(thing), "zone": found.is_zone(thing.name)} for thing in found.everything()
+        ]
+
+    def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
+        """Seen from the flange; only an arm's tools have any."""
+        if robot.kind != "arm":
+            return []
+        read = self._config.read_file
+        return [object_of(shape.build(read)) for shape in robot.config.tools[number].shapes]
 
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
@@ -56,7 +68,10 @@ class SceneDesk:
         joints, links = _axes(robot.kind), list[dict[str, Any]]()
         if not isinstance(chain, Refused):
             joints, links = joints_of(chain), self._links(chain)
-        tools = {number: _tool(tool) for number, tool in tools_of(robot).items()}
+        tools = {
+            number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
+            for number, tool in tools_of(robot).items()
+        }
         return {
             "kind": robot.kind,
             "model": getattr(robot.config, "model", ""),
@@ -150,15 +165,20 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     from understudy.space.transform import matrix
 
     tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
-    return {"name": tool["name"], "tcp": tip, "shapes": []}
+    return {"name": tool["name"], "tcp": tip}
 
 
 def _foot(robot: Robot) -> list[float]:
     """Where the foot stands, seen from the frame in which the tool's pose is told."""
-    if robot.kind != "arm":
-        return IDENTITY
+    from understudy.space.environment import place
     from understudy.space.transform import inverse
 
+    if robot.kind == "kuka":
+        x, y, z, rx, ry, rz = robot.config.base_mm_deg
+        stands: list[float] = place((x, y, z), (rx, ry, rz)).reshape(-1).tolist()
+        return stands
+    if robot.kind != "arm":
+        return IDENTITY
     base = robot.simulated.controller.arm.movers[0].frames.base
     foot: list[float] = inverse(base).reshape(-1).tolist()
     return foot

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, structs
 from understudy.cell.rules import Config as Scenario
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import read_model, read_text
+from understudy.config.real import Controller, Real, RealPlace, place_of
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
@@ -26,7 +27,7 @@ CONTROL_PORT = 5550
 STATE_PORT = 5562
 HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("engine", "scenario")
+PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -50,11 +51,12 @@ class FaceConfig(Struct, frozen=True):
 
 
 class RobotConfig(Struct, frozen=True):
-    """A robot and the faces in front of it."""
+    """A robot and the faces in front of it; `real`: where the one is that it stands in for."""
 
     kind: str
     config: Any
     faces: dict[str, FaceConfig]
+    real: RealPlace | None = None
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +83,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     include: Include = Include()
     description: str = ""
     seed: Seed = 0
+    controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
     control: Address = Address(port=CONTROL_PORT)
     state: Address = Address(port=STATE_PORT)
@@ -94,6 +97,7 @@ class RobotHead(Struct, frozen=True):
 
     kind: str
     faces: dict[Name, dict[str, Any] | None] = {}
+    real: Real | None = None
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ def read_cell(
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
             raise document.error(keys, problem)
-        whole = included.under(body) if body.get("kind") == "arm" else body
+        whole = included.under(body)
         robots[name] = _robot(
             document,
             keys,
@@ -261,7 +265,8 @@ def _robot(
     faces = {
         name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
     }
-    return RobotConfig(head.kind, config, faces)
+    real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
+    return RobotConfig(head.kind, config, faces, real)
 
 
 def _face(

@@ -55,14 +55,23 @@ class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
     virtual_io: VirtualIo = VirtualIo()
 
     def under(self, robot: dict[str, Any]) -> dict[str, Any]:
-        """An arm as its cell file has it, on top of what stands here."""
+        """A robot as its cell file has it, on top of what stands here."""
+        collision = _over(robot.get("collision"), to_builtins(self.collision))
+        if robot.get("kind") == "kuka":
+            return {**robot, "collision": collision}
+        if robot.get("kind") != "arm":
+            return robot
         ours = to_builtins(self.simulation)
         ours.pop("default_time_scale", None)
         io = dict(robot.get("io") or {})
         io.setdefault("links", to_builtins(self.virtual_io.links))
-        simulation = ours | (robot.get("simulation") or {})
-        collision = to_builtins(self.collision) | (robot.get("collision") or {})
+        simulation = _over(robot.get("simulation"), ours)
         return {**robot, "simulation": simulation, "io": io, "collision": collision}
+
+
+def _over(own: Any, ours: dict[str, Any]) -> Any:
+    """A robot's own keys before those of the file; what is no mapping is told by its reader."""
+    return ours | (own or {}) if isinstance(own or {}, dict) else own
 
 
 def read_simulation(text: str, file: str) -> SimulationFile:

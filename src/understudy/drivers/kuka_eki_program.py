@@ -47,23 +47,41 @@ class _LineError(Exception):
         self.problem = problem
 
 
+class ReadLine(NamedTuple):
+    """A line of a program: what it asks for, or what is wrong with it."""
+
+    number: int
+    text: str
+    steps: list[Step] | Problem
+
+
 def read_program(text: str) -> list[Step] | Problem:
     """All its steps, or the first thing wrong with it."""
     steps: list[Step] = []
+    for line in read_lines(text):
+        if isinstance(line.steps, Problem):
+            return line.steps
+        steps += line.steps
+    return steps
+
+
+def read_lines(text: str) -> Iterator[ReadLine]:
+    """Line by line, up to the end of the program; a line that is wrong hides none after it."""
     moves = False
-    try:
-        for number, line in enumerate(text.splitlines(), 1):
-            tokens = tokenize(line, line=number)
-            if tokens.problem is not None:
-                return tokens.problem
+    for number, line in enumerate(text.splitlines(), 1):
+        tokens = tokenize(line, line=number)
+        if tokens.problem is not None:
+            yield ReadLine(number, line, tokens.problem)
+            continue
+        try:
             block = _Block(number, tokens.words)
             moves |= block.moves
-            steps += block.steps(moves)
-            if block.ends:
-                break
-    except _LineError as broken:
-        return broken.problem
-    return steps
+            yield ReadLine(number, line, list(block.steps(moves)))
+        except _LineError as broken:
+            yield ReadLine(number, line, broken.problem)
+            continue
+        if block.ends:
+            return
 
 
 class _Block:

@@ -2,8 +2,8 @@
 
 Both ways, a length (4 bytes, big-endian) and a msgpack map:
 
-> {"want": "frame", "trail_from": {"g60": 120}}
-< {"seq": 7, "t": 3.2, "real": 3.2, "rate": 1.0, "robots": {…}, "trail": {"g60": [120, […]]}, …}
+> {"want": "frame", "trail_from": {"g60": [120, 0]}}
+< {"seq": 7, "t": 3.2, "rate": 1.0, "robots": {…}, "trail": {"g60": [120, [[x, y, z], …], 0]}, …}
 > {"want": "tea"}
 < {"error": {"code": 10, "message": "…"}}
 
@@ -12,14 +12,14 @@ The pace is the client's: nothing is sent that was not asked for, so nothing acc
 
 import struct
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from understudy.faces.outbox import Outbox, Stirred
 from understudy.ports import HANG_UP
-from understudy.ports.hmi import NOT_A_REQUEST, Watch
+from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
 
 LENGTH = struct.Struct(">I")
 LONGEST_REQUEST = 64 * 1024
@@ -27,10 +27,10 @@ READ_SIZE = 64 * 1024
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """``trail_from``: how many points of which robot's trail are known already."""
+    """``trail_from``: of which robot's trail how many points are known, and of which version."""
 
     want: Literal["frame"]
-    trail_from: dict[str, Annotated[int, Meta(ge=0)]] = {}
+    trail_from: dict[str, Known] = {}
 
 
 _decoder = msgspec.msgpack.Decoder(Request)

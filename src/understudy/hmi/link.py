@@ -158,7 +158,8 @@ class Link:
         self._waiting[number] = future
         try:
             await self._send(data)
-            answer = await asyncio.wait_for(future, patience)
+            async with asyncio.timeout(patience):
+                answer = await future
         except TimeoutError:
             name = payload.get("command", type_)
             text = f"the cell gave no answer to {name} within {patience:g} s"
@@ -172,7 +173,8 @@ class Link:
 
     async def _send(self, data: bytes) -> None:
         try:
-            await asyncio.wait_for(self._requests.send(data), CONNECTING_SECONDS)
+            async with asyncio.timeout(CONNECTING_SECONDS):
+                await self._requests.send(data)
         except TimeoutError:
             where = self._addresses[0]
             raise LinkError(NOT_CONNECTED, f"no cell answers at {where}") from None

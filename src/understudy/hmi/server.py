@@ -21,6 +21,8 @@ from understudy.hmi.state import StateFeed
 TABLE_TRIES = 20
 TABLE_SECONDS = 0.25
 SHUTDOWN_SECONDS = 1
+RECONNECT_SECONDS = 30.0
+"""How long a browser may be busy, with its first picture for instance, before it is given up."""
 
 
 async def command_table(link: Link) -> list[Any]:
@@ -52,6 +54,7 @@ def build(
         app,
         title="Understudy",
         dark=True,
+        reconnect_timeout=RECONNECT_SECONDS,
         storage_secret=secrets.token_hex(16),
         show_welcome_message=False,
     )

@@ -26,14 +26,14 @@ RETRY_SECONDS = 0.25
 LARGEST_FRAME = 16 * 1024 * 1024
 LENGTH = struct.Struct(">I")
 
-Known = dict[str, int]
-"""Robot → how many points of its trail."""
+Known = dict[str, tuple[int, int]]
+"""Robot → how many points of its trail, and of which version of it."""
 
 
 class Header(Struct, frozen=True):
     """The part of a frame that matters on the way."""
 
-    trail: dict[str, tuple[int, list[msgspec.Raw]]] = {}
+    trail: dict[str, tuple[int, list[msgspec.Raw], int]] = {}
 
 
 _header = msgspec.msgpack.Decoder(Header)
@@ -42,20 +42,14 @@ _encoder = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What goes to a browser: for whom it fits, and what he knows with it.
-
-    ``generation``: trails only grow within one; they were cut before another.
-    """
+    """What goes to a browser: what he must know to make sense of it, and what he knows with it."""
 
     data: bytes
-    first: Known
-    ends: Known
-    generation: int
+    before: Known
+    after: Known
 
-    def fits(self, known: Known, generation: int) -> bool:
-        if generation != self.generation:
-            return not any(self.first.values())
-        return all(known.get(robot, 0) >= first for robot, first in self.first.items())
+    def fits(self, known: Known) -> bool:
+        return all(not first or known.get(r) == (first, v) for r, (first, v) in self.before.items())
 
 
 @dataclass(eq=False)
@@ -65,7 +59,6 @@ class Listener:
     _slot: Frame | None = None
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
     known: Known = field(default_factory=dict)
-    generation: int = -1
 
     @property
     def waits(self) -> bool:
@@ -81,8 +74,12 @@ class Listener:
         self._filled.clear()
         frame, self._slot = self._slot, None
         assert frame is not None
-        self.known, self.generation = frame.ends, frame.generation
+        self.known = frame.after
         return frame.data
+
+    def start_anew(self) -> None:
+        self._slot, self.known = None, {}
+        self._filled.clear()
 
 
 class StateFeed:
@@ -97,7 +94,6 @@ class StateFeed:
         self._wanted = asyncio.Event()
         self._line: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._known: Known = {}
-        self._generation = 0
         self._task: asyncio.Task[None] | None = None
         self._heard = float("-inf")
 
@@ -149,7 +145,8 @@ class StateFeed:
             await self._wanted.wait()
             begun = loop.time()
             try:
-                await asyncio.wait_for(self._give_all(), PATIENCE_SECONDS)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._give_all()
             except (OSError, EOFError, ValueError, msgspec.MsgspecError) as problem:
                 log.debug("no frame: %r", problem)
                 self._hang_up()
@@ -159,16 +156,12 @@ class StateFeed:
     async def _give_all(self) -> None:
         await self._connected()
         frame = await self._pull(self._known)
-        if any(frame.first[robot] < self._known.get(robot, 0) for robot in frame.first):
-            self._generation += 1
-            frame = Frame(frame.data, frame.first, frame.ends, self._generation)
-        self._known, self._heard = frame.ends, time.monotonic()
+        self._known, self._heard = frame.after, time.monotonic()
         for listener in list(self._listeners):
-            if frame.fits(listener.known, listener.generation):
+            if frame.fits(listener.known):
                 listener.offer(frame)
             elif listener.waits:
-                same = listener.generation == self._generation
-                listener.offer(await self._pull(listener.known if same else {}))
+                listener.offer(await self._pull(listener.known))
 
     async def _pull(self, known: Known) -> Frame:
         reader, writer = await self._connected()
@@ -179,15 +172,18 @@ class StateFeed:
             raise ValueError(f"a frame of {length} bytes")
         data = await reader.readexactly(length)
         trail = _header.decode(data).trail
-        first = {robot: begins for robot, (begins, _) in trail.items()}
-        ends = {robot: begins + len(points) for robot, (begins, points) in trail.items()}
-        return Frame(data, first, ends, self._generation)
+        return Frame(
+            data,
+            before={robot: (first, version) for robot, (first, _, version) in trail.items()},
+            after={robot: (n + len(points), v) for robot, (n, points, v) in trail.items()},
+        )
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._line is None:
             self._line = await asyncio.open_connection(*self._where)
             self._known = {}
-            self._generation += 1  # it may be another cell
+            for listener in self._listeners:
+                listener.start_anew()  # it may be another cell
         return self._line
 
     def _hang_up(self) -> None:

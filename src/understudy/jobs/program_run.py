@@ -12,19 +12,20 @@ would mean that all is well again.
 import re
 import zlib
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.gcode.blocks import Block
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.gcode.words import Problem
 from understudy.jobs.restart import opening
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
-from understudy.units import NS_PER_MS
+from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
 Ended = Callable[[str, int], None]
@@ -34,6 +35,14 @@ LONGEST_PROGRAM = 16 * 1024 * 1024
 SENT_AT_ONCE = 500
 PERIOD = 10 * NS_PER_MS
 """Faster than any controller works through what is sent at once."""
+LOOK = 100 * NS_PER_MS
+"""How often the running line is looked at, so that it is known when something goes wrong."""
+
+WAITING = ("Hold", "Door", "Tool")
+"""For the operator."""
+
+SOFT_LIMIT = 2
+"""grblHAL's alarm number; it comes without the line."""
 
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is under way: stop it first")
@@ -43,7 +52,10 @@ AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
-    """`line`: of the file, the one being run, or where it ended. `checksum`: of the text."""
+    """`line`: of the file, the one being run, or where it ended; `elapsed_s` since it began.
+
+    `checksum`: of the text.
+    """
 
     name: str
     state: RunState
@@ -51,12 +63,22 @@ class Reading(Struct, frozen=True):
     lines: int
     error: str
     step: bool
+    elapsed_s: float
     checksum: int = 0
 
 
+class Sent(NamedTuple):
+    """A line on its way: its number in the file (0: none), and whether there is anything to do."""
+
+    number: int
+    text: str
+    acts: bool
+
+
 class Saved(Struct):
-    """All that is remembered. `base`, `tally`: lines that the controller had taken and carried out
-    before; `opening`: lines of ours before the first of the file; `due`: when to look again."""
+    """All that is remembered. `base`, `tally`, `stops`: what the controller had taken, carried out
+    and cut off before; `opening`: lines of ours before the first of the file; `due`: when to look.
+    """
 
     name: str = ""
     text: str = ""
@@ -67,8 +89,11 @@ class Saved(Struct):
     sent: int = 0
     base: int = 0
     tally: int = 0
+    stops: int = 0
     line: int = 0
     error: str = ""
+    begun: int = 0
+    ended: int = 0
     due: int | None = None
 
 
@@ -82,7 +107,7 @@ class ProgramRun:
         self._state = Saved()
         self._lines: list[ProgramLine] = []
         self._checksum = 0
-        self._queue: list[tuple[int, str]] = []
+        self._queue: list[Sent] = []
         self._listens = False
 
     # ── what an operator does ──
@@ -154,14 +179,16 @@ class ProgramRun:
         return self._state.text
 
     def reading(self, now: int) -> Reading:
-        state, line = self._state.state, self._state.line
+        state, line, until = self._state.state, self._state.line, self._state.ended
         if self.under_way():
+            until = now
             status = self._controller.status(now)
             line = self._line(status)
-            state = "paused" if status.state == "Hold" else state
+            state = "paused" if status.state in WAITING else state
         ours = self._state
+        elapsed = seconds(until - ours.begun)
         return Reading(
-            ours.name, state, line, len(self._lines), ours.error, ours.step, self._checksum
+            ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed, self._checksum
         )
 
     # ── part ──
@@ -208,7 +235,7 @@ class ProgramRun:
         status = self._controller.status(now)
         if status.error:
             return Refused(status.error_message, status.error_code)
-        if status.moving or status.state == "Hold":
+        if status.moving or status.state in WAITING:
             return AT_REST_ONLY
         if not (status.connected and status.enabled):
             return Refused("the drives are not enabled: enable them first")
@@ -224,15 +251,18 @@ class ProgramRun:
         before = opening(lines, from_line) if from_line > 1 else []
         if isinstance(before, Refused):
             return before
+        status = self._controller.status(now)
         self._state = Saved(
             name=self._state.name,
             text=self._state.text,
             step=step,
             first=from_line,
             opening=before,
-            base=self._controller.status(now).accepted,
+            base=status.accepted,
+            stops=status.stops,
             tally=self._controller.tally(now).gcode_executed,
             line=from_line,
+            begun=now,
         )
         self._queue = self._to_send()
         self._listen()
@@ -242,19 +272,19 @@ class ProgramRun:
         """Send so many lines more; the opening comes with the first of them."""
         state, queue = self._state, self._queue
         count += len(state.opening) if state.sent == 0 else 0
-        for number, text in queue[state.sent : state.sent + count]:
+        for line in queue[state.sent : state.sent + count]:
             state.sent += 1
-            if refused := self._controller.send_gcode(text, now):
-                self._fail(refused.reason, number, now)
+            if refused := self._controller.send_gcode(line.text, now):
+                self._fail(self._in_file(refused.reason), line.number, now)
                 return
         more = state.sent < len(queue) and not state.step
         state.due = now + PERIOD if more else now
 
-    def _to_send(self) -> list[tuple[int, str]]:
-        """All that is sent in this run: the line of the file (0: none) and its text."""
-        own = [(0, text) for text in self._state.opening]
+    def _to_send(self) -> list[Sent]:
+        """All that is sent in this run."""
+        own = [Sent(0, text, True) for text in self._state.opening]
         rest = self._lines[self._state.first - 1 :]
-        return own + [(line.number, line.text) for line in rest if line.text.strip()]
+        return own + [_sent(line) for line in rest if line.text.strip()]
 
     def _listen(self) -> None:
         """From the first run on: a controller that nobody listens to has less to do."""
@@ -270,42 +300,52 @@ class ProgramRun:
     def _look(self, now: int) -> None:
         status = self._controller.status(now)
         if status.error:
-            self._fail(status.error_message, self._line(status), now)
+            soft_limit = status.error_code == SOFT_LIMIT
+            line = self._not_taken(now) if soft_limit else self._state.line
+            self._fail(self._in_file(status.error_message), line, now)
+        elif status.stops != self._state.stops:
+            self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
             self._go_on(now, SENT_AT_ONCE)
         elif not status.moving and status.state == "Idle":
-            self._come_to_rest(now, status)
+            self._come_to_rest(now)
+        elif status.state not in WAITING:
+            self._state.line, self._state.due = self._line(status), now + LOOK
 
-    def _come_to_rest(self, now: int, status: ControllerStatus) -> None:
-        """All that was sent is done, or somebody has stopped the robot."""
-        state, line = self._state, self._line(status)
-        if self._controller.tally(now).gcode_executed - state.tally < state.sent:
-            self._fail(f"stopped at line {line}", line, now)
+    def _come_to_rest(self, now: int) -> None:
+        """All that was sent is done; unless the controller has lost some of it."""
+        state, line = self._state, self._queue[self._state.sent - 1].number
+        due = sum(sent.acts for sent in self._queue[: state.sent])
+        if self._controller.tally(now).gcode_executed - state.tally < due:
+            self._fail(f"the controller came to rest at line {state.line}", state.line, now)
         elif state.sent < len(self._queue):
             state.state, state.line = "paused", line
         else:
             self._end("done", line, "", f"{self._title} done", now)
 
+    def _not_taken(self, now: int) -> int:
+        """The first line that the controller has not taken: a soft limit is seen before motion."""
+        taken = self._controller.tally(now).gcode_executed - self._state.tally
+        acting = [sent.number for sent in self._queue if sent.acts]
+        return acting[min(taken, len(acting) - 1)] if acting else self._state.line
+
     def _fail(self, reason: str, line: int, now: int) -> None:
-        told = self._in_file(reason)
-        at = _line_in(told) or line
-        self._end("failed", at, told, f"{self._title} failed at line {at}: {told}", now)
+        at = _line_in(reason) or line
+        self._end("failed", at, reason, f"{self._title} failed at line {at}: {reason}", now)
 
     def _end(self, state: RunState, line: int, error: str, text: str, now: int) -> None:
         ours = self._state
-        ours.state, ours.line, ours.error, ours.due = state, line, error, None
+        ours.state, ours.line, ours.error = state, line, error
+        ours.ended, ours.due = now, None
         for listener in self._listeners:
             listener(text, now)
 
     def _line(self, status: ControllerStatus) -> int:
-        """The line of the file that is being run; where none is, the last one sent or known."""
-        state = self._state
-        queue, place = self._queue, status.line - state.base
-        if 1 <= place <= len(queue):
-            state.line = queue[place - 1][0] or state.first
-        elif state.sent and not status.moving:
-            state.line = queue[state.sent - 1][0] or state.first
-        return state.line
+        """The line of the file that is being run; where none is, the last one that was seen."""
+        place = status.line - self._state.base
+        if 1 <= place <= len(self._queue):
+            return self._queue[place - 1].number or self._state.first
+        return self._state.line
 
     def _in_file(self, reason: str) -> str:
         """The controller's numbers of lines as those of the file."""
@@ -314,9 +354,15 @@ class ProgramRun:
         def number(match: re.Match[str]) -> str:
             place = int(match[1]) - base
             known = 1 <= place <= len(queue)
-            return f"line {queue[place - 1][0]}" if known else match[0]
+            return f"line {queue[place - 1].number}" if known else match[0]
 
         return re.sub(r"\bline (\d+)", number, reason)
+
+
+def _sent(line: ProgramLine) -> Sent:
+    block = line.block
+    acts = isinstance(block, Block) and bool(block.commands or block.values)
+    return Sent(line.number, line.text, acts)
 
 
 def _line_in(reason: str) -> int:

@@ -107,6 +107,7 @@ class Stream:
         self._final = at
         self._waiting: list[Path] = []
         self._since = at
+        self._forgotten = 0
 
     # ── what comes in ───────────────────────────────────────────────────────────────────────────
 
@@ -177,6 +178,7 @@ class Stream:
 
     def stand_at(self, position: ArrayLike, now: float) -> None:
         """Somewhere else from now on, with nothing queued: after a jog, or put there by hand."""
+        self._forgotten += len(self._path)
         self._waiting = []
         self._path, self._law = nothing(len(self._end)), empty(now)
         self._next, self._final, self._since = Place(0), now, now
@@ -195,6 +197,12 @@ class Stream:
     def end(self) -> Floats:
         """Where the queue ends."""
         return self._end
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the beginning."""
+        self._settle()
+        return self._forgotten
 
     def at(self, now: float) -> Motion:
         return self.plan.at(now)
@@ -216,6 +224,7 @@ class Stream:
             "end": self._end.tolist(),
             "final": self._final,
             "since": self._since,
+            "first": self._forgotten,
             "held": self.held,
             "overrides": [self.overrides.feed, self.overrides.rapid],
         }
@@ -227,6 +236,7 @@ class Stream:
         self._next = Place(int(piece), *rest)
         self._end = np.array(state["end"], dtype=np.float64)
         self._final, self._since = state["final"], state["since"]
+        self._forgotten = int(state["first"])
         self.held = state["held"]
         self.overrides = Overrides(*state["overrides"])
         self._waiting = []
@@ -320,6 +330,7 @@ class Stream:
         law = self._law.since(self._since - REMEMBERED)
         if len(law) and law.piece[0] > MANY:
             past = int(law.piece[0])
+            self._forgotten += past
             self._path = self._path.rows(past, len(self._path))
             self._law = law.numbered(-past)
             self._next = self._next._replace(piece=self._next.piece - past)

@@ -252,7 +252,7 @@ class ControllerStatus:
     """Where a controller stands; error codes are grblHAL's numbers.
 
     ``accepted``: how many lines it has taken; ``line``: which of them is being run, 0 if none;
-    ``at``: the moment it tells of.
+    ``stops``: how often what was under way was cut off; ``at``: the moment it tells of.
     """
 
     connected: bool = False
@@ -267,6 +267,7 @@ class ControllerStatus:
     state: str = "Idle"
     line: int = 0
     accepted: int = 0
+    stops: int = 0
     at: int = 0
 
 

@@ -100,8 +100,13 @@ class RobotView(Struct, frozen=True):
     linear: int = 0
 
 
-Trail = tuple[int, Sequence[tuple[float, float, float]]]
-"""Where the arc burned, in m: cut what is known to so many points, then add these."""
+Trail = tuple[int, Sequence[tuple[float, float, float]], int]
+"""Where the arc burned, in m: after so many points that are known come these; 0: these are all.
+
+Last the version: a trail that was cleared, thinned out or brought back is another one.
+"""
+Known = int | tuple[int, int]
+"""How many points of a trail are known; better with its version."""
 
 
 class Viewed(Protocol):
@@ -113,7 +118,7 @@ class Viewed(Protocol):
 class Trailing(Protocol):
     """A part of a robot that leaves a trail."""
 
-    def trail_since(self, known: int) -> Trail:
+    def trail_since(self, known: Known) -> Trail:
         """What is to be added to the points that are known already."""
         ...
 
@@ -133,8 +138,8 @@ class CellView(Struct, frozen=True):
 class Watch(Protocol):
     """Whoever looks at the cell for the doors: brings it to the clock's time first."""
 
-    def look(self, trail_from: Mapping[str, int] | None = None) -> CellView:
-        """``trail_from``: how many points of each trail are known; none is sent to who asks not."""
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
+        """``trail_from``: what is known of each trail; none is told to who does not ask."""
         ...
 
 

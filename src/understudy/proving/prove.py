@@ -18,6 +18,7 @@ from understudy.jobs.validate import Judge, Report, Subject
 from understudy.jobs.validate import Options as Judging
 from understudy.jobs.walk import Event
 from understudy.proving.arm import arm_events, arm_subject
+from understudy.proving.kuka import kuka_events, kuka_subject
 from understudy.units import MM
 
 Progress = Callable[[int, int], bool]
@@ -27,7 +28,7 @@ EVERY = 200
 WELDING = "WELDING"
 
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 (no error: somebody wanted it so)
     """Whoever was told of the progress did not want to go on."""
 
 
@@ -97,6 +98,11 @@ def _cast(
     robot = robot_of(config, options.robot)
     _check_mode(config, robot, options.mode_of_operation)
     rules = _rules(config, options.scenario)
+    if config.robots[robot].kind == "kuka":
+        if options.dialect:
+            allowed = "none: a KUKA's G-code server has a language of its own"
+            raise ConfigError("--dialect", value=options.dialect, allowed=allowed)
+        return kuka_subject(program, config, robot), kuka_events(text, config, robot)
     events = arm_events(text, config, robot, dialect=options.dialect, rules=rules)
     return arm_subject(program, config, robot), events
 
@@ -112,7 +118,7 @@ def robot_of(config: CellConfig, robot: str) -> str:
     return robot or able[0]
 
 
-KINDS = ("arm",)
+KINDS = ("arm", "kuka")
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:

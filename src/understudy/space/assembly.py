@@ -1,6 +1,7 @@
 """Puts an arm, what its flange carries and what stands around it together into one World."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,16 @@ NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
 
 def arm_parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
     """The shapes of all bodies, in the frames of the joints' axes."""
+    return _parts(chain, meshes) if meshes else _plain_parts(chain)
+
+
+@lru_cache(maxsize=16)
+def _plain_parts(chain: Chain) -> tuple[Part, ...]:
+    """The same parts for the same chain, so that what is known of them is known again."""
+    return _parts(chain, {})
+
+
+def _parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
     return tuple(
         Part(
             body.name,

@@ -58,6 +58,7 @@ class CollisionDetector:
         self._carried: dict[str, CollisionObject] = {}
         self._objects: dict[str, CollisionObject] = {}
         self._pairs: frozenset[Pair] | None = None
+        self._can_touch: tuple[Pair, ...] | None = None
         self._self, self._environment = check_self_collision, check_environment
         self._scratch = scratch()
         self._built: _Built | None = None
@@ -71,7 +72,7 @@ class CollisionDetector:
     def set_robot_model(self, chain: Chain, *, meshes: Meshes | None = None) -> None:
         """The arm; ``meshes`` are the files its URDF names."""
         self._chain, self._arm = chain, arm_parts(chain, meshes or {})
-        self._built = None
+        self._built = self._can_touch = None
 
     def add_object(self, thing: CollisionObject) -> None:
         """An object of the surroundings; one of the same name is replaced."""
@@ -96,13 +97,13 @@ class CollisionDetector:
             raise ConfigError("there is no arm to carry it", key=thing.name)
         carried_part(self._chain, thing)
         self._carried[thing.name] = thing
-        self._built = None
+        self._built = self._can_touch = None
 
     def detach(self, name: str) -> CollisionObject:
         """Lets go of it; it is no object of the surroundings until it is added."""
         if name not in self._carried:
             raise unknown("carried thing", name, self._carried)
-        self._built = None
+        self._built = self._can_touch = None
         return self._carried.pop(name)
 
     @property
@@ -147,9 +148,10 @@ class CollisionDetector:
         return tuple(sorted({_ordered(parts[i].link, parts[j].link) for i, j in pairs}))
 
     def _touchable(self) -> tuple[Pair, ...]:
-        if self._chain is None:
-            return ()
-        return touchable(self._chain, self._arm, self._moving_parts())
+        if self._can_touch is None:
+            parts = self._moving_parts()
+            self._can_touch = touchable(self._chain, self._arm, parts) if self._chain else ()
+        return self._can_touch
 
     def _partners(self) -> Ints:
         parts = self._moving_parts()
@@ -246,6 +248,12 @@ class CollisionDetector:
         touched = self._touch(built, i, j)
         found = self._named(built.parts[i].name, built.parts[j].name, touched)
         return replace(found, collision=bool(touched.distance <= 0.0))
+
+    def distance_between(self, q: ArrayLike, i: int, j: int) -> float:
+        """How far shapes i and j of the world are apart in configuration q; negative: how deep."""
+        built = self._built_now()
+        pose(built.world, _floats(q), built.at)
+        return float(self._touch(built, i, j).distance)
 
     def _built_now(self) -> "_Built":
         if self._built is None:

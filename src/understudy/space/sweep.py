@@ -5,6 +5,7 @@ running the path: faster, slower, with stops and braking on it. A straight line 
 bounded through the joint path that follows it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +17,8 @@ from understudy.space.certify import Course, Found, Watch
 from understudy.space.collide import CollisionDetector, CollisionResult
 from understudy.space.motion_bound import furthest
 from understudy.space.pairs import scratch
+from understudy.space.selfpairs import Pair
+from understudy.space.solids import Ints
 from understudy.space.transform import Array
 from understudy.space.world import World, stand
 
@@ -53,6 +56,8 @@ class Spot:
     """The deepest overlap of the two from there to the line's end."""
     self_collision: bool
     q: tuple[float, ...]
+    pair: tuple[int, int] = (-1, -1)
+    """The numbers of the two shapes in the world."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,8 @@ class Sweeper:
         assert chain is not None, "a sweep needs an arm"
         self._world, self._names = self._detector.world, self._detector.names
         self._at = stand(self._world)
-        self._watch = _watch(self._world, furthest(chain, self._world.solids, self._world.moving))
+        self._caps = furthest(chain, self._world.solids, self._world.moving)
+        self._watch = _watch(self._world, self._caps, _pairs(self._world))
 
     def sweep(
         self,
@@ -120,8 +126,7 @@ class Sweeper:
         number of the line each piece belongs to, never falling (one line if not given);
         clearance: metres that are to be proven; slopes: bounds of |dq/ds| where they are known.
         """
-        if self._detector.world is not self._world:
-            self._look_around()
+        self._keep_up()
         way = np.require(shape, np.float64, ["C", "W"])
         long = np.asarray(length, dtype=np.float64)
         if not len(long):
@@ -130,16 +135,47 @@ class Sweeper:
         if lines is not None:
             named, which = np.unique(np.asarray(lines), return_inverse=True)
         course = _course(way, long, which.reshape(-1), slopes)
-        found = _blank(len(named))
-        self.configurations += certify.certify(
-            self._world, course, self._watch, self._at, self._scratch,
-            float(clearance), SLACK * min(float(clearance), 10 * EPS), found,
-        )  # fmt: skip
+        found = self._certify(course, self._watch, len(named), float(clearance))
         # A pause at a place that is too close has no certificate of its own.
         found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
             certify.UNDECIDED
         )
         return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
+
+    def first_contact(
+        self, shape: ArrayLike, length: ArrayLike, ignoring: Collection[Pair] = ()
+    ) -> Spot | None:
+        """The first place of a path at which two shapes touch, but for pairs that do already.
+
+        The foot, which touches what it touches wherever the arm goes, is not looked at.
+        """
+        self._keep_up()
+        way = np.require(shape, np.float64, ["C", "W"])
+        long = np.asarray(length, dtype=np.float64)
+        if not len(long):
+            return None
+        watch = self._watch
+        if ignoring:
+            left = [pair for pair in _pairs(self._world).tolist() if tuple(pair) not in ignoring]
+            pairs = np.array(left, dtype=np.int64).reshape(-1, 2)
+            watch = _watch(self._world, self._caps, pairs)
+        course = _course(way, long, np.zeros(len(long), dtype=np.int64), None)
+        found = self._certify(course, watch, 1, EPS)
+        if found.verdict[0] != certify.CONTACT:
+            return None
+        return self._spot(course, found, 0, looks=1)
+
+    def _keep_up(self) -> None:
+        if self._detector.world is not self._world:
+            self._look_around()
+
+    def _certify(self, course: Course, watch: Watch, lines: int, clearance: float) -> Found:
+        found = _blank(lines)
+        self.configurations += certify.certify(
+            self._world, course, watch, self._at, self._scratch,
+            clearance, SLACK * min(clearance, 10 * EPS), found,
+        )  # fmt: skip
+        return found
 
     def _swept(self, course: Course, found: Found, k: int, line: int) -> Swept:
         foot = self._detector.foot_contact
@@ -151,18 +187,18 @@ class Sweeper:
         spot = None if found.pair[k, 0] < 0 else self._spot(course, found, k)
         return Swept(line, verdict, float(found.clearance[k]), spot)
 
-    def _spot(self, course: Course, found: Found, k: int) -> Spot:
+    def _spot(self, course: Course, found: Found, k: int, looks: int = LOOKS) -> Spot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])
         i, j = (int(part) for part in found.pair[k])
         q = _at(course, piece, s)
         there = self._detector.contact_between(q, i, j)
         depth = 0.0
         if found.verdict[k] == certify.CONTACT:
-            rest = _rest_of_line(course, piece, s)
+            rest = _rest_of_line(course, piece, s, looks)
             depth = max(self._detector.contact_between(row, i, j).penetration_depth for row in rest)
         return Spot(
             piece, s, self._names[i], self._names[j], there.contact_point,
-            float(found.place[k, 2]), depth, j < self._world.moving, tuple(q.tolist()),
+            float(found.place[k, 2]), depth, j < self._world.moving, tuple(q.tolist()), (i, j),
         )  # fmt: skip
 
 
@@ -196,10 +232,14 @@ def _course(
     return Course(shape, start, bounds, run, np.ascontiguousarray(line, dtype=np.int64))
 
 
-def _watch(world: World, caps: Array) -> Watch:
+def _pairs(world: World) -> Ints:
+    """All that must not touch: what moves with what stands, and parts of the arm."""
     objects = np.arange(world.moving, len(world.solids.traits))
     around = [(i, j) for i in range(world.foot, world.moving) for j in objects]
-    pairs = np.concatenate([np.array(around, dtype=np.int64).reshape(-1, 2), world.partners])
+    return np.concatenate([np.array(around, dtype=np.int64).reshape(-1, 2), world.partners])
+
+
+def _watch(world: World, caps: Array, pairs: Ints) -> Watch:
     count, joints = len(pairs), len(world.slides)
     return Watch(
         pairs, np.zeros((count, 4)), np.zeros((count, 2), dtype=np.int64),
@@ -221,10 +261,10 @@ def _at(course: Course, piece: int, s: float) -> Array:
     return np.asarray(s ** np.arange(len(rows)) @ rows)
 
 
-def _rest_of_line(course: Course, piece: int, s: float) -> list[Array]:
+def _rest_of_line(course: Course, piece: int, s: float, looks: int) -> list[Array]:
     """Configurations from a place to the end of its line, evenly along the path."""
     last = int(np.flatnonzero(course.line == course.line[piece])[-1])
-    whole = np.linspace(course.start[piece] + s, course.start[last + 1], LOOKS)
+    whole = np.linspace(course.start[piece] + s, course.start[last + 1], looks)
     pieces = np.clip(np.searchsorted(course.start, whole, side="right") - 1, piece, last)
     return [
         _at(course, int(p), float(x - course.start[p])) for p, x in zip(pieces, whole, strict=True)

@@ -1,4 +1,4 @@
-"""TCP calls: dials out when a caller wants to talk, hangs up when it does not.
+"""Calls: dials out when a caller wants to talk, hangs up when it does not. Here: over TCP.
 
 When to call, how long to rest and when to give up is the caller's affair. Its time is that of the
 pump, which wakes it like every other part; here bytes go to and fro, and nothing else.
@@ -19,6 +19,9 @@ from understudy.wire.tcp import CLOSING_SECONDS, LARGEST_BACKLOG
 
 log = logging.getLogger(__name__)
 
+DEAF_MS = 10_000
+"""How long what was said may stay unheard before the line counts as cut."""
+
 Outcome = TypeVar("Outcome")
 
 
@@ -31,6 +34,9 @@ class Destination(Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
+    def call(self, dial: "Dial", number: int) -> "Call":
+        return TcpCall(dial, number, self)
+
 
 class Timekeeper(Protocol):
     """Whoever knows what time it is for the caller: a `Pump`."""
@@ -38,24 +44,50 @@ class Timekeeper(Protocol):
     def act(self, deed: Callable[[int], Outcome]) -> Outcome: ...
 
 
-class Call(asyncio.Protocol):
+class Call(Protocol):
     """One attempt to reach the other side, and the connection that comes of it."""
 
-    def __init__(self, dial: "Dial", number: int) -> None:
+    number: int
+    ended: asyncio.Event
+
+    def carry(self, take: Callable[[int], bytes]) -> None:
+        """Send what there is to send, as far as there is room for it."""
+        ...
+
+    def close(self) -> None:
+        """Hang up when all is sent."""
+        ...
+
+    def drop(self) -> None:
+        """Hang up now."""
+        ...
+
+
+class Place(Protocol):
+    """Where somebody can be called: a `Destination`, a `Device`. Its text names it for people."""
+
+    def call(self, dial: "Dial", number: int) -> Call: ...
+
+
+class TcpCall(asyncio.Protocol):
+    """`Call` over TCP."""
+
+    def __init__(self, dial: "Dial", number: int, where: Destination) -> None:
         self.number = number
         self.ended = asyncio.Event()
         self._dial = dial
+        self._where = where
         self._transport: asyncio.Transport | None = None
         self._dropped = False
         self._attempt = asyncio.get_running_loop().create_task(self._connect())
         self._attempt.add_done_callback(self._attempted)
 
     async def _connect(self) -> None:
-        where = self._dial.destination
+        where = self._where
         try:
             await asyncio.get_running_loop().create_connection(lambda: self, where.host, where.port)
         except (OSError, UnicodeError) as problem:
-            self._dial.lost(self, f"{where} cannot be reached: {_words(problem)}")
+            self._dial.lost(self, f"{where} cannot be reached: {words_of(problem)}")
 
     def _attempted(self, attempt: asyncio.Task[None]) -> None:
         if self._transport is None:
@@ -68,6 +100,8 @@ class Call(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=0)
         raw = self._transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAF_MS)
         if self._dropped:
             self._transport.abort()
         else:
@@ -78,8 +112,8 @@ class Call(asyncio.Protocol):
 
     def connection_lost(self, problem: Exception | None) -> None:
         self.ended.set()
-        where = self._dial.destination
-        self._dial.lost(self, _words(problem) if problem else f"{where} closed the connection")
+        where = self._where
+        self._dial.lost(self, words_of(problem) if problem else f"{where} closed the connection")
 
     def resume_writing(self) -> None:
         self._dial.look()
@@ -87,20 +121,17 @@ class Call(asyncio.Protocol):
     # ── dial ──
 
     def carry(self, take: Callable[[int], bytes]) -> None:
-        """Send what there is to send, as far as there is room for it."""
         if self._transport is None:
             return
         while data := take(self._room(self._transport)):
             self._transport.write(data)
 
     def close(self) -> None:
-        """Hang up when all is sent."""
         self._attempt.cancel()
         if self._transport is not None:
             self._transport.close()
 
     def drop(self) -> None:
-        """Hang up now."""
         self._dropped = True
         self._attempt.cancel()
         if self._transport is not None:
@@ -114,7 +145,7 @@ class Call(asyncio.Protocol):
 class Dial:
     """The line of one caller, on the event loop it is made on."""
 
-    def __init__(self, caller: Caller, destination: Destination, time: Timekeeper) -> None:
+    def __init__(self, caller: Caller, destination: Place, time: Timekeeper) -> None:
         self.destination = destination
         self._caller = caller
         self._time = time
@@ -151,7 +182,7 @@ class Dial:
             self._call.drop()
             self._call = None
         if self._call is None and wanted is not None:
-            self._call = Call(self, wanted)
+            self._call = self.destination.call(self, wanted)
         if self._call is not None:
             self._call.carry(self._caller.take)
 
@@ -185,5 +216,5 @@ class Dial:
             self._loop.call_soon(self.look)
 
 
-def _words(problem: Exception) -> str:
+def words_of(problem: Exception) -> str:
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)

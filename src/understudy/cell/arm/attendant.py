@@ -6,7 +6,7 @@ from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Attendant
 from understudy.cell.program.steps import Entry, Line, Probed, Step
 from understudy.errors import Refused
-from understudy.gcode.requests import Coolant, Spindle
+from understudy.gcode.requests import Coolant, Spindle, ToolChange
 
 ARC_START, GAS = 0, 1
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
@@ -19,6 +19,7 @@ class ArmAttendant:
         self._io = io
         self._failed = failed
         self.wire: Attendant | None = None
+        self.retooled: Callable[[int], None] = lambda now: None
 
     def spin(self, step: Spindle, now: int) -> Refused | None:
         if self.wire:
@@ -42,6 +43,8 @@ class ArmAttendant:
         return PROBE_FAILED if step.required else None
 
     def tell(self, step: Step, now: int) -> None:
+        if isinstance(step, ToolChange):
+            self.retooled(now)
         if self.wire:
             self.wire.tell(step, now)
 

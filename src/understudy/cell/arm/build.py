@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from understudy.cell.arm.body import body_of
 from understudy.cell.arm.config import Config, ToolConfig
 from understudy.cell.arm.controller import VirtualController
 from understudy.cell.arm.drives import Arm
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.collision.body import chain_of
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
 from understudy.errors import ConfigError
@@ -16,10 +18,9 @@ from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.space.chain import Chain, Frames, chain
+from understudy.space.chain import Chain, Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix
-from understudy.space.urdf import read
+from understudy.space.transform import inverse, matrix
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 BARE = ToolConfig("flange")
@@ -27,15 +28,17 @@ BARE = ToolConfig("flange")
 
 def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
-    controller = VirtualController(name, arm_of(config, deps), io=io, tempo=deps.tempo)
+    arm = arm_of(config, deps)
+    controller = VirtualController(name, arm, io=io, tempo=deps.tempo)
     if config.welder is not None:
         controller.mount_welder(config.welder, deps.luck)
+    if config.collision.enable:
+        controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.tell)
     return controller
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
-    text = deps.read(config.model).decode("utf-8", "replace")
-    joints = chain(read(text, file=config.model))
+    joints = chain_of(deps.read(config.model), config.model)
     if joints.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
     start = _angles(config.start_deg, joints, "start_deg")
@@ -97,7 +100,8 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    frames = Frames(_matrix(config.base_mm_deg), _matrix(tool.tcp_mm_deg))
+    # Poses are told in the cell, which is seen from the foot.
+    frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 
 

@@ -4,7 +4,8 @@ Commands act after the command delay, readings are as old as the feedback delay,
 time. The emergency stop is hard-wired: it knows no delay.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,9 +15,12 @@ from numpy.typing import ArrayLike
 from understudy.cell.arm import refusals as why
 from understudy.cell.arm.audience import Audience
 from understudy.cell.arm.drives import Arm, Drives, Order
+from understudy.cell.arm.guarded import Guarded
 from understudy.cell.arm.saved import Saved
-from understudy.cell.arm.view import view_of
+from understudy.cell.arm.view import status_of, view_of
 from understudy.cell.arm.wired import firmware_of
+from understudy.cell.collision.body import Body
+from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.firmware.core import IN_ALARM
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.pins import no_arc
@@ -52,6 +56,7 @@ class VirtualController:
         self._drives = Drives(arm, io)
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self._welder: Welder | None = None
+        self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
         self._lines = self._fresh = 0
@@ -67,6 +72,13 @@ class VirtualController:
         self._drives.runner.arc = welder
         self._drives.before_change = welder.look
         welder.on_phase(self._weld_phase)
+
+    def guard(self, body: Body, tell: Callable[[str], None]) -> None:
+        """Told once, when the cell is put together: what it touches is watched."""
+        guarded = Guarded(self._drives, self._trip)
+        self.collision = CollisionWatch(self.name, body, guarded, tell)
+        self.parts["collision"] = self.collision
+        self._drives.on_other_path(self.collision.cut)
 
     @property
     def arm(self) -> Arm:
@@ -186,21 +198,23 @@ class VirtualController:
         self._halt(now)
         self._drives.runner.reset()
         self._alarm = None
+        if self.collision is not None:
+            self.collision.release()
         self.firmware.panel.release(now, unlock=True)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
         """Put the arm there without moving it; only a simulation can."""
         target = np.array(positions, dtype=np.float64)
-        if target.shape != (self._dof,):
-            return Refused(f"{self._dof} joint positions are needed")
-        if not np.isfinite(target).all():
-            return Refused("joint positions must be finite numbers")
+        if refused := why.no_positions(target, self._dof):
+            return refused
         if not self._drives.at_rest(now):
             return why.BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
+        if self.collision is not None:
+            self.collision.stir(now)
         self._fresh = now
         return self._done(now)
 
@@ -237,27 +251,12 @@ class VirtualController:
     def tally(self, now: int) -> Tally:
         """What was done so far."""
         executed = self._drives.runner.state.executed
-        return Tally(executed, 0, self._drives.distance(now))
+        contacts = self.collision.detected if self.collision else 0
+        return Tally(executed, contacts, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
-        runner = self._drives.runner
-        error = self._alarm or runner.error
-        used = runner.queue.used(now)
-        return ControllerStatus(
-            connected=self._connected,
-            enabled=self._enabled,
-            moving=self._drives.moving(now),
-            error=error is not None,
-            homed=runner.homed,
-            error_message=error.reason if error else "",
-            error_code=error.code if error else 0,
-            buffer_available=self._arm.window - used,
-            buffer_used=used,
-            state="Alarm" if self._alarm else self._drives.doing(now),
-            line=runner.queue.line_at(now),
-            accepted=self._lines,
-            at=now,
-        )
+        told = status_of(self._drives, self._alarm, now)
+        return replace(told, connected=self._connected, enabled=self._enabled, accepted=self._lines)
 
     def view(self, now: int) -> RobotView:
         return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
@@ -358,17 +357,13 @@ class VirtualController:
         self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
-        if isinstance(axis, int | np.integer) and 0 <= axis < self._dof:
-            return None
-        return Refused(f"there is no axis {axis}; there are 0…{self._dof - 1}")
+        return why.no_axis(axis, self._dof)
 
     def _override(
         self, name: str, percent: float, bounds: tuple[float, float], now: int
     ) -> Refused | None:
-        low, high = bounds
-        if not low <= percent <= high:
-            return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
-        return self._order(name, now, value=percent / 100.0)
+        refused = why.out_of_bounds(percent, bounds)
+        return refused or self._order(name, now, value=percent / 100.0)
 
     def _order(
         self, name: str, now: int, *, text: str = "", number: int = 0, value: float = 0.0

@@ -97,6 +97,7 @@ class Drives:
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
         self.attendant = ArmAttendant(io, self._drop_program)
+        self._cut: Callable[[int], None] = lambda now: None
         self.runner = Runner(
             arm.habits,
             io=io,
@@ -126,7 +127,7 @@ class Drives:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
-        self._odometer.mark(now, self._plan.ends)
+        self._odometer.mark(now, self.plan.ends)
         while self._orders and self._orders[0].due <= now:
             order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
@@ -136,7 +137,7 @@ class Drives:
 
     def halt(self, now: int) -> None:
         """No motion from this instant on, and no memory of what was to come."""
-        self._odometer.mark(now, self._plan.ends)
+        self._odometer.mark(now, self.plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
             self.put(self.motion(now).position, now)
@@ -144,16 +145,40 @@ class Drives:
 
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
-        self._odometer.mark(now, self._plan.ends)
+        self._odometer.mark(now, self.plan.ends)
         self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
         self.runner.go_on_from(position, now)
 
+    def on_other_path(self, listener: Callable[[int], None]) -> None:
+        """Be told when what was to be run is not run any more, or is run with another tool."""
+        self._cut = self.runner.queue.cut = self.attendant.retooled = listener
+
     # ── what can be read ──
 
+    @property
+    def plan(self) -> Plan:
+        """The motion under way: the program's or a jog's."""
+        return self._jog_plan or self.runner.queue.plan
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece."""
+        return 0 if self.jogging() else self.runner.queue.first
+
+    @property
+    def held(self) -> bool:
+        return not self.jogging() and self.runner.queue.held
+
+    @property
+    def tool(self) -> int:
+        """The number of the tool in hand; a change that waits for motion to end has yet to come."""
+        mounted = self.runner.mover
+        return next((n for n, mover in self.arm.movers.items() if mover is mounted), 0)
+
     def motion(self, now: int) -> Motion:
-        plan = next((plan for until, plan in self._past if now < until), self._plan)
+        plan = next((plan for until, plan in self._past if now < until), self.plan)
         return plan.at(time_in(plan, now))
 
     def tip(self, now: int) -> Pose:
@@ -164,7 +189,7 @@ class Drives:
 
     def goal(self, now: int) -> Floats | None:
         """Where the joints go, while they go there."""
-        return self._plan.target if whole_ns(self._plan.ends) > now else None
+        return self.plan.target if whole_ns(self.plan.ends) > now else None
 
     def torques(self, motion: Motion) -> Floats:
         """Nm; nothing where nobody asked for dynamics."""
@@ -178,12 +203,12 @@ class Drives:
         """Where the tip of the tool was at these times (s): rows of x, y, z."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
-        tips = mover.chain.flanges(self._plan.positions(times), mover.frames)
+        tips = mover.chain.flanges(self.plan.positions(times), mover.frames)
         return np.ascontiguousarray(tips[:, :3, 3])
 
     def distance(self, now: int) -> float:
         """Metres that the tip has gone."""
-        return self._odometer.at(now, self._plan.ends)
+        return self._odometer.at(now, self.plan.ends)
 
     def jogging(self) -> bool:
         return self._jog_plan is not None
@@ -207,7 +232,7 @@ class Drives:
     def moving(self, now: int) -> bool:
         """Something goes on by itself: a motion, a dwell, a wait; not a hold that stands."""
         if self.doing(now) == "Hold":
-            return whole_ns(self._plan.ends) > now
+            return whole_ns(self.plan.ends) > now
         return not self.at_rest(now)
 
     def doing(self, now: int) -> str:
@@ -278,6 +303,7 @@ class Drives:
             within=Range.of(mover.chain.lower, mover.chain.upper),
             profile=self.arm.profile,
         )
+        self._cut(now)
 
     def _end_jog(self, now: int) -> None:
         assert self._jog_plan is not None
@@ -285,17 +311,13 @@ class Drives:
 
     # ── inside ──
 
-    @property
-    def _plan(self) -> Plan:
-        return self._jog_plan or self.runner.queue.plan
-
     def _remember(self, now: int) -> None:
         """What moved so far is still seen for as long as readings are late."""
         self.before_change(now)
         while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
             self._past.popleft()
         if self.arm.feedback_delay:
-            self._past.append((now, self._plan))
+            self._past.append((now, self.plan))
 
     def _latest(self) -> str:
         """The motion that was ordered last and is still on its way."""

@@ -1,11 +1,33 @@
-"""An arm as the eye sees it."""
+"""An arm as its operator and as the eye see it."""
 
 from understudy.cell.arm.drives import Drives
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import VirtualIO
 from understudy.cell.welder import Welder
+from understudy.errors import Refused
+from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
 from understudy.space.transform import pose
+
+
+def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStatus:
+    """As far as the drives know; whether they are connected and enabled they do not."""
+    runner = drives.runner
+    error = alarm or runner.error
+    used = runner.queue.used(now)
+    return ControllerStatus(
+        moving=drives.moving(now),
+        error=error is not None,
+        homed=runner.homed,
+        error_message=error.reason if error else "",
+        error_code=error.code if error else 0,
+        buffer_available=drives.arm.window - used,
+        buffer_used=used,
+        state="Alarm" if alarm else drives.doing(now),
+        line=runner.queue.line_at(now),
+        stops=runner.state.stops,
+        at=now,
+    )
 
 
 def view_of(

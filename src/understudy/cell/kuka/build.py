@@ -4,17 +4,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from understudy.cell.collision.body import chain_of
+from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.kuka.config import Config, Six
+from understudy.cell.kuka.guarded import Guarded, body_of
 from understudy.cell.kuka.moves import Robot, Standing
 from understudy.cell.kuka.server import KukaGcodeServer, Manners
 from understudy.errors import ConfigError, Refused
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.space.chain import Chain, Frames, chain
+from understudy.space.chain import Chain, Frames
 from understudy.space.ik import excess, nearest, solve
 from understudy.space.pose import Pose
 from understudy.space.transform import from_abc, matrix
-from understudy.space.urdf import read
 from understudy.units import DEG, MM, nanoseconds
 
 
@@ -25,11 +27,16 @@ def build(name: str, config: Config, deps: Deps) -> KukaGcodeServer:
         on_disconnect=config.on_disconnect,
         post_flow=nanoseconds(config.gas_post_flow_s),
     )
-    return KukaGcodeServer(name, robot_of(config, deps), manners, deps.tell)
+    robot = robot_of(config, deps)
+    server = KukaGcodeServer(name, robot, manners, deps.tell)
+    if config.collision.enable:
+        body = body_of(config, robot.chain, deps.read)
+        server.guard(CollisionWatch(name, body, Guarded(server), deps.tell))
+    return server
 
 
 def robot_of(config: Config, deps: Deps) -> Robot:
-    arm = chain(read(deps.read(config.model).decode("utf-8", "replace"), file=config.model))
+    arm = chain_of(deps.read(config.model), config.model)
     if arm.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
     home = np.array(config.home_deg) * DEG

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from understudy.space.environment import CollisionConfig, ObjectConfig
+
 Six = tuple[float, float, float, float, float, float]
 """X Y Z in mm and A B C in degrees, R = Rz(A)·Ry(B)·Rx(C); or A1…A6 in degrees."""
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
@@ -32,9 +34,14 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     `on_disconnect`: what becomes of the records that wait when the client is gone.
     `blend_percent`: the share of the programmed speed at which a move passes into the next (C_VEL);
     0: every move ends at rest. `advance_run`: so many moves are looked ahead for it.
+    `base_mm_deg`: where it stands in the cell, x y z rx ry rz as everything that stands there.
+    `tool_shapes`: the room that its tools take, seen from the flange.
     """
 
     model: str = "kr6_r900"
+    base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    collision: CollisionConfig = CollisionConfig()
+    tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}
     tools_mm_deg: dict[ToolNumber, Six] = field(default_factory=TOOLS.copy)
     bases_mm_deg: dict[BaseNumber, Six] = field(default_factory=BASES.copy)
     tool: ToolNumber = 1

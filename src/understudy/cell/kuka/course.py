@@ -70,7 +70,12 @@ class Course:
 
 def begin(leg: Leg, t: float, blend: float) -> Course:
     """From rest."""
-    return _planned((leg,), Place(0), t, blend)
+    return through((leg,), t, blend)
+
+
+def through(legs: tuple[Leg, ...], t: float, blend: float) -> Course:
+    """From rest, all of them known from the beginning."""
+    return _planned(legs, Place(0), t, blend)
 
 
 def extended(course: Course, leg: Leg, t: float, blend: float) -> Course:

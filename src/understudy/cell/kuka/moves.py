@@ -19,6 +19,7 @@ from understudy.motion.ways import IN_PLACE, Line
 from understudy.ports import Joints
 from understudy.ports.kuka import Record
 from understudy.space.chain import Chain, Frames
+from understudy.space.follow import Kind
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM
@@ -63,12 +64,13 @@ class Leg:
 
 class Outcome(NamedTuple):
     """What holds afterwards, the motion until then, the weld job it asks for, and why it was
-    refused, if so."""
+    refused, if so; `obstacle`: what is in the way of a line that cannot be followed."""
 
     after: Standing
     leg: Leg | None = None
     job: int | None = None
     message: str = ""
+    obstacle: Kind | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +161,8 @@ class Robot:
             frames=frames,
         )
         if isinstance(path, Blocked):
-            return Outcome(standing, message=f"{path.reason} ({path.share:.0%} of the way)")
+            said = f"{path.reason} ({path.share:.0%} of the way)"
+            return Outcome(standing, message=said, obstacle=path.kind)
         after = replace(standing, axes=tuple(path.end[-1].tolist()), position=target)
         through = float(path.feed[0]) if way.distance > IN_PLACE else 0.0
         return Outcome(after, Leg(path, frames, way, through), job)

@@ -9,20 +9,23 @@ A record that takes no time, or is refused, is completed in the moment it is tak
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 
+from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.kuka import course as motion
 from understudy.cell.kuka.course import Course
-from understudy.cell.kuka.moves import Outcome, Robot, Standing
+from understudy.cell.kuka.moves import Outcome, Robot
 from understudy.cell.kuka.outputs import Outputs
-from understudy.cell.kuka.outputs import Saved as SavedOutputs
+from understudy.cell.kuka.saved import Saved, Status
 from understudy.errors import Refused
-from understudy.ports import State
+from understudy.motion.law import empty
+from understudy.motion.path import nothing
+from understudy.motion.plan import Plan
+from understudy.ports import Part, State, Tally
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.space.transform import matrix, pose
@@ -33,6 +36,7 @@ MAIN = 0
 """The channel that records come by."""
 FLAG_PERIOD = 500 * NS_PER_MS
 MESSAGES_KEPT = 16
+NOWHERE, NOT_MOVING = nothing(6), empty(0.0)
 WORD = 32
 """So many outputs, arc and gas among them, are shown as the bits of a number."""
 
@@ -47,42 +51,11 @@ class Manners:
     post_flow: int
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What is told of the robot. `outputs`: the numbers of those that are on."""
-
-    reading: KukaReading
-    waiting: int
-    stopped: bool
-    outputs: tuple[int, ...]
-    weld_job: int
-    speed_set: float
-    messages: tuple[str, ...]
-
-
 class Flight(NamedTuple):
     """The record that is being carried out, and what it comes to."""
 
     record: Record
     outcome: Outcome
-
-
-class Saved(Struct):
-    """What a snapshot holds. `ahead`: how many of the waiting records are planned already."""
-
-    standing: Standing
-    waiting: list[Record]
-    in_flight: Record | None
-    ahead: int
-    course: dict[str, Any] | None
-    completed: int
-    flying: int
-    taken: int
-    flags: int
-    next_check: int | None
-    stopped: bool
-    outputs: SavedOutputs
-    messages: list[str]
 
 
 class KukaGcodeServer:
@@ -109,6 +82,13 @@ class KukaGcodeServer:
         self._stopped = False
         self._outputs = Outputs(manners.post_flow)
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        self._behind = 0
+        self.parts: dict[str, Part] = {}
+        self._collision: CollisionWatch | None = None
+
+    def guard(self, watch: CollisionWatch) -> None:
+        """Told once, when the cell is put together: what it touches is watched."""
+        self._collision = self.parts["collision"] = watch
 
     # ── records ──
 
@@ -137,10 +117,32 @@ class KukaGcodeServer:
             here = self._course.at(seconds(now), self._robot.chain)
             axes = tuple(here.axes.tolist())
             self._standing = replace(self._standing, axes=axes, position=here.pose)
-        self._flight = self._course = None
+        self._flight = None
+        self._end_course()
+        self._on_other_path(now)
         self._outputs.weld(0, now)
 
     # ── what it tells ──
+
+    @property
+    def plan(self) -> Plan:
+        """The motion under way, or that there is none."""
+        if self._course is not None:
+            return self._course.plan
+        return Plan(NOWHERE, NOT_MOVING, np.array(self._standing.axes))
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the beginning."""
+        return self._behind
+
+    @property
+    def tool(self) -> int:
+        return self._standing.tool
+
+    def tally(self, now: int) -> Tally:
+        """What was touched so far; records are not counted here."""
+        return Tally(collisions_detected=self._collision.detected if self._collision else 0)
 
     @property
     def robot(self) -> Robot:
@@ -179,19 +181,19 @@ class KukaGcodeServer:
 
     def view(self, now: int) -> RobotView:
         """The tool in the foot's frame, whichever base is told of."""
-        standing, course, t = self._standing, self._course, seconds(now)
-        axes = course.plan.at(t).position if course else np.array(standing.axes)
+        course, outputs = self._course, self._outputs
+        axes = self.plan.at(seconds(now)).position
         moving = course is not None and not self._stopped
         return RobotView(
             q=axes.tolist(),
-            tcp=self._robot.tip(axes, standing.tool),
+            tcp=self._robot.tip(axes, self._standing.tool),
             state="Stopped" if self._stopped else "Run" if self.busy() else "Idle",
             moving=moving,
-            tool=standing.tool,
+            tool=self._standing.tool,
             line=max(self._flying, 0) if self.busy() else 0,
             ghost=course.plan.target.tolist() if course and moving else None,
-            arc=self._outputs.welding,
-            io=Pins(do=sum(1 << number for number in self._outputs.high() if number < WORD)),
+            arc=outputs.welding,
+            io=Pins(do=sum(1 << number for number in outputs.high() if number < WORD)),
         )
 
     # ── time ──
@@ -221,17 +223,25 @@ class KukaGcodeServer:
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         """The stop freezes the motion where it is; the release lets it go on from there."""
-        t, blend = seconds(now), self._manners.blend
-        if fault == "emergency_stop" and not self._stopped:
-            self._stopped = True
-            self._outputs.weld(0, now)
-            self._course = self._course and motion.halted(self._course, t)
-            self._say("Emergency stop")
+        if fault == "emergency_stop":
+            self.freeze("Emergency stop", now)
         elif fault == "emergency_release" and self._stopped:
             self._stopped = False
+            if self._collision is not None:
+                self._collision.release()
+            t, blend = seconds(now), self._manners.blend
             self._course = self._course and motion.resumed(self._course, t, blend)
             self._go_on(now)
         return None
+
+    def freeze(self, why: str, now: int) -> None:
+        """The motion freezes where it is, until the stop is released."""
+        if self._stopped:
+            return
+        self._stopped = True
+        self._outputs.weld(0, now)
+        self._course = self._course and motion.halted(self._course, seconds(now))
+        self._say(why)
 
     # ── snapshots ──
 
@@ -250,6 +260,7 @@ class KukaGcodeServer:
             stopped=self._stopped,
             outputs=self._outputs.save(),
             messages=list(self._messages),
+            behind=self._behind,
         )
 
     def load(self, state: State) -> None:
@@ -258,7 +269,7 @@ class KukaGcodeServer:
         self._waiting = deque(saved.waiting)
         self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
         self._flags, self._next_check = saved.flags, saved.next_check
-        self._stopped = saved.stopped
+        self._stopped, self._behind = saved.stopped, saved.behind
         self._outputs.load(saved.outputs)
         self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
         self._flight, self._course, self._sight_ends = None, None, False
@@ -295,6 +306,7 @@ class KukaGcodeServer:
         self._flying = record.seq
         if self._ahead and self._course is not None:
             outcome = self._ahead.popleft()
+            self._behind += len(self._course.legs[0].path)
             self._course = motion.advanced(self._course, seconds(now), self._manners.blend)
         else:
             outcome = self._robot.carry_out(record, self._standing)
@@ -310,12 +322,24 @@ class KukaGcodeServer:
 
     def _complete(self, flight: Flight, now: int) -> None:
         self._completed = flight.record.seq
+        retooled = self._standing.tool != flight.outcome.after.tool
         self._standing = flight.outcome.after
         self._flight = None
         if not self._ahead:
-            self._course = None
+            self._end_course()
+        if retooled:
+            self._on_other_path(now)
         for listener in self._listeners:
             listener(now)
+
+    def _end_course(self) -> None:
+        self._behind += len(self._course.plan.path) if self._course else 0
+        self._course = None
+
+    def _on_other_path(self, now: int) -> None:
+        """What was known ahead is not run any more, or with another tool."""
+        if self._collision is not None:
+            self._collision.cut(now)
 
     def _look_ahead(self, now: int) -> None:
         """Plan the next moves too, as long as they are moves of the tool."""
@@ -356,6 +380,7 @@ class KukaGcodeServer:
         if self._ahead and self._course is not None:
             self._ahead.clear()
             self._course = motion.shortened(self._course, seconds(now), self._manners.blend)
+            self._on_other_path(now)
             if self._stopped:
                 self._course = motion.halted(self._course, seconds(now))
         if self._flight is None:

@@ -1,6 +1,7 @@
 """The motion queue on the controller's time axis of whole nanoseconds."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ class Queue:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self.cut: Callable[[int], None] = lambda now: None
+        """Told when what was queued is not run any more."""
 
     # ── what comes in ──
 
@@ -37,18 +40,26 @@ class Queue:
 
     def stop(self, now: int) -> None:
         self._stream.stop(self._time(now))
+        self.cut(now)
 
     def halt(self, now: int) -> None:
         self._stream.halt(self._time(now))
+        self.cut(now)
 
     def stand_at(self, position: Floats, now: int) -> None:
         self._stream.stand_at(position, self._time(now))
+        self.cut(now)
 
     # ── what can be read ──
 
     @property
     def plan(self) -> Plan:
         return self._stream.plan
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the beginning."""
+        return self._stream.first
 
     @property
     def end(self) -> Floats:

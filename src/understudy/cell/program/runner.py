@@ -365,6 +365,7 @@ class Runner:
 
     def _drop(self, entry: Entry | None, now: int) -> None:
         """Whoever waits for this line over a wire waits in vain."""
+        self.state.stops += 1
         if entry is not None and over_a_wire(entry):
             self.attendant.finished(entry, DROPPED, now)
 

@@ -135,6 +135,7 @@ class State(Struct):
     optional_stop: bool = False
     homed: list[int] = []
     executed: int = 0
+    stops: int = 0
     error: tuple[str, int] | None = None
     wake: int | None = None
 

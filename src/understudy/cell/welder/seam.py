@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from understudy.ports.hmi import Known, Trail
 from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
 Floats = NDArray[np.float64]
@@ -60,6 +61,7 @@ class Seam:
         self._way = way
         self._standing_limit = nanoseconds(standing_limit_s)
         self.state = State()
+        self._version = 0
 
     def watch(self, now: int, *, burning: bool, wanted: bool) -> None:
         """From now on the arc burns, or is wanted, or neither."""
@@ -103,11 +105,22 @@ class Seam:
             return state.length
         return state.length + float(self._since(state.seen, now)[2].sum())
 
-    def trail_since(self, known: int) -> tuple[int, list[Point]]:
-        """How many of the known points hold, and those that come after them."""
+    def load(self, state: State) -> None:
+        self.state = state
+        self._version += 1
+
+    def clear_trail(self) -> None:
+        self._replace_trail([])
+
+    def trail_since(self, known: Known) -> Trail:
+        count, version = (known, self._version) if isinstance(known, int) else known
         trail = self.state.trail
-        held = known if 0 <= known <= len(trail) else 0
-        return held, trail[held:]
+        held = count if version == self._version and 0 <= count <= len(trail) else 0
+        return held, trail[held:], self._version
+
+    def _replace_trail(self, trail: list[Point]) -> None:
+        self.state.trail = trail
+        self._version += 1
 
     def note(self, now: int, kind: str, message: str) -> None:
         self.state.issues = [
@@ -128,7 +141,7 @@ class Seam:
             if not trail or math.dist((x, y, z), trail[-1]) >= POINT_DISTANCE:
                 trail.append((x, y, z))
         if len(trail) > MOST_POINTS:
-            self.state.trail = trail[::2]
+            self._replace_trail(trail[::2])
 
     def _check_standing(self, times: Floats, stands: NDArray[np.bool_]) -> None:
         state = self.state

@@ -40,6 +40,7 @@ from understudy.cell.welder.phases import (
 )
 from understudy.errors import Refused
 from understudy.ports import Luck
+from understudy.ports.hmi import Known, Trail
 from understudy.units import MM, NS_PER_MS, nanoseconds, seconds
 
 
@@ -280,7 +281,7 @@ class Welder:
             self._seam.note(now, "left_on", "the arc was left on at the end of the program")
 
     def clear_trail(self) -> None:
-        self._seam.state.trail = []
+        self._seam.clear_trail()
 
     def on_phase(self, listener: PhaseListener) -> None:
         self._listeners.append(listener)
@@ -328,7 +329,7 @@ class Welder:
         """Where the arc has burned: points in metres from the robot's base, a millimetre apart."""
         return tuple(self._seam.state.trail)
 
-    def trail_since(self, known: int) -> tuple[int, list[seam.Point]]:
+    def trail_since(self, known: Known) -> Trail:
         return self._seam.trail_since(known)
 
     @property
@@ -366,7 +367,7 @@ class Welder:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, State)
-        self._seam.state = self._state.seam
+        self._seam.load(self._state.seam)
 
 
 _ACTS: tuple[Callable[[Welder, int], None], ...] = (

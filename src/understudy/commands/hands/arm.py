@@ -14,6 +14,7 @@ import numpy as np
 
 from understudy.commands.hands import Condition, Frame, Jog, Sight, Target
 from understudy.errors import Refused
+from understudy.gcode.dialect import Dialect
 from understudy.gcode.requests import LineMove
 from understudy.gcode.words import number_text
 from understudy.ports.controller import MotionController
@@ -38,11 +39,16 @@ class ArmHands:
     """``arm``: its model, by which jogs are measured; ``simulated`` offers more than the port."""
 
     def __init__(
-        self, controller: MotionController, arm: "Arm", *, simulated: Any | None = None
+        self,
+        controller: MotionController,
+        arm: "Arm",
+        *,
+        dialect: Dialect,
+        simulated: Any | None = None,
     ) -> None:
         self._controller = controller
         self._arm = arm
-        self._dialect = arm.habits.dialect
+        self._dialect = dialect
         self.frames: tuple[Frame, ...] = ("joint",)
         if self._dialect.name == "seed":
             self.frames = ("joint", "base", "tool")
@@ -168,4 +174,4 @@ def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
 
 
 def hands(part: Any) -> ArmHands:
-    return ArmHands(part, part.arm, simulated=part)
+    return ArmHands(part, part.arm, dialect=part.arm.habits.dialect, simulated=part)

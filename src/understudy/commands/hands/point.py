@@ -1,14 +1,19 @@
 """Hands on a robot without joints: a `PoseRobot`, simulated or real."""
 
+from typing import Protocol
+
 from understudy.commands.hands import Condition, Frame, Jog, Sight, Target
 from understudy.errors import Refused
-from understudy.ports import PoseReading, PoseRobot, Ticket
+from understudy.ports import Part, PoseReading, PoseRobot, Ticket
 from understudy.space.pose import Pose
 
 JOINTLESS = Refused("this robot has no joints: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
-RESTING = ("Idle", "EmergencyStopped")
+
+
+class Robot(PoseRobot, Part, Protocol):
+    """One of which it is known whether it has something to do."""
 
 
 class PointHands:
@@ -16,15 +21,16 @@ class PointHands:
 
     frames: tuple[Frame, ...] = ("base",)
 
-    def __init__(self, robot: PoseRobot) -> None:
+    def __init__(self, robot: Robot) -> None:
         self._robot = robot
 
     def condition(self, now: int) -> Condition:
         reading, stopped = self._reading(now), self._robot.stopped()
+        line = getattr(reading, "line", "talking")
         return Condition(
             state=reading.state,
-            moving=reading.state not in RESTING and stopped is None,
-            connected=reading.state != "",
+            moving=self._robot.busy() and stopped is None,
+            connected=line == "talking",
             enabled=stopped is None,
             error=stopped.reason if stopped else "",
             code=reading.error_code,
@@ -62,9 +68,8 @@ class PointHands:
         return _outcome(self._robot.move_to(there, now))
 
     def _reading(self, now: int) -> PoseReading:
-        """Without the noise that a client's question brings about, where it can be had."""
-        status = getattr(self._robot, "status", self._robot.reading)
-        reading: PoseReading = status(now)
+        """Without the noise that a client's question brings about."""
+        reading: PoseReading = self._robot.status(now)
         return reading
 
 
@@ -72,5 +77,5 @@ def _outcome(submitted: Ticket | Refused) -> Refused | None:
     return submitted if isinstance(submitted, Refused) else None
 
 
-def hands(part: PoseRobot) -> PointHands:
+def hands(part: Robot) -> PointHands:
     return PointHands(part)

@@ -5,6 +5,7 @@ from nicegui import ui
 from understudy.hmi.pages.frame import button
 from understudy.hmi.pages.injection import injection
 from understudy.hmi.pages.pins import analog_pins, digital_pins
+from understudy.hmi.pages.reach import compute_reach
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.timing import metrics, time_control
 
@@ -63,13 +64,16 @@ def _layers(seat: Seat) -> None:
             switch = button(seat.texts(f"layer.{layer}"), kind="u-over u-layer")
             switch.props(f'data-layer="{layer}"')
             switch.on("click", js_handler=f"() => window.understudy.layer({layer!r})")
+            if layer == "reach":
+                ui.on("reach_wanted", lambda: compute_reach(seat))
         ui.label(seat.texts("clear.title")).classes("u-caption")
         for mark, key in CLEARED.items():
             wipe = button(seat.texts(f"clear.{mark}"), key=key, kind="u-over")
             wipe.props(f'data-clear="{mark}"')
-            wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
-            if mark == "trail":
+            if mark == "trail":  # the cell keeps it, for every browser
                 wipe.on_click(lambda: seat.order("clear_trail"))
+            else:
+                wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
 
 
 def _readout() -> None:

@@ -1,5 +1,6 @@
 """The robot's pins by name: inputs that can be forced, outputs as lamps, analog values."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ from nicegui import ui
 from understudy.hmi.pages.frame import button
 from understudy.hmi.pages.seat import Seat
 
+NUMBERED = re.compile(r"[AD][IO]\d+$")
 LOWEST_VOLTS, HIGHEST_VOLTS = 0.0, 10.0
 
 PinRow = Mapping[str, Any]
@@ -59,7 +61,7 @@ def _input(seat: Seat, number: int) -> None:
         with ui.element("button").classes("u-pin") as box:
             box.props(f'role=checkbox data-pin="DI{number}"')
             ui.element("span").classes("u-box")
-            ui.label(name or f"DI{number}").classes("u-pin-name")
+            ui.label(name).classes("u-pin-name")
         release = button("F", kind="u-forced", hint=seat.texts("io.release"))
         release.props(f'data-release="DI{number}"')
 
@@ -81,7 +83,7 @@ def _output(seat: Seat, number: int) -> None:
     name = _pin(seat, "digital_outputs", number)["name"]
     with ui.element("div").classes("u-pin").props(f'data-pin="DO{number}"') as row:
         ui.element("span").classes("u-lamp")
-        ui.label(name or f"DO{number}").classes("u-pin-name")
+        ui.label(name).classes("u-pin-name")
 
     def update() -> None:
         on = bool(_pin(seat, "digital_outputs", number)["value"])
@@ -92,7 +94,7 @@ def _output(seat: Seat, number: int) -> None:
 
 def _analog_input(seat: Seat, number: int, name: str) -> None:
     with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
-        ui.label(name or f"AI{number}").classes("u-pin-name")
+        ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
         slider = ui.slider(min=LOWEST_VOLTS, max=HIGHEST_VOLTS, step=0.1).classes("u-slider")
         slider.props("color=blue-grey-2")
@@ -113,7 +115,7 @@ def _analog_input(seat: Seat, number: int, name: str) -> None:
 
 def _analog_output(seat: Seat, number: int, name: str) -> None:
     with ui.element("div").classes("u-analog").props(f'data-pin="AO{number}"') as row:
-        ui.label(name or f"AO{number}").classes("u-pin-name")
+        ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
         level = ui.linear_progress(show_value=False).classes("u-level")
         level.props("color=blue-grey-2 track-color=blue-grey-9")
@@ -141,7 +143,8 @@ def _pin(seat: Seat, side: str, number: int) -> PinRow:
 
 
 def _listed(seat: Seat, side: str, nameless: bool) -> list[PinRow]:
-    return [pin for pin in _pins(seat, side) if nameless or pin["name"]]
+    """A pin that nobody named is called by its kind and number."""
+    return [pin for pin in _pins(seat, side) if nameless or not NUMBERED.match(pin["name"])]
 
 
 def _on_new_board(seat: Seat, rebuild: Any) -> None:

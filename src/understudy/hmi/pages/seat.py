@@ -39,9 +39,13 @@ class Seat:
         try:
             return await self._link.call(command, parameters or {}, role=self.role)
         except LinkError as refusal:
-            words = self.texts("frame.not_done").format(reason=refusal.message)
-            ui.notify(words, type="negative", position="top", timeout=NOTICE_MS, multi_line=True)
+            self.complain(refusal.message)
             return None
+
+    def complain(self, reason: str) -> None:
+        """A notice that something was not done."""
+        words = self.texts("frame.not_done").format(reason=reason)
+        ui.notify(words, type="negative", position="top", timeout=NOTICE_MS, multi_line=True)
 
     async def order(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
         """The same of the robot in front of this browser."""
@@ -60,6 +64,7 @@ class Seat:
         self.picture.leave(self.robot)
         self.robot = robot
         self.picture.watch(robot)
+        ui.run_javascript(f"window.understudyFrame.remember('robot', {robot!r})")
         for rebuild in self._chosen:
             rebuild()
         self._update()

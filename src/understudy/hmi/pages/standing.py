@@ -33,7 +33,8 @@ class Standing:
 
 def standing(facts: Facts, view: Facts) -> Standing:
     """From what the desk knows of a robot, and what the link told of it last."""
-    word = str(view.get("state") or facts.get("state") or "Unknown").partition(":")[0]
+    said = str(view.get("state") or facts.get("state") or "")
+    word = said.partition(":")[0] or "Unknown"
     mood = MOODS.get(word, "busy") if word != "Unknown" else "off"
     if facts.get("error"):
         mood = "alarm"

@@ -13,6 +13,7 @@ export class Feed {
     this.address = address;
     this.frames = []; // oldest first
     this.listeners = [];
+    this.trails = {}; // robot → where its arc has burned, in metres
     this.received = 0;
     this.arrived = -Infinity;
     this.offset = Infinity; // wall time here minus the cell's, as quick as a frame ever came
@@ -36,6 +37,9 @@ export class Feed {
     if (last && frame.real < last.real) this.forget(); // the cell was started anew
     // forgets slowly, so that a clock that drifts is followed
     this.offset = Math.min(this.offset + 0.0005, now - frame.real);
+    for (const [robot, [first, points]] of Object.entries(frame.trail || {})) {
+      this.extend(robot, first, points);
+    }
     this.frames.push(frame);
     if (this.frames.length > KEPT) this.frames.shift();
     this.received += 1;
@@ -43,8 +47,16 @@ export class Feed {
     for (const listener of this.listeners) listener(frame);
   }
 
+  // A trail that is told from its beginning again is another one.
+  extend(robot, first, points) {
+    const known = (this.trails[robot] ??= []);
+    if (first > 0) known.push(...points.slice(known.length - first));
+    else if (known.length || points.length) this.trails[robot] = points;
+  }
+
   forget() {
     this.frames = [];
+    this.trails = {};
     this.offset = Infinity;
   }
 

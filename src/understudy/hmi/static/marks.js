@@ -67,18 +67,18 @@ export function weldTrail(color) {
 }
 
 export function preview(color) {
-  return new Way({ radius: 0.0022, material: new THREE.MeshBasicMaterial({ color }), halo: glow(color, 0.1) });
+  return new Way({ radius: 0.0017, material: new THREE.MeshBasicMaterial({ color }), halo: glow(color, 0.1) });
 }
 
 // The light of the arc: a star at the tool's tip that flickers, and what it throws on things.
 export class Arc {
   constructor() {
     const material = new THREE.SpriteMaterial({
-      map: star(), blending: THREE.AdditiveBlending, depthWrite: false, transparent: true,
+      map: star(), blending: THREE.AdditiveBlending, depthTest: false, transparent: true,
     });
     this.object = new THREE.Group();
     this.sprite = new THREE.Sprite(material);
-    this.lamp = new THREE.PointLight(0xcfe6ff, 0, 2.5, 1.6);
+    this.lamp = new THREE.PointLight(0xcfe6ff, 0, 0.9, 1.8);
     this.object.add(this.sprite, this.lamp);
     this.burn(false);
   }
@@ -86,8 +86,8 @@ export class Arc {
   burn(on) {
     this.object.visible = on;
     const flicker = 0.75 + 0.25 * Math.random();
-    this.lamp.intensity = on ? 5 * flicker : 0;
-    this.sprite.scale.setScalar(0.16 * flicker);
+    this.lamp.intensity = on ? 0.32 * flicker : 0;
+    this.sprite.scale.setScalar(0.12 * flicker);
   }
 }
 

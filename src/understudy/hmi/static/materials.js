@@ -25,7 +25,12 @@ export const steel = matter("MeshStandardMaterial", { roughness: 0.38, metalness
 export const matt = matter("MeshStandardMaterial", { roughness: 0.75, metalness: 0.15 });
 
 export const spirit = (color) =>
-  new THREE.MeshLambertMaterial({ color, transparent: true, opacity: 0.38, depthWrite: false });
+  new THREE.MeshLambertMaterial({
+    color, emissive: color, emissiveIntensity: 0.5, transparent: true, opacity: 0.36, depthWrite: false,
+  });
+
+export const veil = (color) =>
+  new THREE.MeshLambertMaterial({ color, transparent: true, opacity: 0.14, depthWrite: false });
 
 export const glow = (color, opacity) =>
   new THREE.MeshBasicMaterial({

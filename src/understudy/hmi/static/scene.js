@@ -3,7 +3,7 @@
 
 import { THREE } from "./three/index.js";
 import { feed, mix } from "./feed.js";
-import { matt } from "./materials.js";
+import { matt, veil } from "./materials.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
 import { Robot } from "./robot.js";
 import { body, dispose } from "./shapes.js";
@@ -21,6 +21,9 @@ const CONFIGURED = {
   volumes: "show_collision_volumes", preview: "show_trajectory_preview",
   trail: "show_weld_trail", workspace: "show_workspace_boundary",
 };
+
+const MOST_CONTACTS = 50;
+const same = (one, other) => one.robot === other.robot && one.a === other.a && one.b === other.b;
 
 class Scene {
   constructor(place) {
@@ -82,8 +85,8 @@ class Scene {
   }
 
   addObject(facts) {
-    const material = matt(0x56616c);
-    const object = body([facts], material);
+    const material = facts.zone ? veil(0xffd23f) : matt(0x56616c);
+    const object = body([facts], material, { shadow: !facts.zone });
     const box = new THREE.Box3().setFromObject(object);
     const ground = box.max.z < 0.005 && box.max.x - box.min.x > 1.5; // the grid stands for it
     const ink = new THREE.LineBasicMaterial({ color: 0x11161b, transparent: true, opacity: 0.55 });
@@ -150,19 +153,19 @@ class Scene {
   // ── what the cell tells ──
 
   hear(frame) {
-    if (this.seen !== null && frame.t < this.seen) this.clear("trail"); // put back to an earlier time
     this.seen = frame.t;
-    for (const [name, [first, points]] of Object.entries(frame.trail || {})) {
-      const trail = this.marks.get(name)?.trail;
-      if (!trail) continue;
-      if (first === 0 && trail.length) trail.clear(); // told from the beginning: another trail
-      const fresh = points.slice(Math.max(0, trail.length - first));
-      if (!fresh.length) continue;
-      trail.add(fresh);
-      this.stage.changed = true;
-    }
+    for (const [name, points] of Object.entries(feed.trails)) this.weld(name, points);
     this.touch(frame.contacts || []);
     this.tell(frame.robots[this.chosen]);
+  }
+
+  weld(robot, points) {
+    const trail = this.marks.get(robot)?.trail;
+    if (!trail || (trail.told === points && trail.length === points.length)) return;
+    if (trail.told !== points) trail.clear();
+    trail.told = points;
+    trail.add(points.slice(trail.length));
+    this.stage.changed = true;
   }
 
   // The figures under the picture: joints, then the tip.
@@ -181,11 +184,16 @@ class Scene {
     });
   }
 
+  // What touched stays red until somebody clears it; what still touches is red again at once.
   touch(contacts) {
-    if (!contacts.length && !this.contacts.length) return;
-    this.contacts = contacts;
-    this.stage.changed = true;
-    const touching = new Set(contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
+    const fresh = contacts.filter((contact) => !this.contacts.some((known) => same(known, contact)));
+    if (!fresh.length) return;
+    this.contacts = [...this.contacts, ...fresh].slice(-MOST_CONTACTS);
+    this.redden();
+  }
+
+  redden() {
+    const touching = new Set(this.contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
     for (const robot of this.robots.values()) {
       const names = [...robot.links.keys()].filter((link) => touching.has(`${robot.name}/${link}`));
       robot.alarm(new Set(names), this.colors.collision_color);
@@ -195,6 +203,7 @@ class Scene {
       material.emissive.set(touched ? this.colors.collision_color : 0x000000);
       material.visible = touched || !ground;
     }
+    this.stage.changed = true;
   }
 
   draw() {
@@ -209,7 +218,8 @@ class Scene {
       if (!b) continue;
       const [q, tcp] = [mix(a?.q, b.q, part), mix(a?.tcp, b.tcp, part)];
       const posture = JSON.stringify([q, tcp, this.ghostOf(robot.name, b), b.tool, b.arc]);
-      if (posture === robot.posture && !b.arc) continue;
+      const flickers = b.arc && after.t > before.t;
+      if (posture === robot.posture && !flickers) continue;
       robot.posture = posture;
       robot.showTool(b.tool);
       robot.show(q, tcp);
@@ -250,14 +260,15 @@ class Scene {
   layer(name, on = !this.layers[name]) {
     this.layers[name] = on;
     this.apply();
+    if (name === "reach" && on && !this.marks.get(this.chosen)?.cloud) window.emitEvent("reach_wanted");
   }
 
   clear(name) {
-    for (const marks of this.marks.values()) {
-      if (name === "trail" || name === "preview") marks[name].clear();
-      if (name === "reach" && marks.cloud) [marks.cloud] = [dispose(marks.cloud)];
+    if (name === "preview") for (const marks of this.marks.values()) marks.preview.clear();
+    if (name === "contacts") {
+      this.contacts = [];
+      this.redden();
     }
-    if (name === "contacts") this.touch([]);
     this.stage.changed = true;
   }
 
@@ -273,16 +284,28 @@ class Scene {
     this.stage.changed = true;
   }
 
-  showCloud(robot, points, marks) {
+  // What came out of a run: x, y, z in mm from the robot's foot, and in how many directions.
+  async reach(robot, run) {
+    const answer = await fetch(`/api/run_result?id=${run}`);
     const mine = this.marks.get(robot);
-    if (!mine) return;
+    if (!answer.ok || !mine) return;
+    const { points_mm: points, orientations_tried: tried } = (await answer.json()).result;
     if (mine.cloud) dispose(mine.cloud);
-    mine.cloud = cloud(points, marks);
+    const places = points.map(([x, y, z]) => [x / 1000, y / 1000, z / 1000]);
+    mine.cloud = cloud(places, points.map((point) => point[3] / tried));
     this.robots.get(robot).chain.root.add(mine.cloud);
-    this.layer("reach", true);
+    this.apply();
   }
 
   // ── what tests and curious people see ──
+
+  // Links and objects that are red.
+  reddened() {
+    const red = ({ emissive }) => emissive.getHex() === this.colors.collision_color;
+    const links = [...this.robots.values()].flatMap((robot) =>
+      [...robot.links].filter(([, material]) => red(material)).map(([link]) => `${robot.name}/${link}`));
+    return [...links, ...[...this.objects].filter(([, { material }]) => red(material)).map(([name]) => name)];
+  }
 
   told(robot) {
     return feed.latest?.robots[robot];
@@ -297,14 +320,16 @@ class Scene {
       ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.objects.keys()],
       trail: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.trail.length])),
       preview: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.preview.length])),
-      contacts: this.contacts, chosen: this.chosen, view: this.stage.name, stale: feed.stale,
+      cloud: Object.fromEntries([...this.marks].map(([name, { cloud: c }]) => [name, c?.geometry.attributes.position.count ?? 0])),
+      contacts: this.contacts, red: this.reddened(), chosen: this.chosen, view: this.stage.name, stale: feed.stale,
       frames: feed.received, time: this.seen,
     };
   }
 }
 
+const round = (value, digits) => value.toFixed(digits).replace(/^-(0\.0+)$/, "$1");
 const figure = (value, angle) =>
-  angle ? `${((value * 180) / Math.PI).toFixed(2)}°` : `${(value * 1000).toFixed(1)} mm`;
+  angle ? `${round((value * 180) / Math.PI, 2)}°` : `${round(value * 1000, 1)} mm`;
 
 // After the page's own socket: building the scene can keep a slow machine busy for seconds, and a
 // page that does not answer meanwhile is taken for gone.
@@ -312,7 +337,9 @@ function open() {
   const place = document.getElementById("scene");
   if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
-  const offered = ["choose", "view", "layer", "clear", "preview", "showPreview", "showCloud", "pin", "report"];
+  const offered = [
+    "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "report",
+  ];
   window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));
   window.understudy.scene = scene;
 }

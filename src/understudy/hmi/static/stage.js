@@ -7,6 +7,7 @@ THREE.Object3D.DEFAULT_UP.set(0, 0, 1);
 
 const SLOW_MS = 45; // a picture that takes longer on average is drawn with fewer pixels
 const PICTURES_JUDGED = 8;
+const SHORTEST_MS = plain ? 40 : 0; // between two pictures: the processor has other work
 const FEWEST = 0.6; // of the screen's pixels, along a side
 const VIEW_MS = 500;
 const VIEWS = {
@@ -20,13 +21,12 @@ export class Stage {
   constructor(place) {
     this.place = place;
     this.scene = new THREE.Scene();
-    this.scene.background = backdrop();
-    this.renderer = new THREE.WebGLRenderer({ antialias: !plain, powerPreference: "high-performance" });
+    this.renderer = new THREE.WebGLRenderer({ antialias: !plain, alpha: true, powerPreference: "high-performance" });
     this.renderer.toneMapping = THREE.NeutralToneMapping;
     this.renderer.toneMappingExposure = 1.05;
     this.renderer.shadowMap.enabled = !plain;
     this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
-    this.quality = Math.min(window.devicePixelRatio, 2);
+    this.quality = plain ? 0.75 : Math.min(window.devicePixelRatio, 2);
     place.append(this.renderer.domElement);
 
     this.camera = new THREE.PerspectiveCamera(38, 1, 0.02, 60);
@@ -42,9 +42,10 @@ export class Stage {
     this.reach = 1.2;
     this.followed = null;
     light(this.scene, this.renderer);
-    floor(this.scene);
+    this.scene.add(...(plain ? [lines()] : floor()));
     this.changed = true; // there is something new to draw
     this.took = [];
+    this.drawn = -Infinity;
     new ResizeObserver(() => this.fit()).observe(place);
     this.fit();
     this.view("iso", { at: 0 });
@@ -56,7 +57,8 @@ export class Stage {
     this.renderer.setPixelRatio(this.quality);
     this.renderer.setSize(width, height);
     this.camera.aspect = width / height;
-    this.camera.updateProjectionMatrix();
+    const [right, up] = [0.08 * width, 0.035 * height]; // past the switches and the figures
+    this.camera.setViewOffset(width, height, -right, up, width, height);
     this.changed = true;
   }
 
@@ -104,9 +106,10 @@ export class Stage {
   draw() {
     this.fly();
     this.controls.update();
-    if (!this.changed) return;
-    this.changed = false;
     const before = performance.now();
+    if (!this.changed || before - this.drawn < SHORTEST_MS) return;
+    this.changed = false;
+    this.drawn = before;
     this.renderer.render(this.scene, this.camera);
     this.judge(performance.now() - before);
   }
@@ -121,19 +124,6 @@ export class Stage {
     this.quality = Math.max(FEWEST, this.quality * 0.75);
     this.fit();
   }
-}
-
-function backdrop() {
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [2, 256];
-  const context = canvas.getContext("2d");
-  const fade = context.createLinearGradient(0, 0, 0, 256);
-  for (const [at, color] of [[0, "#27313b"], [0.55, "#1a2129"], [1, "#0d1115"]]) fade.addColorStop(at, color);
-  context.fillStyle = fade;
-  context.fillRect(0, 0, 2, 256);
-  const texture = new THREE.CanvasTexture(canvas);
-  texture.colorSpace = THREE.SRGBColorSpace;
-  return texture;
 }
 
 function light(scene, renderer) {
@@ -177,7 +167,13 @@ function studio(renderer) {
   return texture;
 }
 
-function floor(scene) {
+function lines() {
+  const grid = new THREE.GridHelper(6, 24, 0x5c6b78, 0x2b343c).rotateX(Math.PI / 2);
+  grid.position.z = -0.002;
+  return grid;
+}
+
+function floor() {
   const grid = new THREE.Mesh(new THREE.PlaneGeometry(24, 24), new THREE.ShaderMaterial({
     transparent: true,
     depthWrite: false,
@@ -198,5 +194,5 @@ function floor(scene) {
   shade.receiveShadow = true;
   shade.position.z = -0.001;
   shade.renderOrder = -1;
-  scene.add(grid, shade);
+  return [grid, shade];
 }

@@ -39,7 +39,7 @@ class Clearance:
         self._batch: list[Stretch] = []
         self._pieces = 0
         self._arm: Arm | None = None
-        self._touching: tuple[str, str] | None = None
+        self._touching = False
 
     def add(self, stretch: Stretch, arm: Arm) -> Iterator[Proof]:
         """Give the stretches in their order; verdicts come when there are enough."""
@@ -69,7 +69,7 @@ class Clearance:
 
     def _judged(self, swept: Swept, batch: list[Stretch], first: Ints, begins: int) -> Proof:
         clearance = swept.clearance
-        before, self._touching = self._touching, None
+        before, self._touching = self._touching, False
         if swept.verdict is Verdict.PROVEN or swept.spot is None:
             return Proof(swept.line, clearance, swept.proven)
         spot = swept.spot
@@ -77,10 +77,9 @@ class Clearance:
         when = batch[k].time_at(spot.piece - int(first[k]), spot.s)
         found = self._finding(swept, spot, when)
         if swept.verdict is Verdict.CONTACT:
-            pair = (spot.object1_name, spot.object2_name)
-            goes_on = pair == before and spot.piece == begins and spot.s <= AT_THE_START
-            self._touching = pair
-            if goes_on:
+            # What touches where a line begins has touched already where the one before ended.
+            self._touching = True
+            if before and spot.piece == begins and spot.s <= AT_THE_START:
                 found = replace(found, last=swept.line)
             return Proof(swept.line, 0.0, False, found)
         if self._asked is not None:

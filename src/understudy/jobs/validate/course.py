@@ -8,7 +8,7 @@ from understudy.jobs.validate.subject import Arm
 from understudy.motion.path import Floats
 from understudy.space.chain import Frames
 
-MOST_POINTS = 6000
+MOST_POINTS = 2000
 """Beyond twice as many every second one is dropped."""
 
 

@@ -117,14 +117,11 @@ class Judge:
                 self._go_on(proof.violation)
 
     def _go_on(self, found: Finding) -> None:
-        """The same two parts touch still: one violation, over several lines."""
-        assert found.contact is not None
+        """Parts touch still, or others by now: one violation, over several lines."""
         for k in range(len(self._found) - 1, -1, -1):
             known = self._found[k]
-            if known.contact and known.contact.objects == found.contact.objects:
-                depth = max(known.contact.depth, found.contact.depth)
-                contact = replace(known.contact, depth=depth)
-                self._found[k] = replace(known, last=found.line, contact=contact)
+            if known.contact is not None:
+                self._found[k] = replace(known, last=found.line)
                 return
 
     def report(self) -> Report:

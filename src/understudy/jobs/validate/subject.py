@@ -11,6 +11,9 @@ from understudy.space.sweep import Sweeper
 from understudy.space.transform import Array
 
 
+EMPTY = Environment()
+
+
 @dataclass(frozen=True, eq=False)
 class Arm:
     """With one tool. `frames`: those its speed is programmed in. `sweeper`: None where contacts
@@ -32,5 +35,5 @@ class Subject:
     cell: str
     robot: str
     arm: Callable[[int], Arm]
-    environment: Environment = Environment()
+    environment: Environment = EMPTY
     notes: tuple[str, ...] = ()

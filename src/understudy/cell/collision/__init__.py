@@ -1,0 +1,1 @@
+"""What an arm touches while it moves: its body, its path swept ahead, contacts as they come."""

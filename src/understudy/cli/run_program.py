@@ -1,0 +1,98 @@
+"""`understudy run --program`: a program on a live cell, without the page."""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+from understudy.commands.robots import Robot
+from understudy.config.files import read_text
+from understudy.errors import ConfigError, Refused, unknown
+from understudy.live import Live
+
+STEP_SECONDS = 0.01
+LOOK_SECONDS = 0.5
+"""How often it is looked whether the rate is another one."""
+
+
+class Errand:
+    """A program to be run once everything listens, and how that went: None until it is over."""
+
+    def __init__(self, file: Path, robot: str, *, leave: bool) -> None:
+        self._file = file
+        self._robot = robot
+        self._leave = leave
+        self._text = read_text(file)
+        self._task: asyncio.Task[None] | None = None
+        self.outcome: bool | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whoever waited for it has waited in vain."""
+        return self._leave and not self.outcome
+
+    def start(self, live: Live) -> None:
+        robot = _runner(live, self._robot)
+        self._task = asyncio.get_running_loop().create_task(self._run(live, robot))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self, live: Live, robot: Robot) -> None:
+        refused = self._begin(live, robot)
+        if refused is None:
+            await self._see_through(live, robot)
+        problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
+        self.outcome = not problem
+        if problem:
+            print(f"{self._file}: {problem}", file=sys.stderr)
+        else:
+            print(f"{self._file}: done in {seconds:.3f} s")
+        if self._leave:
+            live.finished.set()
+
+    def _begin(self, live: Live, robot: Robot) -> Refused | None:
+        """Simulated drives are enabled for it; real ones only by hand."""
+        whom = {"robot": robot.name}
+        orders = [
+            *([("enable", whom)] if robot.real is None else []),
+            ("load_program", {**whom, "text": self._text, "name": self._file.name}),
+            ("run_program", whom),
+        ]
+        for name, parameters in orders:
+            answer = live.desk.call(name, parameters, "operator")
+            if isinstance(answer, Refused):
+                return answer
+        return None
+
+    async def _see_through(self, live: Live, robot: Robot) -> None:
+        """In lock-step nobody is owed anything while a program runs: its time is let run here."""
+        program, ended = robot.side.program, asyncio.Event()
+        assert program is not None
+        program.on_end(lambda text, now: ended.set())
+        while program.under_way():
+            if live.rate == "step":
+                live.advance(STEP_SECONDS)
+                await asyncio.sleep(0)
+                continue
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
+
+
+def _runner(live: Live, name: str) -> Robot:
+    able = {r.name: r for r in live.cell_desk.robots if r.side.program is not None}
+    if not able:
+        raise ConfigError(f"no robot of the cell {live.config.name} runs programs from the desk")
+    if name and name not in able:
+        raise unknown("robot that runs programs", name, able)
+    return able[name] if name else next(iter(able.values()))
+
+
+def _outcome(robot: Robot) -> tuple[str, float]:
+    """What went wrong, and how long it took."""
+    assert robot.side.program is not None
+    reading = robot.side.program.reading(robot.side.time.now())
+    problem = "" if reading.state == "done" else reading.error or f"stopped at line {reading.line}"
+    return problem, reading.elapsed_s

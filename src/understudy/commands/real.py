@@ -1,0 +1,125 @@
+"""A real robot on a line of its own and on its own time, which is the wall's."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from understudy.cell.cell import Cell
+from understudy.commands.hands import Hands
+from understudy.commands.hands.point import PointHands
+from understudy.commands.robots import Robot, Side
+from understudy.config.real import RealPlace, TcpPlace
+from understudy.errors import Refused
+from understudy.ports import Part
+from understudy.wire.clock import Clock
+from understudy.wire.dial import Destination, Dial
+from understudy.wire.exchange import Exchange
+from understudy.wire.pump import Pump
+
+if TYPE_CHECKING:
+    from understudy.jobs.program_run import ProgramRun
+
+PROBE_SECONDS = 1.0
+
+
+class Client(NamedTuple):
+    """A driver (`Part` and `Caller`), the hands on it, and what runs programs on it."""
+
+    driver: Any
+    hands: Hands
+    program: "ProgramRun | None" = None
+
+
+@dataclass(frozen=True)
+class RealLine:
+    """A driver, and what keeps it talking."""
+
+    side: Side
+    dial: Dial
+    pump: Pump
+
+    def call(self) -> None:
+        """Nothing is enabled, homed or reset by that."""
+        self.pump.start()
+        self.dial.start()
+        if hasattr(self.side.controller, "connect"):
+            self.pump.act(self.side.controller.connect)
+
+    async def hang_up(self) -> None:
+        if hasattr(self.side.controller, "disconnect"):
+            self.pump.act(self.side.controller.disconnect)
+        await self.dial.stop()
+        self.pump.stop()
+
+
+def line_to(robot: Robot, place: RealPlace) -> RealLine | Refused:
+    """Where the real one is that this robot stands in for; nobody is called yet."""
+    if robot.kind not in CLIENTS:
+        known = ", ".join(CLIENTS)
+        return Refused(f"there is no driver for a REAL robot of kind {robot.kind}; for: {known}")
+    where = _destination(place)
+    if isinstance(where, Refused):
+        return where
+    client = CLIENTS[robot.kind](robot)
+    parts: dict[str, Part] = {robot.name: client.driver}
+    if client.program is not None:
+        parts[f"{robot.name}.program"] = client.program
+    pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})), Clock(), poll_step=1)
+    side = Side(client.driver, client.hands, pump, client.program)
+    return RealLine(side, Dial(client.driver, where, pump), pump)
+
+
+async def answers(place: RealPlace) -> bool:
+    """Whether somebody is there: a connection comes about, or the device exists."""
+    if not isinstance(place, TcpPlace):
+        return await asyncio.to_thread(os.path.exists, place.path)
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(place.host, place.port)
+    except (OSError, TimeoutError, UnicodeError):
+        return False
+    writer.close()
+    return True
+
+
+def _destination(place: RealPlace) -> Any:
+    if isinstance(place, TcpPlace):
+        return Destination(place.host, place.port)
+    try:
+        from understudy.wire.serial import Device
+    except ImportError:
+        return Refused("a serial line needs pyserial: pip install understudy[serial]")
+    return Device(place.path, place.baud)
+
+
+def _text(robot: Robot) -> Client:
+    from understudy.drivers.text_tcp import Config, build
+
+    driver = build(Config())
+    return Client(driver, PointHands(driver))
+
+
+def _grblhal(robot: Robot) -> Client:
+    """The model and the names are those of the simulated arm."""
+    from understudy.commands.hands.arm import ArmHands
+    from understudy.drivers.grblhal import Config, build
+    from understudy.jobs.program_run import ProgramRun
+    from understudy.space.transform import pose
+
+    arm, io = robot.simulated.controller.arm, robot.simulated.controller.io
+    mover, dialect = arm.mover(arm.habits.modal.tool), arm.habits.wire
+    driver = build(
+        Config(
+            digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
+            analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
+        ),
+        tip=lambda joints: pose(mover.frames.tcp(mover.chain.flange(joints))),
+        limits=(tuple(mover.chain.lower.tolist()), tuple(mover.chain.upper.tolist())),
+    )
+    return Client(driver, ArmHands(driver, arm, dialect=dialect), ProgramRun(driver, dialect))
+
+
+CLIENTS: Mapping[str, Callable[[Robot], Client]] = {"arm": _grblhal, "point": _text}
+"""Kind of robot → who talks to the real one."""

@@ -1,0 +1,42 @@
+"""The cloud of points that the tool can reach: computed on request, outside the cell."""
+
+import asyncio
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.pages.seat import Seat
+
+RESOLUTION_MM = 100.0
+LOOK_SECONDS = 0.3
+
+
+async def compute_reach(seat: Seat) -> None:
+    """Asks for a run, waits for it, and has the scene fetch what came out."""
+    robot = seat.robot
+    parameters = {"robot": robot, "resolution_mm": RESOLUTION_MM}
+    run = await seat.ask("start_run", {"kind": "reach", "parameters": parameters})
+    if run is None:
+        return
+    told = ui.notification(seat.texts("reach.computing"), spinner=True, timeout=None)
+    try:
+        over = await _over(seat, run["id"], told)
+    finally:
+        told.dismiss()
+    if over["state"] == "done":
+        ui.run_javascript(f"window.understudy.reach({robot!r}, {over['id']})")
+    else:
+        seat.complain(over["error"] or over["state"])
+
+
+async def _over(seat: Seat, number: int, told: ui.notification) -> Any:
+    """The run, once it has come to its end."""
+    while True:
+        runs = await seat.ask("runs")
+        run = next((each for each in runs or () if each["id"] == number), None)
+        if run is None:
+            return {"id": number, "state": "failed", "error": seat.texts("reach.lost")}
+        if run["state"] not in ("waiting", "running"):
+            return run
+        told.message = f"{seat.texts('reach.computing')} {run['progress']:.0%}"
+        await asyncio.sleep(LOOK_SECONDS)

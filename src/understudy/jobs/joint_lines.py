@@ -1,0 +1,220 @@
+"""A program for an arm as the joint lines that a real grblHAL understands.
+
+    G1 X400 Y100 F600      becomes    G53G1X14.0362Y3.1F812.5
+                                      G53G1X14.0514Y3.2F809.1    …
+
+The host interprets: offsets, units, tools and inverse kinematics are its own affair. A way of the
+tool is cut into chords that stay within `CHORD` of it, each with the feed that keeps the tool's
+speed. What the host does not know better goes out as it is: pins, dwells, spindle, the end.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode import Modal, Problem, interpret, parse
+from understudy.gcode import requests as ask
+from understudy.gcode.actions import WAIT_MODES
+from understudy.gcode.dialect import AXIS_LETTERS, Axes
+from understudy.gcode.faults import UNSUPPORTED
+from understudy.jobs.setup import Mover, Setup
+from understudy.jobs.walk import MOVES
+from understudy.motion.path import Floats, Path
+from understudy.ports import Joints
+from understudy.space.pose import Pose
+from understudy.units import DEG, MINUTE, MM
+
+CHORD = 1e-5
+"""Radians by which a joint may leave its way in the middle of a chord: 0.01 mm at one metre."""
+PREAMBLE = "G21G90G94"
+"""What the lines rely on, whatever held before. G53 makes them independent of all offsets."""
+REST = "G4P0"
+NO_PROBING = Refused("a program that the host turns into joint lines cannot probe", UNSUPPORTED)
+_UNSAYABLE = re.compile(r"[^ -~]|[?!~()]")
+
+
+class JointLines:
+    """`LineWriter`: remembers modes, tool and position from line to line."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._modal: Modal = setup.modal
+        self._mover: Mover = setup.mover
+        self._exact = setup.modal.path != "G64"
+        self._begins = True
+        self.stand_at(setup.start or (0.0,) * len(setup.mover.limits.velocity))
+
+    def stand_at(self, joints: Joints) -> None:
+        self._q: Floats = np.array(joints)
+        self._commanded: Axes | None = None
+        self._begins = True
+
+    def tip(self, joints: Joints) -> Pose:
+        """Where the tool is with the joints there; m and rad."""
+        x, y, z, *angles = self._mover.pose(np.array(joints))
+        return Pose(x * MM, y * MM, z * MM, *(angle * DEG for angle in angles))
+
+    # ── `Position` of the interpreter ──
+
+    @property
+    def axes(self) -> Axes:
+        return self._commanded or self._mover.axes(self._q)
+
+    @property
+    def pose(self) -> Axes:
+        return self._mover.pose(self._q)
+
+    # ── lines ──
+
+    def written(self, text: str, number: int) -> list[str] | Refused:
+        """All of it, or nothing: a line that is refused leaves no trace."""
+        block = parse(text, self._setup.dialect, line=number)
+        if isinstance(block, Problem):
+            return block.refused()
+        step = interpret(block, self._modal, dialect=self._setup.dialect, position=self)
+        if isinstance(step, Refused):
+            return step
+        before = self._q, self._mover, self._exact, self._commanded
+        lines: list[str] = [PREAMBLE] if self._begins and step.requests else []
+        for request in step.requests:
+            more = self._write(request, number)
+            if isinstance(more, Refused):
+                self._q, self._mover, self._exact, self._commanded = before
+                return Refused(f"line {number}: {more.reason} ({text.strip()})", more.code)
+            lines += more
+        self._begins = self._begins and not lines
+        self._modal = step.modal
+        self._commanded = step.axes if step.axes is not None else self._commanded
+        return lines
+
+    def _write(self, request: ask.Request, number: int) -> list[str] | Refused:
+        if isinstance(request, ask.Probe):
+            return NO_PROBING
+        move = request.move if isinstance(request, ask.GoHome) else request
+        if isinstance(move, MOVES):
+            return self._move(move, number)
+        if isinstance(request, ask.PathMode):
+            self._exact = request.name != "G64"
+        elif isinstance(request, ask.ToolChange) and (refused := self._mount(request.tool)):
+            return refused
+        plain = PLAIN.get(type(request))
+        return [] if plain is None else list(plain(request))
+
+    def _move(self, move: ask.Move, number: int) -> list[str] | Refused:
+        path = self._mover.path(move, self._q, line=number, exact=False)
+        if isinstance(path, Refused):
+            return path
+        self._commanded = None
+        if not len(path):
+            return []
+        lines = list(_chords(path, self._q))
+        self._q = path.end[-1]
+        return [*lines, REST] if self._exact and lines else lines
+
+    def _mount(self, tool: int) -> Refused | None:
+        mover = self._setup.mount(tool) if self._setup.mount else self._mover
+        if isinstance(mover, Refused):
+            return mover
+        self._mover = mover
+        return None
+
+
+# ── motion ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chords(path: Path, start: Floats) -> Iterator[str]:
+    here = start
+    for piece in range(len(path)):
+        count = _count(path, piece)
+        step = path.length[piece] / count
+        for n in range(1, count + 1):
+            there = path.end[piece] if n == count else path.position(piece, n * step)
+            way, here = float(np.linalg.norm(there - here)) / DEG, there
+            if way == 0.0:
+                continue
+            if path.rapid[piece]:
+                yield f"G53G0{_words(there)}"
+            else:
+                feed = way * path.feed[piece] / step * MINUTE
+                yield f"G53G1{_words(there)}F{_decimal(feed)}"
+
+
+def _count(path: Path, piece: int) -> int:
+    """Chords that a piece is cut into: the arrow of an arc of length h is |q''|·h²/8."""
+    rows, length = path.shape[piece], float(path.length[piece])
+    if len(rows) < 4:
+        return 1
+    bends = (2.0 * rows[2], 2.0 * rows[2] + 6.0 * rows[3] * length)
+    bend = max(float(np.abs(each).max()) for each in bends)
+    return max(1, math.ceil(length * math.sqrt(bend / (8.0 * CHORD))))
+
+
+def _words(q: Floats) -> str:
+    joints = zip(AXIS_LETTERS, q, strict=True)
+    return "".join(f"{letter}{_decimal(value / DEG)}" for letter, value in joints)
+
+
+def _decimal(value: float) -> str:
+    text = f"{value:.4f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+# ── everything else ─────────────────────────────────────────────────────────────────────────────
+
+
+def _wait(request: ask.WaitInput) -> Iterator[str]:
+    letter = "P" if request.kind == "digital" else "E"
+    mode = WAIT_MODES.index(request.mode)
+    yield f"M66{letter}{request.pin}L{mode}Q{_decimal(request.timeout)}"
+
+
+def _spin(request: ask.Spindle) -> Iterator[str]:
+    yield request.direction + (f"S{_decimal(request.speed)}" if request.direction != "M5" else "")
+
+
+def _cool(request: ask.Coolant) -> Iterator[str]:
+    if request.mist:
+        yield "M7"
+    if request.flood:
+        yield "M8"
+    if not (request.mist or request.flood):
+        yield "M9"
+
+
+def _output(request: ask.SetOutput) -> Iterator[str]:
+    number = 62 + 2 * (not request.with_motion) + (not request.on)
+    yield f"M{number}P{request.pin}"
+
+
+def _analog(request: ask.SetAnalog) -> Iterator[str]:
+    yield f"M{67 if request.with_motion else 68}E{request.pin}Q{_decimal(request.value)}"
+
+
+def _tool(request: ask.ToolChange) -> Iterator[str]:
+    yield f"M6T{request.tool}" if request.physical else f"M61Q{request.tool}"
+
+
+def _overrides(request: ask.Overrides) -> Iterator[str]:
+    yield f"M50P{int(request.feed)}"
+    yield f"M51P{int(request.speed)}"
+    yield f"M53P{int(request.hold)}"
+
+
+PLAIN: dict[type[Any], Callable[[Any], Iterator[str]]] = {
+    ask.Dwell: lambda request: iter([f"G4P{_decimal(request.seconds)}"]),
+    ask.SetOutput: _output,
+    ask.SetAnalog: _analog,
+    ask.WaitInput: _wait,
+    ask.Spindle: _spin,
+    ask.Coolant: _cool,
+    ask.ToolChange: _tool,
+    ask.Overrides: _overrides,
+    ask.Message: lambda request: iter([f"(MSG,{_UNSAYABLE.sub(' ', request.text)})"]),
+    ask.ProgramPause: lambda request: iter([request.name]),
+    ask.ProgramEnd: lambda request: iter([request.name]),
+}
+"""Requests that the controller understands as well as we do. Others change only what we reckon."""

@@ -1,0 +1,133 @@
+"""A KUKA with its G-code server as a subject: its programs as its server carries them out."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from understudy.cell import scenario
+from understudy.cell.kuka.build import robot_of
+from understudy.cell.kuka.config import Config
+from understudy.cell.kuka.course import through
+from understudy.cell.kuka.moves import Leg, Outcome, Robot, Standing
+from understudy.cell.rules import Config as Rules
+from understudy.cell.tempo import Tempo
+from understudy.config import CellConfig
+from understudy.drivers.kuka_eki_program import ReadLine, Step, read_lines
+from understudy.gcode import Block, Problem
+from understudy.gcode.program import ProgramLine
+from understudy.jobs.validate import Arm, Subject
+from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Run, Violation
+from understudy.motion.dynamics import dynamics
+from understudy.motion.path import Limits
+from understudy.ports import Deps
+from understudy.space.chain import Frames
+from understudy.space.collide import CollisionDetector
+from understudy.space.environment import meshes_of
+from understudy.space.sweep import Sweeper
+
+HOMES = (28, 30)
+
+
+def kuka_events(program: str | bytes, config: CellConfig, robot: str) -> Iterator[Event]:
+    """What happens in a program; moves pass into each other as the server lets them."""
+    own: Config = config.robots[robot].config
+    text = program if isinstance(program, str) else program.decode("utf-8", "replace")
+    walk = _Walk(_robot(own, config), own.blend_percent / 100.0)
+    for line in read_lines(text):
+        yield from walk.read(line)
+    yield from walk.rest()
+
+
+def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
+    """The robot among what stands around it, flange and tools without a shape of their own."""
+    own: Config = config.robots[robot].config
+    model = _robot(own, config)
+    chain, environment = model.chain, config.environment()
+    shapes = [solid for body in chain.bodies for solid in body.collision]
+    detector = CollisionDetector(
+        chain, environment.everything(), meshes=meshes_of(shapes, config.read_file)
+    )
+    sweeper = Sweeper(detector)
+
+    @cache
+    def with_tool(tool: int) -> Arm:
+        return Arm(
+            chain=chain,
+            limits=Limits.of(chain.velocity, np.full(chain.dof, np.inf)),
+            frames=Frames(np.eye(4), model.tools.get(tool, np.eye(4))),
+            foot=np.eye(4),
+            dynamics=dynamics(chain),
+            sweeper=sweeper,
+        )
+
+    return Subject(program, config.name, robot, with_tool, environment)
+
+
+def _robot(own: Config, config: CellConfig) -> Robot:
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, Tempo())
+    return robot_of(own, deps)
+
+
+class _Walk:
+    """Line by line, as `jobs.walk` does for an arm."""
+
+    def __init__(self, robot: Robot, blend: float) -> None:
+        self._robot = robot
+        self._blend = blend
+        self._standing: Standing = robot.start
+        self._legs: list[Leg] = []
+        self._tool = robot.start.tool
+        self._now = 0.0
+
+    def read(self, line: ReadLine) -> Iterator[Event]:
+        if isinstance(line.steps, Problem):
+            yield ProgramLine(line.number, line.text, line.steps)
+            refused = line.steps.refused()
+            kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
+            yield Violation(line.number, kind, refused.reason)
+            return
+        yield ProgramLine(line.number, line.text, _block(line.steps))
+        for step in line.steps:
+            outcome = self._robot.carry_out(step.numbered(0), self._standing)
+            self._standing = outcome.after
+            if outcome.message:
+                said = f"line {line.number}: {outcome.message} ({line.text.strip()})"
+                yield Violation(line.number, _kind(outcome), said)
+            elif outcome.leg is not None:
+                yield from self._follow(outcome.leg, line.number)
+            else:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[Event]:
+        """Motion ends here."""
+        if self._legs:
+            plan = through(tuple(self._legs), self._now, self._blend).plan
+            self._legs.clear()
+            self._now = plan.ends
+            yield Run(plan, process=False, tool=self._tool)
+        self._tool = self._standing.tool
+
+    def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
+        """A line passes into the next; a swing home and a turn on the spot begin and end at rest."""
+        alone = leg.pace == 0.0 or (self._legs and self._legs[-1].pace == 0.0)
+        if alone or len(self._legs) >= MOST_LEGS:
+            yield from self.rest()
+        path = replace(leg.path, line=np.full(len(leg.path), line))
+        self._legs.append(replace(leg, path=path))
+
+
+MOST_LEGS = 1000
+"""Moves that are planned at once; beyond them motion is taken to come to rest."""
+
+
+def _block(steps: list[Step]) -> Block:
+    """What a line says, as far as it tells where the robot is then."""
+    words = {letter: value for step in steps for letter, value in step.words.items()}
+    home = any(step.kind in HOMES for step in steps)
+    return Block(commands={"nonmodal": "G28"} if home else {}, values=words)
+
+
+def _kind(outcome: Outcome) -> Kind:
+    return OBSTACLES.get(outcome.obstacle, "unreachable")

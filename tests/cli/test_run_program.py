@@ -1,0 +1,96 @@
+"""`understudy run --program FILE --exit`: a program without the page, at any rate; and `--real`."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from understudy.cli import app
+from understudy.errors import ConfigError
+
+SWING = "G90 G21\nG1 A5 F6000\nG1 A0\n"
+WELD = ["g60_welding", "--ephemeral", "--no-hmi"]
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    file = tmp_path / "swing.gcode"
+    file.write_text(SWING)
+    return file
+
+
+def run(*words: object) -> Result:
+    done = CliRunner().invoke(app, ["run", *map(str, words)])
+    if isinstance(done.exception, ConfigError):
+        raise done.exception
+    return done
+
+
+@pytest.mark.parametrize("rate", ["max", "step", "20"])
+def test_done_is_0_and_takes_the_same_time_at_every_rate(program: Path, rate: str) -> None:
+    done = run(*WELD, "--program", program, "--exit", "--rate", rate)
+    assert done.exit_code == 0, done.output
+    assert "swing.gcode: done in 0.401 s" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("G1 A5 F6000\n\nG1 A400\n", "(line 3: G1 A400)"),
+        ("G1 A5 F6000\nG1 A\n", "line 2, column"),
+        ("M66 P9 L3 Q0.1\nM3\nG1 A1 F60\n", "gas"),
+        ("\n", "no program is loaded"),
+    ],
+    ids=["out of reach", "not readable", "arc without gas", "empty"],
+)
+def test_failed_is_1_and_names_the_line(program: Path, text: str, says: str) -> None:
+    program.write_text(text)
+    done = run(*WELD, "--program", program, "--exit", "--rate", "max")
+    assert done.exit_code == 1
+    assert says in done.stderr
+
+
+def test_a_program_that_is_not_over_when_the_time_is_has_failed(program: Path) -> None:
+    program.write_text("G4 P60\n")
+    done = run(*WELD, "--program", program, "--exit", "--rate", "max", "--for", "1")
+    assert done.exit_code == 1
+
+
+def test_without_exit_the_cell_goes_on(program: Path) -> None:
+    done = run(*WELD, "--program", program, "--rate", "max", "--for", "2")
+    assert done.exit_code == 0
+    assert "done in" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--exit"], "--program FILE --exit"),
+        (["--program", "nowhere.gcode"], "nowhere.gcode"),
+        (["--program", "{program}", "--robot", "g6"], "did you mean 'g60'?"),
+    ],
+)
+def test_usage(program: Path, words: list[str], says: str) -> None:
+    with pytest.raises(ConfigError) as problem:
+        run(*WELD, *(word.format(program=program) for word in words))
+    assert says in str(problem.value)
+
+
+def test_a_cell_without_such_a_robot(program: Path) -> None:
+    with pytest.raises(ConfigError, match="no robot of the cell text_robot runs programs"):
+        run("text_robot", "--ephemeral", "--no-hmi", "--program", program)
+
+
+def test_a_real_controller_is_never_used_without_being_asked_for(tmp_path: Path) -> None:
+    cell = tmp_path / "real.yaml"
+    text = "controller: real\nrobots:\n  b: {kind: point, real: {to: 'tcp://127.0.0.1:1'}}\n"
+    cell.write_text(text)
+    with pytest.raises(ConfigError, match="--real on the command line"):
+        run(cell, "--ephemeral", "--for", "0")
+    cell.write_text(text.replace("controller: real", "controller: auto"))
+    assert run(cell, "--ephemeral", "--no-hmi", "--for", "0").exit_code == 0

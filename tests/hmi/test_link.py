@@ -1,0 +1,128 @@
+"""The page's line to its cell: answers, refusals, silence, and a cell that comes back."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from understudy.app import load_config
+from understudy.hmi.link import Link, LinkError
+from understudy.live import Live, Options
+
+LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
+
+
+def play(scene: Callable[[Live, Link], Awaitable[None]], patience: float = 10.0) -> None:
+    async def run() -> None:
+        live = Live(load_config("g60_welding"), Options(rate=1.0, ephemeral=True))
+        await live.start()
+        link = Link(live.endpoints[LINK], live.endpoints[STATUS], patience=patience)
+        await link.start()
+        try:
+            await asyncio.wait_for(scene(live, link), 30.0)
+        finally:
+            await link.stop()
+            await live.stop()
+
+    asyncio.run(run())
+
+
+def test_a_command_gives_its_result() -> None:
+    async def scene(live: Live, link: Link) -> None:
+        assert (await link.call("rate", {"rate": 2.0}, role="operator"))["rate"] == 2.0
+        await link.ping()
+        assert (await link.get_status())["robot"] == "g60"
+        assert len((await link.joint_positions())["joints_deg"]) == 6
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("command", "parameters", "role", "code"),
+    [
+        ("rte", {}, "operator", 1),
+        ("rate", {"rate": "fast"}, "operator", 2),
+        ("rate", {"rate": object()}, "operator", 2),
+        ("rate", {"rate": 2.0}, "viewer", 3),
+        ("inject", {"fault": "tea", "on": "g60"}, "operator", 4),
+    ],
+)
+def test_a_refusal_has_a_code_and_words(
+    command: str, parameters: dict[str, Any], role: Any, code: int
+) -> None:
+    async def scene(live: Live, link: Link) -> None:
+        with pytest.raises(LinkError) as refused:
+            await link.call(command, parameters, role=role)
+        assert refused.value.code == code
+        assert refused.value.message
+
+    play(scene)
+
+
+def test_commands_do_not_wait_for_one_another() -> None:
+    async def scene(live: Live, link: Link) -> None:
+        asked = [link.call("now", role="viewer") for _ in range(50)]
+        told = await asyncio.gather(*asked)
+        assert [answer["now_ns"] for answer in told] == sorted(answer["now_ns"] for answer in told)
+
+    play(scene)
+
+
+def test_the_status_is_told_to_all_who_listen_until_they_leave() -> None:
+    async def scene(live: Live, link: Link) -> None:
+        heard: list[dict[str, Any]] = []
+        three = asyncio.Event()
+
+        def listen(status: dict[str, Any]) -> None:
+            heard.append(status)
+            if len(heard) == 3:
+                three.set()
+
+        def stumble(status: dict[str, Any]) -> None:
+            raise RuntimeError("a listener of somebody's")
+
+        link.on_status(stumble)
+        leave = link.on_status(listen)
+        await three.wait()
+        leave()
+        assert link.status["robots"].keys() == {"g60"}
+        assert link.stale < 5.0
+
+    play(scene)
+
+
+async def _again_and_again(link: Link, query: str) -> Any:
+    """Until there is somebody to answer."""
+    while True:
+        with contextlib.suppress(LinkError):
+            return await link.call(query, role="viewer")
+
+
+def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> None:
+    async def scene(live: Live, link: Link) -> None:
+        await link.ping()
+        ports = {name: int(live.endpoints[name].rpartition(":")[2]) for name in (LINK, STATUS)}
+        await live.stop()
+        with pytest.raises(LinkError) as refused:
+            await link.call("rate", {"rate": 7.0}, role="operator")
+        assert refused.value.code in (20, 21)
+        again = Live(load_config("g60_welding"), Options(ephemeral=True, ports=ports))
+        await again.start()
+        try:
+            assert (await _again_and_again(link, "now"))["rate"] == 1.0
+        finally:
+            await again.stop()
+
+    play(scene, patience=0.2)
+
+
+def test_nobody_was_ever_heard() -> None:
+    async def run() -> None:
+        link = Link("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", patience=0.1)
+        await link.start()
+        assert link.stale == float("inf")
+        await link.stop()
+
+    asyncio.run(run())

@@ -1,0 +1,183 @@
+"""Frames for browsers: the same for all, none for those who do not read, no trail torn apart."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.faces.state import StateFace
+from understudy.hmi.state import Listener, StateFeed
+from understudy.ports.hmi import CellView, Known
+from understudy.wire.exchange import Exchange, Lobby
+from understudy.wire.tcp import Address, TcpServer
+
+
+class Seam:
+    """`Watch` of a robot whose trail grows, or is cut, when the test says so."""
+
+    def __init__(self) -> None:
+        self.points: list[tuple[float, float, float]] = []
+        self.version = 0
+        self.asked = 0
+
+    def grow(self, count: int) -> None:
+        start = len(self.points)
+        self.points = [*self.points, *((float(start + n), 0.0, 0.0) for n in range(count))]
+
+    def clear(self, marked: float) -> None:
+        self.points = [(marked, 1.0, 0.0)]
+        self.version += 1
+
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
+        self.asked += 1
+        known = (trail_from or {}).get("g60", (0, 0))
+        assert isinstance(known, tuple)
+        held = known[0] if known[1] == self.version else 0
+        trail = (held, self.points[held:], self.version)
+        return CellView(self.asked, 0.0, 0.0, 1.0, {}, {"g60": trail})
+
+
+class Browser:
+    """What a page does with frames: add what comes to its trail, or begin it anew."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self.trail: list[Any] = []
+
+    async def draw(self) -> bytes:
+        data = await self._listener.take()
+        first, points, _ = msgspec.msgpack.decode(data)["trail"]["g60"]
+        assert first in (0, len(self.trail)), "a gap in the trail, or a point twice"
+        self.trail = [*(self.trail if first else []), *map(tuple, points)]
+        return data
+
+
+Scene = Callable[[Seam, StateFeed], Awaitable[None]]
+
+
+def play(scene: Scene, rate_hz: float = 500.0) -> None:
+    async def run() -> None:
+        seam = Seam()
+        lobby = Exchange(Lobby({"state": StateFace(seam)}))
+        server = TcpServer("state", Address(), lobby)
+        feed = StateFeed(await server.start(), rate_hz=rate_hz)
+        await feed.start()
+        try:
+            await asyncio.wait_for(scene(seam, feed), 30.0)
+        finally:
+            await feed.stop()
+            await server.stop()
+
+    asyncio.run(run())
+
+
+def test_two_browsers_get_the_same_bytes() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        with feed.listening() as one, feed.listening() as two:
+            for _ in range(5):
+                assert await one.take() == await two.take()
+        assert feed.stale < 10.0
+
+    play(scene)
+
+
+def test_nothing_is_pulled_while_nobody_looks() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert seam.asked == 0
+        with feed.listening() as one:
+            await one.take()
+        assert seam.asked >= 1
+
+    play(scene)
+
+
+def test_who_joins_late_gets_the_whole_trail() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        seam.grow(5)
+        with feed.listening() as early:
+            first = Browser(early)
+            await first.draw()
+            with feed.listening() as late:
+                second = Browser(late)
+                seam.grow(3)
+                while len(second.trail) < 8 or len(first.trail) < 8:
+                    await first.draw()
+                    await second.draw()
+            assert first.trail == second.trail == seam.points
+
+    play(scene)
+
+
+def test_a_browser_that_does_not_read_holds_one_frame_and_slows_nobody() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        with feed.listening() as deaf, feed.listening() as quick:
+            stalled, reader = Browser(deaf), Browser(quick)
+            await stalled.draw()
+            for _ in range(10):
+                seam.grow(1)
+                await reader.draw()
+            while len(reader.trail) < 10:
+                await reader.draw()
+            asked = seam.asked
+            while len(stalled.trail) < 10:
+                await stalled.draw()
+                await reader.draw()
+            assert seam.asked - asked <= 10
+            assert stalled.trail == seam.points
+
+    play(scene)
+
+
+@given(
+    deeds=st.lists(
+        st.sampled_from(["grow", "clear", "one", "two"]),
+        max_size=25,
+    )
+)
+def test_whoever_reads_when_the_trail_is_whole_in_the_end(deeds: list[str]) -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        with feed.listening() as first, feed.listening() as second:
+            browsers = {"one": Browser(first), "two": Browser(second)}
+            for number, deed in enumerate(deeds):
+                if deed == "grow":
+                    seam.grow(3)
+                elif deed == "clear":
+                    seam.clear(float(number))
+                else:
+                    await browsers[deed].draw()
+            for browser in browsers.values():
+                while browser.trail != seam.points:
+                    await browser.draw()
+
+    play(scene, rate_hz=5000.0)
+
+
+def test_a_cell_that_comes_back_is_seen_again() -> None:
+    async def run() -> None:
+        seam = Seam()
+        seam.grow(4)
+        server = TcpServer("state", Address(), Exchange(Lobby({"state": StateFace(seam)})))
+        address = await server.start()
+        feed = StateFeed(address, rate_hz=500.0)
+        await feed.start()
+        with feed.listening() as listener:
+            browser = Browser(listener)
+            await browser.draw()
+            await server.stop()
+            other = Seam()
+            other.clear(7.0)
+            port = int(address.rpartition(":")[2])
+            lobby = Exchange(Lobby({"state": StateFace(other)}))
+            again = TcpServer("state", Address(port=port), lobby)
+            await again.start()
+            while browser.trail != other.points:
+                await browser.draw()
+        await feed.stop()
+        await again.stop()
+
+    asyncio.run(asyncio.wait_for(run(), 30.0))

@@ -1,0 +1,7 @@
+; cell: g60_welding
+; expect: process at 7
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+M7
+M3
+G1 Z440 F600

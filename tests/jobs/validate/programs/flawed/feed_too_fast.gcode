@@ -1,0 +1,6 @@
+; cell: bare
+; expect: velocity at 5
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G1 Y100 F120000
+G0 X450 Y100 Z450 A180 B0 C0

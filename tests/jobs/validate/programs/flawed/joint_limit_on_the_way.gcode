@@ -1,0 +1,6 @@
+; cell: bare
+; expect: joint_limit at 5
+G21 G90 G94
+G0 X-400 Y-150 Z450 A180 B0 C180
+G1 Y150 F6000
+G0 X450 Y-100 Z450 A180 B0 C0

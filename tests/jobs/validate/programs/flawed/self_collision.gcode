@@ -1,0 +1,5 @@
+; cell: bare
+; expect: self_collision at 4
+G21 G90 G94
+G0 A0 B0 C95
+G0 A0 B0 C0 U0 V0 W0

@@ -1,0 +1,6 @@
+; cell: g60_welding
+; expect: collision at 5
+G21 G90 G94
+G0 X700 Y-300 Z150 A180 B0 C0
+G1 X700 Y-250 Z34.3 F6000
+G1 X700 Y-200 Z150

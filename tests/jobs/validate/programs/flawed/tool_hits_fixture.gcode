@@ -1,0 +1,8 @@
+; cell: g60_welding
+; expect: collision at 6
+G21 G90 G94
+G0 X450 Y-250 Z450 A180 B0 C0
+G1 X450 Y-250 Z250 F6000
+G1 Y-120
+G1 Y-250
+G0 Z450

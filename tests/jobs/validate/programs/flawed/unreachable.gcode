@@ -1,0 +1,6 @@
+; cell: bare
+; expect: unreachable at 5
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G0 X1500 Y0 Z500 A180 B0 C0
+G0 X450 Y100 Z450 A180 B0 C0

@@ -1,0 +1,6 @@
+; cell: g60_welding
+; expect: unsupported at 5
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G33 Z440 K1
+G0 X450 Y100 Z450 A180 B0 C0

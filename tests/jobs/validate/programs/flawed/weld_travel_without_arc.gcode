@@ -1,0 +1,10 @@
+; cell: g60_welding
+; expect: process at 8
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+M7
+M3
+M65 P0
+G1 Z440 F600
+M5
+M9

@@ -1,0 +1,9 @@
+; cell: g60_welding
+; expect: nothing
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G1 Z350 F6000
+G1 Y100 F1200
+G1 Z450 F6000
+G28
+M2

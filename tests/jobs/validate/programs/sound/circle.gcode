@@ -1,0 +1,7 @@
+; cell: default
+; expect: nothing
+G21 G90 G94
+G0 X550 Y0 Z300 A180 B0 C0
+G2 X550 Y0 I50 J0 F3000
+G3 X550 Y0 I50 J0
+G28

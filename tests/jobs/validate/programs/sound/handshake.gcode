@@ -1,0 +1,9 @@
+; cell: links
+; expect: nothing
+G21 G90 G94
+M64 P8
+M66 P8 L3 Q1
+G0 X450 Y-100 Z450 A180 B0 C0
+M65 P8
+M66 P8 L4 Q1
+G28

@@ -1,0 +1,11 @@
+; cell: bare
+; expect: nothing
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G91
+G1 X20 F3000
+G1 Y20
+G1 X-20
+G1 Y-20
+G90
+G28

@@ -1,0 +1,9 @@
+; cell: default
+; expect: nothing
+G21 G90 G94
+G0 X550 Y-100 Z300 A180 B0 C0
+G1 X650 F3000
+G1 Y0
+G1 X550
+G1 Y-100
+G28

@@ -1,0 +1,9 @@
+; cell: links
+; expect: nothing
+G21 G90 G94
+M62 P8
+G0 X450 Y-100 Z450 A180 B0 C0
+M66 P8 L3 Q1
+M63 P8
+G0 X450 Y100 Z450
+G28

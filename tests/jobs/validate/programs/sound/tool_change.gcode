@@ -1,0 +1,9 @@
+; cell: default
+; expect: nothing
+G21 G90 G94
+T2 M6
+G0 X550 Y-100 Z300 A180 B0 C0
+G1 Z200 F3000
+G0 Z300
+T1 M6
+G28

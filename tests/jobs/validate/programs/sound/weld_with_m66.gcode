@@ -1,0 +1,13 @@
+; cell: no_wait
+; expect: nothing
+G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+M7
+M3
+M66 P0 L3 Q7
+G4 P0.2
+G1 Z440 F600
+M5
+G4 P1.58
+M9
+M66 P0 L0
