@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-
 from tests.hmi.conftest import RunningCell, Screen
 
 CELLS = files("understudy").joinpath("catalog/cells")
@@ -122,7 +121,7 @@ def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Scree
     log.until(lambda: "welder" in kinds(log), "the welder's phases")
     cell.ask("inject", fault="arc_fault", on="g60.welder")
     log.until(lambda: "weld fault" in log.text("alarms"), "the alarm")
-    assert "look at wire, gas and distance" in log.text("alarms")
+    log.until(lambda: "look at wire, gas and distance" in log.text("alarms"), "what to do")
     log.until(lambda: "alarm" in kinds(log), "its event")
     log.at("alarms").get_by_text("Reset", exact=True).first.click()
     log.until(lambda: "no alarm" in log.text("alarms"), "an end of it")

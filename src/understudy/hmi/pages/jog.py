@@ -1,10 +1,9 @@
 """The hand on the robot: home, overrides, and jogging that ends when the hand does."""
 
 import asyncio
-import time
 from typing import Any
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button
@@ -16,7 +15,6 @@ SLOWEST, FASTEST, AT_FIRST = 1, 100, 20
 LATE_SECONDS = 0.5
 """A hand that was not felt for so long is taken to be gone; a real robot is stricter, and feels it
 itself."""
-LOOK_SECONDS = 0.05
 FEED, RAPID = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
 
@@ -41,7 +39,7 @@ def _homing(seat: Seat) -> None:
     every.on_click(lambda: seat.order("home"))
     seat.on_choice(rebuild)
     rebuild()
-    seat.each_round(lambda: place.set_visibility(seat.can("home")))
+    _shown_where(seat, place, "home")
 
 
 def _home_axis(seat: Seat, axis: int, name: str) -> None:
@@ -53,7 +51,14 @@ def overrides(seat: Seat) -> None:
     with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
         _override(seat, "feed", FEED)
         _override(seat, "rapid", RAPID)
-    seat.each_round(lambda: place.set_visibility(seat.can("override")))
+    _shown_where(seat, place, "override")
+
+
+def _shown_where(seat: Seat, place: ui.element, capability: str) -> None:
+    def update() -> None:
+        place.set_visibility(seat.can(capability))
+
+    seat.each_round(update)
 
 
 def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
@@ -91,39 +96,43 @@ class Jogging:
         self._seat = seat
         self._client = ui.context.client
         self._robot = ""
-        self._felt = 0.0
-        self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def under_way(self) -> bool:
-        return self._watch is not None and not self._watch.done()
+        self._late: asyncio.TimerHandle | None = None
 
     async def step(self, order: dict[str, Any], step: float) -> None:
         await self._seat.order("jog", {**order, "step": step})
 
     async def hold(self, order: dict[str, Any]) -> None:
-        if self.under_way:
+        if self._late is not None:
             return
-        self._robot, self._felt = self._seat.robot, time.monotonic()
-        self._watch = asyncio.create_task(self._until_let_go())
+        self._robot = self._seat.robot
+        self._wait_for_it()
         if await self._seat.order("jog", order) is None:
-            self._felt = 0.0
+            self._forget()
 
     async def feel(self) -> None:
-        if not self.under_way:
+        if self._late is None:
             return
-        self._felt = time.monotonic()
+        self._wait_for_it()
         real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
         if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
             self.let_go()
 
     def let_go(self) -> None:
-        self._felt = 0.0
+        if self._late is not None:
+            self._forget()
+            background_tasks.create(self._stop(), name="stop_jog")
 
-    async def _until_let_go(self) -> None:
+    def _wait_for_it(self) -> None:
+        self._forget()
+        self._late = asyncio.get_running_loop().call_later(LATE_SECONDS, self.let_go)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    async def _stop(self) -> None:
         with self._client:
-            while time.monotonic() - self._felt < LATE_SECONDS:
-                await asyncio.sleep(LOOK_SECONDS)
             await self._seat.ask("stop_jog", {"robot": self._robot})
 
 
