@@ -9,8 +9,6 @@ from understudy.hmi.link import LinkError, Role
 from understudy.hmi.pages.standing import Alarm, alarms
 
 ROUND_SECONDS = 0.2
-SELDOM = 10
-"""Rounds between two looks at what is long and hardly ever changes."""
 EVENTS_KEPT = 500
 
 
@@ -32,14 +30,12 @@ class Picture:
         self._link = link
         self._watchers: Counter[str] = Counter()
         self._task: asyncio.Task[None] | None = None
-        self._round = 0
         self.alive = False
         self.robots: dict[str, Mapping[str, Any]] = {}
         self.status: Mapping[str, Any] = {}
         self.metrics: Mapping[str, Any] = {}
         self.faults: Mapping[str, Any] = {}
         self.pins: dict[str, Mapping[str, Any]] = {}
-        self.programs: dict[str, Mapping[str, Any]] = {}
         self.events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self._since = 0
 
@@ -66,10 +62,8 @@ class Picture:
         try:
             await self._ask()
             self.alive = True
-            self._round += 1
         except LinkError:
             self.alive = False
-            self._round = 0
 
     async def _keep_fresh(self) -> None:
         while self._watchers:
@@ -87,8 +81,6 @@ class Picture:
             skills = self.robots.get(robot, {}).get("capabilities", ())
             if "io" in skills:
                 self.pins[robot] = await self._look("io", robot=robot)
-            if "program" in skills and self._round % SELDOM == 0:
-                self.programs[robot] = await self._look("program", robot=robot)
         await self._hear()
 
     async def _hear(self) -> None:
