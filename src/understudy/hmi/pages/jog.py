@@ -31,9 +31,11 @@ def _homing(seat: Seat) -> None:
             axes = ui.element("div")
 
     def rebuild() -> None:
+        joints = seat.facts.get("joints", ())
+        single.set_visibility(seat.can("jog_joint"))
         axes.clear()
         with axes:
-            for axis, joint in enumerate(seat.facts.get("joints", ())):
+            for axis, joint in enumerate(joints):
                 _home_axis(seat, axis, joint["name"])
 
     every.on_click(lambda: seat.order("home"))
@@ -157,7 +159,7 @@ def jog_panel(seat: Seat) -> None:
         rows.props(f'data-robot="{seat.robot}" data-frame="{frame.value}"')
         with rows:
             for axis, name in enumerate(_names(seat, frame.value)):
-                _axis(seat, axis, name)
+                _axis(axis, name)
             if not frames:
                 ui.label(seat.texts("hand.no_jog")).classes("u-caption")
 
@@ -204,17 +206,19 @@ def _names(seat: Seat, frame: str | None) -> list[str]:
     return joints if frame == "joint" and joints else list(POSE)
 
 
-def _axis(seat: Seat, axis: int, name: str) -> None:
+def _axis(axis: int, name: str) -> None:
     with ui.element("div").classes("u-axis"):
-        for direction, icon in ((-1, "remove"), (1, "add")):
-            hold = button(
-                "", icon=icon, kind="u-jog-button", hint=f"{name} {'+' if direction > 0 else '−'}"
-            )
-            hold.props(f'data-jog="{axis}" data-direction="{direction}"')
-            if direction < 0:
-                with ui.element("div").classes("u-axis-figure"):
-                    ui.label(name).classes("u-axis-name")
-                    ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+        _jog_button(axis, name, -1)
+        with ui.element("div").classes("u-axis-figure"):
+            ui.label(name).classes("u-axis-name")
+            ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+        _jog_button(axis, name, 1)
+
+
+def _jog_button(axis: int, name: str, direction: int) -> None:
+    made = button("", icon="add" if direction > 0 else "remove", kind="u-jog-button")
+    made.props(f'data-jog="{axis}" data-direction="{direction}"')
+    made.props["aria-label"] = f"{name} {'+' if direction > 0 else '−'}"
 
 
 def _when_known(seat: Seat, rebuild: Any) -> None:

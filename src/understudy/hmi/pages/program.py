@@ -125,7 +125,7 @@ def _way(seat: Seat) -> None:
         play.props('data-way="play"')
         with ui.element("div").classes("u-strip"):
             ui.element("canvas")
-            slide = ui.element("input").props("type=range min=0 max=0 step=any value=0")
+            slide = ui.element("input").props("type=range min=0 step=any")
             slide.props["aria-label"] = texts("program.timeline")
         ui.element("div").classes("u-figure u-way-readout").props('data-way="readout"')
         close = button("", icon="visibility_off", hint=texts("program.hide_ghost"))

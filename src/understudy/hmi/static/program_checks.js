@@ -95,7 +95,7 @@ function summary(result) {
   const verdict = count ? words("violations").replace("{count}", count) : words("sound");
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
   const closest = clear.length ? ` · ${words("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
-  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)} s` : "";
+  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)}\u00a0s` : "";
   return verdict + closest + time;
 }
 

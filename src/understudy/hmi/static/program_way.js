@@ -13,7 +13,7 @@ export class Way {
     this.robot = "";
     this.data = null;
     this.at = 0; // seconds
-    this.slider = place.querySelector("input[type=range]");
+    this.slider = place.querySelector("input[type=range]"); // its value and end are ours alone
     this.strip = place.querySelector("canvas");
     this.readout = place.querySelector("[data-way=readout]");
     this.slider.addEventListener("input", () => this.seek(Number(this.slider.value)));
