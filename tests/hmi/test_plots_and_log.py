@@ -17,10 +17,9 @@ MOST_PER_SECOND = 10
 
 @pytest.fixture(scope="module")
 def cell_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The welding cell, with dynamics, and the text robot beside it."""
+    """The welding cell, and the text robot beside it."""
     cell = CELLS.joinpath("g60_welding.yaml").read_text()
-    rate, bench = "update_rate_hz: 1000", "  bench: {kind: point, faces: {text_tcp: {port: 5000}}}"
-    cell = cell.replace(rate, f"{rate}\n      enable_dynamics: true")
+    bench = "  bench: {kind: point, faces: {text_tcp: {port: 5000}}}"
     cell = cell.replace("environment:", f"{bench}\nenvironment:")
     path = tmp_path_factory.mktemp("cells") / "both.yaml"
     path.write_text(cell)
