@@ -198,3 +198,10 @@ def kuka_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """The KUKA with its G-code server; `kuka_robot.address("kuka.kuka_eki.command")`."""
     with _stand_in(request, "kuka_eki") as stand_in:
         yield stand_in
+
+
+@pytest.fixture
+def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+    """A machine with six axes behind grblHAL; `cell="default"` has an arm at `g60.grblhal`."""
+    with _stand_in(request, "grblhal_6axis") as stand_in:
+        yield stand_in

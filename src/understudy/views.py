@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from understudy.ports import Part
-from understudy.ports.hmi import CellView, Known, RobotView, Trailing, Viewed
+from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
 from understudy.units import seconds
 from understudy.wire.pump import Pump
 
@@ -24,6 +24,9 @@ class CellWatch:
         self._trails = {
             name.partition(".")[0]: part for name, part in parts.items() if _leaves_a_trail(part)
         }
+        self._touching = {
+            name.partition(".")[0]: part for name, part in parts.items() if _may_touch(part)
+        }
         self._seq = 0
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
@@ -39,6 +42,11 @@ class CellWatch:
             robots={name: robot.view(now) for name, robot in self._robots.items()}
             | dict(self._real()),
             trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},
+            contacts=[
+                {"robot": name, "link": contact.link, "object": contact.object}
+                for name, watch in self._touching.items()
+                for contact in watch.contacts()
+            ],
         )
 
 
@@ -48,3 +56,7 @@ def _can_be_seen(part: object) -> TypeGuard[Viewed]:
 
 def _leaves_a_trail(part: object) -> TypeGuard[Trailing]:
     return hasattr(part, "trail_since")
+
+
+def _may_touch(part: object) -> TypeGuard[Touching]:
+    return hasattr(part, "contacts")

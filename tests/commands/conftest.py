@@ -9,6 +9,7 @@ import pytest
 from understudy.app import load_config
 from understudy.errors import Refused
 from understudy.live import Live, Options
+from understudy.ports.hmi import Later
 
 
 class Bench:
@@ -27,7 +28,12 @@ class Bench:
         self._loop.close()
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
-        return self.live.desk.call(name, parameters, "operator")
+        answer = self.live.desk.call(name, parameters, "operator")
+        if not isinstance(answer, Later):
+            return answer
+        ended = self._loop.create_future()
+        answer.then(ended.set_result)
+        return self._loop.run_until_complete(ended)
 
     def do(self, name: str, /, **parameters: Any) -> Any:
         answer = self.ask(name, **parameters)
@@ -49,6 +55,7 @@ class Bench:
 
     def row(self, robot: str) -> dict[str, Any]:
         """Joints and pose now."""
+        self.live.cell_desk.history.stop()
         rows: list[dict[str, Any]] = self.do("sample", robot=robot, count=1)["rows"]
         self.live.cell_desk.history.stop()
         return rows[-1]
@@ -88,5 +95,5 @@ def arm(bench_of: Callable[[str], Bench]) -> Bench:
     """The welding arm, its drives on, its hand down in front of it."""
     made = bench_of("g60_welding")
     made.do("enable", robot="g60")
-    made.do("set_joint_positions", robot="g60", joints_deg=[0, -40, 80, 0, 50, 0])
+    made.do("set_joint_positions", robot="g60", joints_deg=[0, 0, 37, 0, 53, 0])
     return made

@@ -11,9 +11,11 @@ import pytest
 from msgspec import structs
 
 from understudy.app import load_config
+from understudy.commands.hands import Sight
 from understudy.config.real import TcpPlace
 from understudy.errors import ConfigError, Refused
 from understudy.live import Live, Options
+from understudy.units import DEG, MM
 
 PATIENCE_SECONDS = 20.0
 TEXT, ARM = "text_robot", "default"
@@ -75,10 +77,16 @@ class Desk:
     async def at_rest(self) -> None:
         await self.until(lambda facts: not facts["moving"])
 
+    def sight(self) -> Sight:
+        robot = self.live.cell_desk.robots.find(self.robot)
+        assert not isinstance(robot, Refused)
+        return robot.sight()
+
     def joints(self) -> list[float]:
-        sight = self.live.cell_desk.robots.find(self.robot)
-        assert not isinstance(sight, Refused)
-        return [round(value * 57.29577951308232, 2) for value in sight.sight().joints]
+        return [round(value / DEG, 2) for value in self.sight().joints]
+
+    def pose(self) -> list[float]:
+        return [value / MM for value in self.sight().pose[:3]]
 
 
 @contextlib.asynccontextmanager
@@ -248,7 +256,7 @@ def test_connecting_enables_homes_and_resets_nothing() -> None:
         async with pair(ARM) as (there, desk):
             assert desk.facts["enabled"] is False
             assert there.facts["enabled"] is False
-            assert "not enabled" in desk.refusal("send_gcode", robot="g60", line="G0 X1")
+            assert "not enabled" in desk.refusal("send_gcode", robot="g60", line="G0 A1")
             assert "set_joint_positions" not in desk.facts["capabilities"]
 
     run(test)
@@ -272,18 +280,33 @@ def test_a_program_runs_on_a_real_arm_with_the_files_numbers() -> None:
     async def test() -> None:
         async with pair(ARM) as (there, desk):
             desk.on("enable")
-            desk.on("load_program", text="G90\n\n(out)\nG1 X5 F6000\nG1 X900\n", name="p")
+            desk.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A900\n", name="p")
             desk.on("run_program")
             shown = await desk.ended()
             assert (shown["state"], shown["line"]) == ("failed", 5)
             desk.on("reset")
             await desk.connected()
             desk.on("enable")
-            desk.on("load_program", text="G90\n\n(out)\nG1 X5 F6000\nG1 X0\n", name="p")
+            desk.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A0\n", name="p")
             desk.on("run_program", from_line=4)
             shown = await desk.ended()
             assert (shown["state"], shown["error"]) == ("done", "")
             assert there.joints()[0] == 0.0
+
+    run(test)
+
+
+def test_the_tool_of_a_real_arm_goes_straight() -> None:
+    async def test() -> None:
+        async with pair(ARM) as (there, desk):
+            desk.on("enable")
+            desk.on("move_to", joints_deg=[0, 0, 37, 0, 53, 0])
+            await desk.at_rest()
+            before = there.pose()
+            desk.on("jog", frame="base", axis=1, speed=100, step=20)
+            await desk.at_rest()
+            assert there.pose() == pytest.approx([before[0], before[1] + 20.0, before[2]], abs=0.05)
+            assert desk.pose() == pytest.approx(there.pose(), abs=0.05)
 
     run(test)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.commands.conftest import Bench
 
-READY = [0.0, -40.0, 80.0, 0.0, 50.0, 0.0]
+READY = [0.0, 0.0, 37.0, 0.0, 53.0, 0.0]
 
 
 # ── an arm ──
@@ -131,9 +131,9 @@ def test_hold_and_go_on_and_override(arm: Bench) -> None:
 
 
 def test_home_one_axis_and_all(arm: Bench) -> None:
-    arm.do("home", robot="g60", axis=1)
+    arm.do("home", robot="g60", axis=2)
     arm.forward(5.0)
-    assert arm.joints("g60") == [0.0, 0.0, 80.0, 0.0, 50.0, 0.0]
+    assert arm.joints("g60") == [0.0, 0.0, 0.0, 0.0, 53.0, 0.0]
     arm.do("home", robot="g60")
     arm.forward(10.0)
     assert arm.joints("g60") == [0.0] * 6

@@ -26,7 +26,7 @@ def test_touching_up_renaming_and_deleting(arm: Bench) -> None:
         arm.do("teach_point", robot="g60", name=name)
     arm.do("rename_point", robot="g60", name="b", to="middle")
     assert names(arm) == ["a", "middle", "c"]
-    arm.do("set_joint_positions", robot="g60", joints_deg=[5, -40, 80, 0, 50, 0])
+    arm.do("set_joint_positions", robot="g60", joints_deg=[5, 0, 37, 0, 53, 0])
     touched = arm.do("touch_up", robot="g60", name="middle")["points"][1]
     assert touched["joints_deg"][0] == pytest.approx(5.0)
     arm.do("delete_point", robot="g60", name="a")

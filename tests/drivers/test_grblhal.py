@@ -121,6 +121,15 @@ class TestGreeting:
         peer.say(IDLE)
         assert peer.said() == "?\x85$I\n"
 
+    def test_nor_is_it_stopped_when_one_leaves(self) -> None:
+        peer = Peer()
+        peer.say(RUN)
+        peer.said()
+        peer.driver.disconnect(0)
+        peer.advance(SECONDS)
+        assert set(peer.said()) <= {"?"}
+        assert peer.driver.wanted() is None
+
     def test_one_in_alarm_is_left_in_it(self) -> None:
         peer = Peer()
         peer.said()
@@ -413,6 +422,21 @@ class TestTrouble:
         peer.driver.connected(peer.now)
         assert peer.said() == "\x87"
 
+    def test_nor_is_one_forgotten_that_the_line_has_lost(self) -> None:
+        peer = Peer().ready()
+        peer.driver.emergency_stop(0)
+        assert peer.said() == "\x18"
+        for _ in range(4):
+            peer.advance(1.0)
+            peer.say(RUN)
+        assert "\x18" in peer.said()
+        peer.say(BANNER)
+        peer.advance(1.0)
+        peer.say(IDLE)
+        peer.said()
+        peer.advance(0.5)
+        assert "\x18" not in peer.said()
+
     def test_a_stop_that_is_not_confirmed(self) -> None:
         peer = Peer().ready()
         peer.tell("G1 X1 F600")
@@ -554,6 +578,20 @@ class TestOperator:
             value = 100 if byte == 0x90 else value + steps[byte]
         assert value == wanted
         assert len(said) <= 25
+
+    def test_an_output_is_set_ahead_of_lines_that_wait(self) -> None:
+        peer = Peer().ready(INFO.replace(",1024,", ",128,"))
+        peer.driver.run(["G1 X1 F600"] * 30, 0)
+        said = peer.said().count("\n")
+        assert peer.driver.set_digital_output(2, True, 0) is None
+        peer.say("ok")
+        assert peer.said() == "M64P2\n"
+        peer.say(*["ok"] * (said - 1), "ok")
+        assert peer.driver.digital_io().outputs == 0b100
+        progress = peer.driver.progress()
+        assert progress is not None
+        assert progress.taken == said, "it is no line of the program"
+        assert 0 not in peer.lines
 
     def test_what_only_a_simulation_can(self) -> None:
         driver = Peer().ready().driver

@@ -205,6 +205,12 @@ def test_only_so_many_may_wait() -> None:
     assert [answer["type"] for answer in said] == ["ERROR", "RESULT"]
 
 
+def test_a_bug_is_owned_up_to_under_the_id_it_belongs_to() -> None:
+    face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
+    told = json.loads(face.apology(b'{"type": "COMMAND", "id": 8}'))
+    assert (told["type"], told["id"], told["payload"]["code"]) == ("ERROR", 8, 13)
+
+
 def test_news_are_the_status_and_count() -> None:
     face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
     first, second = json.loads(face.news()), json.loads(face.news())

@@ -1,7 +1,6 @@
 """A cell that runs, its page, and a browser that looks at it."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -21,7 +20,9 @@ SWITCHES = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 20.0
+STARTING_SECONDS = 120.0
+"""A cell that finds no compiled kernels compiles them first."""
 SIZE = {"width": 1366, "height": 768}
 
 
@@ -30,7 +31,11 @@ class RunningCell:
     """`understudy run` in a process of its own, spoken to over REST."""
 
     process: subprocess.Popen[bytes]
-    url: str
+    endpoints: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        return self.endpoints["hmi"].rstrip("/")
 
     def ask(self, command: str, **parameters: Any) -> Any:
         body = json.dumps(parameters).encode()
@@ -42,27 +47,28 @@ class RunningCell:
             raise AssertionError(f"{command}: {refusal.read().decode()}") from None
 
 
-def started(cell: str, folder: Path) -> RunningCell:
+def started(cell: str, folder: Path, *options: str) -> RunningCell:
     ready = folder / "ready.json"
-    command = [sys.executable, "-m", "understudy", "run", cell, "--ephemeral"]
-    process = subprocess.Popen(
-        [*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL, env=dict(os.environ)
-    )
-    until = time.monotonic() + PATIENCE_SECONDS
+    command = [sys.executable, "-m", "understudy", "run", cell, "--ephemeral", *options]
+    process = subprocess.Popen([*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL)
+    until = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        if ready.exists() and "hmi" in (ends := json.loads(ready.read_text())["endpoints"]):
-            return RunningCell(process, ends["hmi"].rstrip("/"))
+        told = json.loads(ready.read_text()) if ready.exists() else {}
+        if told and not told["starting"]:
+            return RunningCell(process, told["endpoints"])
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"{cell} did not start")
 
 
 @pytest.fixture(scope="module")
-def start_cell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], RunningCell]]:
+def start_cell(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., RunningCell]]:
     running: list[RunningCell] = []
 
-    def start(cell: str) -> RunningCell:
-        running.append(started(cell, tmp_path_factory.mktemp("cell")))
+    def start(cell: str, *options: str) -> RunningCell:
+        running.append(started(cell, tmp_path_factory.mktemp("cell"), *options))
         return running[-1]
 
     yield start

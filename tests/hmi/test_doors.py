@@ -126,6 +126,10 @@ def test_every_command_of_the_desk_is_described(page: str, cell: StandIn) -> Non
         assert document["paths"][f"/{name}"].keys() == methods
 
 
+numbers_without_sense = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+"""numpy says so when a figure is too large to be reckoned with."""
+
+
 def try_everything(page: str, examples: int) -> int:
     """Parameters that fit and that do not, for every command; how many commands."""
     schema = schemathesis.openapi.from_url(page + OPENAPI)
@@ -143,12 +147,14 @@ def try_everything(page: str, examples: int) -> int:
     return count
 
 
+@numbers_without_sense
 def test_nothing_that_is_sent_breaks_it(page: str, cell: StandIn) -> None:
-    assert try_everything(page, examples=4) > 50
+    assert try_everything(page, examples=2) > 50
     cell.do("reset")
 
 
 @pytest.mark.soak
+@numbers_without_sense
 def test_nothing_that_is_sent_breaks_it_however_long(page: str, cell: StandIn) -> None:
     assert try_everything(page, examples=80) > 50
     cell.do("reset")

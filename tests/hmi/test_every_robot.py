@@ -43,8 +43,8 @@ def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
         tcp: list[float] = screen.scene["robots"]["bench"]["tcp"]
         return tcp
 
-    screen.until(lambda: at()[:3] == pytest.approx([0.1, 0.05, 0.2], abs=1e-6), "the pose")
-    assert at()[5] == pytest.approx(math.pi / 2)
+    wanted = [0.1, 0.05, 0.2, 0.0, 0.0, math.pi / 2]
+    screen.until(lambda: at() == pytest.approx(wanted, abs=1e-9), "the pose")
     assert "90.00°" in screen.page.locator("#readout").inner_text()
 
 

@@ -118,6 +118,19 @@ def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> 
     play(scene, patience=0.2)
 
 
+def test_who_waits_when_the_link_is_closed_is_told() -> None:
+    async def scene(live: Live, link: Link) -> None:
+        await link.ping()
+        waiting = asyncio.create_task(link.call("now", role="viewer"))
+        await asyncio.sleep(0)
+        await link.stop()
+        with pytest.raises(LinkError) as refused:
+            await waiting
+        assert refused.value.code == 21
+
+    play(scene)
+
+
 def test_nobody_was_ever_heard() -> None:
     async def run() -> None:
         link = Link("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", patience=0.1)

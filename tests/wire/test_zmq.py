@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import zmq
+import zmq.asyncio
 
 from understudy.app import load_config
 from understudy.errors import ConfigError
@@ -96,6 +97,48 @@ def test_stop_acts_while_a_slow_command_of_anothers_runs(cell: StandIn, connect:
     assert stopped["payload"]["result"]["simulation_time_s"] <= at < ended
     assert ask(quick, "GET_STATUS")["payload"]["robots"]["g60"]["state"] == "Alarm"
     cell.do("reset")
+
+
+def test_stop_acts_while_a_long_program_is_looked_at(cell: StandIn, connect: Connect) -> None:
+    slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
+    text = "\n".join(f"G1 A{n % 90} F3000" for n in range(2000))
+    say(slow, "COMMAND", 1, command="preview", parameters={"robot": "g60", "text": text})
+    assert ask(quick, "COMMAND", 2, command="emergency_stop")["type"] == "RESULT"
+    assert json.loads(slow.recv())["payload"]["result"]["lines"]
+    cell.do("reset")
+
+
+class Stumbling:
+    """`MessageFace` that fails at every other message."""
+
+    count = 0
+
+    def receive(self, data: bytes, reply: Callable[[bytes], None]) -> None:
+        self.count += 1
+        if self.count % 2:
+            raise ZeroDivisionError
+        reply(b"answered " + data)
+
+    def apology(self, data: bytes) -> bytes:
+        return b"sorry for " + data
+
+    def news(self) -> bytes:
+        return b""
+
+
+def test_a_bug_takes_the_door_away_from_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> list[bytes]:
+        router = wire.ZmqRouter("g60.hmi_link", wire.Bound(), Stumbling())
+        with zmq.asyncio.Context() as context, context.socket(zmq.DEALER) as client:
+            client.connect(await router.start())
+            for message in (b"one", b"two"):
+                await client.send(message)
+            said = [await client.recv() for _ in range(2)]
+        await router.stop()
+        return said
+
+    assert asyncio.run(scene()) == [b"sorry for one", b"answered two"]
+    assert "ZeroDivisionError" in caplog.text
 
 
 # ── news ──

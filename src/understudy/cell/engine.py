@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
+from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.tempo import Tempo
 from understudy.errors import Refused
 from understudy.ports import ControllerStatus, Injectable, Part, Tally
@@ -35,16 +36,6 @@ class Tallying(Protocol):
     """Whoever counts what it does."""
 
     def tally(self, now: int) -> Tally: ...
-
-
-@runtime_checkable
-class Watching(Protocol):
-    """Whoever may have stopped a robot that touched something."""
-
-    @property
-    def stopped(self) -> bool: ...
-
-    def clear(self) -> None: ...
 
 
 class SimulationMetrics(Struct, frozen=True):
@@ -77,7 +68,7 @@ class SimulationEngine:
     def __init__(self, parts: Mapping[str, Part], places: Mapping[str, Injectable], tempo: Tempo):
         self._controllers = {n: part for n, part in parts.items() if isinstance(part, Controller)}
         self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
-        self._watches = {n: part for n, part in parts.items() if isinstance(part, Watching)}
+        self._watches = [part for part in parts.values() if isinstance(part, CollisionWatch)]
         self._places = places
         self._tempo = tempo
         self._stopped = False
@@ -113,7 +104,7 @@ class SimulationEngine:
 
     def clear_collisions(self, now: int) -> None:
         """What is touched now is not shown any more."""
-        for watch in self._watches.values():
+        for watch in self._watches:
             watch.clear()
 
     def emergency_stop(self, now: int) -> None:
@@ -128,7 +119,7 @@ class SimulationEngine:
     # ── what it tells ──
 
     def state(self, now: int) -> EngineState:
-        stopped = any(watch.stopped for watch in self._watches.values())
+        stopped = any(watch.stopped for watch in self._watches)
         if stopped or any(part.status(now).error for part in self._controllers.values()):
             return "ERROR"
         if self._stopped:

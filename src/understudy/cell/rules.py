@@ -16,9 +16,11 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True):
-    """What sets a rule off: a command on a face, an edge of a pin, or the tool coming near a point.
+    """What sets a rule off: a command on a face, an edge of a pin, the tool coming near a point,
+    or a contact.
 
-    `of`: the face, the pins (`g60.io`) or the robot that is watched.
+    `of`: the face, the pins (`g60.io`) or the robot that is watched. `collision`: what is touched,
+    by the name of either side; `any`: whatever it is.
     """
 
     of: str
@@ -27,6 +29,7 @@ class When(Struct, frozen=True, forbid_unknown_fields=True):
     edge: Literal["rise", "fall"] = "rise"
     near_mm: tuple[float, float, float] | None = None
     within_mm: Annotated[float, Meta(gt=0)] = 10.0
+    collision: str | None = None
     after_s: Seconds = 0.0
 
 
@@ -98,16 +101,19 @@ def check(rule: Rule) -> None:
     figures_of(rule.fault, rule.parameters)
 
 
+THINGS = ("command", "pin", "near_mm", "collision")
+
+
 def _check_when(when: When | None) -> None:
     if when is None:
         return
-    given = [key for key in ("command", "pin", "near_mm") if getattr(when, key) is not None]
+    given = [key for key in THINGS if getattr(when, key) is not None]
     if len(given) != 1:
         raise ConfigError(
             "one thing sets a rule off",
             key="when",
             value=given or None,
-            allowed="one of command, pin, near_mm",
+            allowed=f"one of {', '.join(THINGS)}",
         )
 
 

@@ -76,6 +76,8 @@ class Scenario:
         watched: Any = self._places[when.of]
         if when.near_mm is not None and not hasattr(watched, "tcp"):
             raise ConfigError("has no tool to watch", key=f"{key}.of", value=when.of)
+        if when.collision is not None:
+            self._watch_contacts(name, when)
         if when.pin is None:
             return
         if not hasattr(watched, "on_edge"):
@@ -83,6 +85,20 @@ class Scenario:
         refused = watched.on_edge(when.pin, when.edge, lambda now: self._set_off(name, now))
         if refused:
             raise ConfigError(refused.reason, key=f"{key}.pin")
+
+    def _watch_contacts(self, name: str, when: When) -> None:
+        key, watch = (
+            f"scenario.rules.{name}.when",
+            getattr(self._places[when.of], "collision", None),
+        )
+        if watch is None:
+            raise ConfigError("is not watched for contacts", key=f"{key}.of", value=when.of)
+
+        def touched(contact: Any) -> None:
+            if when.collision == "any" or when.collision in contact.names:
+                self._set_off(name, contact.at)
+
+        watch.on_collision(touched)
 
     # ── set off ──
 

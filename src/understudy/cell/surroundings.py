@@ -1,6 +1,6 @@
 """What stands around the robots of a cell: a part that can be changed while the cell runs."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -13,15 +13,14 @@ from understudy.ports import Part
 from understudy.space.environment import Environment
 from understudy.space.shapes import CollisionObject
 
-Surrounded = Callable[[Environment, int | None], None]
-"""Told of the environment, and since when it is so; no moment: it was so before."""
-
 
 @runtime_checkable
 class Neighbour(Protocol):
     """Whoever must know what stands around."""
 
-    def surround(self, environment: Environment, now: int | None) -> None: ...
+    def surround(self, environment: Environment, now: int | None) -> None:
+        """Since when it is so; no moment: it was so before."""
+        ...
 
 
 class Saved(Struct):
@@ -92,9 +91,6 @@ class Surroundings:
 
         found = CollisionDetector(objects=self._now.objects).check_objects()
         return tuple(report_of(result) for result in found)
-
-    def things(self) -> tuple[Thing, ...]:
-        return tuple(Thing.of(thing) for thing in self._now.everything())
 
     # ── part ──
 

@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 
 from understudy import __version__
-from understudy.cli import cells, chats, kernels, look, programs, run, running, send, validate
+from understudy.cli import (
+    cells,
+    chats,
+    kernels,
+    look,
+    programs,
+    reach,
+    run,
+    running,
+    send,
+    validate,
+)
 from understudy.errors import ConfigError
 
 app = typer.Typer(
@@ -38,7 +49,7 @@ def understudy(
     pass
 
 
-for module in (run, validate, programs, cells, look, chats, running, send, kernels):
+for module in (run, validate, reach, programs, cells, look, chats, running, send, kernels):
     module.add_to(app)
 
 

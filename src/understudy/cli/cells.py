@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from understudy.app import build_cell, load_config, read_config
-from understudy.config import CellConfig, Wire, find_cell
+from understudy.config import CellConfig, Hmi, Wire, find_cell
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 from understudy.wire.tcp import Address
+from understudy.wire.zmq import Bound
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
 ARM_CELL = """description: an arm of one's own
@@ -40,10 +41,14 @@ def check(cell: Annotated[str, typer.Argument(help="a YAML file or a shipped cel
 
 def _check_ports(config: CellConfig) -> None:
     """No two endpoints may listen at the same place; port 0 is a place of one's own."""
-    wires: dict[str, Wire] = {"control": config.head.control, **config.endpoints()}
+    head = config.head
+    page: dict[str, Wire | Hmi] = {"state": head.state, "hmi": head.hmi} if head.hmi else {}
+    wires: dict[str, Wire | Hmi] = {"control": head.control, **page, **config.endpoints()}
     places: dict[str, tuple[str, int]] = {}
     for endpoint, wire in wires.items():
-        if not isinstance(wire, Address) or wire.pty or wire.port == 0:
+        if not isinstance(wire, Address | Bound | Hmi) or wire.port == 0:
+            continue
+        if isinstance(wire, Address) and wire.pty:
             continue
         host = "127.0.0.1" if wire.host == "localhost" else wire.host
         for other, (taken, port) in places.items():
@@ -54,6 +59,8 @@ def _check_ports(config: CellConfig) -> None:
 
 
 def _keys(endpoint: str) -> tuple[str, ...]:
+    if "." not in endpoint:
+        return (endpoint, "port")
     robot, face, *suffix = endpoint.split(".")
     return ("robots", robot, "faces", face, *suffix, "port")
 

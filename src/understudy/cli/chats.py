@@ -11,10 +11,12 @@ from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
+from understudy.wire.address import parse_address
 from understudy.wire.chat import Chat, parse
 from understudy.wire.play import Tolerance, play
-from understudy.wire.record import Recorder, parse_address
+from understudy.wire.record import Recorder, Terminal
 from understudy.wire.rehearsal import Rehearsal
+from understudy.wire.serial import parse_place
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,8 +28,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def record(
-    listen: Annotated[str, typer.Option(help="[HOST]:PORT for the client")],
-    to: Annotated[str, typer.Option(help="HOST:PORT of the REAL controller")],
+    listen: Annotated[str, typer.Option(help="[HOST]:PORT for the client, or pty")],
+    to: Annotated[str, typer.Option(help="HOST:PORT or serial device of the REAL controller")],
     face: Annotated[str, typer.Option(help="the dialect spoken")],
     out: Annotated[Path, typer.Option(help="the transcript to write")],
     force: Annotated[bool, typer.Option("--force", help="overwrite a transcript")] = False,
@@ -36,7 +38,8 @@ def record(
     known = kinds("understudy.faces", FACES)
     if face not in known:
         raise unknown("face", face, known)
-    recorder = Recorder(parse_address(listen), parse_address(to), face=face)
+    front = Terminal() if listen == "pty" else parse_address(listen)
+    recorder = Recorder(front, parse_place(to), face=face)
     transcript = Transcript(out, "--out", overwrite=force)
 
     def listens(told: str) -> None:

@@ -58,10 +58,6 @@ class PageProcess:
         host, port = self._listener.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
     def start(self, endpoints: Mapping[str, str], ready: Callable[[str], None]) -> None:
         """``ready`` is told the address when the page is served for the first time."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))
@@ -123,15 +119,13 @@ class PageProcess:
         process = self._process
         if process is None or process.returncode is not None:
             return
-        assert process.stdin is not None
-        process.stdin.close()
         try:
             async with asyncio.timeout(CLOSING_SECONDS):
-                await process.wait()
+                await process.communicate()  # its input ends
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()
 
 
 def _listen(host: str, port: int) -> socket.socket:

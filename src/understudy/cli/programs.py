@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app import load_config, machine_of, mover_of
+from understudy.app import load_config, machine_of
 from understudy.cli.kernels import announce
 from understudy.config.files import read_text
 from understudy.errors import ConfigError
@@ -66,7 +66,9 @@ def cycle_time(
 
 def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | None) -> "Setup":
     if settings is None:
-        return mover_of(load_config(cell), robot, dialect.value if dialect else "")
+        from understudy.proving.arm import arm_setup
+
+        return arm_setup(load_config(cell), robot, dialect.value if dialect else "")
     if dialect is DialectName.SEED:
         raise ConfigError(
             "--settings describe a grblHAL machine, which speaks no other dialect",

@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from understudy.commands.robots import Robot
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.live import Live
+from understudy.ports.hmi import Later
 
 STEP_SECONDS = 0.01
 LOOK_SECONDS = 0.5
@@ -41,7 +43,7 @@ class Errand:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self, live: Live, robot: Robot) -> None:
-        refused = self._begin(live, robot)
+        refused = await self._begin(live, robot)
         if refused is None:
             await self._see_through(live, robot)
         problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
@@ -53,19 +55,18 @@ class Errand:
         if self._leave:
             live.finished.set()
 
-    def _begin(self, live: Live, robot: Robot) -> Refused | None:
-        """Simulated drives are enabled for it; real ones only by hand."""
+    async def _begin(self, live: Live, robot: Robot) -> Refused | None:
+        """Simulated drives are enabled for it; real ones by hand, and that is waited for."""
         whom = {"robot": robot.name}
-        orders = [
-            *([("enable", whom)] if robot.real is None else []),
-            ("load_program", {**whom, "text": self._text, "name": self._file.name}),
-            ("run_program", whom),
-        ]
-        for name, parameters in orders:
-            answer = live.desk.call(name, parameters, "operator")
-            if isinstance(answer, Refused):
-                return answer
-        return None
+        load = {**whom, "text": self._text, "name": self._file.name}
+        refused = await _told(live, "load_program", load)
+        if robot.real is None:
+            refused = refused or await _told(live, "enable", whom)
+        elif not robot.condition().enabled:
+            print(f"{self._file}: waits until the drives of {robot.name} are enabled")
+        while robot.real is not None and not robot.condition().enabled:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
+        return refused or await _told(live, "run_program", whom)
 
     async def _see_through(self, live: Live, robot: Robot) -> None:
         """In lock-step nobody is owed anything while a program runs: its time is let run here."""
@@ -79,6 +80,16 @@ class Errand:
                 continue
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
+
+
+async def _told(live: Live, name: str, parameters: dict[str, Any]) -> Refused | None:
+    """A command, and why it was refused; one that takes long is waited for."""
+    answer = live.desk.call(name, parameters, "operator")
+    if isinstance(answer, Later):
+        ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        answer.then(ended.set_result)
+        answer = await ended
+    return answer if isinstance(answer, Refused) else None
 
 
 def _runner(live: Live, name: str) -> Robot:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from understudy import __version__
 from understudy.app import load_config
+from understudy.cli.kernels import announce
 from understudy.cli.programs import DialectName
 from understudy.errors import ConfigError
 
@@ -56,6 +57,7 @@ def validate(
     """Prove programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
     from understudy.proving import Options
 
+    announce()
     options = Options(
         robot=robot,
         dialect=dialect.value if dialect else "",

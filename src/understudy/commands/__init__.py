@@ -15,6 +15,7 @@ from understudy.commands.points import PointDesk
 from understudy.commands.programs import ProgramDesk
 from understudy.commands.robots import Robots
 from understudy.commands.scene import SceneDesk
+from understudy.commands.slices import Slices
 from understudy.commands.surroundings import SurroundingsDesk
 from understudy.config import CellConfig
 from understudy.desk import Commands
@@ -41,6 +42,7 @@ class CellDesk:
         self.log = EventLog()
         self.watch = Watch(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
+        self.slices = Slices()
         self.modes = ModeDesk(
             config,
             self.robots,
@@ -62,7 +64,7 @@ class CellDesk:
             self.modes,
             MotionDesk(self.robots, self.modes.dead_man),
             PinDesk(self.robots),
-            ProgramDesk(config, self.robots),
+            ProgramDesk(config, self.robots, self.slices),
             PointDesk(self.robots, cell.parts),
         )
 
@@ -75,6 +77,7 @@ class CellDesk:
 
     async def stop(self) -> None:
         self.history.stop()
+        self.slices.stop()
         await self.modes.stop()
 
 

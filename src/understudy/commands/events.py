@@ -147,7 +147,7 @@ class Watch:
     def look(self, now: int) -> None:
         """At the robots that do not tell of themselves, and at the scenario's rules."""
         for robot, told in self._looked:
-            how = robot.simulated.hands.condition(now)
+            how = robot.condition()
             told.tell(how.state, how.error, how.code, now)
         for name, count in self._luck.status(now).items():
             rule = self._luck.rule(name)

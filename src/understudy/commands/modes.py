@@ -52,8 +52,12 @@ class DeadMan:
         if name not in self._held:
             return False
         robot, jog, _ = self._held[name]
-        if jog.frame == "joint":
-            robot.do("jog", jog)
+        goes_on = robot.condition().state == ("Jog" if jog.frame == "joint" else "Run")
+        if goes_on and jog.frame == "joint":
+            goes_on = robot.do("jog", jog) is None
+        if not goes_on:
+            self.let_go(name)  # it was stopped: what moves after that is no jog of his
+            return False
         self.grasp(robot, jog)
         return True
 
@@ -85,6 +89,7 @@ class ModeDesk:
         real_time: Callable[[], None],
         now: Callable[[], int],
     ) -> None:
+        self._config = config
         self._robots = robots
         self._watch = watch
         self._log = log
@@ -150,7 +155,7 @@ class ModeDesk:
             self._leave(robot)
             self._log.note("mode", robot.name, "SIMULATION", self._now())
             return robot.brief()
-        line = line_to(robot, self._places[robot.name])
+        line = line_to(self._config, robot, self._places[robot.name])
         if isinstance(line, Refused):
             return line
         self._lines[robot.name], robot.real = line, line.side

@@ -1,5 +1,6 @@
 """Programs at the desk: loaded, run, stepped, and looked at before they are run."""
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,9 +9,11 @@ from msgspec import Meta, Struct, to_builtins
 from understudy.app import mover_of
 from understudy.commands.motion import OfRobot
 from understudy.commands.robots import Robot, Robots
+from understudy.commands.slices import Slices, Work
 from understudy.config import CellConfig
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
+from understudy.gcode.program import program_lines
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -44,9 +47,10 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
 class ProgramDesk:
     """Each command answers with the program's state."""
 
-    def __init__(self, config: CellConfig, robots: Robots) -> None:
+    def __init__(self, config: CellConfig, robots: Robots, slices: Slices) -> None:
         self._config = config
         self._robots = robots
+        self._slices = slices
         self._setups: dict[str, Setup] = {}
 
     def commands(self) -> list[Command]:
@@ -65,8 +69,20 @@ class ProgramDesk:
         return self._with(given.robot, lambda program, now: None, text=True)
 
     def _load(self, given: Load) -> Any:
+        return self._slices.do(self._loading(given))
+
+    def _loading(self, given: Load) -> Work[Any]:
+        """Read here, line by line; what is read is handed over at once."""
+        program = self._program(given.robot)
+        if isinstance(program, Refused):
+            return program
+        lines = []
+        for line in program_lines(given.text, program.dialect):
+            lines.append(line)
+            yield
+        read = tuple(lines)
         return self._with(
-            given.robot, lambda program, now: program.load_text(given.text, given.name)
+            given.robot, lambda program, now: program.take(given.text, given.name, read)
         )
 
     def _run(self, given: Run) -> Any:
@@ -89,18 +105,23 @@ class ProgramDesk:
         *,
         text: bool = False,
     ) -> Any:
+        robot, program = self._robots.find(name), self._program(name)
+        if isinstance(robot, Refused) or isinstance(program, Refused):
+            return program
+        time = robot.side.time
+        refused = time.act(lambda now: deed(program, now))
+        if isinstance(refused, Refused):
+            return refused
+        shown: dict[str, Any] = to_builtins(program.reading(time.now()))
+        return {"robot": name, **shown, **({"text": program.text} if text else {})}
+
+    def _program(self, name: str) -> "ProgramRun | Refused":
         robot = self._robots.find(name)
         if isinstance(robot, Refused):
             return robot
-        side = robot.side
-        program = side.program
-        if program is None:
+        if robot.side.program is None:
             return Refused(f"{name} ({robot.kind}) runs no programs from the desk")
-        refused = side.time.act(lambda now: deed(program, now))
-        if isinstance(refused, Refused):
-            return refused
-        shown: dict[str, Any] = to_builtins(program.reading(side.time.now()))
-        return {"robot": name, **shown, **({"text": program.text} if text else {})}
+        return robot.side.program
 
     # ── looking ahead ──
 
@@ -114,7 +135,9 @@ class ProgramDesk:
         text = given.text
         if text is None:
             text = robot.side.program.text if robot.side.program else ""
-        return preview(text, setup, robot.sight().joints)
+        here = robot.sight().joints
+        known = all(math.isfinite(angle) for angle in here)
+        return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
         if robot.name not in self._setups:

@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from understudy.app import driver_of
 from understudy.cell.cell import Cell
 from understudy.commands.hands import Hands
 from understudy.commands.hands.point import PointHands
 from understudy.commands.robots import Robot, Side
+from understudy.config import CellConfig
 from understudy.config.real import RealPlace, TcpPlace
 from understudy.errors import Refused
 from understudy.ports import Part
 from understudy.wire.clock import Clock
-from understudy.wire.dial import Destination, Dial
+from understudy.wire.dial import Destination, Dial, Place
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
+from understudy.wire.serial import Device
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -54,21 +57,18 @@ class RealLine:
         self.pump.stop()
 
 
-def line_to(robot: Robot, place: RealPlace) -> RealLine | Refused:
+def line_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealLine | Refused:
     """Where the real one is that this robot stands in for; nobody is called yet."""
     if robot.kind not in CLIENTS:
         known = ", ".join(CLIENTS)
         return Refused(f"there is no driver for a REAL robot of kind {robot.kind}; for: {known}")
-    where = _destination(place)
-    if isinstance(where, Refused):
-        return where
-    client = CLIENTS[robot.kind](robot)
+    client = CLIENTS[robot.kind](config, robot)
     parts: dict[str, Part] = {robot.name: client.driver}
     if client.program is not None:
         parts[f"{robot.name}.program"] = client.program
     pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})), Clock(), poll_step=1)
     side = Side(client.driver, client.hands, pump, client.program)
-    return RealLine(side, Dial(client.driver, where, pump), pump)
+    return RealLine(side, Dial(client.driver, _destination(place), pump), pump)
 
 
 async def answers(place: RealPlace) -> bool:
@@ -84,42 +84,35 @@ async def answers(place: RealPlace) -> bool:
     return True
 
 
-def _destination(place: RealPlace) -> Any:
+def _destination(place: RealPlace) -> Place:
     if isinstance(place, TcpPlace):
         return Destination(place.host, place.port)
-    try:
-        from understudy.wire.serial import Device
-    except ImportError:
-        return Refused("a serial line needs pyserial: pip install understudy[serial]")
     return Device(place.path, place.baud)
 
 
-def _text(robot: Robot) -> Client:
+def _text(config: CellConfig, robot: Robot) -> Client:
     from understudy.drivers.text_tcp import Config, build
 
     driver = build(Config())
     return Client(driver, PointHands(driver))
 
 
-def _grblhal(robot: Robot) -> Client:
-    """The model and the names are those of the simulated arm."""
+def _grblhal(config: CellConfig, robot: Robot) -> Client:
+    """Model, language and the names of the pins are those of the simulated arm."""
     from understudy.commands.hands.arm import ArmHands
-    from understudy.drivers.grblhal import Config, build
+    from understudy.drivers.grblhal import Config
     from understudy.jobs.program_run import ProgramRun
-    from understudy.space.transform import pose
 
     arm, io = robot.simulated.controller.arm, robot.simulated.controller.io
-    mover, dialect = arm.mover(arm.habits.modal.tool), arm.habits.wire
-    driver = build(
-        Config(
-            digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
-            analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
-        ),
-        tip=lambda joints: pose(mover.frames.tcp(mover.chain.flange(joints))),
-        limits=(tuple(mover.chain.lower.tolist()), tuple(mover.chain.upper.tolist())),
+    settings = Config(
+        dialect=robot.config.dialect,
+        digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
+        analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
     )
+    driver = driver_of(config, robot.name, settings)
+    dialect = arm.habits.dialect if settings.dialect == "seed" else arm.habits.wire
     return Client(driver, ArmHands(driver, arm, dialect=dialect), ProgramRun(driver, dialect))
 
 
-CLIENTS: Mapping[str, Callable[[Robot], Client]] = {"arm": _grblhal, "point": _text}
+CLIENTS: Mapping[str, Callable[[CellConfig, Robot], Client]] = {"arm": _grblhal, "point": _text}
 """Kind of robot → who talks to the real one."""

@@ -61,7 +61,9 @@ class SceneDesk:
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
             self._still[robot.name] = self._geometry(robot)
-        return {**self._still[robot.name], "tool": tool_of(robot)}
+        watch = getattr(robot.simulated.controller, "parts", {}).get("collision")
+        held = [object_of(thing) for thing in watch.held()] if watch else []
+        return {**self._still[robot.name], "tool": tool_of(robot), "held": held}
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from understudy.app import read_config
 from understudy.cell.collision.thing import Thing, moved
 from understudy.cell.collision.watch import CollisionWatch
+from understudy.cell.engine import SimulationEngine
 from understudy.cell.surroundings import Surroundings
 from understudy.config import CellConfig
 from understudy.config.cell import read_environment
@@ -59,9 +60,10 @@ class SurroundingsDesk:
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:
         self._config = config
         self._pump = pump
-        here = parts["environment"]
+        here, engine = parts["environment"], parts["engine"]
         assert isinstance(here, Surroundings)
-        self.here = here
+        assert isinstance(engine, SimulationEngine)
+        self.here, self._engine = here, engine
         self._watches = {
             name.removesuffix(".collision"): part
             for name, part in parts.items()
@@ -125,7 +127,6 @@ class SurroundingsDesk:
     def _add(self, given: NewObject) -> Any:
         try:
             thing = given.object.build(self._config.read_file)
-            assert thing.place is not None
         except ConfigError as problem:
             return Refused(str(problem))
         self._pump.act(lambda now: self.here.add([thing], now, zone=given.zone))
@@ -178,8 +179,7 @@ class SurroundingsDesk:
         return self._pump.act(put_down) or watch.status(self._pump.now())
 
     def _clear_collisions(self) -> dict[str, Any]:
-        for watch in self._watches.values():
-            watch.clear()
+        self._engine.clear_collisions(self._pump.now())
         now = self._pump.now()
         return {name: watch.status(now) for name, watch in self._watches.items()}
 

@@ -24,13 +24,14 @@ from understudy.faces.grblhal_framing import (
     Line,
     Reader,
     SavedReader,
+    commands_in,
     pieces,
 )
 from understudy.faces.grblhal_report import INTERVAL, Reports, SavedReports
 from understudy.faces.grblhal_tables import BANNER, NEWS, UNLOCK
 from understudy.faces.outbox import Outbox, Stirred
 from understudy.gcode.wire import Notice, Override, Pins, Toggle, WireController, Wired
-from understudy.ports import Deps
+from understudy.ports import Deps, Luck
 from understudy.units import NS_PER_MS
 
 __all__ = ["Config", "GrblHalFace", "build", "messages", "name_field"]
@@ -107,8 +108,9 @@ class Connection:
 class GrblHalFace:
     """`Face`: the firmware's side of its serial line."""
 
-    def __init__(self, name: str, controller: WireController, pins: Pins) -> None:
+    def __init__(self, name: str, controller: WireController, pins: Pins, luck: Luck) -> None:
         self.name = name
+        self._luck = luck
         self.stir = Stirred()
         self._controller = controller
         self._sessions: dict[str, Connection] = {}
@@ -243,6 +245,8 @@ class GrblHalFace:
         text = line.text
         if line.too_long:
             return TOO_LONG
+        for command in commands_in(text):
+            self._luck.heard(self.name, command, now)
         if not text:
             return 0
         if text[0] == "$":
@@ -390,4 +394,4 @@ HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
 
 
 def build(name: str, config: Config, robot: Wired, deps: Deps) -> GrblHalFace:
-    return GrblHalFace(name, robot.firmware, robot.io.pins)
+    return GrblHalFace(name, robot.firmware, robot.io.pins, deps.luck)

@@ -23,6 +23,9 @@ KEEPING = ("$", "[", "(")
 _CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
 _LINE_END = re.compile(rb"[\r\n]")
 
+COMMENTS = re.compile(r"\([^)]*\)?|;.*")
+COMMAND_WORD = re.compile(r"([GMTgmt])\s*0*(\d+(?:\.[1-9]\d*)?)")
+
 
 class Line(NamedTuple):
     """A line without its end, and whether it was too long."""
@@ -162,3 +165,11 @@ class Reader:
         self._line = bytearray(saved.part)
         self._too_long, self._last_end = saved.too_long, saved.last_end
         self._verbatim = saved.verbatim
+
+
+def commands_in(text: str) -> list[str]:
+    """What a line asks for, by name: `M3`, `G38.2`, `T1`, `$H`, `$J`; each once, in order."""
+    if text.startswith("$"):
+        return [text.upper().partition("=")[0].strip()]
+    words = COMMAND_WORD.findall(COMMENTS.sub("", text))
+    return list(dict.fromkeys(f"{letter.upper()}{number}" for letter, number in words))

@@ -20,6 +20,7 @@ from msgspec import Struct
 from understudy.errors import Refused
 from understudy.ports import Desk, Endpoint
 from understudy.ports.hmi import (
+    BROKEN,
     COMMAND,
     ERROR,
     GET_JOINT_POSITIONS,
@@ -95,6 +96,10 @@ class HmiLinkFace:
             reason = f"unknown type {message.type!r}; there are: {', '.join(self._answers)}"
             return self._refuse(reply, message.id, UNKNOWN_TYPE, reason)
         return answer(message, reply)
+
+    def apology(self, data: bytes) -> bytes:
+        number = _read(data).id
+        return self._written(ERROR, number, {"code": BROKEN, "message": "a bug; see the log"})
 
     def news(self) -> bytes:
         """The status, as it is told to all who listen; its id counts."""

@@ -20,6 +20,7 @@ from understudy.errors import Refused
 from understudy.faces.kuka_eki_frames import (
     COMMAND,
     Frames,
+    commands_in,
     messages,
     name_field,
     read_command,
@@ -27,8 +28,8 @@ from understudy.faces.kuka_eki_frames import (
 )
 from understudy.faces.kuka_eki_others import EX2, EX4, DryRunFace, TelemetryFace
 from understudy.faces.outbox import Stirred
-from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, State
-from understudy.ports.kuka import GcodeServer
+from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, Luck, State
+from understudy.ports.kuka import GcodeServer, Record
 from understudy.units import NS_PER_MS
 
 __all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]
@@ -78,7 +79,7 @@ class CommandSession:
 
     def receive(self, data: bytes, now: int) -> None:
         for frame in self._commands.feed(data):
-            self._face.robot.submit(read_command(frame), now)
+            self._face.take(read_command(frame), now)
 
     def take(self, room: int) -> bytes:
         if room < UNLIMITED:
@@ -124,8 +125,10 @@ class Saved(Struct):
 class CommandFace:
     """`Face` of MAIN: the robot, and the one client it listens to."""
 
-    def __init__(self, robot: GcodeServer, period: int) -> None:
+    def __init__(self, name: str, robot: GcodeServer, period: int, luck: Luck) -> None:
         self.robot = robot
+        self._name = name
+        self._luck = luck
         self.stir = Stirred()
         self._period = period
         self._sessions: dict[str, CommandSession] = {}
@@ -143,6 +146,11 @@ class CommandFace:
         self._beat = (now // self._period + 1) * self._period
         self.robot.connect(MAIN, True, now)
         return self._sessions[peer]
+
+    def take(self, record: Record, now: int) -> None:
+        for command in commands_in(record):
+            self._luck.heard(self._name, command, now)
+        self.robot.submit(record, now)
 
     def sessions(self) -> Mapping[str, CommandSession]:
         return self._sessions
@@ -198,7 +206,7 @@ class CommandFace:
 
 def build(name: str, config: Config, robot: GcodeServer, deps: Deps) -> Mapping[str, Face]:
     return {
-        "command": CommandFace(robot, config.feedback_ms * NS_PER_MS),
+        "command": CommandFace(f"{name}.command", robot, config.feedback_ms * NS_PER_MS, deps.luck),
         "telemetry": TelemetryFace(robot, EX2),
         "ex3": DryRunFace(robot, lambda line: deps.append(config.ex3_file, line)),
         "ex4": TelemetryFace(robot, EX4),

@@ -116,6 +116,17 @@ def read_telemetry(frame: bytes) -> KukaReading:
     )
 
 
+def commands_in(record: Record) -> list[str]:
+    """What a record asks for, by name: MOVE, HOME, TOOL and TOOL 2, BASE and BASE 1."""
+    if record.kind in (28, 30):
+        return ["HOME"]
+    if 1 <= record.kind <= 9:
+        return ["TOOL", f"TOOL {record.kind}"]
+    if 54 <= record.kind <= 59:
+        return ["BASE", f"BASE {record.kind - 53}"]
+    return ["MOVE"] if record.kind == 0 else []
+
+
 # ── transcripts ─────────────────────────────────────────────────────────────────────────────────
 
 

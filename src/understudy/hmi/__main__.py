@@ -83,7 +83,8 @@ def _end_with_stdin(end: Callable[[], None]) -> None:
     """On a thread, so that a loop that hangs ends too."""
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 1024):  # not by sys.stdin: its lock would be missed at the end
+            pass
         end()
         time.sleep(LAST_SECONDS)
         os._exit(0)

@@ -84,7 +84,8 @@ class Link:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         for future in self._waiting.values():
-            future.cancel()
+            if not future.done():
+                future.set_exception(LinkError(NOT_CONNECTED, "the link was closed"))
         if self._context is not None:
             self._requests.close(0)
             self._news.close(0)
@@ -175,7 +176,7 @@ class Link:
         try:
             async with asyncio.timeout(CONNECTING_SECONDS):
                 await self._requests.send(data)
-        except TimeoutError:
+        except (TimeoutError, zmq.ZMQError):
             where = self._addresses[0]
             raise LinkError(NOT_CONNECTED, f"no cell answers at {where}") from None
 

@@ -17,6 +17,7 @@ from understudy.hmi.access import role_of
 from understudy.hmi.link import Link, LinkError, Role
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
+    BROKEN,
     NO_ANSWER,
     NOT_A_REQUEST,
     NOT_ALLOWED,
@@ -32,6 +33,7 @@ STATUS_OF = {
     BAD_PARAMETERS: 422,
     NOT_A_REQUEST: 400,
     TOO_MUCH_AT_ONCE: 429,
+    BROKEN: 500,
     NO_ANSWER: 504,
     NOT_CONNECTED: 503,
 }

@@ -28,6 +28,12 @@ class Texts:
             if key.startswith(prefix)
         }
 
+    def translated(self, section: str, sentence: str) -> str:
+        """A sentence that the cell said in English; as it came where nobody has translated it."""
+        entries = (text for key, text in dictionary().items() if key.startswith(f"{section}."))
+        found = next((text for text in entries if text["en"] == sentence), None)
+        return found[self.language] if found else sentence
+
     def of(self, section: str, name: str) -> str:
         """A word that comes from the cell: itself where the dictionary does not know it."""
         known = dictionary().get(f"{section}.{name}")

@@ -1,5 +1,6 @@
 """The way of the tool through a program, by the planner that would run it."""
 
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,19 @@ from understudy.motion.plan import Plan
 from understudy.ports import Joints
 from understudy.units import MM
 
-MOST_LINES = 2000
+MOST_LINES = 600
 MOST_POINTS = 5000
 MOST_VIOLATIONS = 100
 SHORTEST_STEP = 0.02
 """Seconds between two points of the way, at least."""
 
 
-def preview(text: str, setup: Setup, start: Joints) -> dict[str, Any]:
+Preview = dict[str, Any]
+
+
+def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Preview]:
     """Points of the way: time (s), tool (m), joints (rad), the line they belong to, whether the arc
-    burns. ``truncated``: only the first lines were looked at."""
+    burns. ``truncated``: only the first lines were looked at. Pauses after every line."""
     walker = Walker(setup, np.array(start) if start else None)
     reader = Reader(setup, walker)
     runs: list[tuple[Run, Mover]] = []
@@ -34,11 +38,13 @@ def preview(text: str, setup: Setup, start: Joints) -> dict[str, Any]:
         held = walker.mover
         reader.read(line)
         _sort(walker, held, runs, violations)
+        yield
     held = walker.mover
     walker.rest()
     _sort(walker, held, runs, violations)
+    way = yield from _way(runs)
     return {
-        **_way(runs),
+        **way,
         "duration_s": walker.now,
         "violations": violations[:MOST_VIOLATIONS],
         "truncated": truncated,
@@ -57,18 +63,19 @@ def _sort(
             violations.append(found)
 
 
-def _way(runs: list[tuple[Run, Mover]]) -> dict[str, list[Any]]:
+def _way(runs: list[tuple[Run, Mover]]) -> Generator[None, None, dict[str, list[Any]]]:
     total = sum(run.plan.duration for run, _ in runs)
     step = max(SHORTEST_STEP, total / max(1, MOST_POINTS - 2 * len(runs)))
     way: dict[str, list[Any]] = {name: [] for name in ("times", "tcp", "q", "lines", "arc")}
     for run, mover in runs[: MOST_POINTS // 2]:
         times = _times(run.plan, step)
-        q = run.plan.positions(times)
         way["times"] += times.tolist()
-        way["q"] += q.tolist()
-        way["tcp"] += [[value * MM for value in mover.pose(row)[:3]] for row in q]
         way["lines"] += _lines(run.plan, times)
         way["arc"] += [run.process] * len(times)
+        for q in run.plan.positions(times):
+            way["q"].append(q.tolist())
+            way["tcp"].append([value * MM for value in mover.pose(q)[:3]])
+            yield
     return way
 
 

@@ -5,13 +5,14 @@
                └─▶ failed      (with the line and why)
 
 The controller counts the lines it takes; which line of the file each of them was is known here. All
-lines are read before the first is sent. Empty ones are not sent: to a controller with an error they
-would mean that all is well again.
+lines are read before the first is sent, and never so few of them wait in the controller that its
+planner could run dry. Empty ones are not sent: to a controller with an error they would mean that
+all is well again.
 """
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -32,11 +33,10 @@ Ended = Callable[[str, int], None]
 """Told how a run has ended, and when."""
 
 LONGEST_PROGRAM = 16 * 1024 * 1024
-SENT_AT_ONCE = 500
-PERIOD = 10 * NS_PER_MS
-"""Faster than any controller works through what is sent at once."""
-LOOK = 100 * NS_PER_MS
-"""How often the running line is looked at, so that it is known when something goes wrong."""
+AHEAD = 300
+"""So many lines wait in the controller, while there are so many."""
+LOOK = 50 * NS_PER_MS
+"""How often more are sent; and how old the running line may be when something goes wrong."""
 
 WAITING = ("Hold", "Door", "Tool")
 """For the operator."""
@@ -68,11 +68,11 @@ class Reading(Struct, frozen=True):
 
 
 class Sent(NamedTuple):
-    """A line on its way: its number in the file (0: none), and whether there is anything to do."""
+    """A line on its way: its number in the file (0: none), and how many up to it do anything."""
 
     number: int
     text: str
-    acts: bool
+    acting: int
 
 
 class Saved(Struct):
@@ -105,7 +105,7 @@ class ProgramRun:
         self._dialect = dialect
         self._listeners: list[Ended] = []
         self._state = Saved()
-        self._lines: list[ProgramLine] = []
+        self._lines: Sequence[ProgramLine] = ()
         self._checksum = 0
         self._queue: list[Sent] = []
         self._listens = False
@@ -113,12 +113,16 @@ class ProgramRun:
     # ── what an operator does ──
 
     def load_text(self, text: str, name: str) -> Refused | None:
+        return self.take(text, name, tuple(program_lines(text, self._dialect)))
+
+    def take(self, text: str, name: str, lines: Sequence[ProgramLine]) -> Refused | None:
+        """A text that somebody has read already."""
         if self.under_way():
             return UNDER_WAY
         if len(text) > LONGEST_PROGRAM:
             return Refused(f"a program of more than {LONGEST_PROGRAM} characters")
         self._state = Saved(name=name, text=text)
-        self._read()
+        self._know(lines)
         return None
 
     def run(self, now: int, *, from_line: int = 1, step: bool = False) -> Refused | None:
@@ -130,7 +134,7 @@ class ProgramRun:
             self._state.line = _line_in(refused.reason) or from_line
             return refused
         self._state.state = "running"
-        self._go_on(now, 1 if step else SENT_AT_ONCE)
+        self._go_on(now, 1 if step else AHEAD)
         return None
 
     def step(self, now: int) -> Refused | None:
@@ -154,7 +158,7 @@ class ProgramRun:
             return NOT_UNDER_WAY
         if self._state.step and self._state.state == "paused":
             self._state.step, self._state.state = False, "running"
-            self._go_on(now, SENT_AT_ONCE)
+            self._go_on(now, AHEAD)
             return None
         return self._controller.cycle_start(now)
 
@@ -170,6 +174,10 @@ class ProgramRun:
         self._listeners.append(listener)
 
     # ── what can be read ──
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._dialect
 
     def under_way(self) -> bool:
         return self._state.state in ("running", "paused")
@@ -212,7 +220,7 @@ class ProgramRun:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, Saved)
-        self._read()
+        self._know(tuple(program_lines(self._state.text, self._dialect)))
         self._queue = self._to_send()
         if self.under_way():
             self._listen()
@@ -223,8 +231,8 @@ class ProgramRun:
     def _title(self) -> str:
         return self._state.name or "program"
 
-    def _read(self) -> None:
-        self._lines = list(program_lines(self._state.text, self._dialect))
+    def _know(self, lines: Sequence[ProgramLine]) -> None:
+        self._lines = lines
         self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
     def _not_ready(self, now: int) -> Refused | None:
@@ -277,14 +285,17 @@ class ProgramRun:
             if refused := self._controller.send_gcode(line.text, now):
                 self._fail(self._in_file(refused.reason), line.number, now)
                 return
-        more = state.sent < len(queue) and not state.step
-        state.due = now + PERIOD if more else now
+        state.due = now + LOOK if state.sent < len(queue) and not state.step else now
 
     def _to_send(self) -> list[Sent]:
         """All that is sent in this run."""
-        own = [Sent(0, text, True) for text in self._state.opening]
-        rest = self._lines[self._state.first - 1 :]
-        return own + [_sent(line) for line in rest if line.text.strip()]
+        queue = [Sent(0, text, at) for at, text in enumerate(self._state.opening, 1)]
+        acting = len(queue)
+        for line in self._lines[self._state.first - 1 :]:
+            if line.text.strip():
+                acting += _acts(line)
+                queue.append(Sent(line.number, line.text, acting))
+        return queue
 
     def _listen(self) -> None:
         """From the first run on: a controller that nobody listens to has less to do."""
@@ -306,17 +317,22 @@ class ProgramRun:
         elif status.stops != self._state.stops:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
-            self._go_on(now, SENT_AT_ONCE)
+            self._state.line = self._line(status)
+            self._go_on(now, AHEAD - self._waiting(now))
         elif not status.moving and status.state == "Idle":
             self._come_to_rest(now)
         elif status.state not in WAITING:
             self._state.line, self._state.due = self._line(status), now + LOOK
 
+    def _waiting(self, now: int) -> int:
+        """How many lines the controller has not begun."""
+        done = self._controller.tally(now).gcode_executed - self._state.tally
+        return max(0, self._queue[self._state.sent - 1].acting - done)
+
     def _come_to_rest(self, now: int) -> None:
         """All that was sent is done; unless the controller has lost some of it."""
         state, line = self._state, self._queue[self._state.sent - 1].number
-        due = sum(sent.acts for sent in self._queue[: state.sent])
-        if self._controller.tally(now).gcode_executed - state.tally < due:
+        if self._waiting(now):
             self._fail(f"the controller came to rest at line {state.line}", state.line, now)
         elif state.sent < len(self._queue):
             state.state, state.line = "paused", line
@@ -326,8 +342,8 @@ class ProgramRun:
     def _not_taken(self, now: int) -> int:
         """The first line that the controller has not taken: a soft limit is seen before motion."""
         taken = self._controller.tally(now).gcode_executed - self._state.tally
-        acting = [sent.number for sent in self._queue if sent.acts]
-        return acting[min(taken, len(acting) - 1)] if acting else self._state.line
+        after = (sent.number for sent in self._queue if sent.acting > taken)
+        return next(after, self._state.line)
 
     def _fail(self, reason: str, line: int, now: int) -> None:
         at = _line_in(reason) or line
@@ -359,10 +375,10 @@ class ProgramRun:
         return re.sub(r"\bline (\d+)", number, reason)
 
 
-def _sent(line: ProgramLine) -> Sent:
+def _acts(line: ProgramLine) -> bool:
+    """Remarks and messages are no matter of the axes; not every controller counts them."""
     block = line.block
-    acts = isinstance(block, Block) and bool(block.commands or block.values)
-    return Sent(line.number, line.text, acts)
+    return isinstance(block, Block) and bool(block.commands or block.values)
 
 
 def _line_in(reason: str) -> int:

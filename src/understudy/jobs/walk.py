@@ -32,7 +32,7 @@ from understudy.motion.stream import planned
 from understudy.space.follow import Kind as Obstacle
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
-UNSUPPORTED, JOINT_LIMIT = 20, 2
+UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
 Switching = ask.SetOutput | ask.SetAnalog
 OBSTACLES: dict[Obstacle | None, Kind] = {
     Obstacle.LIMIT: "joint_limit",
@@ -248,6 +248,8 @@ class Reader:
             if isinstance(move, MOVES):
                 refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
                 kind = self._obstacle(move) if refused else None
+                if isinstance(request, ask.Probe) and self._setup.stage and not refused:
+                    self._met(request, line.number)
             else:
                 refused = self._other(line.number, request, before)
             if refused:
@@ -274,7 +276,9 @@ class Reader:
             walker.stand(line, "dwell", self._met(request, line))
         elif isinstance(request, ask.WaitInput):
             walker.rest()
-            walker.stand(line, "io", self._met(request, line), request.timeout)
+            known = self._setup.stage is not None
+            seconds = self._met(request, line)
+            walker.stand(line, "io", seconds, None if known else request.timeout)
         elif isinstance(request, ask.SetOutput | ask.SetAnalog):
             walker.throw(request, line)
         elif isinstance(request, ask.PathMode):
@@ -347,7 +351,11 @@ def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
 
 def impossible(line: int, refused: Refused, text: str, known: Kind | None = None) -> Violation:
     """A line that is understood, but that the robot cannot do."""
-    kinds: dict[int, Kind] = {JOINT_LIMIT: "joint_limit", UNSUPPORTED: "unsupported"}
+    kinds: dict[int, Kind] = {
+        JOINT_LIMIT: "joint_limit",
+        UNSUPPORTED: "unsupported",
+        NO_TOOL: "unsupported",
+    }
     where = f" ({text.strip()})" if text else ""
     kind = known or kinds.get(refused.code, "unreachable")
     return Violation(line, kind, f"line {line}: {refused.reason}{where}")

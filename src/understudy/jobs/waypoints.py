@@ -8,7 +8,7 @@ import numpy as np
 from understudy.gcode import Block
 from understudy.gcode.dialect import Axes
 from understudy.gcode.program import ProgramLine
-from understudy.gcode.requests import JointMove, LineMove, Move
+from understudy.gcode.requests import JointMove, LineMove, Move, Spindle
 from understudy.jobs.setup import Mover, Setup
 from understudy.jobs.walk import Event, Walker, impossible
 from understudy.motion.path import Floats
@@ -41,20 +41,32 @@ def follow(
     speeds: Speeds = (None, None),
     start: Floats | None = None,
 ) -> Iterator[Event]:
-    """Like `walk`: line n is waypoint n. Where the process begins or ends the robot stands."""
+    """Like `walk`: line n is waypoint n. Where the process begins or ends the robot stands, and
+    with a stage the arc is switched there, as M3 and M5 do."""
     walker = Walker(setup, start)
     for number, waypoint in enumerate(waypoints, 1):
         walker.events.append(ProgramLine(number, _text(number, waypoint), Block(line=number)))
         if waypoint.process != walker.process:
-            walker.rest()
-            walker.process = waypoint.process
+            _switch(walker, waypoint.process, number)
         speed = waypoint.speed if waypoint.speed is not None else speeds[waypoint.process]
         refused = walker.move(_move(waypoint, speed, walker.q, setup.mover), number)
         if refused:
             walker.events.append(impossible(number, refused, _text(number, waypoint)))
         yield from walker.take()
-    walker.rest()
+    if walker.process and waypoints:
+        _switch(walker, False, len(waypoints))
+    walker.end(len(waypoints))
     yield from walker.take()
+
+
+def _switch(walker: Walker, process: bool, number: int) -> None:
+    walker.rest()
+    stage = walker.setup.stage
+    if stage is not None:
+        met = stage.meet(Spindle("M3" if process else "M5", 0.0), number, walker.now)
+        walker.events += met.remarks
+        walker.stand(number, "process", met.seconds)
+    walker.process = process
 
 
 def _move(waypoint: Waypoint, speed: float | None, here: Floats, mover: Mover) -> Move:

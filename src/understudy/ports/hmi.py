@@ -22,7 +22,7 @@ ERROR = "ERROR"
 
 UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
 """What the desk refuses with; a command may have codes of its own."""
-NOT_A_REQUEST, UNKNOWN_TYPE, TOO_MUCH_AT_ONCE = 10, 11, 12
+NOT_A_REQUEST, UNKNOWN_TYPE, TOO_MUCH_AT_ONCE, BROKEN = 10, 11, 12, 13
 """What the link refuses with."""
 NO_ANSWER, NOT_CONNECTED = 20, 21
 """What the client's side says by itself."""
@@ -123,6 +123,22 @@ class Trailing(Protocol):
         ...
 
 
+class Touch(Protocol):
+    """`link` of a robot, or its tool, and the `object` it touches: a link of its own too."""
+
+    @property
+    def link(self) -> str: ...
+
+    @property
+    def object(self) -> str: ...
+
+
+class Touching(Protocol):
+    """What knows of contacts: those that last, and that nobody has cleared away."""
+
+    def contacts(self) -> Sequence[Touch]: ...
+
+
 class CellView(Struct, frozen=True):
     """Everything at one moment: `t` simulated, `real` wall seconds since the cell started."""
 
@@ -148,6 +164,10 @@ class MessageFace(Protocol):
 
     def receive(self, data: bytes, reply: Callable[[bytes], None]) -> None:
         """``reply`` is called once, now or later, or never by whom nothing can be said to."""
+        ...
+
+    def apology(self, data: bytes) -> bytes:
+        """The answer to what a bug of ours kept from being answered."""
         ...
 
     def news(self) -> bytes: ...

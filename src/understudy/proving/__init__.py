@@ -1,5 +1,12 @@
 """Programs proved on a cell: configuration in, report out."""
 
-from understudy.proving.prove import Cancelled, Options, Progress, validate, validate_text
+from understudy.proving.prove import (
+    Cancelled,
+    Options,
+    Progress,
+    validate,
+    validate_text,
+    validate_waypoints,
+)
 
-__all__ = ["Cancelled", "Options", "Progress", "validate", "validate_text"]
+__all__ = ["Cancelled", "Options", "Progress", "validate", "validate_text", "validate_waypoints"]

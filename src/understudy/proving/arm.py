@@ -1,31 +1,33 @@
 """An arm of a cell as a subject: what its programs are walked on, and judged by."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from understudy.app import arm_of, mover_of
+from understudy.app import arm_of, mover_of, programmable
 from understudy.cell.arm.body import detector_of
 from understudy.cell.arm.config import Config
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
+from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Arm, Subject
-from understudy.jobs.walk import Event, walk
 from understudy.proving.stage import CellStage
 from understudy.space.collide import CollisionDetector
 from understudy.space.environment import Environment, place
 from understudy.space.sweep import Sweeper
 
+NO_RULES = Rules()
 
-def arm_events(
-    program: str | bytes, config: CellConfig, robot: str, *, dialect: str, rules: Rules
-) -> Iterator[Event]:
-    """What happens in a program, on the pins of the cell."""
-    setup = mover_of(config, robot, dialect)
-    stage = CellStage(robot, config.robots[robot].config, rules, config.head.seed)
-    return walk(program, replace(setup, stage=stage))
+
+def arm_setup(
+    config: CellConfig, robot: str = "", dialect: str = "", rules: Rules = NO_RULES
+) -> Setup:
+    """What programs of an arm are walked on: its mover, and the pins and devices of the cell."""
+    name = robot or programmable(config)[0]
+    setup = mover_of(config, name, dialect)
+    stage = CellStage(name, config.robots[name].config, rules, config.head.seed)
+    return replace(setup, stage=stage)
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
@@ -44,12 +46,13 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
             limits=mover.limits,
             frames=mover.frames,
             foot=foot_of(own),
+            detector=detector,
             dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
             sweeper=Sweeper(detector) if checked else None,
         )
 
-    first = detector_of(own, driven.movers[0].chain, Environment(), own.tool, config.read_file)
-    notes = _notes(first, own, environment)
+    bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
+    notes = _notes(bare, own, environment)
     return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
@@ -66,7 +69,8 @@ def _notes(
     if not rules.enable:
         return ("collision checks are off in this cell: no clearance is proven",)
     notes = []
-    if rules.check_self_collision and (left := detector.unproven_pairs()):
+    listed = rules.check_self_collision and rules.self_collision_pairs != "auto"
+    if listed and (left := detector.unproven_pairs()):
         pairs = ", ".join(f"{a}-{b}" for a, b in left)
         notes.append(f"self_collision_pairs leaves links that can touch unproven: {pairs}")
     if not rules.check_self_collision:

@@ -10,6 +10,7 @@ from understudy.cell import scenario
 from understudy.cell.kuka.build import robot_of
 from understudy.cell.kuka.config import Config
 from understudy.cell.kuka.course import through
+from understudy.cell.kuka.guarded import body_of
 from understudy.cell.kuka.moves import Leg, Outcome, Robot, Standing
 from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
@@ -23,8 +24,6 @@ from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.ports import Deps
 from understudy.space.chain import Frames
-from understudy.space.collide import CollisionDetector
-from understudy.space.environment import meshes_of
 from understudy.space.sweep import Sweeper
 
 HOMES = (28, 30)
@@ -41,25 +40,23 @@ def kuka_events(program: str | bytes, config: CellConfig, robot: str) -> Iterato
 
 
 def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
-    """The robot among what stands around it, flange and tools without a shape of their own."""
+    """The robot among what stands around it, its tools with the shapes they are given."""
     own: Config = config.robots[robot].config
     model = _robot(own, config)
     chain, environment = model.chain, config.environment()
-    shapes = [solid for body in chain.bodies for solid in body.collision]
-    detector = CollisionDetector(
-        chain, environment.everything(), meshes=meshes_of(shapes, config.read_file)
-    )
-    sweeper = Sweeper(detector)
+    body = body_of(own, chain, config.read_file)
 
     @cache
     def with_tool(tool: int) -> Arm:
+        detector = body.detector(environment, tool)
         return Arm(
             chain=chain,
             limits=Limits.of(chain.velocity, np.full(chain.dof, np.inf)),
             frames=Frames(np.eye(4), model.tools.get(tool, np.eye(4))),
-            foot=np.eye(4),
+            foot=body.foot,
+            detector=detector,
             dynamics=dynamics(chain),
-            sweeper=sweeper,
+            sweeper=Sweeper(detector) if own.collision.enable else None,
         )
 
     return Subject(program, config.name, robot, with_tool, environment)
@@ -110,7 +107,7 @@ class _Walk:
         self._tool = self._standing.tool
 
     def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
-        """A line passes into the next; a swing home and a turn on the spot begin and end at rest."""
+        """A line passes into the next; a swing home or a turn on the spot is from rest to rest."""
         alone = leg.pace == 0.0 or (self._legs and self._legs[-1].pace == 0.0)
         if alone or len(self._legs) >= MOST_LEGS:
             yield from self.rest()

@@ -1,23 +1,24 @@
 """The one function behind `understudy validate`, the library and whoever asks from elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 from msgspec import Struct
 
-from understudy.app import build_cell, load_config
+from understudy.app import build_cell, load_config, programmable
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
 from understudy.config.cell import read_rules
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
-from understudy.jobs.validate import Judge, Report, Subject
+from understudy.jobs.validate import Judge, Report, Subject, judged
 from understudy.jobs.validate import Options as Judging
-from understudy.jobs.walk import Event
-from understudy.proving.arm import arm_events, arm_subject
+from understudy.jobs.walk import Event, walk
+from understudy.jobs.waypoints import Waypoint, follow
+from understudy.proving.arm import arm_setup, arm_subject
 from understudy.proving.kuka import kuka_events, kuka_subject
 from understudy.units import MM
 
@@ -51,15 +52,16 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 AS_USUAL = Options()
 
 
-def validate(program: str | Path, cell: str = "default", options: Options = AS_USUAL) -> Report:
-    """Prove a program on a cell: the path of a file, or the text of a program.
-
-    Text is what has a line break in it, or no file of that name.
-    """
+def validate(
+    program: str | Path, cell: str | Path | CellConfig = "default", options: Options = AS_USUAL
+) -> Report:
+    """Prove a program on a cell. The program: the path of a file, or text (what has a line break
+    in it, or is no file's name). The cell: a name, a path, or a configuration that was loaded."""
     text = str(program)
+    where = str(cell) if isinstance(cell, Path) else cell
     if isinstance(program, Path) or ("\n" not in text and Path(text).is_file()):
-        return validate_text(read_program(Path(program)), cell, options=options, program=text)
-    return validate_text(text, cell, options=options)
+        return validate_text(read_program(Path(program)), where, options=options, program=text)
+    return validate_text(text, where, options=options)
 
 
 def validate_text(
@@ -84,6 +86,28 @@ def validate_text(
     return replace(judge.report(), wall_s=perf_counter() - begun)
 
 
+def validate_waypoints(
+    waypoints: Sequence[Waypoint],
+    cell: str | CellConfig,
+    *,
+    options: Options = AS_USUAL,
+    travel_speed_mm_s: float | None = None,
+    process_speed_mm_s: float | None = None,
+) -> Report:
+    """Like `validate_text`, of an arm's waypoints: line n is waypoint n. Speeds of the tool where
+    a waypoint has none; the arc is switched where `process` changes."""
+    begun = perf_counter()
+    config = load_config(cell) if isinstance(cell, str) else cell
+    robot = options.robot or programmable(config)[0]
+    setup = arm_setup(config, robot, options.dialect, _rules(config, options.scenario))
+    travel, process = (
+        None if speed is None else speed * MM for speed in (travel_speed_mm_s, process_speed_mm_s)
+    )
+    events = follow(waypoints, setup, (travel, process))
+    report = judged(events, subject_of("waypoints", config, robot), options.judging())
+    return replace(report, wall_s=perf_counter() - begun)
+
+
 def read_program(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -102,9 +126,15 @@ def _cast(
         if options.dialect:
             allowed = "none: a KUKA's G-code server has a language of its own"
             raise ConfigError("--dialect", value=options.dialect, allowed=allowed)
-        return kuka_subject(program, config, robot), kuka_events(text, config, robot)
-    events = arm_events(text, config, robot, dialect=options.dialect, rules=rules)
-    return arm_subject(program, config, robot), events
+        return subject_of(program, config, robot), kuka_events(text, config, robot)
+    setup = arm_setup(config, robot, options.dialect, rules)
+    return subject_of(program, config, robot), walk(text, setup)
+
+
+def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
+    """A robot of the cell, as programs are judged by it."""
+    kind = config.robots[robot].kind
+    return (kuka_subject if kind == "kuka" else arm_subject)(program, config, robot)
 
 
 def robot_of(config: CellConfig, robot: str) -> str:

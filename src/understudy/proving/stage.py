@@ -5,12 +5,13 @@ is walked through meets as well.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from understudy.agenda import Wakes, advance, earliest
 from understudy.cell.arm.config import Config
+from understudy.cell.arm.mover import ArmMover
 from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.pins import TIMED_OUT, arc_is_met, input_is_met, throw
 from understudy.cell.program.steps import ArcWait, State
@@ -26,12 +27,14 @@ from understudy.jobs.walk import spans_of
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.space.pose import Pose
-from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds, whole_ns
+from understudy.space.transform import pose
+from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 COLD = NS_PER_MS
 """An arc may come so much late before its seam is called cold."""
 NO_GAS = "the arc is started with the gas closed"
 LEFT_ON = "the arc is left on at the end of the program"
+NO_TOUCH = "the probe meets nothing on its way"
 NO_ARC = "travels on the seam while the arc does not burn"
 OFTEN = 1000
 """So many remarks of a stage are kept between two questions."""
@@ -62,12 +65,12 @@ class CellStage:
         self._arc_wait = config.arc_wait == "implicit"
         self._now = 0
         self._plan: Plan | None = None
-        self._mover: Mover | None = None
+        self._mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
         self._events: list[tuple[int, str]] = []
         self._cold: list[tuple[int, int]] = []
         self._cold_since: int | None = 0
-        self._issues = 0
+        self._told = -1
         self._io.on_change(self._pin_changed)
         places: dict[str, Any] = {name: self, f"{name}.io": self._io}
         if config.welder is not None:
@@ -101,10 +104,13 @@ class CellStage:
             remarks += self._wait(request, line)
         elif isinstance(request, ask.ProgramEnd):
             remarks += self._end(line)
+        elif isinstance(request, ask.Probe) and request.required:
+            remarks.append(self._remark(line, "io", NO_TOUCH))
         remarks += self._news(line)
         return Met(seconds(self._now - begun), tuple(remarks))
 
     def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
+        assert isinstance(mover, ArmMover)
         self._plan, self._mover = plan, mover
         line = int(plan.path.line[-1])
         remarks: list[Remark] = []
@@ -114,6 +120,8 @@ class CellStage:
         self._to(whole_ns(plan.ends))
         if self._welder is not None:
             self._welder.look(self._now)
+            self._welder.clear_trail()
+        self._take_faults()
         remarks += self._without_arc(plan)
         return (*remarks, *self._news(line))
 
@@ -131,19 +139,20 @@ class CellStage:
         self._io.set_digital_output(ARC_START, burns, self._now)
         if burns and self._welder is None and not self._io.digital_output(GAS):
             return [self._remark(line, "process", NO_GAS)]
-        if self._arc_wait:
-            self._wait_for_arc(burns)
-        return []
+        refused = self._wait_for_arc(burns) if self._arc_wait else None
+        return [self._remark(line, "process", refused.reason)] if refused else []
 
-    def _wait_for_arc(self, burns: bool) -> None:
-        """A fault ends the wait; it is among the news."""
+    def _wait_for_arc(self, burns: bool) -> Refused | None:
+        """Why there is none; a fault of the power source is among the news anyway."""
         step = ArcWait(burns)
-        while arc_is_met(step, self._welder) is False and not self._assumed:
+        while not (met := arc_is_met(step, self._welder)) and not self._assumed:
             at = earliest(self._parts)
             if at is None:
-                return
+                return None
             self._to(at)
             self._take_faults()
+        told = self._assumed or self._events
+        return met if isinstance(met, Refused) and not told else None
 
     def _throw(self, switch: ask.SetOutput | ask.SetAnalog, line: int) -> list[Remark]:
         refused = throw(switch, self._io, self._now)
@@ -200,8 +209,8 @@ class CellStage:
         self._take_faults()
         events, self._events = self._events, []
         if self._welder is not None:
-            issues = self._welder.issues()
-            fresh, self._issues = issues[self._issues :], len(issues)
+            fresh = [issue for issue in self._welder.issues() if issue.at > self._told]
+            self._told = max((issue.at for issue in fresh), default=self._told)
             events += [(issue.at, issue.message) for issue in fresh if issue.kind == "standing"]
         return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
 
@@ -215,8 +224,8 @@ class CellStage:
         plan = self._plan
         return (plan.line_at(seconds(at)) if plan else None) or otherwise
 
-    def _remark(self, line: int, kind: str, said: str) -> Remark:
-        return Remark(line, "io" if kind == "io" else "process", said, seconds(self._now))
+    def _remark(self, line: int, kind: Literal["process", "io"], said: str) -> Remark:
+        return Remark(line, kind, said, seconds(self._now))
 
     def _to(self, now: int) -> None:
         advance(self._parts, now, self._settled)
@@ -246,8 +255,8 @@ class CellStage:
     def _way(self, times: Floats) -> Floats:
         if self._plan is None or self._mover is None:
             return np.zeros((len(times), 3))
-        tips = [self._mover.pose(q)[:3] for q in self._plan.positions(times)]
-        return np.array(tips) * MM
+        tips = self._mover.chain.flanges(self._plan.positions(times), self._mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
 
     # ── the arm, as a scenario sees it ──
 
@@ -265,5 +274,5 @@ class CellStage:
     def tcp(self, now: int) -> Pose:
         if self._plan is None or self._mover is None:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        x, y, z, a, b, c = self._mover.pose(self._plan.at(now / NS_PER_SECOND).position)
-        return Pose(x * MM, y * MM, z * MM, a * DEG, b * DEG, c * DEG)
+        here = self._plan.at(seconds(now)).position
+        return pose(self._mover.frames.tcp(self._mover.chain.flange(here)))

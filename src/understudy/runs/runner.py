@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
 KINDS = {
+    "preview": "understudy.runs.preview:preview",
     "reach": "understudy.runs.reach:reach",
     "validate": "understudy.proving.run:validate",
 }
@@ -98,21 +99,20 @@ class Runs:
         return run
 
     async def stop(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for number in list(self._tasks):
+            self.cancel(number)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     # ── inside ──
 
     async def _work(self, run: Run, parameters: dict[str, Any]) -> None:
         try:
             async with self._free:
-                await self._process(run, parameters)
+                self._end(run, await self._process(run, parameters))
         finally:
             self._tasks.pop(run.id, None)
 
-    async def _process(self, run: Run, parameters: dict[str, Any]) -> None:
+    async def _process(self, run: Run, parameters: dict[str, Any]) -> Said:
         task = {"target": self._kinds[run.kind], "parameters": parameters}
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
@@ -125,31 +125,30 @@ class Runs:
         try:
             assert process.stdin is not None
             process.stdin.write(msgspec.json.encode(task) + b"\n")
-            await self._hear(run, process, begun)
+            return await self._hear(run, process, begun)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            await process.communicate()  # its pipes are closed too
 
-    async def _hear(self, run: Run, process: asyncio.subprocess.Process, begun: float) -> None:
+    async def _hear(self, run: Run, process: asyncio.subprocess.Process, begun: float) -> Said:
         assert process.stdout is not None
-        said = Said(failed="its process ended without an answer")
         try:
             while line := await process.stdout.readline():
                 said = _decoder.decode(line)
-                run.progress = said.progress if said.progress is not None else run.progress
                 run.seconds = time.monotonic() - begun
                 if said.progress is None:
-                    break
+                    return said
+                run.progress = said.progress
         except msgspec.DecodeError as problem:
-            said = Said(failed=f"its answer cannot be read: {problem}")
+            return Said(failed=f"its answer cannot be read: {problem}")
         except ValueError:
-            said = Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
-        self._end(run, said)
+            return Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
+        return Said(failed="its process ended without an answer")
 
     def _end(self, run: Run, said: Said) -> None:
         if said.result == NOTHING:
-            run.state, run.error = "failed", said.failed or "its process ended without an answer"
+            run.state, run.error = "failed", said.failed or ""
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:
             run.state, run.progress = "done", 1.0

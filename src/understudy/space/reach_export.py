@@ -1,5 +1,7 @@
 """A reach map as text and arrays; writing files is somebody else's."""
 
+from html import escape
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,23 +13,55 @@ CELL = 8
 COLD, WARM = np.array([226, 232, 240]), np.array([234, 88, 12])
 
 
-def csv(found: ReachabilityMap) -> str:
-    """x_mm, y_mm, z_mm, reachable, orientations, manipulability; a row per point."""
-    rows = ["x_mm,y_mm,z_mm,reachable,orientations,manipulability"]
+def csv(found: ReachabilityMap, free: ReachabilityMap | None = None) -> str:
+    """x_mm, y_mm, z_mm, reachable, orientations, manipulability; a row per point.
+
+    ``free``: the same map without what collides, as a last column collision_free.
+    """
+    head = "x_mm,y_mm,z_mm,reachable,orientations,manipulability"
     columns = zip(found.points / MM, found.orientations, found.manipulability, strict=True)
-    rows += [f"{x:.1f},{y:.1f},{z:.1f},{int(n > 0)},{n},{m:.6g}" for (x, y, z), n, m in columns]
-    return "\n".join(rows) + "\n"
+    rows = [f"{x:.1f},{y:.1f},{z:.1f},{int(n > 0)},{n},{m:.6g}" for (x, y, z), n, m in columns]
+    if free is not None:
+        head += ",collision_free"
+        clear = (free.orientations > 0).astype(int)
+        rows = [f"{row},{is_free}" for row, is_free in zip(rows, clear, strict=True)]
+    return "\n".join([head, *rows]) + "\n"
 
 
-def arrays(found: ReachabilityMap) -> dict[str, NDArray[np.generic]]:
-    """What an .npz file holds; metres."""
-    return {
+def arrays(
+    found: ReachabilityMap, free: ReachabilityMap | None = None
+) -> dict[str, NDArray[np.generic]]:
+    """What an .npz file holds; metres. ``free`` as in `csv`."""
+    known: dict[str, NDArray[np.generic]] = {
         "points": found.points,
         "orientations": found.orientations,
         "manipulability": found.manipulability,
         "resolution": np.array(found.resolution),
         "tried": np.array(found.tried),
     }
+    return known if free is None else known | {"collision_free": free.orientations > 0}
+
+
+def html(found: ReachabilityMap, title: str) -> str:
+    """One page with the picture from three sides; nothing outside it is asked for."""
+    name = escape(title)
+    low, high = found.workspace_min / MM, found.workspace_max / MM
+    spans = ", ".join(
+        f"{axis} {a:.0f}…{b:.0f}" for axis, a, b in zip("xyz", low, high, strict=True)
+    )
+    views = "".join(
+        f"<figure>{svg(found, along)}<figcaption>seen along {'xyz'[along]}</figcaption></figure>"
+        for along in (1, 0, 2)
+    )
+    share = len(found.reachable_points) / len(found.points)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"<title>{name}</title><style>body{{font:14px system-ui,sans-serif;margin:1em}}"
+        "figure{display:inline-block;margin:1em}</style></head>\n"
+        f"<body><h1>{name}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "
+        f"({share:.0%}) every {found.resolution / MM:g} mm; reachable in mm: {spans}. "
+        f"The darker, the more of {found.tried} directions.</p>{views}</body></html>\n"
+    )
 
 
 def svg(found: ReachabilityMap, along: int = 1) -> str:

@@ -142,6 +142,11 @@ class Sweeper:
         )
         return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
 
+    def pairs(self) -> list[Pair]:
+        """All that are watched, by the numbers of their shapes."""
+        self._keep_up()
+        return [(int(i), int(j)) for i, j in self._watch.pairs]
+
     def first_contact(
         self, shape: ArrayLike, length: ArrayLike, ignoring: Collection[Pair] = ()
     ) -> Spot | None:

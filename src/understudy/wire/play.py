@@ -13,6 +13,8 @@ from understudy.wire.rehearsal import Client, Rehearsal
 
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
 Peer = tuple[str, str]
+CABLE = "cable"
+"""The `line` of a recording at a serial device, which greets nobody."""
 
 
 class Dialect(Protocol):
@@ -64,11 +66,13 @@ def play(
 ) -> Difference | None:
     """Say what was said, when it was said; the first difference in what was answered."""
     events = [_named(event, rehearsal) for event in chat.events]
-    clients = _say_all(events, rehearsal)
+    cable = chat.facts.get("line") == CABLE
+    clients = _say_all(events, rehearsal, greeted=not cable)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         expected = _answers(events, peer, dialect)
         here = (peer[0], clients[peer].peer if peer in clients else "")
-        got = _answers(rehearsal.transcript, here, dialect)
+        heard = _once_spoken_to(rehearsal.transcript, here) if cable else rehearsal.transcript
+        got = _answers(heard, here, dialect)
         for number, (a, b) in enumerate(zip_longest(expected, got), 1):
             difference = _difference(a, b, dialect=dialect, tolerance=tolerance)
             if difference is not None:
@@ -84,7 +88,13 @@ def _named(event: Event, rehearsal: Rehearsal) -> Event:
     return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
 
 
-def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> dict[Peer, Client]:
+def _once_spoken_to(transcript: list[Event], peer: Peer) -> list[Event]:
+    """Without the greeting: a cable was plugged in long before the recording began."""
+    said = (n for n, e in enumerate(transcript) if e.kind == ">" and (e.endpoint, e.peer) == peer)
+    return transcript[next(said, len(transcript)) :]
+
+
+def _say_all(events: Iterable[Event], rehearsal: Rehearsal, *, greeted: bool) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
     for event in events:
@@ -97,6 +107,7 @@ def _say_all(events: Iterable[Event], rehearsal: Rehearsal) -> dict[Peer, Client
             raise unknown("endpoint", event.endpoint, rehearsal.stage.faces)
         if peer not in clients:
             clients[peer] = rehearsal.connect(event.endpoint)
+            clients[peer].count = clients[peer].count if greeted else 0
         client = clients[peer]
         # A client that waited for an answer before it went on waits for it here too.
         while client.count < due.get(peer, 0) and rehearsal.run_to_next_answer():

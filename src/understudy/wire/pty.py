@@ -7,11 +7,10 @@ end, as on a serial cable. What nobody reads stays until somebody does, up to a 
 import asyncio
 import contextlib
 import os
-import tty
 
-from understudy.errors import ConfigError
 from understudy.wire.exchange import UNLIMITED, Line
 from understudy.wire.tcp import LARGEST_BACKLOG, Switchboard
+from understudy.wire.terminal import make_terminal
 
 READ_SIZE = 4096
 
@@ -28,13 +27,7 @@ class PtyServer:
 
     async def start(self) -> str:
         """Make the terminal, and say where it is."""
-        try:
-            self._ours, self._theirs = os.openpty()
-        except OSError as problem:
-            reason = f"{self.endpoint} gets no pseudo-terminal: {problem.strerror}"
-            raise ConfigError(reason) from None
-        tty.setraw(self._theirs)
-        os.set_blocking(self._ours, False)
+        self._ours, self._theirs = make_terminal(self.endpoint)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._ours, self._read)
         self._line = self._board.open(self.endpoint, self)

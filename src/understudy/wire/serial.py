@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
+from understudy.wire.address import parse_address
 from understudy.wire.dial import Destination, Dial, words_of
 from understudy.wire.exchange import UNLIMITED
-from understudy.wire.record import parse_address
 from understudy.wire.tcp import LARGEST_BACKLOG
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ pyzmq belongs to the extra `understudy[hmi]` and is imported when a socket is op
 
 import asyncio
 import contextlib
+import logging
 import socket as sockets
 from collections.abc import Awaitable, Coroutine
 from importlib.util import find_spec
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from understudy.errors import ConfigError
 from understudy.ports.hmi import MessageFace
 from understudy.wire.tcp import Address, Port, cannot_listen
 
 if TYPE_CHECKING:
     import zmq.asyncio
+
+log = logging.getLogger(__name__)
 
 LARGEST_MESSAGE = 8 * 1024 * 1024
 MOST_WAITING = 100
@@ -63,9 +65,17 @@ class ZmqRouter:
     async def _serve(self, socket: "zmq.asyncio.Socket") -> None:
         while True:
             *envelope, data = await socket.recv_multipart()
-            self._face.receive(data, lambda answer, to=envelope: self._send(to, answer))  # type: ignore[misc]
+            self._answer(envelope, data)
             # A future that is done does not give way, and there may always be another message.
             await asyncio.sleep(0)
+
+    def _answer(self, to: list[bytes], data: bytes) -> None:
+        """Whatever goes wrong with one message, the next may be a stop."""
+        try:
+            self._face.receive(data, lambda answer: self._send(to, answer))
+        except Exception:
+            log.exception("%s: a message that could not be answered", self.endpoint)
+            self._send(to, self._face.apology(data))
 
     def _send(self, to: list[bytes], answer: bytes) -> None:
         if self._open is not None:
@@ -174,7 +184,3 @@ def _forget(sending: Awaitable[Any]) -> None:
     """Neither kind of socket waits for a peer that takes nothing; what it misses is lost."""
     future = asyncio.ensure_future(sending)
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-
-def missing(endpoint: str) -> ConfigError:
-    return ConfigError(f"{endpoint} {MISSING}")

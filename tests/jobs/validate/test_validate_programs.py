@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from tests.jobs.validate.rehearsals import header, programs, proved
+
 from understudy.jobs.validate import CLEARANCE
 
 FLAWED, SOUND = programs("flawed"), programs("sound")

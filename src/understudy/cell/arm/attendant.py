@@ -10,6 +10,7 @@ from understudy.gcode.requests import Coolant, Spindle, ToolChange
 
 ARC_START, GAS = 0, 1
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
+PROBE_TOUCHES = Refused("the probe answered before the move", 4)
 
 
 class ArmAttendant:
@@ -40,7 +41,9 @@ class ArmAttendant:
     def probed(self, step: Probed, now: int) -> Refused | None:
         if self.wire and step.over_wire:
             return self.wire.probed(step, now)
-        return PROBE_FAILED if step.required else None
+        if step.early:
+            return PROBE_TOUCHES
+        return PROBE_FAILED if step.required and not step.touched else None
 
     def tell(self, step: Step, now: int) -> None:
         if isinstance(step, ToolChange):

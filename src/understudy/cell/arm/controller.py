@@ -17,6 +17,7 @@ from understudy.cell.arm.audience import Audience
 from understudy.cell.arm.drives import Arm, Drives, Order
 from understudy.cell.arm.guarded import Guarded
 from understudy.cell.arm.saved import Saved
+from understudy.cell.arm.stylus import Stylus
 from understudy.cell.arm.view import status_of, view_of
 from understudy.cell.arm.wired import firmware_of
 from understudy.cell.collision.body import Body
@@ -79,6 +80,7 @@ class VirtualController:
         self.collision = CollisionWatch(self.name, body, guarded, tell)
         self.parts["collision"] = self.collision
         self._drives.on_other_path(self.collision.cut)
+        self._drives.runner.probe = Stylus(self.collision, self._drives.runner)
 
     @property
     def arm(self) -> Arm:

@@ -174,8 +174,7 @@ class Drives:
     @property
     def tool(self) -> int:
         """The number of the tool in hand; a change that waits for motion to end has yet to come."""
-        mounted = self.runner.mover
-        return next((n for n, mover in self.arm.movers.items() if mover is mounted), 0)
+        return self.runner.state.mounted
 
     def motion(self, now: int) -> Motion:
         plan = next((plan for until, plan in self._past if now < until), self.plan)

@@ -62,13 +62,13 @@ class Scene:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._environment = Environment()
+        self.environment = Environment()
         self._tool = 0
         self._held: tuple[CollisionObject, ...] = ()
 
     @cached_property
     def detector(self) -> "CollisionDetector":
-        return self._body.detector(self._environment, self._tool, self._held)
+        return self._body.detector(self.environment, self._tool, self._held)
 
     @cached_property
     def sweeper(self) -> "Sweeper":
@@ -77,11 +77,11 @@ class Scene:
         return Sweeper(self.detector)
 
     def is_zone(self, name: str) -> bool:
-        return self._environment.is_zone(name)
+        return self.environment.is_zone(name)
 
     def surround(self, environment: Environment) -> None:
         """Other things stand around."""
-        self._environment = environment
+        self.environment = environment
         if "detector" in self.__dict__:
             self.detector.clear_environment()
             for thing in environment.everything():

@@ -10,6 +10,8 @@ from understudy.units import MM, seconds
 if TYPE_CHECKING:
     from understudy.space.collide import CollisionResult
 
+WIRE_LINES = 1 << 40
+"""Lines over a wire are numbered from here on; they are told by their count."""
 Kind = Literal["collision", "self_collision", "zone"]
 Names = tuple[str, str]
 Pair = tuple[int, int]

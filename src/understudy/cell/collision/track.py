@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.cell.collision.contact import Contact, Kind, Pair
+from understudy.cell.program.queue import ending_at
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.units import DEG, MM
@@ -23,6 +24,10 @@ MOST_EVENTS = 32
 """So many events are looked for at a time; the rest of the path is looked at when they are near."""
 APART = 0.1 * MM
 """A pair that touched has parted when it is further apart than this."""
+MOST_PIECES = 512
+"""So many pieces of path are swept at a time, """
+FARTHEST = 720.0 * DEG
+"""and no further than this on one of them."""
 STEP = 0.5 * DEG
 LOOKS = 64
 HALVINGS = 24
@@ -83,17 +88,17 @@ class Tracker:
                 here = parted.place
                 touching = tuple(pair for pair in touching if pair != parted.pair)
             elif spot is not None:
-                looks = _rest_of_line(path, until)
-                contact = self._contact(spot, int(path.line[until.piece]), looks)
+                rest_of_line = _rest_of_line(path, until)
+                contact = self._contact(spot, int(path.line[until.piece]), rest_of_line)
                 events.append(Event(until, spot.pair, contact))
                 here, touching = until, (*touching, spot.pair)
             else:
                 here = end
         return Stretch(events, here, touching)
 
-    def _contact(self, spot: "Spot", line: int, looks: list[Floats]) -> Contact:
+    def _contact(self, spot: "Spot", line: int, looked_at: list[Floats]) -> Contact:
         between = self._scene.detector.distance_between
-        depth = max(0.0, *(-between(q, *spot.pair) for q in looks), -spot.distance)
+        depth = max(0.0, *(-between(q, *spot.pair) for q in looked_at), -spot.distance)
         kind: Kind = "self_collision" if spot.self_collision else "collision"
         if self._scene.is_zone(spot.object2_name):
             kind = "zone"
@@ -108,7 +113,7 @@ class Tracker:
     def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
         """Where a pair that touches is apart again."""
         last = start
-        for place in _looks(path, start, until):
+        for place in looks(path, start, until):
             if self._apart(path, place, pair):
                 return Event(self._edge(path, last, place, pair), pair)
             last = place
@@ -140,6 +145,18 @@ def beginning_at(path: Path, place: Place) -> Path:
     return replace(rest, shape=shape, length=length)
 
 
+def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
+    """As much of a path as is swept at a time, and where that ends; a jog may go on for days."""
+    for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
+        begins, ends = start.s if piece == start.piece else 0.0, float(path.length[piece])
+        turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
+        if turned > FARTHEST:
+            cut = begins + (ends - begins) * FARTHEST / float(turned)
+            return ending_at(path, (piece, cut)), Place(piece, cut)
+    end = min(start.piece + MOST_PIECES, len(path))
+    return path.rows(0, end), Place(end)
+
+
 def to_be_run(plan: Plan) -> Path:
     """The path of a plan as far as it is run: a stop leaves the rest of the last piece out."""
     path, last = plan.path, len(plan.path) - 1
@@ -168,7 +185,7 @@ def _place(spot: "Spot", start: Place) -> Place:
     return Place(start.piece + spot.piece, along + spot.s)
 
 
-def _looks(path: Path, start: Place, until: Place) -> list[Place]:
+def looks(path: Path, start: Place, until: Place) -> list[Place]:
     """Places in steps of half a degree, and all ends of pieces; the last is ``until``."""
     found: list[Place] = []
     for piece in range(start.piece, min(until.piece + 1, len(path))):
@@ -184,6 +201,6 @@ def _rest_of_line(path: Path, place: Place) -> list[Floats]:
     """Configurations from a place to the end of its line."""
     line = np.flatnonzero(path.line[place.piece :] != path.line[place.piece])
     end = place.piece + int(line[0]) if len(line) else len(path)
-    places = _looks(path, place, Place(end))
+    places = looks(path, place, Place(end))
     chosen = places[:: max(len(places) // LOOKS, 1)]
     return [path.position(each.piece, each.s) for each in (place, *chosen)]

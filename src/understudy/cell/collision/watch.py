@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from understudy.cell.collision.body import Body, Scene
 from understudy.cell.collision.contact import (
+    WIRE_LINES,
     CollisionListener,
     Contact,
     ContactReport,
@@ -24,7 +25,7 @@ from understudy.cell.collision.contact import (
     report,
 )
 from understudy.cell.collision.thing import Thing
-from understudy.cell.collision.track import Event, Place, Tracker, to_be_run
+from understudy.cell.collision.track import Event, Place, Tracker, next_stretch, to_be_run
 from understudy.errors import Refused
 from understudy.motion.law import Law
 from understudy.motion.passing import passes
@@ -33,9 +34,6 @@ from understudy.space.environment import Environment
 from understudy.space.shapes import CollisionObject
 from understudy.space.transform import Array
 from understudy.units import seconds, whole_ns
-
-MOST_PIECES = 512
-"""So many pieces of path are swept at a time."""
 
 
 class Mover(Protocol):
@@ -163,6 +161,10 @@ class CollisionWatch:
         self._listeners.append(listener)
 
     @property
+    def environment(self) -> Environment:
+        return self._scene.environment
+
+    @property
     def detected(self) -> int:
         return self._state.detected
 
@@ -175,6 +177,10 @@ class CollisionWatch:
         """What is touched now."""
         by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
         return tuple(by_name.values())
+
+    def held(self) -> tuple[CollisionObject, ...]:
+        """What is in the hand, seen from the flange."""
+        return tuple(thing.built() for thing in self._state.held)
 
     def status(self, now: int) -> Status:
         state = self._state
@@ -219,7 +225,7 @@ class CollisionWatch:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, State)
-        self._scene.carry(self._state.tool, self._held())
+        self._scene.carry(self._state.tool, self.held())
         self._law = None
 
     # ── inside ──
@@ -248,7 +254,7 @@ class CollisionWatch:
     def _touch(self, pair: Pair, contact: Contact, now: int, *, quiet: bool = False) -> None:
         """A pair begins to touch; shapes of one name count once."""
         state, known = self._state, self._touched()
-        contact = replace(contact, at=now)
+        contact = replace(contact, at=now, line=contact.line % WIRE_LINES)
         shown = not quiet and known.get(contact.names, True)
         state.touching = [*state.touching, Touching(pair, contact, shown)]
         if quiet or contact.names in known:
@@ -303,23 +309,17 @@ class CollisionWatch:
     def _look_ahead(self) -> None:
         """Sweep what is known of the path beyond what was swept."""
         state, plan, first = self._state, self._mover.plan, self._mover.first
-        begin = state.swept.piece - first
-        known = plan.path if self._mover.held else to_be_run(plan)
-        path = known.rows(begin, min(begin + MOST_PIECES, len(known)))
-        if not len(path):
-            return
-        stretch = self._tracker.follow(path, Place(0, state.swept.s), tuple(state.beyond))
-        shift = state.swept.piece
-        moved = (replace(e, place=_shifted(e.place, shift)) for e in stretch.events)
+        start = Place(state.swept.piece - first, state.swept.s)
+        path, end = next_stretch(plan.path if self._mover.held else to_be_run(plan), start)
+        stretch = self._tracker.follow(path, start, tuple(state.beyond))
+        moved = (replace(e, place=_shifted(e.place, first)) for e in stretch.events)
         state.ahead = [*state.ahead, *moved]
-        state.swept, state.beyond = _shifted(stretch.end, shift), list(stretch.touching)
+        swept = min(stretch.end, end) if start < end else start
+        state.swept, state.beyond = _shifted(swept, first), list(stretch.touching)
 
     def _carry(self, held: list[Thing]) -> None:
         self._state.held = held
-        self._scene.carry(self._state.tool, self._held())
-
-    def _held(self) -> tuple[CollisionObject, ...]:
-        return tuple(thing.built() for thing in self._state.held)
+        self._scene.carry(self._state.tool, self.held())
 
 
 def _shifted(place: Place, pieces: int) -> Place:

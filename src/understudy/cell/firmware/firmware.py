@@ -78,6 +78,7 @@ class Firmware:
             + ("Q" if state.single_block else ""),
             modal=modal,
             probe=state.probe,
+            touched=state.touched,
         )
 
     def _dwells(self, now: int) -> bool:

@@ -6,6 +6,7 @@ from understudy.cell.firmware.state import (
     IDLE_ONLY,
     NO_HOMING,
     PROBE_FAILED,
+    PROBE_TOUCHES,
     TRAVEL,
 )
 from understudy.cell.program.steps import (
@@ -117,8 +118,11 @@ class FirmwareLines:
 
     def probed(self, step: Probed, now: int) -> Refused | None:
         core = self._core
-        core.state.probe = core.position(now)
-        if step.required:
+        core.state.probe, core.state.touched = core.position(now), step.touched
+        if step.early:
+            core.lock(PROBE_TOUCHES, now)
+            return None
+        if step.required and not step.touched:
             core.lock(PROBE_FAILED, now)
         core.emit(Notice("probe"), now)
         return None

@@ -9,7 +9,7 @@ from understudy.gcode.dialect import ZERO, Axes
 IDLE_ONLY, LOCKED, NO_HOMING, SOFT_LIMITS_NEED_HOMING = 8, 9, 5, 10
 UNKNOWN, TRAVEL, OVERFLOW, HOME_FIRST = 3, 15, 11, 46
 SOFT_LIMIT, RESET_IN_MOTION, PROBE_FAILED, HOMING_RESET, NO_SWITCH = 2, 3, 5, 6, 9
-ESTOP, MOTOR_FAULT = 10, 17
+PROBE_TOUCHES, ESTOP, MOTOR_FAULT = 4, 10, 17
 CRITICAL = (1, SOFT_LIMIT, ESTOP, MOTOR_FAULT)
 """Alarms after which only a reset is accepted."""
 STAYING = (11, 12, 13)
@@ -59,6 +59,7 @@ class State(Struct):
     system: int = 0
     shift: Axes = ZERO
     probe: Axes = ZERO
+    touched: bool = False
     optional_stop: bool = True
     single_block: bool = False
     block_delete: bool = False

@@ -84,11 +84,11 @@ class KukaGcodeServer:
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._behind = 0
         self.parts: dict[str, Part] = {}
-        self._collision: CollisionWatch | None = None
+        self.collision: CollisionWatch | None = None
 
     def guard(self, watch: CollisionWatch) -> None:
         """Told once, when the cell is put together: what it touches is watched."""
-        self._collision = self.parts["collision"] = watch
+        self.collision = self.parts["collision"] = watch
 
     # ── records ──
 
@@ -142,7 +142,7 @@ class KukaGcodeServer:
 
     def tally(self, now: int) -> Tally:
         """What was touched so far; records are not counted here."""
-        return Tally(collisions_detected=self._collision.detected if self._collision else 0)
+        return Tally(collisions_detected=self.collision.detected if self.collision else 0)
 
     @property
     def robot(self) -> Robot:
@@ -227,8 +227,8 @@ class KukaGcodeServer:
             self.freeze("Emergency stop", now)
         elif fault == "emergency_release" and self._stopped:
             self._stopped = False
-            if self._collision is not None:
-                self._collision.release()
+            if self.collision is not None:
+                self.collision.release()
             t, blend = seconds(now), self._manners.blend
             self._course = self._course and motion.resumed(self._course, t, blend)
             self._go_on(now)
@@ -338,8 +338,8 @@ class KukaGcodeServer:
 
     def _on_other_path(self, now: int) -> None:
         """What was known ahead is not run any more, or with another tool."""
-        if self._collision is not None:
-            self._collision.cut(now)
+        if self.collision is not None:
+            self.collision.cut(now)
 
     def _look_ahead(self, now: int) -> None:
         """Plan the next moves too, as long as they are moves of the tool."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from understudy.cell.io import VirtualIO
-from understudy.cell.program.habits import Arc, Attendant, Habits, Mover
+from understudy.cell.program.habits import Arc, Attendant, Habits, Mover, Probe
 from understudy.cell.program.pins import arc_is_met, input_is_met
 from understudy.cell.program.queue import Queue
 from understudy.cell.program.steps import (
@@ -19,6 +19,7 @@ from understudy.cell.program.steps import (
     Line,
     Paused,
     Probed,
+    ProbeMove,
     Rest,
     State,
     Step,
@@ -40,6 +41,7 @@ class Program(Protocol):
     io: VirtualIO
     attendant: Attendant
     arc: Arc | None
+    probe: Probe | None
 
     @property
     def number(self) -> int: ...
@@ -92,7 +94,7 @@ def change_tool(program: Program, step: ask.ToolChange, now: int) -> bool:
         mounted = step.previous
         state.modal = replace(state.modal, tool=mounted, selected=mounted)
         return program.unless(mover, now)
-    program.mover = mover
+    program.mover, state.mounted = mover, step.tool
     program.attendant.tell(step, now)
     return True
 
@@ -130,6 +132,22 @@ def note_home(program: Program, step: Homed, now: int) -> bool:
     return True
 
 
+def begin_probing(program: Program, step: ask.Probe, now: int) -> bool:
+    """Where the move will end is known before it begins; without a probe it is run to its end."""
+    probe, line = program.probe, program.state.current
+    over_wire, q = over_a_wire(line), program.queue.end
+    probed = Probed(step.required, over_wire)
+    if probe is None:
+        return program.go_next(step.move, Rest(), probed)
+    program.state.axes = None
+    if probe.touches(q) == step.toward:
+        return program.go_next(replace(probed, early=True))
+    path = program.mover.path(step.move, q, line=program.number, exact=False)
+    until = None if isinstance(path, Refused) else probe.answers(path, toward=step.toward)
+    probed = replace(probed, touched=until is not None)
+    return program.go_next(ProbeMove(step.move, until), Rest(), probed)
+
+
 def end_probing(program: Program, step: Probed, now: int) -> bool:
     return program.unless(program.attendant.probed(step, now), now)
 
@@ -144,6 +162,7 @@ AT_REST: dict[type, Callable[[Program, Any, int], bool]] = {
     ask.ProgramEnd: end,
     ArcWait: wait_for_arc,
     HomingMove: go_home,
+    ask.Probe: begin_probing,
     Homed: note_home,
     Probed: end_probing,
     Paused: lambda program, step, now: not program.state.paused,

@@ -47,7 +47,7 @@ class Attendant(Protocol):
         ...
 
     def probed(self, step: Probed, now: int) -> Refused | None:
-        """A probing move has ended without a touch."""
+        """A probing move has ended."""
         ...
 
     def tell(self, step: Step, now: int) -> None:
@@ -56,6 +56,16 @@ class Attendant(Protocol):
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
         """A line is through, or cannot be carried out."""
+        ...
+
+
+class Probe(Protocol):
+    """What answers when it touches something."""
+
+    def touches(self, q: Floats) -> bool: ...
+
+    def answers(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
+        """The first place of a path, piece and distance, where it begins or ceases to touch."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -155,3 +156,19 @@ def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
         return path, True
     stop = first[after + count] if after + count < len(first) else len(path)
     return path.rows(int(first[after]), int(stop)), after + count >= len(first)
+
+
+def ending_at(path: Path, place: tuple[int, float] | None) -> Path:
+    """A path up to a place on it: the number of a piece, and the distance along it."""
+    if place is None:
+        return path
+    piece, s = place
+    rows = path.rows(0, piece + 1)
+    length, end = rows.length.copy(), rows.end.copy()
+    length[piece], end[piece] = s, path.position(piece, s)
+    return replace(rows, length=length, end=end)
+
+
+def slowed(path: Path, share: float) -> Path:
+    """At a share of what the axes can do."""
+    return replace(path, feed=path.fastest * share, rapid=np.zeros(len(path), dtype=np.bool_))

@@ -7,16 +7,15 @@ dwell, a wait or a switch for the motion before it to end. `run` goes as far as 
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from msgspec import structs
 
 from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.at_rest import AT_REST
-from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover
+from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover, Probe
 from understudy.cell.program.pins import throw
-from understudy.cell.program.queue import Queue, blocks
+from understudy.cell.program.queue import Queue, blocks, ending_at, slowed
 from understudy.cell.program.steps import (
     DROPPED,
     MOVES,
@@ -26,13 +25,14 @@ from understudy.cell.program.steps import (
     Homing,
     HomingMove,
     Line,
-    Probed,
+    ProbeMove,
     Rest,
     State,
     Step,
     Switch,
     SystemChosen,
     Tagged,
+    Until,
     beyond,
     over_a_wire,
 )
@@ -56,7 +56,7 @@ class Runner:
         attendant: Attendant,
     ) -> None:
         self.queue = queue
-        self.state = State(habits.modal)
+        self.state = State(habits.modal, mounted=habits.modal.tool)
         self.habits = habits
         self.io = io
         self.mount = mount
@@ -64,6 +64,7 @@ class Runner:
         self._path: Path | None = None
         self._running = False
         self.arc: Arc | None = None
+        self.probe: Probe | None = None
         self._waiting: deque[Entry] = deque()
         self.mover = self._mounted(habits.modal.tool)
         io.on_change(self._pin_changed)
@@ -127,7 +128,7 @@ class Runner:
     def adopt(self, habits: Habits, queue: Queue) -> None:
         """Other settings, at rest."""
         self.habits, self.queue = habits, queue
-        self.mover = self._mounted(self.state.modal.tool)
+        self.mover = self._mounted(self.state.mounted)
 
     # ── what can be read ──
 
@@ -145,7 +146,8 @@ class Runner:
 
     def under_way(self) -> bool:
         """A program is being carried out, even if it waits for something else just now."""
-        return bool(self.state.todo or self._waiting or self.state.wake) and not self.state.paused
+        waits = bool(self.state.todo or self._waiting) and not self.queue.held
+        return not self.state.paused and (self.state.wake is not None or waits)
 
     def next_wake(self) -> int | None:
         return self.state.wake
@@ -222,9 +224,8 @@ class Runner:
             counts = self._seed and step.name == "G28"
             homed = tuple(range(len(self.habits.home))) if counts else ()
             return self.go_next(step.move, Rest(), Homed(homed))
-        if isinstance(step, ask.Probe):
-            over_wire = over_a_wire(self.state.current)
-            return self.go_next(step.move, Rest(), Probed(step.required, over_wire))
+        if isinstance(step, ProbeMove):
+            return self.move(step.move, now, until=step.until)
         if isinstance(step, ask.Message):
             return self._announce(step, now)
         if type(step) in AT_REST:
@@ -235,12 +236,14 @@ class Runner:
         self.attendant.tell(step, now)
         return True
 
-    def move(self, move: ask.Move, now: int, share: float | None = None) -> bool:
+    def move(
+        self, move: ask.Move, now: int, share: float | None = None, until: Until = None
+    ) -> bool:
         """Into the planner, as far as it has room."""
-        state, room = self.state, self.queue.room(now)
-        if not room:
+        state = self.state
+        if not (room := self.queue.room(now)):
             return False
-        path = self._path or self._path_of(move, share)
+        path = self._path or self._path_of(move, share, until)
         if isinstance(path, Refused):
             self.refuse(beyond(path) if over_a_wire(state.current) else path, now)
             return True
@@ -254,18 +257,17 @@ class Runner:
         self._path = None if whole else path
         state.queued = 0 if whole else state.queued + room
         state.origin = None if whole else state.origin
-        return whole or self.move(move, now, share)
+        return whole or self.move(move, now, share, until)
 
-    def _path_of(self, move: ask.Move, share: float | None) -> Path | Refused:
+    def _path_of(self, move: ask.Move, share: float | None, until: Until) -> Path | Refused:
         state = self.state
         if state.origin is None:
             state.origin = self.queue.end.tolist()
         start = np.array(state.origin)
         path = self.mover.path(move, start, line=self.number, exact=state.exact)
-        if isinstance(path, Refused) or share is None:
+        if isinstance(path, Refused):
             return path
-        rapid = np.zeros(len(path), dtype=np.bool_)
-        return replace(path, feed=path.fastest * share, rapid=rapid)
+        return ending_at(path, until) if share is None else slowed(path, share)
 
     # ── in step with motion ──
 
@@ -331,8 +333,7 @@ class Runner:
 
     @property
     def _seed(self) -> bool:
-        entry = self.state.current
-        return self.habits.dialect.name == "seed" and not over_a_wire(entry)
+        return self.habits.dialect.name == "seed" and not over_a_wire(self.state.current)
 
     def _dialect(self, line: Line) -> Dialect:
         return self.habits.wire if over_a_wire(line) else self.habits.dialect
@@ -396,4 +397,4 @@ class Runner:
         self._path = None
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
-        self.mover = self._mounted(state.modal.tool)
+        self.mover = self._mounted(state.mounted)

@@ -34,11 +34,27 @@ class Homed(Struct, frozen=True, tag=True):
     axes: tuple[int, ...]
 
 
+Until = tuple[int, float] | None
+"""A place on a path, the piece and how far along it; None: its end."""
+
+
+class ProbeMove(Struct, frozen=True, tag=True):
+    """A probing move, and where on its path the probe answers."""
+
+    move: ask.Move
+    until: Until = None
+
+
 class Probed(Struct, frozen=True, tag=True):
-    """A probing move has ended without a touch; `required`: that is an alarm."""
+    """A probing move has ended: the probe answered there, or never did, or did so before.
+
+    `required`: unless it answered that is an alarm. `early`: the probe answered before the move.
+    """
 
     required: bool
     over_wire: bool = False
+    touched: bool = False
+    early: bool = False
 
 
 class ArcWait(Struct, frozen=True, tag=True):
@@ -51,7 +67,7 @@ class SystemChosen(Struct, frozen=True, tag=True):
     """The line names one of G54 … G59.3, another one or the same again."""
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | Probed | ArcWait | SystemChosen
+Step = Request | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ArcWait | SystemChosen
 
 
 MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
@@ -112,12 +128,14 @@ class State(Struct):
     """All that a runner remembers; what is configured is not among it.
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
+    `mounted`: the tool in hand, while the modal one may have yet to be changed to.
     `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at.
     `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
     blocks it has taken.
     """
 
     modal: Modal
+    mounted: int = 0
     waiting: list[Entry] = []
     current: Entry | None = None
     todo: list[Step] = []

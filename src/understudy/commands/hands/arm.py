@@ -49,6 +49,7 @@ class ArmHands:
         self._controller = controller
         self._arm = arm
         self._dialect = dialect
+        self._jog_line = -1
         self.frames: tuple[Frame, ...] = ("joint",)
         if self._dialect.name == "seed":
             self.frames = ("joint", "base", "tool")
@@ -121,8 +122,10 @@ class ArmHands:
         return self._go_joints(joints, abs(jog.speed), now)
 
     def stop_jog(self, now: int) -> Refused | None:
-        """Ends a jog of a joint, and the line that a jog of the tool is."""
-        if self._controller.status(now).state == "Run":
+        """Ends a jog of a joint, and the line that a jog of the tool is; nobody else's line."""
+        status = self._controller.status(now)
+        ours = status.accepted == self._jog_line and status.line in (0, self._jog_line)
+        if status.state == "Run" and ours:
             return self._controller.stop(now)
         return self._controller.stop_jog(now)
 
@@ -134,7 +137,10 @@ class ArmHands:
         if way is None:
             return NO_WAY
         there = nudged(here, jog.axis, math.copysign(way, jog.speed), in_tool=in_tool)
-        return self._go_tool(pose(there), abs(jog.speed) / unit, now)
+        refused = self._go_tool(pose(there), abs(jog.speed) / unit, now)
+        if refused is None:
+            self._jog_line = self._controller.status(now).accepted
+        return refused
 
     def _way(self, jog: Jog, here: np.ndarray[Any, Any], now: int) -> float | None:
         """The step; without one, the longest way that the arm can follow."""

@@ -78,7 +78,7 @@ class GrblHalDriver:
         return self._done(now)
 
     def disconnect(self, now: int) -> Refused | None:
-        """What moves is stopped first."""
+        """What was begun here is stopped first."""
         self.disable(now)
         self._link.leave(now)
         return self._done(now)
@@ -94,8 +94,8 @@ class GrblHalDriver:
         return refused or self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        """No line is accepted any more; what moves is stopped."""
-        if self._link.under_way():
+        """No line is accepted any more; what was begun here is stopped."""
+        if self._link.enabled and self._link.under_way():
             self._link.halt(HALTED, now)
         self._link.enabled = False
         return self._done(now)
@@ -357,7 +357,7 @@ class GrblHalDriver:
         self._done(now)
 
     def take(self, room: int) -> bytes:
-        return self._link.take(room)
+        return self._link.talk.take(room) if self._link.talk else b""
 
     def lost(self, now: int, reason: str) -> None:
         self._now = now

@@ -22,7 +22,8 @@ class Ends:
         self.job_listeners: list[Finished] = []
 
     def line(self, number: int, outcome: Refused | None, now: int) -> None:
-        for listener in self.line_listeners:
+        """Number 0 is a line of our own."""
+        for listener in self.line_listeners if number else ():
             listener(number, outcome, now)
 
     def job(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:

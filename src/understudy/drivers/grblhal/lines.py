@@ -31,7 +31,8 @@ class LineWriter(Protocol):
 
 
 class Order(NamedTuple):
-    """A line that waits. What is no `line` waits until everything before it is done."""
+    """A line that waits; number 0: one of our own. What is no `line` waits until everything before
+    it is done."""
 
     number: int
     text: str
@@ -133,15 +134,16 @@ class Lines:
         return self._pieces.popleft() if fits(self._pieces[0].text) else None
 
     def _may_write(self, order: Order) -> bool:
-        return self._writer is None or self._writer_knows
+        return self._writer is None or self._writer_knows or not order.number
 
     def _write(self, order: Order, where: Joints | None) -> Ended | None:
         if order.kind != "line":
             self.lose_track()
             self._pieces.append(Said(order.text, order.kind, order.number))
             return None
-        if self._writer is None:
-            self._pieces.append(Said(numbered(order.text, order.number), "line", order.number))
+        if self._writer is None or not order.number:
+            text = numbered(order.text, order.number) if order.number else order.text
+            self._pieces.append(Said(text, "line", order.number))
             return None
         if where is not None and not self._writer_knows:
             self._writer.stand_at(where)

@@ -84,15 +84,15 @@ class Link:
 
     def recovering(self) -> bool:
         """A stop, a reset or an unlocking is not through yet."""
-        unlocks = self._unlocks or (self.talk is not None and self.talk.awaits("unlock"))
-        return self._halts_until is not None or unlocks
+        unlocks = self.talk is not None and self.talk.awaits("unlock")
+        return unlocks or self._unlocks or self._halts_until is not None
 
     # ── deeds ──
 
     def call(self, now: int) -> None:
+        self._leaves_at = None
         if not self.called:
             self.called = True
-            self._leaves_at = None
             self.redial.begin_anew(now)
             self.redial.call(now)
             self.stir()
@@ -111,7 +111,8 @@ class Link:
 
     def halt(self, why: Refused, now: int) -> None:
         """Brake, and forget what waits."""
-        stands = self.settled() or self.picture.state in ("Alarm", "Sleep")
+        locked = self.alarm is not None or self.picture.state in ("Alarm", "Sleep")
+        stands = locked or self.settled()  # a stop would also end the alarm
         self._drop_all(why, now)
         self.jogging.forget()
         if self.talk is not None and not stands:
@@ -165,7 +166,6 @@ class Link:
     def _watch(self, talk: Talk, now: int) -> None:
         """Whether patience has come to an end."""
         if self._halts_until is not None and now >= self._halts_until:
-            self._halts_until = None
             within = f"within {self._patience // NS_PER_MS} ms"
             self._give_up(talk, Refused(f"a stop or reset is not confirmed {within}"), now)
         elif trouble := talk.overdue(now):
@@ -231,7 +231,8 @@ class Link:
         if self.recovering():
             return  # the alarm of a reset in motion; the reset itself was told
         self.alarm = why
-        self._drop_all(why, now)
+        culprit = self.talk.unanswered_line() if self.talk is not None else 0
+        self._drop_all(why, now, number=culprit or self.picture.line)
         self.jogging.refused(self.talk)
 
     def _halted(self, now: int) -> None:
@@ -275,13 +276,9 @@ class Link:
             talk.look(now)
         elif talk.ready and not (talk.in_flight or talk.fresh) and self._halts_until is None:
             talk.look(now)
-        if self._may_leave(talk, now):
+        leaves = self._leaves_at is not None and not talk.unsaid
+        if leaves and (self.settled() or now >= (self._leaves_at or 0)):
             self._hang_up(now)
-
-    def _may_leave(self, talk: Talk, now: int) -> bool:
-        if self._leaves_at is None or talk.unsaid:
-            return False
-        return self.settled() or now >= self._leaves_at
 
     def _unlocking(self, talk: Talk) -> bool:
         """After a reset that was asked for, an alarm is unlocked; does that go on?"""
@@ -293,9 +290,8 @@ class Link:
 
     def _say_lines(self, talk: Talk, now: int) -> None:
         while self.lines and self.error is None:
-            if self.alarm is not None and not self.lines.begin_with("home"):
-                return
-            if talk.in_flight and not talk.awaits("line"):
+            barred = self.alarm is not None and not self.lines.begin_with("home")
+            if barred or (talk.in_flight and not talk.awaits("line")):
                 return
             said = self.lines.next(self._where(), talk.fits)
             if said is None:
@@ -315,9 +311,6 @@ class Link:
         if job is not None and job.over and not self.lines and self.settled():
             self.lines.job = None
             self.ends.job(job.ticket, None, now)
-
-    def take(self, room: int) -> bytes:
-        return self.talk.take(room) if self.talk is not None else b""
 
     # ── how things end ──
 
@@ -341,6 +334,8 @@ class Link:
         if known:
             self.error = self.error or trouble
         self._forget(trouble, lost, now)
+        if self.stop_owed:
+            self._cut_off(RESET, now)
 
     def break_off(self, trouble: Refused, now: int) -> None:
         """The call is over."""
@@ -371,8 +366,8 @@ class Link:
         self.stir()
 
     def _taken(self, number: int, now: int) -> None:
-        self.taken += 1
-        if self.lines.job is not None:
+        self.taken += bool(number)
+        if number and self.lines.job is not None:
             self.lines.job.taken += 1
         self.ends.line(number, None, now)
 
@@ -389,13 +384,13 @@ class Link:
             return
         self.error = None
         self.lines.add(Order(0, "", "clear"))
-        for said in self.talk.in_flight if self.talk is not None else ():
-            said.forgiven = True
+        if self.talk is not None:
+            self.talk.forgive()
 
-    def _drop_all(self, why: Refused, now: int) -> None:
+    def _drop_all(self, why: Refused, now: int, number: int = 0) -> None:
         self.stops += 1
         self.ends.lost(self.talk.find_out() if self.talk is not None else [], why, now)
-        self.ends.unsaid(self.lines, why, now)
+        self.ends.unsaid(self.lines, why, now, number)
 
     def stir(self) -> None:
         for listener in self.stir_listeners:

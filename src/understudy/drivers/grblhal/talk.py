@@ -162,6 +162,15 @@ class Talk:
         """What is in flight is of this kind: kinds never mix."""
         return bool(self.in_flight) and self.in_flight[0].kind == kind
 
+    def unanswered_line(self) -> int:
+        """The number of the program line that is answered next."""
+        return self.in_flight[0].number if self.awaits("line") else 0
+
+    def forgive(self) -> None:
+        """What is in flight may still fail because of an error that is over."""
+        for said in self.in_flight:
+            said.forgiven = True
+
     def take(self, room: int) -> bytes:
         return self._outbox.take(room)
 

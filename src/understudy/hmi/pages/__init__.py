@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import nicegui
-from fastapi import FastAPI, Request
-from nicegui import app as nicegui_app
-from nicegui import ui
+from fastapi import Request
+from nicegui import App, ui
 
 from understudy.hmi.access import role_of
 from understudy.hmi.pages import cell, log, plots, program
@@ -35,11 +34,12 @@ HEAD = f"""
 """
 
 
-def register(app: FastAPI, link: Caller, feed: Any) -> None:
-    """Every page of the table, and the files they need; nothing comes from outside."""
+def register(app: App, link: Caller, feed: Any) -> None:
+    """Every page of the table, and the files they need; nothing comes from outside. Frames go from
+    the feed to the browsers by themselves (`/ws/state`)."""
     static = Path(str(files("understudy.hmi").joinpath("static")))
-    nicegui_app.add_static_files(f"{STATIC}/three", THREE.parent)
-    nicegui_app.add_static_files(STATIC, static, max_cache_age=0)
+    app.add_static_files(f"{STATIC}/three", THREE.parent)
+    app.add_static_files(STATIC, static, max_cache_age=0)
     picture = Picture(link)
     for tab, build in PAGES.items():
         _add(tab, build, link, picture)

@@ -1,5 +1,7 @@
 """The cell page: the scene with its switches, and the simulation panel beside it."""
 
+from json import dumps
+
 from nicegui import ui
 
 from understudy.hmi.pages.frame import button
@@ -20,21 +22,24 @@ def build(seat: Seat) -> None:
     ui.add_head_html('<script type="module" src="/static/scene.js"></script>')
     with ui.element("div").classes("u-cell"):
         with ui.element("div").classes("u-stage"):
-            ui.element("div").classes("u-scene").props(f'id="scene" data-robot="{seat.robot}"')
+            scene = ui.element("div").classes("u-scene").props("id=scene")
+            scene.props["data-robot"] = seat.robot
             _views(seat)
             _layers(seat)
             _readout()
         with ui.element("aside").classes("u-panel"):
             _panel(seat)
     _preview(seat)
+    _surroundings(seat)
 
     def turn_to() -> None:
-        ui.run_javascript(f"window.understudy.choose({seat.robot!r})")
+        ui.run_javascript(f"window.understudy.choose({dumps(seat.robot)})")
 
     seat.on_choice(turn_to)
 
 
 def _panel(seat: Seat) -> None:
+    ui.label(seat.texts("mode.simulated_only")).classes("u-only-real")
     time_control(seat)
     metrics(seat)
     with ui.tabs().classes("u-tabs").props("no-caps dense inline-label align=justify") as tabs:
@@ -70,10 +75,11 @@ def _layers(seat: Seat) -> None:
         for mark, key in CLEARED.items():
             wipe = button(seat.texts(f"clear.{mark}"), key=key, kind="u-over")
             wipe.props(f'data-clear="{mark}"')
-            if mark == "trail":  # the cell keeps it, for every browser
+            wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
+            if mark == "trail":  # trails and contacts are the cell's, for every browser
                 wipe.on_click(lambda: seat.order("clear_trail"))
-            else:
-                wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
+            elif mark == "contacts":
+                wipe.on_click(lambda: seat.ask("clear_collisions"))
 
 
 def _readout() -> None:
@@ -90,6 +96,19 @@ def _preview(seat: Seat) -> None:
         checksum = reading.get("checksum", 0)
         if drawn.get(seat.robot, 0) != checksum:
             drawn[seat.robot] = checksum
-            ui.run_javascript(f"window.understudy?.preview({seat.robot!r})")
+            ui.run_javascript(f"window.understudy?.preview({dumps(seat.robot)})")
+
+    seat.each_round(update)
+
+
+def _surroundings(seat: Seat) -> None:
+    """The scene is loaded again when other things stand around, or a robot holds something else."""
+    drawn = [seat.picture.surroundings()]
+
+    def update() -> None:
+        now = seat.picture.surroundings()
+        if now != drawn[0]:
+            drawn[0] = now
+            ui.run_javascript("window.understudy?.load()")
 
     seat.each_round(update)

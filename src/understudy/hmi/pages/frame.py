@@ -39,6 +39,18 @@ def button(
     return made
 
 
+def light(element: ui.element, on: bool, *, kind: str = "u-on") -> None:
+    """Show it as being on, or in whatever other way `kind` says."""
+    element.classes(add=kind if on else "", remove="" if on else kind)
+
+
+def passing_dialog() -> ui.dialog:
+    """One that is gone once it is closed."""
+    dialog = ui.dialog()
+    dialog.on("hide", dialog.delete)
+    return dialog
+
+
 @contextmanager
 def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
     """Header, alarm line and rail; the page itself is built inside."""
@@ -51,24 +63,26 @@ def frame(seat: Seat, tabs: Sequence[Tab], here: Tab) -> Iterator[None]:
             _state(seat)
             _drives(seat)
             _alarm(seat)
-            _languages(seat)
             _stop(seat)
     with ui.left_drawer(value=True, fixed=True, bordered=False).props("width=92 behavior=desktop"):
         _rail(seat, tabs, here)
-    _stale(seat)
+        _languages(seat)
+    _notices(seat)
     with ui.element("main").classes("u-page"):
         yield
     seat.take()
 
 
 def _mode(seat: Seat) -> None:
-    badge = ui.element("div").classes("u-mode").props("data-mark=mode")
+    """What moves; where a real robot is configured, pressing it changes over."""
+    badge = ui.element("button").classes("u-mode").props("data-mark=mode")
     with badge:
         word = ui.label().classes("u-mode-word")
         hint = ui.label().classes("u-mode-hint")
+    badge.on("click", lambda: _change_over(seat).open() if seat.facts.get("real") else None)
 
     def update() -> None:
-        real = seat.facts.get("mode") == "REAL"
+        real = _is_real(seat)
         word.set_text(seat.texts("frame.real" if real else "frame.simulation"))
         hint.set_text(seat.texts("frame.real_hint" if real else "frame.simulation_hint"))
         ui.query("body").classes(
@@ -76,6 +90,27 @@ def _mode(seat: Seat) -> None:
         )
 
     seat.each_round(update)
+
+
+def _change_over(seat: Seat) -> ui.dialog:
+    """Asks once more, since from then on something else moves."""
+    to = "simulation" if _is_real(seat) else "real"
+    with passing_dialog() as dialog, ui.card().classes("u-dialog"):
+        ui.label(seat.texts(f"mode.to_{to}").format(robot=seat.robot)).classes("u-figure")
+        ui.label(seat.texts(f"mode.{to}_warning"))
+
+        async def change() -> None:
+            dialog.close()
+            await seat.order("set_mode", {"mode": to})
+
+        with ui.row().classes("u-inline"):
+            button(seat.texts("frame.close")).on_click(dialog.close)
+            button(seat.texts("mode.do"), kind="u-chosen", mark="change-over").on_click(change)
+    return dialog
+
+
+def _is_real(seat: Seat) -> bool:
+    return bool(seat.facts.get("mode") == "REAL")
 
 
 def _robots(seat: Seat) -> None:
@@ -111,7 +146,7 @@ def _state(seat: Seat) -> None:
 
 def _connection(seat: Seat, line: int) -> Iterator[str]:
     texts, facts = seat.texts, seat.facts
-    lost = facts.get("mode") == "REAL" and not facts.get("connected")
+    lost = _is_real(seat) and not facts.get("connected")
     yield texts("frame.disconnected" if lost or not seat.picture.alive else "frame.connected")
     if seat.can("drives"):
         yield texts("frame.enabled" if facts["enabled"] else "frame.disabled")
@@ -127,14 +162,13 @@ def _drives(seat: Seat) -> None:
 
     def update() -> None:
         power.set_visibility(seat.can("drives"))
-        on = bool(seat.facts.get("enabled"))
-        power.classes(add="u-on" if on else "", remove="" if on else "u-on")
+        light(power, bool(seat.facts.get("enabled")))
 
     seat.each_round(update)
 
 
 def _alarm(seat: Seat) -> None:
-    with ui.element("div").classes("u-alarm").props("data-mark=alarm") as field:
+    with ui.element("div").classes("u-alarm-field").props("data-mark=alarm") as field:
         with ui.column().classes("u-alarm-words"):
             word = ui.label().classes("u-alarm-word")
             what_to_do = ui.label().classes("u-alarm-why")
@@ -149,17 +183,19 @@ def _alarm(seat: Seat) -> None:
 
     def update() -> None:
         wrong = seat.picture.alarms()
-        field.classes(add="u-on" if wrong else "", remove="" if wrong else "u-on")
+        light(field, bool(wrong))
         reset.set_visibility(bool(wrong))
         told = " · ".join(f"{alarm.robot}: {alarm.text}" for alarm in wrong)
         word.set_text(told or seat.texts("frame.no_alarm"))
-        what_to_do.set_text(next((a.what_to_do for a in wrong if a.what_to_do), ""))
+        advice = next((alarm.what_to_do for alarm in wrong if alarm.what_to_do), "")
+        what_to_do.set_text(seat.texts.translated("advice", advice))
+        field.props["title"] = told
 
     seat.each_round(update)
 
 
 def _languages(seat: Seat) -> None:
-    with ui.element("div").classes("u-languages"):
+    with ui.element("div").classes("u-rail-end"):
         for language in LANGUAGES:
             chosen = "u-chosen" if language == seat.texts.language else ""
             name = dictionary()["language"][language]
@@ -174,11 +210,13 @@ def _languages(seat: Seat) -> None:
 
 
 def _stop(seat: Seat) -> None:
+    """Goes to the cell by the shortest way, and says so where no answer comes: a page that has lost
+    its own process must not swallow it."""
     with ui.element("div").classes("u-stop-place"):
         stop = ui.button(seat.texts("frame.emergency_stop"), color=None).classes("u-stop")
         stop.props("unelevated no-caps data-key=Escape data-mark=emergency-stop")
         stop.props["data-does"] = seat.texts("frame.emergency_stop")
-        stop.on_click(lambda: seat.ask("emergency_stop"))
+        stop.on("click", js_handler="() => window.understudyFrame.stop()")
         label = ui.label().classes("u-stop-label").props("data-mark=stop-label")
 
     def update() -> None:
@@ -197,9 +235,10 @@ def _rail(seat: Seat, tabs: Sequence[Tab], here: Tab) -> None:
         place.props("stack").on("click", js_handler=f"() => window.location.assign({tab.path!r})")
 
 
-def _stale(seat: Seat) -> None:
-    """Shown by frame.js when nothing fresh has come, even if this process is gone."""
-    with ui.element("div").classes("u-stale").props("data-mark=stale"):
-        ui.icon("cloud_off")
-        ui.label(seat.texts("frame.stale")).classes("u-stale-word")
-        ui.label(seat.texts("frame.stale_hint")).classes("u-stale-hint")
+def _notices(seat: Seat) -> None:
+    """Shown by frame.js, even if this process is gone: nothing fresh comes; nothing was stopped."""
+    for name, icon in (("stale", "cloud_off"), ("unstopped", "front_hand")):
+        with ui.element("div").classes(f"u-notice u-{name}").props(f"data-mark={name}"):
+            ui.icon(icon)
+            ui.label(seat.texts(f"frame.{name}")).classes("u-notice-word")
+            ui.label(seat.texts(f"frame.{name}_hint")).classes("u-notice-hint")

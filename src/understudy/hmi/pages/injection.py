@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, passing_dialog
 from understudy.hmi.pages.seat import Seat
 
 PLACES = {"welder": "welder", "pins": "io"}
@@ -15,7 +15,7 @@ FIRST = ("pulse_input", "arc_fault", "wire_fault", "gas_fault", "ignition_fault"
 
 def injection(seat: Seat) -> None:
     """A button for each; those with figures can be given others."""
-    place = ui.element("div").classes("u-injection").props("data-mark=injection")
+    place = ui.element("div").classes("u-injection u-simulated")
 
     def rebuild() -> None:
         place.clear()
@@ -57,7 +57,7 @@ def _fault(seat: Seat, fault: str, on: str) -> None:
 
 
 def _figures(seat: Seat, fault: str, on: str, figures: Mapping[str, Any]) -> ui.dialog:
-    with ui.dialog() as dialog, ui.card().classes("u-dialog"):
+    with passing_dialog() as dialog, ui.card().classes("u-dialog"):
         ui.label(seat.texts.of("fault", fault)).classes("u-figure")
         fields = {
             name: ui.number(name, value=figure["default"], min=figure["low"], max=figure["high"])

@@ -1,6 +1,8 @@
 """The picture: what every browser is shown, asked of the cell once for all of them."""
 
 import asyncio
+import math
+import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -9,6 +11,9 @@ from understudy.hmi.link import LinkError, Role
 from understudy.hmi.pages.standing import Alarm, alarms
 
 ROUND_SECONDS = 0.2
+LATE_SECONDS = 3.0
+SELDOM = 5
+"""Rounds between two looks at what is long and hardly ever changes."""
 EVENTS_KEPT = 500
 
 
@@ -30,19 +35,32 @@ class Picture:
         self._link = link
         self._watchers: Counter[str] = Counter()
         self._task: asyncio.Task[None] | None = None
-        self.alive = False
+        self._round = 0
+        self._drawn = -math.inf
         self.robots: dict[str, Mapping[str, Any]] = {}
         self.status: Mapping[str, Any] = {}
         self.metrics: Mapping[str, Any] = {}
         self.faults: Mapping[str, Any] = {}
         self.pins: dict[str, Mapping[str, Any]] = {}
+        self.environment: Mapping[str, Any] = {}
         self.events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self._since = 0
+
+    @property
+    def alive(self) -> bool:
+        """It is what the cell said a moment ago."""
+        return time.monotonic() - self._drawn < LATE_SECONDS
 
     def view(self, robot: str) -> Mapping[str, Any]:
         """What the link told of it last, by itself."""
         seen: Mapping[str, Any] = self._link.status.get("robots", {}).get(robot, {})
         return seen
+
+    def surroundings(self) -> str:
+        """What stands around and what is held, in words that differ when it does."""
+        parts = self.status.get("parts", {})
+        held = {name: part["held"] for name, part in parts.items() if name.endswith(".collision")}
+        return f"{self.environment} {held}"
 
     def alarms(self) -> list[Alarm]:
         return alarms(self.robots, self.status.get("parts", {}), self.events)
@@ -61,9 +79,11 @@ class Picture:
         """One round of questions; what cannot be asked is left as it was, and told as not alive."""
         try:
             await self._ask()
-            self.alive = True
+            self._drawn = time.monotonic()
+            self._round += 1
         except LinkError:
-            self.alive = False
+            self._drawn = -math.inf
+            self._round = 0
 
     async def _keep_fresh(self) -> None:
         while self._watchers:
@@ -75,6 +95,8 @@ class Picture:
         self.robots = {each["name"]: each for each in robots["robots"]}
         if not self.faults:
             self.faults = await self._look("faults")
+        if self._round % SELDOM == 0:
+            self.environment = await self._look("environment")
         self.status = await self._look("status")
         self.metrics = await self._look("metrics")
         for robot in list(self._watchers):

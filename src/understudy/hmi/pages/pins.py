@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, light
 from understudy.hmi.pages.seat import Seat
 
 NUMBERED = re.compile(r"[AD][IO]\d+$")
@@ -70,13 +70,13 @@ def _input(seat: Seat, number: int) -> None:
 
     def update() -> None:
         pin = _pin(seat, "digital_inputs", number)
-        box.classes(add="u-on" if level() else "", remove="" if level() else "u-on")
+        light(box, level())
         box.props(f"aria-checked={str(level()).lower()}")
         release.set_visibility(bool(pin["forced"]))
 
     box.on("click", lambda: seat.order("set_input", {"pin": number, "value": not level()}))
     release.on_click(lambda: seat.order("release_input", {"pin": number}))
-    _while_there(seat, box, update)
+    seat.each_round(update, while_there=box)
 
 
 def _output(seat: Seat, number: int) -> None:
@@ -86,10 +86,9 @@ def _output(seat: Seat, number: int) -> None:
         ui.label(name).classes("u-pin-name")
 
     def update() -> None:
-        on = bool(_pin(seat, "digital_outputs", number)["value"])
-        row.classes(add="u-on" if on else "", remove="" if on else "u-on")
+        light(row, bool(_pin(seat, "digital_outputs", number)["value"]))
 
-    _while_there(seat, row, update)
+    seat.each_round(update, while_there=row)
 
 
 def _analog_input(seat: Seat, number: int, name: str) -> None:
@@ -103,6 +102,7 @@ def _analog_input(seat: Seat, number: int, name: str) -> None:
     def update() -> None:
         pin = _pin(seat, "analog_inputs", number)
         volts.set_text(f"{pin['value']:.2f} V")
+        slider.set_value(round(pin["value"], 1))
         release.set_visibility(bool(pin["forced"]))
 
     async def pull(value: float) -> None:
@@ -110,7 +110,7 @@ def _analog_input(seat: Seat, number: int, name: str) -> None:
 
     slider.on("change", lambda event: pull(float(event.args)))
     release.on_click(lambda: seat.order("set_analog_input", {"pin": number, "value": None}))
-    _while_there(seat, row, update)
+    seat.each_round(update, while_there=row)
 
 
 def _analog_output(seat: Seat, number: int, name: str) -> None:
@@ -125,7 +125,7 @@ def _analog_output(seat: Seat, number: int, name: str) -> None:
         volts.set_text(f"{value:.2f} V")
         level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
 
-    _while_there(seat, row, update)
+    seat.each_round(update, while_there=row)
 
 
 # ── inside ──
@@ -158,7 +158,3 @@ def _on_new_board(seat: Seat, rebuild: Any) -> None:
             rebuild()
 
     seat.each_round(update)
-
-
-def _while_there(seat: Seat, element: ui.element, update: Any) -> None:
-    seat.each_round(lambda: None if element.is_deleted else update())

@@ -1,6 +1,7 @@
 """The cloud of points that the tool can reach: computed on request, outside the cell."""
 
 import asyncio
+from json import dumps
 from typing import Any
 
 from nicegui import ui
@@ -24,7 +25,7 @@ async def compute_reach(seat: Seat) -> None:
     finally:
         told.dismiss()
     if over["state"] == "done":
-        ui.run_javascript(f"window.understudy.reach({robot!r}, {over['id']})")
+        ui.run_javascript(f"window.understudy.reach({dumps(robot)}, {over['id']})")
     else:
         seat.complain(over["error"] or over["state"])
 

@@ -1,6 +1,7 @@
 """One browser at the cell: its language, its robot, and what it asks."""
 
 from collections.abc import Callable
+from json import dumps
 from typing import Any
 
 from nicegui import ui
@@ -23,8 +24,8 @@ class Seat:
         self.robot = robot
         self.role = role
         self._link = link
-        self._updates: list[Callable[[], None]] = []
-        self._chosen: list[Callable[[], None]] = []
+        self._updates: list[tuple[Callable[[], object], ui.element | None]] = []
+        self._chosen: list[Callable[[], object]] = []
 
     @property
     def facts(self) -> Any:
@@ -51,12 +52,15 @@ class Seat:
         """The same of the robot in front of this browser."""
         return await self.ask(command, {"robot": self.robot, **(parameters or {})})
 
-    def each_round(self, update: Callable[[], None]) -> None:
-        """Call `update` now and whenever the picture may have changed, while the page is open."""
-        self._updates.append(update)
+    def each_round(
+        self, update: Callable[[], object], *, while_there: ui.element | None = None
+    ) -> None:
+        """Call `update` now and whenever the picture may have changed, while the page is open, or
+        as long as an element of it is there."""
+        self._updates.append((update, while_there))
         update()
 
-    def on_choice(self, rebuild: Callable[[], None]) -> None:
+    def on_choice(self, rebuild: Callable[[], object]) -> None:
         """Call `rebuild` when this browser turns to another robot."""
         self._chosen.append(rebuild)
 
@@ -64,7 +68,7 @@ class Seat:
         self.picture.leave(self.robot)
         self.robot = robot
         self.picture.watch(robot)
-        ui.run_javascript(f"window.understudyFrame.remember('robot', {robot!r})")
+        ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
         for rebuild in self._chosen:
             rebuild()
         self._update()
@@ -76,5 +80,9 @@ class Seat:
         ui.timer(ROUND_SECONDS, self._update)
 
     def _update(self) -> None:
-        for update in self._updates:
-            update()
+        for update, element in list(self._updates):
+            if element is None or not element.is_deleted:
+                update()
+        self._updates = [
+            each for each in self._updates if each[1] is None or not each[1].is_deleted
+        ]

@@ -5,7 +5,7 @@ import math
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, light
 from understudy.hmi.pages.seat import Seat
 
 SLOWEST, FASTEST = 0.1, 10.0
@@ -15,7 +15,7 @@ STEPS_S = (0.01, 0.1, 1.0)
 def time_control(seat: Seat) -> None:
     """Two clocks, five buttons, one slider; its scale is logarithmic, so that 1× is the middle."""
     texts = seat.texts
-    with ui.element("section").classes("u-card").props("data-mark=time-control"):
+    with ui.element("section").classes("u-card u-simulated"):
         with ui.row(wrap=False).classes("u-clocks"):
             with ui.column().classes("u-clock"):
                 ui.label(texts("time.simulated")).classes("u-caption")
@@ -52,18 +52,16 @@ def _buttons(seat: Seat, scale: "Scale") -> None:
 
     def update() -> None:
         state = seat.picture.metrics.get("state")
-        for each, when in ((play, "RUNNING"), (pause, "PAUSED"), (stop, "STOPPED")):
-            _choose(each, state == when)
+        stands = seat.picture.status.get("rate") == 0.0  # in an error as well
+        light(play, state == "RUNNING" and not stands, kind="u-chosen")
+        light(pause, stands, kind="u-chosen")
+        light(stop, state == "STOPPED", kind="u-chosen")
 
     seat.each_round(update)
 
 
 def _act(seat: Seat, name: str, icon: str, key: str) -> ui.button:
     return button("", icon=icon, key=key, hint=seat.texts(f"time.{name}"), mark=name)
-
-
-def _choose(each: ui.button, chosen: bool) -> None:
-    each.classes(add="u-chosen" if chosen else "", remove="" if chosen else "u-chosen")
 
 
 class Scale:
@@ -124,7 +122,6 @@ def metrics(seat: Seat) -> None:
         figures["distance"].set_text(f"{told.get('total_distance_mm', 0.0):.1f} mm")
         hits = int(told.get("collisions_detected", 0))
         figures["collisions"].set_text(str(hits))
-        bad = "u-alarm-mood"
-        figures["collisions"].classes(add=bad if hits else "", remove="" if hits else bad)
+        light(figures["collisions"], hits > 0, kind="u-alarm")
 
     seat.each_round(update)

@@ -3,6 +3,7 @@
 import { feed } from "./feed.js";
 
 const LOOK_MS = 200;
+const STOP_MS = 1500;
 const YEAR_S = 31536000;
 const FIELDS = "input, textarea, [contenteditable=true], .cm-editor";
 
@@ -18,6 +19,18 @@ function look() {
 
 setInterval(look, LOOK_MS);
 feed.onFrame(look);
+
+// ── the stop: straight to the cell, and a word where it does not confirm ──
+
+async function stop() {
+  const order = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+  let done = false;
+  try {
+    done = (await fetch("/api/emergency_stop", { ...order, signal: AbortSignal.timeout(STOP_MS) })).ok;
+  } finally {
+    document.body.classList.toggle("u-in-doubt", !done);
+  }
+}
 
 // ── keys: a button with data-key is pressed by that key ──
 
@@ -51,6 +64,7 @@ function keys() {
 
 window.understudyFrame = {
   keys,
+  stop: () => stop().catch(() => {}),
   remember,
   language(name) {
     remember("language", name);

@@ -6,10 +6,9 @@
 import { ask, notice, onceThere, words } from "./api.js";
 import { Checks, marksOf } from "./program_checks.js";
 import { Editor } from "./program_editor.js";
-import { Way } from "./program_way.js";
+import { SHORT_LINES, Way } from "./program_way.js";
 
 const LARGEST_FILE = 8 * 1024 * 1024;
-const PEEKED_LINES = 300;
 const UNDER_WAY = ["running", "paused"];
 const NO_READING = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 
@@ -169,7 +168,7 @@ class Program {
 
   // Of its own accord only where it takes no time; from where a robot is that runs it begins wrong.
   async peek() {
-    const short = this.editor.lines <= PEEKED_LINES && this.editor.text.trim();
+    const short = this.editor.lines <= SHORT_LINES && this.editor.text.trim();
     if (short && !UNDER_WAY.includes(this.reading.state)) await this.ahead();
   }
 

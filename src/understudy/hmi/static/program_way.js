@@ -1,7 +1,10 @@
 // The run before it is run: the way of the tool from `preview`, and a ghost that stands on it
 // wherever the slider does.
 
-import { ask, words } from "./api.js";
+import { call, notDone, run, words } from "./api.js";
+import { feed } from "./feed.js";
+
+export const SHORT_LINES = 300; // more would take the cell's own time: they are looked at elsewhere
 
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
 
@@ -23,21 +26,41 @@ export class Way {
     this.show();
   }
 
-  // → the way of this text, asked for once
-  async of(robot, text) {
-    if (this.robot === robot && this.text === text && this.data) return this.data;
-    const asked = await ask("preview", { robot, text });
-    if (!asked) return null;
-    Object.assign(this, { robot, text, data: asked });
-    this.slider.max = asked.times.length ? asked.times[asked.times.length - 1] : 0;
-    window.understudy?.showPreview(robot, asked.tcp);
+  // → the way of this text, asked for once, however many wait for it; null where there is none
+  of(robot, text) {
+    const is = (each) => each?.robot === robot && each.text === text;
+    if (is(this) && this.data) return this.data;
+    if (!is(this.asked)) {
+      this.asked = { robot, text };
+      this.asked.answer = this.fetch(this.asked);
+    }
+    return this.asked.answer;
+  }
+
+  async fetch(asked) {
     this.show();
-    return asked;
+    const data = await this.ask(asked).catch(notDone);
+    if (this.asked !== asked) return null;
+    this.asked = null;
+    if (data) {
+      Object.assign(this, { robot: asked.robot, text: asked.text, data });
+      this.slider.max = data.times.length ? data.times[data.times.length - 1] : 0;
+      window.understudy?.showPreview(asked.robot, data.tcp);
+    }
+    this.show();
+    return data || null;
+  }
+
+  ask(asked) {
+    const { robot, text } = asked;
+    if (text.split("\n").length <= SHORT_LINES) return call("preview", { robot, text });
+    const start_rad = feed.latest?.robots[robot]?.q ?? [];
+    return run("preview", { robot, text, start_rad }, () => this.asked === asked);
   }
 
   forget() {
     this.close();
-    Object.assign(this, { text: null, data: null, at: 0 });
+    Object.assign(this, { text: null, data: null, at: 0, asked: null });
     this.show();
   }
 
@@ -110,6 +133,7 @@ export class Way {
   show() {
     const total = this.data?.duration_s || 0;
     this.place.classList.toggle("u-empty", !this.data?.times.length);
+    this.place.classList.toggle("u-asking", Boolean(this.asked));
     this.slider.value = this.at;
     this.readout.textContent = this.ghost
       ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", this.line)}`

@@ -77,6 +77,7 @@ export class Robot {
     this.ghost = new Chain(facts);
     this.object.add(this.chain.root, this.ghost.root);
     this.links = new Map(); // link name → its own material
+    this.red = new Set();
     this.volumes = [];
     this.triads = [];
     this.tool = null;
@@ -97,7 +98,7 @@ export class Robot {
       this.links.set(link.name, material);
       this.chain.frameOf(link).add(body(link.shapes, material));
       this.ghost.frameOf(link).add(body(link.shapes, ghostly, { shadow: false }));
-      const skin = body(link.shapes, volume, { shadow: false });
+      const skin = body(link.collision || link.shapes, volume, { shadow: false });
       this.volumes.push(skin);
       this.chain.frameOf(link).add(skin);
     }
@@ -167,13 +168,20 @@ export class Robot {
     if (this.ghost.root.visible) this.ghost.set(q);
   }
 
-  // Links by name or number that touch something.
-  alarm(names, color) {
+  // What can touch something, by name: the links, then the shapes of the tool.
+  bodies() {
+    const tool = (this.facts.tools || {})[String(this.toolNumber)];
+    return [...this.links.keys(), ...(tool?.shapes || []).map((shape) => `${tool.name}.${shape.name}`)];
+  }
+
+  redden(names, color) {
+    this.red = names;
     for (const [name, material] of this.links) {
-      const touched = names.has(name);
-      material.emissive.set(touched ? color : 0x000000);
-      material.emissiveIntensity = touched ? 0.85 : 0;
+      material.emissive.set(names.has(name) ? color : 0x000000);
+      material.emissiveIntensity = 0.85;
     }
+    const touched = [...names].some((name) => !this.links.has(name));
+    this.tool.traverse(({ material }) => material?.emissive?.set(touched ? color : 0x000000));
   }
 
   // How far the tool gets in the plane of the first axis: [r, z], by direction from the shoulder.

@@ -3,11 +3,12 @@
 
 import { THREE } from "./three/index.js";
 import { feed, mix } from "./feed.js";
-import { matt, veil } from "./materials.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
+import { show } from "./readout.js";
 import { Robot } from "./robot.js";
-import { body, dispose } from "./shapes.js";
+import { dispose } from "./shapes.js";
 import { Stage } from "./stage.js";
+import { Thing } from "./things.js";
 
 const COLORS = {
   robot_color: 0xff5e00, ghost_robot_color: 0x808080, collision_color: 0xff0000,
@@ -23,7 +24,7 @@ const CONFIGURED = {
 };
 
 const MOST_CONTACTS = 50;
-const same = (one, other) => one.robot === other.robot && one.a === other.a && one.b === other.b;
+const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 
 class Scene {
   constructor(place) {
@@ -32,7 +33,7 @@ class Scene {
     this.colors = { ...COLORS };
     this.chosen = place.dataset.robot || "";
     this.robots = new Map();
-    this.objects = new Map(); // environment: name → {object, material}
+    this.things = new Map(); // what stands around or is held, by name
     this.marks = new Map(); // robot → {trail, preview, arc, cloud, workspace}
     this.contacts = [];
     this.pinned = new Map(); // robot → joints of a ghost that somebody wants to look at
@@ -51,24 +52,31 @@ class Scene {
   // ── what stands there ──
 
   build(facts) {
+    const again = this.ready;
+    const previews = [...this.marks].map(([name, { preview: way }]) => [name, way.points]);
     this.strike();
-    const wishes = facts.visualization || {};
-    for (const color in COLORS) if (wishes[color] !== undefined) this.colors[color] = wishes[color];
-    for (const layer in CONFIGURED) this.layers[layer] = wishes[CONFIGURED[layer]] ?? this.layers[layer];
+    this.wish(facts.visualization || {}, again);
     for (const [name, robot] of Object.entries(facts.robots || {})) this.addRobot(name, robot);
-    for (const thing of facts.environment || []) this.addObject(thing);
+    for (const thing of facts.environment || []) this.addThing(thing);
+    for (const [name, points] of previews) this.marks.get(name)?.preview.add(points.map((p) => p.toArray()));
     if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
     this.arrange();
-    this.view("iso");
+    this.redden();
+    if (!again) this.view("iso");
     this.ready = true;
   }
 
+  // The cell's file has a say in colours, and in what is shown at first.
+  wish(wishes, again) {
+    for (const color in COLORS) if (wishes[color] !== undefined) this.colors[color] = wishes[color];
+    if (again) return;
+    for (const layer in CONFIGURED) this.layers[layer] = wishes[CONFIGURED[layer]] ?? this.layers[layer];
+  }
+
   strike() {
-    for (const { object } of [...this.robots.values(), ...this.objects.values()]) dispose(object);
-    for (const marks of this.marks.values()) dispose(marks.object);
-    this.robots.clear();
-    this.objects.clear();
-    this.marks.clear();
+    for (const thing of this.things.values()) thing.strike();
+    for (const { object } of [...this.robots.values(), ...this.marks.values()]) dispose(object);
+    for (const kept of [this.robots, this.things, this.marks]) kept.clear();
   }
 
   addRobot(name, facts) {
@@ -82,20 +90,13 @@ class Scene {
     this.stage.scene.add(robot.object, marks.object);
     this.robots.set(name, robot);
     this.marks.set(name, marks);
+    for (const thing of facts.held || []) this.addThing(thing, robot.chain.flange);
   }
 
-  addObject(facts) {
-    const material = facts.zone ? veil(0xffd23f) : matt(0x56616c);
-    const object = body([facts], material, { shadow: !facts.zone });
-    const box = new THREE.Box3().setFromObject(object);
-    const ground = box.max.z < 0.005 && box.max.x - box.min.x > 1.5; // the grid stands for it
-    const ink = new THREE.LineBasicMaterial({ color: 0x11161b, transparent: true, opacity: 0.55 });
-    if (ground) material.visible = false;
-    else for (const mesh of object.children) {
-      mesh.add(new THREE.LineSegments(new THREE.EdgesGeometry(mesh.geometry, 30), ink));
-    }
-    this.stage.scene.add(object);
-    this.objects.set(facts.name, { object, material, ground });
+  addThing(facts, hand = null) {
+    const thing = new Thing(facts, { held: Boolean(hand) });
+    (hand || this.stage.scene).add(thing.object);
+    this.things.set(facts.name, thing);
   }
 
   // ── who is in the picture ──
@@ -119,7 +120,7 @@ class Scene {
     for (const robot of this.robots.values()) {
       if (robot.object.visible) box.expandByObject(robot.chain.root);
     }
-    for (const { object, ground } of this.objects.values()) if (!ground) box.expandByObject(object);
+    for (const { object, ground } of this.things.values()) if (!ground) box.expandByObject(object);
     box.expandByPoint(new THREE.Vector3(0.5, 0.35, 0)).expandByPoint(new THREE.Vector3(-0.3, -0.35, 1));
     this.stage.frameOn(box);
   }
@@ -130,7 +131,7 @@ class Scene {
     for (const button of document.querySelectorAll("[data-layer]")) {
       button.classList.toggle("u-chosen", layers[button.dataset.layer]);
     }
-    for (const { object } of this.objects.values()) object.visible = layers.environment;
+    for (const { object } of this.things.values()) object.visible = layers.environment;
     for (const robot of this.robots.values()) {
       const marks = this.marks.get(robot.name);
       robot.posture = null;
@@ -156,7 +157,8 @@ class Scene {
     this.seen = frame.t;
     for (const [name, points] of Object.entries(feed.trails)) this.weld(name, points);
     this.touch(frame.contacts || []);
-    this.tell(frame.robots[this.chosen]);
+    const joints = this.robots.get(this.chosen)?.chain.movers.map(({ joint }) => joint) || [];
+    show(document.getElementById("readout"), frame.robots[this.chosen], joints);
   }
 
   weld(robot, points) {
@@ -168,22 +170,6 @@ class Scene {
     this.stage.changed = true;
   }
 
-  // The figures under the picture: joints, then the tip.
-  tell(robot) {
-    const place = document.getElementById("readout");
-    if (!place || !robot) return;
-    const joints = this.robots.get(this.chosen)?.chain.movers || [];
-    const lines = robot.q.map((value, n) => [`J${n + 1}`, figure(value, joints[n]?.joint.type !== "prismatic")]);
-    ["X", "Y", "Z", "RX", "RY", "RZ"].forEach((name, n) => lines.push([name, figure(robot.tcp[n] ?? 0, n > 2)]));
-    while (place.children.length > lines.length) place.lastChild.remove();
-    lines.forEach(([name, value], n) => {
-      const cell = place.children[n] || place.appendChild(document.createElement("div"));
-      if (cell.dataset.shown === name + value) return;
-      cell.dataset.shown = name + value;
-      cell.replaceChildren(Object.assign(document.createElement("b"), { textContent: name }), value);
-    });
-  }
-
   // What touched stays red until somebody clears it; what still touches is red again at once.
   touch(contacts) {
     const fresh = contacts.filter((contact) => !this.contacts.some((known) => same(known, contact)));
@@ -193,16 +179,14 @@ class Scene {
   }
 
   redden() {
-    const touching = new Set(this.contacts.flatMap(({ robot, a, b }) => [`${robot}/${a}`, `${robot}/${b}`, a, b]));
+    const color = this.colors.collision_color;
+    const touching = new Set(this.contacts.flatMap(({ robot, link, object }) =>
+      [`${robot}/${link}`, `${robot}/${object}`, link, object]));
     for (const robot of this.robots.values()) {
-      const names = [...robot.links.keys()].filter((link) => touching.has(`${robot.name}/${link}`));
-      robot.alarm(new Set(names), this.colors.collision_color);
+      const names = robot.bodies().filter((link) => touching.has(`${robot.name}/${link}`));
+      robot.redden(new Set(names), color);
     }
-    for (const [name, { material, ground }] of this.objects) {
-      const touched = touching.has(name);
-      material.emissive.set(touched ? this.colors.collision_color : 0x000000);
-      material.visible = touched || !ground;
-    }
+    for (const thing of this.things.values()) thing.redden(touching.has(thing.name), color);
     this.stage.changed = true;
   }
 
@@ -299,12 +283,10 @@ class Scene {
 
   // ── what tests and curious people see ──
 
-  // Links and objects that are red.
+  // Links and things that are red.
   reddened() {
-    const red = ({ emissive }) => emissive.getHex() === this.colors.collision_color;
-    const links = [...this.robots.values()].flatMap((robot) =>
-      [...robot.links].filter(([, material]) => red(material)).map(([link]) => `${robot.name}/${link}`));
-    return [...links, ...[...this.objects].filter(([, { material }]) => red(material)).map(([name]) => name)];
+    const links = [...this.robots.values()].flatMap((robot) => [...robot.red].map((link) => `${robot.name}/${link}`));
+    return [...links, ...[...this.things.values()].filter(({ red }) => red).map(({ name }) => name)];
   }
 
   told(robot) {
@@ -317,7 +299,7 @@ class Scene {
       robots[name] = { q: [...robot.chain.q], tcp: robot.chain.tip(), ghost: robot.ghost.root.visible, ghost_q: [...robot.ghost.q], shown: robot.object.visible };
     }
     return {
-      ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.objects.keys()],
+      ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.things.keys()],
       trail: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.trail.length])),
       preview: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.preview.length])),
       cloud: Object.fromEntries([...this.marks].map(([name, { cloud: c }]) => [name, c?.geometry.attributes.position.count ?? 0])),
@@ -327,10 +309,6 @@ class Scene {
   }
 }
 
-const round = (value, digits) => value.toFixed(digits).replace(/^-(0\.0+)$/, "$1");
-const figure = (value, angle) =>
-  angle ? `${round((value * 180) / Math.PI, 2)}°` : `${round(value * 1000, 1)} mm`;
-
 // After the page's own socket: building the scene can keep a slow machine busy for seconds, and a
 // page that does not answer meanwhile is taken for gone.
 function open() {
@@ -338,7 +316,7 @@ function open() {
   if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
   const offered = [
-    "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "report",
+    "load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "report",
   ];
   window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));
   window.understudy.scene = scene;

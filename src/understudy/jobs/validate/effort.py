@@ -19,14 +19,15 @@ def overload_findings(
     if arm.dynamics is None:
         return
     torques = arm.dynamics.torques(motion)
-    share = np.abs(torques) / arm.dynamics.effort
+    effort = arm.dynamics.effort
+    share = np.abs(torques) / np.where(effort > 0.0, effort, np.inf)  # 0: the model does not say
     over = share.max(axis=1) > 1.0
     for line in np.unique(lines[over]).tolist():
         rows = np.flatnonzero(over & (lines == line))
         row = int(rows[np.argmax(share[rows].max(axis=1))])
         joint = int(np.argmax(share[row]))
         name, needs = arm.chain.names[joint], float(torques[row, joint])
-        has = float(arm.dynamics.effort[joint])
+        has = float(effort[joint])
         said = f"line {line}: {name} needs {needs:.1f} Nm, {has:.1f} are allowed"
         yield Finding(line, "torque", said, float(times[row]), joint=name)
 

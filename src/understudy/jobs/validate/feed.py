@@ -17,12 +17,13 @@ from understudy.motion.cartesian import greatest_bends
 from understudy.motion.path import TOOL, Floats, Ints, Path
 from understudy.space.singular import distances, kinds
 from understudy.space.sweep import greatest_slopes
-from understudy.units import DEG
+from understudy.units import DEG, MM
 
-NEAR = 0.1
-"""Share below which a pose is near a singular one (6° of joint 5) and to blame for a speed."""
-INSIDE = 0.02
-"""A line that begins or ends nearer than this begins or ends in the singular pose (1° of J5)."""
+NEAR, INSIDE = 0.1, 0.02
+"""Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
+it (1°): see singular.distances."""
+NEAR_RATIO = 0.2
+"""Of an arm of no known kind the share is a ratio that is small anyway: so much of the others."""
 ROUNDING = 1.0 + 1e-6
 
 
@@ -59,67 +60,78 @@ class _Need:
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
+    """Where a line asks for most, of which joint, and which singular pose is to blame if one is."""
+
     kind: Kind
     piece: int
     joint: int
     share: float
-    near: str = ""
+    blamed: str = ""
 
 
 def _worst(need: _Need, pieces: Ints) -> _Excess | None:
     """What is said of a line; None where only its singular ends are to blame."""
-    near, blamed = _nearness(need, pieces)
-    counted = pieces[~_at_the_ends(near.min(axis=1))] if len(near) else pieces
-    for kind, share in (("velocity", need.speed), ("acceleration", need.turn)):
-        if not len(counted) or share[counted].max() <= ROUNDING:
-            continue
-        row = int(np.argmax(share[counted].max(axis=1)))
-        piece = int(counted[row])
-        joint = int(np.argmax(share[piece]))
-        here = int(np.flatnonzero(pieces == piece)[0])
-        singular = len(near) and near[here].min() < NEAR
-        name = blamed[int(np.argmin(near[here]))] if singular else ""
-        return _Excess(
-            "singularity" if singular else ("velocity" if kind == "velocity" else "acceleration"),
-            piece, joint, float(share[piece, joint]), name,
-        )  # fmt: skip
+    near = _nearness(need.path, pieces, need.arm)
+    counted = np.flatnonzero(~near.at_ends)
+    if not len(counted):
+        return None
+    shares: tuple[tuple[Kind, Floats], ...] = (
+        ("velocity", need.speed[pieces[counted]]),
+        ("acceleration", need.turn[pieces[counted]]),
+    )
+    for kind, share in shares:
+        row, joint = divmod(int(np.argmax(share)), share.shape[1])
+        if share[row, joint] > ROUNDING:
+            blamed = near.blamed[counted[row]] if kind == "velocity" else ""
+            named: Kind = "singularity" if blamed else kind
+            return _Excess(
+                named, int(pieces[counted[row]]), joint, float(share[row, joint]), blamed
+            )
     return None
 
 
-def _nearness(need: _Need, pieces: Ints) -> tuple[Floats, tuple[str, ...]]:
-    """How near each piece of a line of the tool comes to each kind of singular pose."""
-    path, chain = need.path, need.arm.chain
+@dataclass(frozen=True, slots=True, eq=False)
+class _Near:
+    """Per piece of a line: which singular pose it is near, if any; and whether it is next to one in
+    which the line begins or ends."""
+
+    blamed: list[str]
+    at_ends: NDArray[np.bool_]
+
+
+def _nearness(path: Path, pieces: Ints, arm: Arm) -> _Near:
+    """Only a way of the tool has to mind singular poses."""
     if path.measure[pieces[0]] != TOOL:
-        return np.zeros((0, 1)), ()
-    begins = path.shape[pieces, 0]
-    middle = 0.5 * path.length[pieces, None]
-    powers = (middle**k for k in range(path.shape.shape[1]))
-    halfway = sum(path.shape[pieces, k] * power for k, power in enumerate(powers))
-    found = [distances(chain, q) for q in (begins, np.asarray(halfway), path.end[pieces])]
-    return np.minimum.reduce(found), kinds(chain)
+        return _Near([""] * len(pieces), np.zeros(len(pieces), dtype=np.bool_))
+    names = kinds(arm.chain)
+    scale = NEAR_RATIO if names == ("arm",) else 1.0
+    corners = np.vstack([path.shape[pieces[:1], 0], path.end[pieces]])
+    middle = [path.position(piece, 0.5 * float(path.length[piece])) for piece in pieces.tolist()]
+    at_corners, at_middle = (distances(arm.chain, q) / scale for q in (corners, np.array(middle)))
+    share = np.minimum.reduce([at_corners[:-1], at_middle, at_corners[1:]])
+    near = share.min(axis=1) < NEAR
+    which = share.argmin(axis=1).tolist()
+    begins, ends = (bool(at_corners[k].min() < INSIDE) for k in (0, -1))
+    blamed = [names[k] if close else "" for k, close in zip(which, near.tolist(), strict=True)]
+    return _Near(blamed, _at_ends(near, begins, ends))
 
 
-def _at_the_ends(near: Floats) -> NDArray[np.bool_]:
-    """The pieces next to a singular pose in which the line begins or ends."""
-    out = np.zeros(len(near), dtype=np.bool_)
-    far = np.flatnonzero(near >= NEAR)
-    if near[0] < INSIDE:
-        out[: far[0] if len(far) else len(near)] = True
-    if near[-1] < INSIDE:
-        out[far[-1] + 1 if len(far) else 0 :] = True
-    return out
+def _at_ends(near: NDArray[np.bool_], begins: bool, ends: bool) -> NDArray[np.bool_]:
+    """The pieces that are near all the way from a singular beginning, or up to a singular end."""
+    from_start = np.logical_and.accumulate(near) & begins
+    to_end = np.logical_and.accumulate(near[::-1])[::-1] & ends
+    return np.asarray(from_start | to_end)
 
 
 def _told(found: _Excess, stretch: Stretch, arm: Arm, line: int) -> Finding:
     name = arm.chain.names[found.joint]
-    turns = arm.chain.slides[found.joint] == 0.0
-    unit, sign = (DEG, "deg/s") if turns else (1e-3, "mm/s")
+    unit, sign = (MM, "mm/s") if arm.chain.slides[found.joint] else (DEG, "deg/s")
     limits = arm.limits.velocity
     if found.kind == "acceleration":
         limits, sign = arm.limits.acceleration, sign + "2"
     has = float(limits[found.joint]) / unit
     needs = f"{name} would need {found.share * has:.0f} {sign} at this feed, {has:.0f} are allowed"
-    if found.kind == "singularity":
-        needs = f"close to the {found.near} singularity: {needs}"
+    if found.blamed:
+        needs = f"close to the {found.blamed} singularity: {needs}"
     when = stretch.time_at(found.piece, 0.0)
     return Finding(line, found.kind, f"line {line}: {needs}", when, joint=name)

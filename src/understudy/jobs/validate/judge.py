@@ -90,6 +90,8 @@ class Judge:
             self._found.append(Finding(event.line, event.kind, said, event.time_s))
 
     def _run(self, run: Run, arm: Arm) -> None:
+        if arm.sweeper is None:
+            self._unsure.update(np.unique(run.plan.path.line).tolist())
         for stretch in stretches(run.plan):
             self._found += feed_findings(stretch, arm)
             for times in stretch.grids():

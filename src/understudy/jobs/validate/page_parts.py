@@ -1,18 +1,22 @@
 """What makes the page of a report look and move: a style, and a small renderer on a canvas."""
 
 STYLE = """
-:root{color-scheme:light dark;--ink:#1f2937;--paper:#fff;--soft:#94a3b8;--bad:#dc2626;--warn:#d97706}
+:root{color-scheme:light dark;--ink:#1f2937;--paper:#fff;--soft:#94a3b8;--bad:#dc2626;
+--warn:#d97706}
 @media(prefers-color-scheme:dark){:root{--ink:#e5e7eb;--paper:#111827}}
 *{box-sizing:border-box}body{margin:0;font:14px system-ui,sans-serif;color:var(--ink);
 background:var(--paper);height:100vh;display:flex;flex-direction:column}
-header{display:flex;gap:1em;align-items:center;padding:.5em 1em}main{flex:1;display:flex;min-height:0}
+header{display:flex;gap:1em;align-items:center;padding:.5em 1em}
+main{flex:1;display:flex;min-height:0}
 #view{flex:3;display:flex;flex-direction:column;min-width:0}canvas{flex:1;min-height:0;width:100%;
 touch-action:none;cursor:grab}#side{flex:2;overflow:auto;border-left:1px solid var(--soft)}
 table{border-collapse:collapse;width:100%}td,th{padding:.15em .5em;text-align:left;white-space:pre}
 td:nth-child(-n+3){text-align:right;font-variant-numeric:tabular-nums}tbody tr{cursor:pointer}
-tr.chosen{outline:2px solid #2563eb}tr.violation td{color:var(--bad)}tr.warning td{color:var(--warn)}
+tr.chosen{outline:2px solid #2563eb}
+tr.violation td{color:var(--bad)}tr.warning td{color:var(--warn)}
 tr.unproven td:nth-child(3){font-style:italic}ul{margin:.5em 0;padding-left:1.5em}
-li{cursor:pointer;color:var(--bad)}li.warning{color:var(--warn)}li.note{color:var(--ink);cursor:auto}
+li{cursor:pointer;color:var(--bad)}li.warning{color:var(--warn)}
+li.note{color:var(--ink);cursor:auto}
 .pass{color:#16a34a}.fail{color:var(--bad)}
 """
 
@@ -141,7 +145,10 @@ function dot(point, fill) {
 }
 
 let held = null;
-canvas.onpointerdown = e => { held = [e.clientX, e.clientY]; canvas.setPointerCapture(e.pointerId); };
+canvas.onpointerdown = e => {
+  held = [e.clientX, e.clientY];
+  canvas.setPointerCapture(e.pointerId);
+};
 canvas.onpointerup = () => { held = null; };
 canvas.onpointermove = e => {
   if (!held) return;

@@ -6,23 +6,24 @@ from dataclasses import dataclass
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Limits
 from understudy.space.chain import Chain, Frames
+from understudy.space.collide import CollisionDetector
 from understudy.space.environment import Environment
 from understudy.space.sweep import Sweeper
 from understudy.space.transform import Array
-
 
 EMPTY = Environment()
 
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """With one tool. `frames`: those its speed is programmed in. `sweeper`: None where contacts
-    are not looked for; `foot`: where the arm stands in the cell."""
+    """With one tool. `foot`: where it stands in the cell; `detector`, `sweeper`: what it could
+    touch, without a sweeper where contacts are not looked for."""
 
     chain: Chain
     limits: Limits
     frames: Frames
     foot: Array
+    detector: CollisionDetector
     dynamics: Dynamics | None = None
     sweeper: Sweeper | None = None
 

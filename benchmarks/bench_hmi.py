@@ -1,0 +1,107 @@
+"""The page: what it costs to look, and what the cell's telemetry feels of it."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import websockets
+
+from benchmarks import Row, quantiles
+from benchmarks.bench_kuka import back_and_forth, listen, ms
+from benchmarks.bench_wire import connected, port_of, running
+
+SECONDS = 10.0
+PAGE_SECONDS = 20.0
+AIMS = {1: "≤ 6 %", 3: "≤ 12 %"}
+
+
+def rows() -> list[Row]:
+    with running("default") as (process, endpoints):
+        page = page_of(port_of(endpoints["control"]))
+        cell = psutil.Process(process.pid)
+        watched = [cell, *cell.children()]
+        quiet = cost(watched, page, 0)
+        costs = {count: cost(watched, page, count) for count in AIMS}
+        late = {count: jitter(endpoints, page, count) for count in (0, 3)}
+    found = [
+        Row(
+            f"{count} browser(s) at 30 Hz, cell and page",
+            f"{share:.1%} of a core",
+            f"{quiet:.1%} nobody looks",
+            "",
+            AIMS[count],
+        )
+        for count, share in costs.items()
+    ]
+    ratio = f"{late[3] / late[0]:.1f}"
+    name = "EKI telemetry p99 off by, 3 browsers"
+    return [*found, Row(name, ms(late[3]), f"{ms(late[0])} none", ratio, "< 5 ms")]
+
+
+def page_of(control: int) -> str:
+    """Its address, when it is up."""
+    end = time.monotonic() + PAGE_SECONDS
+    while time.monotonic() < end:
+        with socket.create_connection(("127.0.0.1", control)) as line:
+            line.sendall(b'{"do": "status"}\n')
+            told = json.loads(line.makefile("rb").readline())
+        if "hmi" in told["result"]["endpoints"]:
+            return str(told["result"]["endpoints"]["hmi"])
+        time.sleep(0.1)
+    raise TimeoutError("the page did not come up")
+
+
+def cost(watched: list[psutil.Process], page: str, browsers: int) -> float:
+    """The share of a core that all of them take together."""
+    with looking(page, browsers):
+        time.sleep(1.0)
+        before = spent(watched)
+        time.sleep(SECONDS)
+        return (spent(watched) - before) / SECONDS
+
+
+def spent(watched: list[psutil.Process]) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in watched)
+
+
+def jitter(endpoints: dict[str, str], page: str, browsers: int) -> float:
+    """p99, while the robot moves."""
+    late: list[float] = []
+    doors = [port_of(endpoints[f"kuka.kuka_eki.{name}"]) for name in ("command", "telemetry")]
+    with connected(doors[0]) as client, connected(doors[1]) as line, looking(page, browsers):
+        client.sendall(b"".join(back_and_forth(10)))
+        listen(line, late)
+    return quantiles(late)[1]
+
+
+@contextmanager
+def looking(page: str, browsers: int) -> Iterator[None]:
+    """So many websocket clients that take every frame, in a thread of their own."""
+    loop = asyncio.new_event_loop()
+
+    async def look() -> None:
+        async with websockets.connect(page.replace("http", "ws") + "/ws/state") as line:
+            async for _ in line:
+                pass
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(look() for _ in range(browsers)))
+
+    task = loop.create_task(all_of_them())
+
+    def run() -> None:
+        try:
+            loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    yield
+    loop.call_soon_threadsafe(task.cancel)
+    thread.join(5.0)

@@ -1,0 +1,89 @@
+"""`understudy reach`: where an arm brings its tool."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from understudy.app import load_config
+from understudy.cli.kernels import announce
+from understudy.errors import ConfigError
+from understudy.units import MM
+
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.proving.reach import ReachMaps
+
+ENDINGS = (".csv", ".npz", ".html")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(epilog="Example: understudy reach --cell g60_welding --out reach.html")(reach)
+
+
+def reach(
+    cell: Annotated[str, typer.Option(help="whose first arm is looked at")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
+    resolution_mm: Annotated[float, typer.Option(min=5.0, max=500.0, help="of the map")] = 50.0,
+    out: Annotated[Path | None, typer.Option(help="F.csv, F.npz or F.html")] = None,
+    program: Annotated[Path | None, typer.Option(help="only the poses of this program")] = None,
+) -> None:
+    """Where an arm brings its tool: a map of the space around it, or the poses of a program."""
+    from understudy.proving.reach import reach_maps
+
+    announce()
+    if out is not None and out.suffix not in ENDINGS:
+        raise ConfigError("no such kind of map", value=str(out), allowed=" ".join(ENDINGS))
+    config = load_config(cell)
+    if program is not None:
+        _poses(program, config, robot)
+        return
+    maps = reach_maps(config, robot=robot, resolution_mm=resolution_mm)
+    _show(maps)
+    if out is not None:
+        _write(out, maps, f"{config.name}: {maps.robot}")
+
+
+def _poses(program: Path, config: "CellConfig", robot: str) -> None:
+    from understudy.proving.prove import read_program
+    from understudy.proving.reach import program_reach
+
+    found = program_reach(read_program(program), config, robot=robot)
+    table = Table(title=f"{program.name}: {len(found)} poses", title_justify="left")
+    for column in ("line", "x mm", "y mm", "z mm", "reach"):
+        table.add_column(column, justify="left" if column == "reach" else "right", no_wrap=True)
+    for each in found:
+        figures = (f"{value / MM:.1f}" for value in each.pose[:3])
+        table.add_row(str(each.line), *figures, escape(each.result.failure_reason) or "yes")
+    Console().print(table)
+    if not all(each.result.reachable for each in found):
+        raise typer.Exit(1)
+
+
+def _show(maps: "ReachMaps") -> None:
+    found, free = maps.found, maps.free
+    reachable, clear = (int((each.orientations > 0).sum()) for each in (found, free))
+    low, high = found.workspace_min / MM, found.workspace_max / MM
+    print(f"{maps.robot}: {reachable} of {len(found.points)} points can be reached,")
+    print(f"{clear} of them touching nothing; most manipulable {found.manipulability.max():.4f}")
+    for axis, a, b in zip("xyz", low, high, strict=True):
+        print(f"  {axis} {a:.0f}…{b:.0f} mm")
+
+
+def _write(out: Path, maps: "ReachMaps", title: str) -> None:
+    import numpy as np
+
+    from understudy.space import reach_export
+
+    try:
+        if out.suffix == ".npz":
+            np.savez_compressed(out, **reach_export.arrays(maps.found, maps.free))  # type: ignore[arg-type]
+        elif out.suffix == ".csv":
+            out.write_text(reach_export.csv(maps.found, maps.free), encoding="utf-8")
+        else:
+            out.write_text(reach_export.html(maps.free, title), encoding="utf-8")
+    except OSError as problem:
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(out)) from None

@@ -1,0 +1,64 @@
+"""Where an arm of a cell gets: a map of the space around it, or the poses of a program."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.app import mover_of
+from understudy.config import CellConfig
+from understudy.errors import ConfigError
+from understudy.jobs.validate import Arm
+from understudy.jobs.validate.poses import program_poses
+from understudy.proving.prove import robot_of, subject_of
+from understudy.space.chain import Frames
+from understudy.space.pose import Pose
+from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap, ReachabilityResult
+from understudy.units import MM
+
+
+@dataclass(frozen=True, eq=False)
+class ReachMaps:
+    """`found`: what the joints allow; `free`: without what touches something."""
+
+    robot: str
+    found: ReachabilityMap
+    free: ReachabilityMap
+
+
+@dataclass(frozen=True, slots=True)
+class PoseReach:
+    """A pose of a program, and whether the arm gets there."""
+
+    line: int
+    pose: Pose
+    result: ReachabilityResult
+
+
+def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
+    """Around the robot's foot, with the tool it begins with."""
+    name = robot_of(config, robot)
+    arm = _arm(config, name)
+    analyzer = ReachabilityAnalyzer(
+        arm.chain, arm.detector, frames=Frames(np.eye(4), arm.frames.tool)
+    )
+    found = analyzer.generate_map(resolution_mm * MM)
+    free = analyzer.generate_map(resolution_mm * MM, avoid_collisions=True)
+    return ReachMaps(name, found, free)
+
+
+def program_reach(
+    program: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
+) -> list[PoseReach]:
+    """Every pose that a program of an arm names, each tried near the one before."""
+    name = robot_of(config, robot)
+    if config.robots[name].kind != "arm":
+        raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
+    poses = program_poses(program, mover_of(config, name, dialect))
+    arm = _arm(config, name)
+    analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
+    results = analyzer.check_program(each.pose for each in poses)
+    return [PoseReach(p.line, p.pose, found) for p, found in zip(poses, results, strict=True)]
+
+
+def _arm(config: CellConfig, robot: str) -> Arm:
+    return subject_of("", config, robot).arm(getattr(config.robots[robot].config, "tool", 0))

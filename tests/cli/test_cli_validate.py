@@ -1,0 +1,126 @@
+"""`understudy validate`: exit codes, files, and what stands in the terminal."""
+
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from understudy.cli import main
+
+PROGRAMS = Path(__file__).parents[1] / "jobs" / "validate" / "programs"
+SOUND = PROGRAMS / "sound" / "rapids.gcode"
+FLAWED = PROGRAMS / "flawed" / "wrong_height.gcode"
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["understudy", *map(str, arguments)])
+    try:
+        return main()
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def test_a_sound_program_is_0(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding") == 0
+    said = capsys.readouterr().out
+    assert "pass" in said
+    assert "proven clearance" in said
+
+
+def test_a_violation_is_1_and_every_report_names_its_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = ("json", "junit", "sarif", "html")
+    files = {kind: tmp_path / f"report.{kind}" for kind in kinds}
+    options = [each for kind, file in files.items() for each in (f"--{kind}", file)]
+    assert run(monkeypatch, "validate", SOUND, FLAWED, "--cell", "g60_welding", *options) == 1
+    assert "line 5: torch.nozzle touches fixture" in capsys.readouterr().out
+    sound, flawed = json.loads(files["json"].read_text())
+    assert (sound["verdict"], flawed["verdict"]) == ("pass", "fail")
+    assert flawed["violations"][0]["line"] == 5
+    suites = ElementTree.parse(files["junit"]).getroot()
+    assert [suite.get("failures") for suite in suites] == ["0", "1"]
+    (result,) = json.loads(files["sarif"].read_text())["runs"][0]["results"]
+    assert result["ruleId"] == "collision"
+    assert "torch.nozzle touches fixture" in files["html"].read_text()
+
+
+def test_one_program_is_one_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding", "--json", file) == 0
+    report = json.loads(file.read_text())
+    assert report["program"] == str(SOUND)
+    assert report["times_real_time"] > 0.0
+
+
+def test_a_report_can_be_printed_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding", "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
+
+
+def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = PROGRAMS / "flawed" / "unknown_word.gcode"
+    assert run(monkeypatch, "validate", program, "--cell", "g60_welding") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no_such.gcode"],
+        [SOUND, "--cell", "no_such"],
+        [SOUND, "--robot", "bench"],
+        [SOUND, "--cell", "text_robot"],
+        [SOUND, "--scenario", "no_such.yaml"],
+        [SOUND, "--json", "/no/such/folder/report.json"],
+        [SOUND, "--mode-of-operation", "PICKPLACE"],
+        [SOUND, "--dialect", "fanuc"],
+        [SOUND, "--cell", "kuka_eki", "--dialect", "seed"],
+        [SOUND, "--clearance-mm", "-1"],
+        [],
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_2_and_told_on_stderr(
+    arguments: list[object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "validate", *arguments) == 2
+    said = capsys.readouterr()
+    assert said.err
+    assert "Traceback" not in said.err
+
+
+def test_reach_writes_what_the_ending_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+
+    for ending in ("csv", "npz", "html"):
+        out = tmp_path / f"reach.{ending}"
+        coarse = ("--cell", "g60_welding", "--resolution-mm", "300", "--out", out)
+        assert run(monkeypatch, "reach", *coarse) == 0
+    assert "points can be reached" in capsys.readouterr().out
+    head, *rows = (tmp_path / "reach.csv").read_text().splitlines()
+    assert head.split(",")[-1] == "collision_free"
+    arrays = np.load(tmp_path / "reach.npz")
+    assert len(arrays["points"]) == len(rows)
+    assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
+    assert (tmp_path / "reach.html").read_text().count("<svg") == 3
+
+
+def test_reach_of_a_programs_poses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "reach", "--program", SOUND, "--cell", "g60_welding") == 0
+    flawed = PROGRAMS / "flawed" / "unreachable.gcode"
+    assert run(monkeypatch, "reach", "--program", flawed, "--cell", "g60_welding") == 1
+    assert "out of reach" in capsys.readouterr().out
+
+
+def test_reach_of_no_known_kind_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert run(monkeypatch, "reach", "--out", tmp_path / "reach.pdf") == 2

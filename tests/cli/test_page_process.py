@@ -1,0 +1,180 @@
+"""`run` and the page's process: it comes with the cell, comes back, and goes with it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import psutil
+import pytest
+
+from understudy.cli import hmi
+from understudy.cli.cells import check
+from understudy.errors import ConfigError
+
+PATIENCE_SECONDS = 30.0
+CELL = """\
+hmi: {port: 0}
+robots:
+  bench: {kind: point}
+"""
+
+Start = Callable[..., "Running"]
+
+
+class Running:
+    """`understudy run` of a small cell with a page."""
+
+    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
+        self.ready_file = folder / "ready.json"
+        run = [sys.executable, "-m", "understudy", "run", "--ephemeral"]
+        self.process = subprocess.Popen(
+            [*run, "--ready-file", str(self.ready_file), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "XDG_RUNTIME_DIR": str(folder), **environment},
+        )
+
+    def ready(self, until: Callable[[Any], bool] = lambda ready: True) -> Any:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            if self.ready_file.exists() and until(told := json.loads(self.ready_file.read_text())):
+                return told
+            time.sleep(0.02)
+        raise AssertionError(self.end())
+
+    def page(self) -> str:
+        address: str = self.ready(lambda told: "hmi" in told["endpoints"])["endpoints"]["hmi"]
+        return address
+
+    def child(self) -> psutil.Process:
+        """The page's process."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            for child in psutil.Process(self.process.pid).children():
+                if "understudy.hmi" in child.cmdline():
+                    return child
+            time.sleep(0.02)
+        raise AssertionError("there is no page's process")
+
+    def end(self) -> tuple[int, str]:
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=PATIENCE_SECONDS)
+        return self.process.returncode, said.decode()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    (tmp_path / "cell.yaml").write_text(CELL)
+    running: list[Running] = []
+
+    def begin(*words: str, **environment: str) -> Running:
+        running.append(Running(tmp_path, str(tmp_path / "cell.yaml"), *words, **environment))
+        return running[-1]
+
+    yield begin
+    for each in running:
+        if each.process.poll() is None:
+            each.end()
+        for stream in (each.process.stdout, each.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def get(address: str, **headers: str) -> Any:
+    with urlopen(Request(address, headers=headers), timeout=PATIENCE_SECONDS) as answer:
+        return json.load(answer)
+
+
+def test_it_is_starting_then_it_is_there_comes_back_when_killed_and_goes_with_the_cell(
+    start: Start,
+) -> None:
+    cell = start()
+    assert cell.ready()["starting"] == ["hmi"]
+    page = cell.page()
+    assert cell.ready()["starting"] == []
+    before = get(f"{page}/api/now")["now_s"]
+
+    first = cell.child()
+    first.kill()
+    first.wait(PATIENCE_SECONDS)
+    assert get(f"{page}/api/now")["now_s"] > before, "who calls meanwhile waits and is answered"
+    second = cell.child()
+    assert second.pid != first.pid
+
+    code, said = cell.end()
+    assert code == 0
+    assert "started again" in said
+    assert not second.is_running()
+
+
+def test_it_ends_when_the_cell_is_killed(start: Start) -> None:
+    cell = start()
+    cell.page()
+    child = cell.child()
+    cell.process.send_signal(signal.SIGKILL)
+    child.wait(PATIENCE_SECONDS)
+
+
+def test_without_a_page(start: Start) -> None:
+    cell = start("--no-hmi")
+    told = cell.ready()
+    assert told["starting"] == []
+    assert told["endpoints"].keys() == {"control"}
+
+
+def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:
+    tokens = {"UNDERSTUDY_HMI_TOKEN": "hush", "UNDERSTUDY_HMI_VIEWER_TOKEN": "look"}
+    cell = start(**tokens)
+    page = cell.page()
+    with pytest.raises(HTTPError, match="401"):
+        get(f"{page}/api/now")
+    assert get(f"{page}/api/now", Authorization="Bearer look")["rate"] == 1.0
+    stop = Request(f"{page}/api/stop", b"{}", {"Authorization": "Bearer look"})
+    with pytest.raises(HTTPError, match="403"):
+        urlopen(stop, timeout=PATIENCE_SECONDS)
+    assert "hush" not in " ".join(cell.child().cmdline())
+
+
+def test_another_address_without_a_token_is_2_and_teaches(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(CELL.replace("port: 0", "host: 0.0.0.0"))
+    cell = start()
+    _, said = cell.process.communicate(timeout=PATIENCE_SECONDS)
+    assert cell.process.returncode == 2
+    assert "UNDERSTUDY_HMI_TOKEN" in said.decode()
+
+
+def test_what_is_missing_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hmi.missing_extra() is None
+    monkeypatch.setattr(
+        hmi, "find_spec", lambda name: None if name == "nicegui" else find_spec(name)
+    )
+    said = hmi.missing_extra()
+    assert said
+    assert "\n" not in said
+    assert "understudy[hmi]" in said
+
+
+@pytest.mark.parametrize(
+    ("ports", "pair"),
+    [
+        ("hmi: {port: 5550}", "control and hmi"),
+        ("hmi: {}\nstate: {port: 8080}", "state and hmi"),
+        ("hmi: {}\ncontrol: {port: 5562}", "control and state"),
+    ],
+)
+def test_a_page_does_not_listen_where_something_else_does(
+    ports: str, pair: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text(f"{ports}\nrobots: {{bench: {{kind: point}}}}\n")
+    with pytest.raises(ConfigError, match=f"{pair} listen on the same port"):
+        check(str(file))

@@ -1,0 +1,246 @@
+"""What a report says: times that agree, lines left out, clearance, limits of what is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved, proved_text
+
+from understudy.app import build_cell
+from understudy.cell.arm import VirtualController
+from understudy.config import CellConfig
+from understudy.jobs.cycle_time import CycleTimeEstimator
+from understudy.jobs.validate.report import KINDS
+from understudy.proving import Cancelled, Options, validate_text
+from understudy.proving.arm import arm_setup
+from understudy.units import MM, NS_PER_MS, seconds
+
+START = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"
+SHIPPED = PROGRAMS.parents[3] / "src" / "understudy" / "catalog" / "programs" / "seam.gcode"
+SQUARE = PROGRAMS / "sound" / "square.gcode"
+
+
+# ── one truth about time ──
+
+
+def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tuple[int, int]], int]:
+    """The program on the running cell: when which line began to move (ns, line), and its end."""
+    built = build_cell(config.without_rules())
+    arm = built.parts["g60"]
+    assert isinstance(arm, VirtualController)
+    arm.connect(0)
+    arm.enable(0)
+    for line in text.splitlines():
+        assert arm.send_gcode(line, 0) is None
+    begun: list[tuple[int, int]] = []
+    end = 0
+    while arm.busy() and (at := built.next_wake()) is not None:
+        built.advance(at)
+        end = at
+        line = arm.status(at).line
+        if line and (not begun or begun[-1][1] != line):
+            begun.append((at, line))
+    return arm, begun, end
+
+
+@pytest.mark.parametrize(
+    ("program", "name"), [(SHIPPED, "g60_welding"), (PROGRAMS / "sound/two_seams.gcode", "")]
+)
+def test_report_cycle_time_and_running_cell_agree(program: object, name: str) -> None:
+    text = program.read_text()  # type: ignore[attr-defined]
+    config = cell(name or "g60_welding")
+    report = validate_text(text, config)
+    cycle = CycleTimeEstimator(arm_setup(config)).estimate(text)
+    assert report.total_s == cycle.total_s
+    assert [(r.start_s, r.end_s) for r in report.lines] == [
+        (r.start_s, r.end_s) for r in cycle.lines
+    ]
+    arm, begun, end = run_live(text, config)
+    delay = NS_PER_MS  # of a command, in this cell
+    starts = {row.line: row.start_s for row in report.lines}
+    for at, line in begun:
+        if report.lines[line - 1].kind != "dwell":
+            assert seconds(at - delay) == pytest.approx(starts[line], abs=1e-6)
+    assert seconds(end - delay) == pytest.approx(report.total_s, abs=1e-6)
+    assert arm.tally(end).distance == pytest.approx(report.distance_m, rel=1e-3)
+    assert arm.tally(end).gcode_executed == report.gcodes_executed
+
+
+def test_the_parts_of_the_cycle_time_add_up() -> None:
+    report = proved(SQUARE)
+    parts = (report.cycle_time[name] for name in ("motion_s", "process_s", "dwell_s", "io_s"))
+    assert report.total_s == pytest.approx(sum(parts))
+    assert report.lines[-1].end_s == pytest.approx(report.total_s)
+
+
+# ── lines that cannot be run ──
+
+
+def test_lines_after_one_left_out_are_not_proven_until_the_next_complete_target() -> None:
+    report = proved_text(
+        START + "G1 X1300 F6000\n"  # 3: out of reach
+        "G1 Z440\n"  # 4: not everything is said
+        "G91 G1 X1 Y1 Z1 A0 B0 C0\n"  # 5: not absolute
+        "G90 G1 X460 Y-90 Z445 A180 B0 C0\n"  # 6: complete
+        "G1 Y-80\n"
+    )
+    assert [(v.line, v.kind) for v in report.violations] == [(3, "unreachable")]
+    assert [row.line for row in report.lines if not row.proven] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("complete", ["G0 A0 B0 C0 U0 V20 W0", "G28"])
+def test_joints_and_home_are_complete_targets(complete: str) -> None:
+    report = proved_text(f"G21\nG0 A171\nG0 B1\n{complete}\nG0 B2\n")
+    assert [row.line for row in report.lines if not row.proven] == [2, 3]
+
+
+def test_a_line_that_cannot_be_read_might_have_moved() -> None:
+    report = proved_text(START + "G1 Z44§ F600\nG0 Z450\nG0 X450 Y-100 Z450 A180 B0 C0\n")
+    assert [row.line for row in report.lines if not row.proven] == [3, 4]
+
+
+def test_a_wait_that_is_refused_moves_nothing() -> None:
+    report = proved_text("M66 P4 L3\nG0 A10\n")
+    assert [row.line for row in report.lines if not row.proven] == [1]
+
+
+def test_every_violation_is_told_or_counted() -> None:
+    text = "G21\n" + "G0 A171\n" * 7
+    assert len(proved_text(text).violations) == 7
+    few = proved_text(text, options=Options(max_violations=3))
+    assert (len(few.violations), few.omitted, few.passed) == (3, 4, False)
+    assert few.document()["violations_omitted"] == 4
+
+
+# ── feed ──
+
+
+def test_rapids_ask_for_no_speed() -> None:
+    assert proved_text("G21\nG0 A90\nG0 X450 Y0 Z450 A180 B0 C0\n").passed
+
+
+def test_beginning_and_ending_in_a_singular_pose_is_allowed() -> None:
+    report = proved_text("G21 G28\nG1 X700 Y0 Z950 F12000\nG1 X770 Y0 Z995\nG28\n")
+    assert report.passed, report.violations
+
+
+def test_a_feed_is_judged_although_the_controller_would_slow_down() -> None:
+    fast = proved_text(START + "G1 Y100 F120000\n")
+    (found,) = fast.violations
+    assert (found.kind, found.line, found.joint) == ("velocity", 3, "J1")
+    assert fast.lines[2].start_s <= found.time_s <= fast.lines[2].end_s
+    assert proved_text(START + "G1 Y100 F12000\n").passed
+
+
+# ── clearance ──
+
+
+def test_closeness_is_a_warning_and_with_a_clearance_a_violation() -> None:
+    text = "G21\nG0 X450 Y-100 Z450 A180 B0 C0\nG1 Z330 F3000\nG1 Z450\n"
+    loose = proved_text(text, "g60_welding")
+    assert loose.passed
+    strict = proved_text(text, "g60_welding", Options(clearance_mm=5.0))
+    assert {v.kind for v in strict.violations} == {"collision"}
+    assert {v.line for v in strict.violations} == {3, 4}
+    assert "closer than 5 mm" in strict.violations[0].message
+
+
+def test_what_is_within_eps_is_a_warning_that_leaves_the_verdict() -> None:
+    """The nozzle ends 15.5 mm above the tip: 0.05 mm over the fixture of 344 mm."""
+    text = "G21\nG0 X450 Y-100 Z450 A180 B0 C0\nG1 Z328.55 F3000\nG1 Z450\n"
+    report = proved_text(text, "g60_welding")
+    assert report.passed
+    assert {(w.kind, w.line) for w in report.warnings} == {("collision", 3), ("collision", 4)}
+    assert [row.proven for row in report.lines] == [True, True, False, False]
+
+
+def test_a_contact_is_told_with_time_parts_point_and_depth() -> None:
+    (found,) = proved(PROGRAMS / "flawed/wrong_height.gcode").document()["violations"]
+    assert found["objects"] == ["torch.nozzle", "fixture"]
+    assert found["depth_mm"] == pytest.approx(8.5, abs=0.1)
+    assert found["point_mm"][2] == pytest.approx(344.0, abs=0.1)
+    assert found["last_line"] == 6
+
+
+def test_with_stops_the_report_says_that_stops_are_certified() -> None:
+    report = proved(SQUARE, Options(with_stops=True))
+    assert report.passed
+    assert any("stops are certified" in note for note in report.notes)
+
+
+# ── around ──
+
+
+def test_progress_is_told_and_can_end_it() -> None:
+    told: list[tuple[int, int]] = []
+    text = "G21\n" + "G0 A1\nG0 A0\n" * 300
+
+    def tell(done: int, total: int) -> bool:
+        told.append((done, total))
+        return True
+
+    validate_text(text, cell("bare"), progress=tell)
+    assert told == [(200, 602), (400, 602), (600, 602)]
+    with pytest.raises(Cancelled, match="after line 200 of 602"):
+        validate_text(text, cell("bare"), progress=lambda done, total: False)
+
+
+def test_the_document_has_the_contracts_keys() -> None:
+    document = proved(SQUARE).document()
+    assert {
+        "program", "cell", "verdict", "cycle_time", "distance_mm", "gcodes_executed", "wall_s",
+        "times_real_time", "lines", "violations",
+    } <= document.keys()  # fmt: skip
+    assert set(document["lines"][0]) == {
+        "line", "text", "start_s", "end_s", "clearance_mm", "proven",
+    }  # fmt: skip
+    assert document["distance_mm"] == pytest.approx(proved(SQUARE).distance_m / MM)
+
+
+@given(st.text(alphabet="GMXYZABCUVWFPQLTIJKS0123456789.- \n(;%/#é", max_size=120))
+def test_any_text_has_a_report(text: str) -> None:
+    report = proved_text(text)
+    assert all(each.kind in KINDS for each in report.violations)
+    assert report.document()["verdict"] in ("pass", "fail")
+
+
+# ── from outside ──
+
+
+def test_the_library_takes_a_path_or_a_text() -> None:
+    import understudy
+
+    by_path = understudy.validate(SHIPPED, "g60_welding")
+    by_name = understudy.validate(str(SHIPPED), "g60_welding")
+    by_text = understudy.validate(SHIPPED.read_text(), cell("g60_welding"))
+    assert by_path.passed
+    assert by_path.program == by_name.program == str(SHIPPED)
+    assert by_path.total_s == by_name.total_s == by_text.total_s
+
+
+@pytest.mark.parametrize("name", ["g60_welding", "default"])
+def test_the_shipped_program_is_proven_on_the_shipped_cells(name: str) -> None:
+    report = validate_text(SHIPPED.read_bytes(), cell(name))
+    assert report.passed, report.violations
+    assert report.least_clearance is not None
+    assert report.least_clearance > 5 * MM
+
+
+def test_a_tool_that_is_not_there_is_unsupported() -> None:
+    (found,) = proved_text("T7 M6\n").violations
+    assert (found.line, found.kind) == (1, "unsupported")
+
+
+def test_a_probe_that_nothing_answers_is_told() -> None:
+    (found,) = proved_text(START + "G38.2 Z440 F600\n").violations
+    assert (found.line, found.kind) == (3, "io")
+    assert proved_text(START + "G38.3 Z440 F600\n").passed
+
+
+def test_what_is_not_looked_at_is_not_proven() -> None:
+    """In a cell whose collision checks are off, and in one with a list of pairs."""
+    off = cell("unchecked")
+    report = validate_text("G21\nG0 A10\n", off)
+    assert [row.proven for row in report.lines] == [True, False]
+    assert any("collision checks are off" in note for note in report.notes)
+    listed = validate_text("G21\nG0 A10\n", cell("listed_pairs"))
+    assert any("leaves links that can touch unproven" in note for note in listed.notes)

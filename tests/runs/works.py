@@ -1,0 +1,43 @@
+"""Kinds of runs that only a test wants."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from understudy.errors import ConfigError, Refused
+
+Progress = Callable[[float], None]
+
+
+def echo(parameters: dict[str, Any], progress: Progress) -> Any:
+    print("this is no answer")
+    progress(0.5)
+    return parameters
+
+
+def refuse(parameters: dict[str, Any], progress: Progress) -> Refused:
+    return Refused("not with me")
+
+
+def misread(parameters: dict[str, Any], progress: Progress) -> None:
+    raise ConfigError("no such key", key="tea")
+
+
+def stumble(parameters: dict[str, Any], progress: Progress) -> None:
+    raise ZeroDivisionError("by nothing")
+
+
+def vanish(parameters: dict[str, Any], progress: Progress) -> None:
+    os._exit(3)
+
+
+def babble(parameters: dict[str, Any], progress: Progress) -> str:
+    return "x" * int(parameters["bytes"])
+
+
+def wait(parameters: dict[str, Any], progress: Progress) -> None:
+    progress(0.25)
+    print(f"waiting in {os.getpid()}", file=sys.stderr)
+    threading.Event().wait()

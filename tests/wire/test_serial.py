@@ -1,0 +1,238 @@
+"""Serial lines, on pseudo-terminals that the tests themselves have made."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.app import build_cell, load_config
+from understudy.cli.transcript import Transcript
+from understudy.errors import ConfigError
+from understudy.faces import grblhal
+from understudy.live import Live, Options
+from understudy.wire.chat import parse
+from understudy.wire.dial import Destination, Dial
+from understudy.wire.play import Tolerance, play
+from understudy.wire.record import Recorder, Terminal
+from understudy.wire.rehearsal import Rehearsal
+from understudy.wire.serial import Device, parse_place
+from understudy.wire.terminal import make_terminal, streams_over
+
+PATIENCE_S = 10.0
+MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
+
+
+class Talker:
+    """`Caller` that wants to talk, says one thing, and keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.call: int | None = 1
+        self.said = [b"hello\n"]
+        self.heard = b""
+        self.events: list[str] = []
+        self.news = asyncio.Event()
+        self._stir: Callable[[], None] = lambda: None
+
+    def wanted(self) -> int | None:
+        return self.call
+
+    def connected(self, now: int) -> None:
+        self._note("connected")
+
+    def receive(self, data: bytes, now: int) -> None:
+        self.heard += data
+        self._note("heard")
+
+    def take(self, room: int) -> bytes:
+        return self.said.pop() if self.said and "connected" in self.events else b""
+
+    def lost(self, now: int, reason: str) -> None:
+        self.call = None
+        self._note(reason)
+
+    def on_stir(self, listener: Callable[[], None]) -> None:
+        self._stir = listener
+
+    def again(self, number: int) -> None:
+        self.call = number
+        self._stir()
+
+    def _note(self, event: str) -> None:
+        self.events.append(event)
+        self.news.set()
+        self._stir()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async def wait() -> None:
+            while not condition():
+                await self.news.wait()
+                self.news.clear()
+
+        await asyncio.wait_for(wait(), PATIENCE_S)
+
+
+class Now:
+    """`Timekeeper` that does things at once."""
+
+    def act(self, deed: Callable[[int], Any]) -> Any:
+        return deed(0)
+
+
+def dial(talker: Talker, path: str) -> Dial:
+    made = Dial(talker, Device(path), Now())  # type: ignore[arg-type]
+    made.start()
+    return made
+
+
+async def talk() -> Talker:
+    ours, theirs = make_terminal("the test")
+    talker = Talker()
+    line = dial(talker, os.ttyname(theirs))
+    reader, writer = await streams_over(ours)
+    assert await asyncio.wait_for(reader.readline(), PATIENCE_S) == b"hello\n"
+    writer.write(b"\x00\xffwelcome\r\n\x18")
+    await talker.until(lambda: b"\x18" in talker.heard)
+    await line.stop()
+    writer.close()
+    os.close(ours)
+    os.close(theirs)
+    return talker
+
+
+def test_bytes_go_both_ways_as_they_are() -> None:
+    talker = asyncio.run(talk())
+    assert talker.heard == b"\x00\xffwelcome\r\n\x18"
+    assert talker.events[-1] == "hung up"
+
+
+async def unplug() -> tuple[Talker, str]:
+    ours, theirs = make_terminal("the test")
+    path = os.ttyname(theirs)
+    talker = Talker()
+    line = dial(talker, path)
+    await talker.until(lambda: "connected" in talker.events)
+    os.close(theirs)
+    os.close(ours)
+    await talker.until(lambda: talker.call is None)
+    told = talker.events[-1]
+    talker.again(2)
+    await talker.until(lambda: talker.call is None)
+    await line.stop()
+    return talker, told
+
+
+def test_a_cable_that_is_pulled_ends_the_call() -> None:
+    talker, told = asyncio.run(unplug())
+    assert "is gone" in told
+    assert "cannot be opened" in talker.events[-1], "nobody is there any more"
+
+
+async def share() -> list[str]:
+    ours, theirs = make_terminal("the test")
+    first, second = Talker(), Talker()
+    lines = [dial(first, os.ttyname(theirs))]
+    await first.until(lambda: "connected" in first.events)
+    lines.append(dial(second, os.ttyname(theirs)))
+    await second.until(lambda: bool(second.events))
+    for line in lines:
+        await line.stop()
+    os.close(ours)
+    os.close(theirs)
+    return second.events
+
+
+def test_a_device_has_one_sender() -> None:
+    (told,) = asyncio.run(share())
+    assert "cannot be opened" in told
+    assert "lock" in told
+
+
+async def flood() -> int:
+    """Nobody reads: what does not fit waits, and goes out when there is room."""
+    ours, theirs = make_terminal("the test")
+    talker = Talker()
+    talker.said = [b"x" * 100_000]
+    line = dial(talker, os.ttyname(theirs))
+    await talker.until(lambda: "connected" in talker.events)
+    reader, writer = await streams_over(ours)
+    heard = len(await asyncio.wait_for(reader.readexactly(100_000), PATIENCE_S))
+    await line.stop()
+    writer.close()
+    os.close(ours)
+    os.close(theirs)
+    return heard
+
+
+def test_what_does_not_fit_waits() -> None:
+    assert asyncio.run(flood()) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("/dev/ttyACM0", Device("/dev/ttyACM0")),
+        ("/dev/ttyACM0@250000", Device("/dev/ttyACM0", 250_000)),
+        ("pty:/dev/pts/3", Device("/dev/pts/3")),
+        ("serial:/dev/ttyUSB1", Device("/dev/ttyUSB1")),
+        ("tcp://10.0.0.1:2323", Destination("10.0.0.1", 2323)),
+        (":2323", Destination("127.0.0.1", 2323)),
+    ],
+)
+def test_places_as_people_write_them(text: str, place: object) -> None:
+    assert parse_place(text) == place
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nowhere", "pty:", "/dev/x@", "/dev/x@1", "host:0", "h:99999"]
+)
+def test_what_is_no_place(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a"):
+        parse_place(text)
+
+
+async def record(folder: Path) -> str:
+    """A client on a terminal of the recorder's, a controller on another one."""
+    (folder / "cell.yaml").write_text(MACHINE)
+    live = Live(load_config(str(folder / "cell.yaml")), Options(rate="max", ephemeral=True))
+    await live.start()
+    device = parse_place(live.endpoints["machine.grblhal"])
+    recorder = Recorder(Terminal(), device, face="grblhal")
+    transcript = Transcript(folder / "a.chat", "--out", overwrite=False)
+    told = asyncio.Event()
+
+    def listens(text: str) -> None:
+        transcript.open()
+        told.set()
+
+    task = asyncio.ensure_future(recorder.run(transcript.write, listens))
+    await asyncio.wait_for(told.wait(), PATIENCE_S)
+    terminal = os.open(recorder.place, os.O_RDWR | os.O_NOCTTY)
+    reader, writer = await streams_over(terminal)
+    for line in (b"$I\n", b"G1 X10 F6000\n", b"G4 P0.1\n", b"$G\n", b"M999\n"):
+        writer.write(line)
+        while not (await asyncio.wait_for(reader.readline(), PATIENCE_S)).startswith(
+            (b"ok", b"er")
+        ):
+            pass
+    writer.close()
+    os.close(terminal)
+    recorder.finished.set()
+    await task
+    await live.stop()
+    transcript.close()
+    return (folder / "a.chat").read_text()
+
+
+def test_a_recording_between_terminals_is_confirmed_by_replay(tmp_path: Path) -> None:
+    recorded = asyncio.run(record(tmp_path))
+    assert recorded.startswith("# face: grblhal\n")
+    chat = parse(recorded)
+    assert [event.data for event in chat.events if event.kind == "!"] == [b"open"]
+    said = b"".join(event.data for event in chat.events if event.kind == ">")
+    assert said == b"$I\nG1 X10 F6000\nG4 P0.1\n$G\nM999\n"
+    rehearsal = Rehearsal(build_cell(load_config(str(tmp_path / "cell.yaml"))))
+    difference = play(chat, rehearsal, dialect=grblhal, tolerance=Tolerance(0.0, None))
+    assert difference is None, str(difference)
