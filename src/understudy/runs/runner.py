@@ -17,7 +17,6 @@ log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
 KINDS = {
-    "preview": "understudy.runs.preview:preview",
     "reach": "understudy.runs.reach:reach",
     "validate": "understudy.proving.run:validate",
 }

@@ -31,7 +31,7 @@ export async function ask(command, parameters) {
 }
 
 // What was not done is said; anything else is a bug, and goes on.
-export function notDone(problem) {
+function notDone(problem) {
   if (!(problem instanceof NotDone)) throw problem;
   notice(words("not_done").replace("{reason}", problem.message));
   return null;

@@ -6,9 +6,10 @@
 import { ask, notice, onceThere, words } from "./api.js";
 import { Checks, marksOf } from "./program_checks.js";
 import { Editor } from "./program_editor.js";
-import { SHORT_LINES, Way } from "./program_way.js";
+import { Way } from "./program_way.js";
 
 const LARGEST_FILE = 8 * 1024 * 1024;
+const SHORT_LINES = 300;
 const UNDER_WAY = ["running", "paused"];
 const NO_READING = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 

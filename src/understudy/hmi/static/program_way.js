@@ -1,10 +1,7 @@
 // The run before it is run: the way of the tool from `preview`, and a ghost that stands on it
 // wherever the slider does.
 
-import { call, notDone, run, words } from "./api.js";
-import { feed } from "./feed.js";
-
-export const SHORT_LINES = 300; // more would take the cell's own time: they are looked at elsewhere
+import { ask, notice, words } from "./api.js";
 
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
 
@@ -39,7 +36,7 @@ export class Way {
 
   async fetch(asked) {
     this.show();
-    const data = await this.ask(asked).catch(notDone);
+    const data = await ask("preview", { robot: asked.robot, text: asked.text });
     if (this.asked !== asked) return null;
     this.asked = null;
     if (data) {
@@ -49,13 +46,6 @@ export class Way {
     }
     this.show();
     return data || null;
-  }
-
-  ask(asked) {
-    const { robot, text } = asked;
-    if (text.split("\n").length <= SHORT_LINES) return call("preview", { robot, text });
-    const start_rad = feed.latest?.robots[robot]?.q ?? [];
-    return run("preview", { robot, text, start_rad }, () => this.asked === asked);
   }
 
   forget() {
@@ -69,8 +59,10 @@ export class Way {
     const { times = [], lines = [] } = this.data || {};
     let last = -1;
     for (let n = 0; n < lines.length; n++) if (lines[n] <= line) last = n;
-    if (last >= 0) this.seek(times[last], { quiet: true });
-    return last >= 0;
+    const beyond = this.data?.truncated && last === lines.length - 1 && line > lines[last];
+    if (beyond) notice(words("beyond").replace("{line}", lines[last]), "info");
+    if (last < 0 || beyond) this.close();
+    else this.seek(times[last], { quiet: true });
   }
 
   seek(seconds, { quiet = false } = {}) {
