@@ -69,13 +69,12 @@ def press(screen: Screen, verb: str) -> None:
 
 
 def click_line(screen: Screen, number: int) -> None:
-    screen.page.evaluate(f"window.program.editor.show({number})")
-    line = screen.page.locator(".cm-lineNumbers .cm-gutterElement", has_text=f"{number}").locator(
-        f"text=/^{number}$/"
+    """At its beginning; the editor holds every line of a short program."""
+    line = screen.page.locator(".cm-line").nth(number - 1)
+    line.click(position={"x": 30, "y": 8})
+    screen.until(
+        lambda: screen.page.evaluate("window.program.editor.line") == number, "the cursor there"
     )
-    box = line.first.bounding_box()
-    left = screen.page.locator(".cm-content").bounding_box()["x"]
-    screen.page.mouse.click(left + 30, box["y"] + box["height"] / 2)
 
 
 def joints(cell: RunningCell) -> list[float]:
@@ -166,12 +165,18 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
     assert shown(screen)["bad"] == []
 
 
-def test_a_proof_can_be_cancelled(screen: Screen) -> None:
+def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
     press(screen, "validate")
     screen.until(lambda: bool(shown(screen)["checking"]), "the beginning")
     screen.page.locator('[data-check="cancel"]').click()
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["checking"]), "another")
+    click_line(screen, 17)
+    screen.page.keyboard.type(" ")
+    assert not shown(screen)["checking"], "another text than the one that is proved"
+    screen.page.evaluate("window.program.take()")
 
 
 def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
