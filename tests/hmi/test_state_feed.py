@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.faces.state import StateFace
-from understudy.hmi.state import Listener, StateFeed
+from understudy.hmi.state import Frame, Listener, StateFeed
 from understudy.ports.hmi import CellView, Known
 from understudy.wire.exchange import Exchange, Lobby
 from understudy.wire.tcp import Address, TcpServer
@@ -80,6 +80,20 @@ def test_two_browsers_get_the_same_bytes() -> None:
             for _ in range(5):
                 assert await one.take() == await two.take()
         assert feed.stale < 10.0
+
+    play(scene)
+
+
+def test_a_frame_that_was_taken_back_is_not_taken() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        listener = Listener()
+        taking = asyncio.create_task(listener.take())
+        await asyncio.sleep(0)
+        listener.offer(Frame(b"of the cell before", {}, {}))
+        listener.start_anew()
+        await asyncio.sleep(0)
+        listener.offer(Frame(b"of the cell now", {}, {}))
+        assert await taking == b"of the cell now"
 
     play(scene)
 
