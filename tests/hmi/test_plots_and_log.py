@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.test_hmi_integration import LEGIBLE
 
 CELLS = files("understudy").joinpath("catalog/cells")
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
@@ -122,6 +123,7 @@ def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Scree
     log.until(lambda: "weld fault" in log.text("alarms"), "the alarm")
     log.until(lambda: "look at wire, gas and distance" in log.text("alarms"), "what to do")
     log.until(lambda: "alarm" in kinds(log), "its event")
+    assert [each for each in log.page.evaluate(LEGIBLE) if each["contrast"] < 7.0] == []
     log.at("alarms").get_by_text("Reset", exact=True).first.click()
     log.until(lambda: "no alarm" in log.text("alarms"), "an end of it")
 

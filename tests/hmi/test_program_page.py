@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.test_hmi_integration import LEGIBLE
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
 SHORT = """G21 G90 G94
@@ -365,3 +366,11 @@ def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
     )
     assert len(sizes) > 20
     assert [each for each in sizes if min(each[1:]) < 48] == []
+
+
+def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
+    click_line(screen, 3)
+    found = screen.page.evaluate(LEGIBLE)
+    assert len(found) > 60
+    assert [each for each in found if each["contrast"] < 7.0] == []
+    assert [each for each in found if each["size"] < 12] == []
