@@ -1,9 +1,10 @@
 """The hand on the robot: home, overrides, and jogging that ends when the hand does."""
 
 import asyncio
+from contextlib import AbstractContextManager
 from typing import Any
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button
@@ -66,9 +67,9 @@ def _shown_where(seat: Seat, place: ui.element, capability: str) -> None:
 def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
     ui.label(seat.texts(f"hand.{name}")).classes("u-caption")
     slider = ui.slider(min=bounds[0], max=bounds[1], step=5, value=100).classes("u-slider")
-    slider.props("color=blue-grey-2").props(f"data-mark={name}-override")
-    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"))
-    shown.props(f"data-mark={name}-override-value")
+    slider.props(f"color=blue-grey-2 data-mark={name}-override")
+    mark = f"{name}-override-value"
+    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"), mark=mark)
 
     async def turn(percent: float) -> None:
         await seat.order("override", {f"{name}_percent": percent})
@@ -94,11 +95,13 @@ class Jogging:
     falls silent, or leaves, has let go.
     """
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: Seat, page: AbstractContextManager[Any]) -> None:
+        """``page``: where a refusal is to be shown, though nobody has pressed anything."""
         self._seat = seat
-        self._client = ui.context.client
+        self._page = page
         self._robot = ""
         self._late: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     async def step(self, order: dict[str, Any], step: float) -> None:
         await self._seat.order("jog", {**order, "step": step})
@@ -122,7 +125,7 @@ class Jogging:
     def let_go(self) -> None:
         if self._late is not None:
             self._forget()
-            background_tasks.create(self._stop(), name="stop_jog")
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
     def _wait_for_it(self) -> None:
         self._forget()
@@ -134,13 +137,13 @@ class Jogging:
             self._late = None
 
     async def _stop(self) -> None:
-        with self._client:
+        with self._page:
             await self._seat.ask("stop_jog", {"robot": self._robot})
 
 
 def jog_panel(seat: Seat) -> None:
     """A row for each axis of the frame; held by jog.js, which fills in the figures as well."""
-    jogging = Jogging(seat)
+    jogging = Jogging(seat, ui.context.client)
     with ui.element("div").classes("u-jog").props("data-mark=jog"):
         with ui.element("div").classes("u-inline"):
             frame = _choice(seat, "frame", {}, None)
@@ -193,7 +196,7 @@ def _speed(seat: Seat) -> ui.slider:
     with ui.element("div").classes("u-inline u-speed-line"):
         ui.label(seat.texts("hand.speed")).classes("u-caption")
         slider = ui.slider(min=SLOWEST, max=FASTEST, step=1, value=AT_FIRST).classes("u-slider")
-        slider.props("color=blue-grey-2").props("data-mark=jog-speed")
+        slider.props("color=blue-grey-2 data-mark=jog-speed")
         shown = ui.label().classes("u-figure u-speed")
         shown.bind_text_from(slider, "value", lambda value: f"{value:g} mm/s · °/s")
     return slider

@@ -25,7 +25,7 @@ def build(seat: Seat) -> None:
             _alarms(seat)
         with ui.element("section").classes("u-record"):
             _filters(seat)
-            ui.element("div").classes("u-log-rows").props('id="rows"').props("data-mark=log-rows")
+            ui.element("div").classes("u-log-rows").props("id=rows data-mark=log-rows")
 
 
 def spoken(texts: Texts) -> dict[str, str]:

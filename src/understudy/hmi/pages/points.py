@@ -69,7 +69,7 @@ class PointPanel:
         texts = self._seat.texts
         with ui.element("div").classes("u-inline"):
             self._name = ui.input(placeholder=texts("points.name")).classes("u-input")
-            self._name.props("data-mark=point-name").props("outlined dense maxlength=64")
+            self._name.props("outlined dense maxlength=64 data-mark=point-name")
             teach = button(texts("points.teach"), icon="add_location", kind="u-go").props(
                 "data-mark=teach"
             )
@@ -87,7 +87,7 @@ class PointPanel:
 
     def _verb(self, name: str, icon: str, deed: Callable[[], Any]) -> ui.button:
         made = button(self._seat.texts(f"points.{name}"), icon=icon, kind="u-verb")
-        made.props("stack").props(f"data-mark=point-{name}").on_click(deed)
+        made.props(f"stack data-mark=point-{name}").on_click(deed)
         return made
 
     # ── what is seen ──
