@@ -118,8 +118,8 @@ class Walker:
         self._paths: list[Path] = []
         self._straight: list[ask.AxisMove] = []
         self._lines: list[int] = []
-        self._with_next: list[Switching] = []
-        self._thrown: list[tuple[int, Switching]] = []
+        self._with_next: list[tuple[int, Switching]] = []
+        self._thrown: list[tuple[int, int, Switching]] = []
 
     def move(self, move: ask.Move, line: int) -> Refused | None:
         if isinstance(move, ask.AxisMove) and isinstance(self.mover, StraightMover):
@@ -131,6 +131,22 @@ class Walker:
         if isinstance(path, Refused):
             return path
         self._append(path)
+        return None
+
+    def probe(self, probe: ask.Probe, line: int) -> Refused | None:
+        """By itself: from rest, and until it has met something."""
+        self.rest()
+        path = self.mover.path(probe.move, self.q, line=line, exact=self.exact)
+        if isinstance(path, Refused):
+            return path
+        problem = ""
+        if self.setup.stage is not None:
+            probed = self.setup.stage.probed(probe, path, self.mover)
+            path, problem = probed.path, probed.problem
+        self._append(path)
+        self.rest()
+        if problem:
+            self.events.append(Remark(line, "io", problem, self.now))
         return None
 
     def rest(self) -> None:
@@ -161,7 +177,7 @@ class Walker:
         """Now, or when the next motion begins."""
         self.events.append(Switch(line))
         if switch.with_motion:
-            self._with_next.append(switch)
+            self._with_next.append((line, switch))
         elif self.setup.stage is not None:
             self.events += self.setup.stage.meet(switch, line, self.now).remarks
 
@@ -169,8 +185,8 @@ class Walker:
         """Nothing comes any more: what waits for motion happens now."""
         self.rest()
         if self.setup.stage is not None:
-            for switch in self._with_next:
-                self.events += self.setup.stage.meet(switch, line, self.now).remarks
+            for asked, switch in self._with_next:
+                self.events += self.setup.stage.meet(switch, asked, self.now).remarks
             self.events += self.setup.stage.over(line, self.now)
         self._with_next.clear()
 
@@ -193,7 +209,11 @@ class Walker:
         thrown, self._thrown = self._thrown, []
         if self.setup.stage is not None:
             spans = spans_of(plan)
-            times = [Thrown(spans[line][0], switch) for line, switch in thrown if line in spans]
+            times = [
+                Thrown(spans[line][0], switch, asked)
+                for line, asked, switch in thrown
+                if line in spans
+            ]
             self.events += self.setup.stage.moved(plan, self.mover, times)
 
     def _gather(self) -> None:
@@ -213,7 +233,7 @@ class Walker:
             mover = self.mover
             entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
         self._paths.append(path.with_entry(entry))
-        self._thrown += [(int(path.line[0]), switch) for switch in self._with_next]
+        self._thrown += [(int(path.line[0]), *asked) for asked in self._with_next]
         self._with_next.clear()
         self.q = path.end[-1]
 
@@ -246,28 +266,22 @@ class Reader:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
             kind: Kind | None = None
             if isinstance(move, MOVES):
-                refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
+                refused = self._move(line.number, request, move)
                 kind = self._obstacle(move) if refused else None
-                if isinstance(request, ask.Probe) and self._setup.stage and not refused:
-                    self._met(request, line.number)
             else:
                 refused = self._other(line.number, request, before)
             if refused:
                 walker.events.append(impossible(line.number, refused, line.text, kind))
                 return
-        if step.axes is not None:
+        if step.axes is not None and not isinstance(step.requests[-1], ask.Probe):
             walker.commanded = step.axes
 
-    def _move(self, line: int, move: ask.Move, *, probe: bool) -> Refused | None:
-        """A probe moves by itself: from rest, and until it has met something."""
+    def _move(self, line: int, request: ask.Request, move: ask.Move) -> Refused | None:
         walker = self._walker
-        if probe:
-            walker.rest()
-        refused = walker.move(move, line)
         walker.commanded = None
-        if probe:
-            walker.rest()
-        return refused
+        if isinstance(request, ask.Probe):
+            return walker.probe(request, line)
+        return walker.move(move, line)
 
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker

@@ -236,6 +236,44 @@ def test_a_probe_that_nothing_answers_is_told() -> None:
     assert proved_text(START + "G38.3 Z440 F600\n").passed
 
 
+PROBING = "G21 G90 G94\nG0 X450 Y0 Z400 A180 B0 C0\nG38.2 Z300 F3000\n"
+"""Onto the fixture, whose top is at 344 mm."""
+
+
+@pytest.mark.parametrize(
+    "after", ["G91\nG1 Z50 F3000\n", "G38.5 Z400 F600\n", "G1 Z400 F3000\nG38.3 Z360 F3000\n"]
+)
+def test_a_probe_ends_where_it_touches_as_in_the_running_cell(after: str) -> None:
+    config = cell("g60_welding")
+    report = validate_text(PROBING + after, config)
+    assert report.violations == ()
+    arm, _, end = run_live(PROBING + after, config)
+    assert not arm.status(end).error
+    assert seconds(end - NS_PER_MS) == pytest.approx(report.total_s, abs=1e-6)
+
+
+def test_a_probe_in_joints_ends_where_it_touches() -> None:
+    text = "G0 X0 Y20 Z40\nG38.2 Y60 F600\nG91\nG1 Y-5 F600\n"
+    report = validate_text(text, cell("default"), options=Options(dialect="grblhal"))
+    assert [each.kind for each in report.violations if each.kind == "io"] == []
+    assert report.lines[1].end_s - report.lines[1].start_s < 4.0, "40° at 10°/s would be 4 s"
+    assert report.lines[3].end_s - report.lines[3].start_s == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("G38.2 Z300 F600", "before the move"), ("G38.3 Z300", "before the move")]
+)
+def test_a_probe_that_touches_before_it_moves_is_told(line: str, said: str) -> None:
+    (found,) = proved_text(PROBING + line + "\n", "g60_welding").violations
+    assert (found.line, found.kind) == (4, "io")
+    assert said in found.message
+
+
+def test_a_switch_that_waits_for_motion_is_told_on_its_own_line() -> None:
+    (found,) = proved_text("M67 E1 Q-1\nG1 A10 F3000\n").violations
+    assert (found.line, found.kind) == (1, "io")
+
+
 def test_what_is_not_looked_at_is_not_proven() -> None:
     """In a cell whose collision checks are off, and in one with a list of pairs."""
     off = cell("unchecked")
