@@ -209,12 +209,13 @@ class CellStage:
     def _end(self, line: int) -> list[Remark]:
         self._ended = True
         left = self._io.digital_output(ARC_START)
+        remarks = [self._remark(line, "process", LEFT_ON)] if left else []
         self._armed = self._assumed = False
         for pin in (ARC_START, GAS):
             self._io.set_digital_output(pin, False, self._now)
         if self._arc_wait:
             self._wait_for_arc(False)
-        return [self._remark(line, "process", LEFT_ON)] if left else []
+        return remarks
 
     # ── what becomes of it ──
 

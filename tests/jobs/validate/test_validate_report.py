@@ -282,3 +282,50 @@ def test_what_is_not_looked_at_is_not_proven() -> None:
     assert any("collision checks are off" in note for note in report.notes)
     listed = validate_text("G21\nG0 A10\n", cell("listed_pairs"))
     assert any("leaves links that can touch unproven" in note for note in listed.notes)
+
+
+def test_a_figure_does_not_look_like_the_limit_it_breaks() -> None:
+    limit, feed = proved_text("G0 A170.001\nG1 A100 F7201\n").violations
+    assert "J1 = 170.001° is outside -170.0°…170.0°" in limit.message
+    assert "would need 120.02 deg/s at this feed, 120 are allowed" in feed.message
+
+
+def test_the_end_of_a_program_that_waits_for_its_arc_is_told_in_its_instant() -> None:
+    text = START + "M7\nM3\nG1 Z440 F600\nM2\n"
+    built = build_cell(cell("g60_welding").without_rules())
+    arm = built.parts["g60"]
+    assert isinstance(arm, VirtualController)
+    told: list[tuple[int, bool]] = []
+    arm.on_status(lambda status: told.append((status.at, status.moving)))
+    arm.connect(0)
+    arm.enable(0)
+    for line in text.splitlines():
+        assert arm.send_gcode(line, 0) is None
+    while arm.busy() and (at := built.next_wake()) is not None:
+        built.advance(at)
+    at, moving = told[-1]
+    assert not moving
+    total = validate_text(text, cell("g60_welding")).total_s
+    assert seconds(at - NS_PER_MS) == pytest.approx(total, abs=1e-6)
+
+
+def test_an_arc_left_on_is_told_when_the_program_ends() -> None:
+    """And not when the arc has gone out, some time after it."""
+    text = START + "M7\nM3\nG1 Z440 F600\n"
+    for end in ("", "M2\n"):
+        report = proved_text(text + end, "g60_welding")
+        (found,) = report.violations
+        last = report.lines[4]
+        assert found.time_s == pytest.approx(last.end_s, abs=1e-6)
+
+
+def test_the_mark_of_an_editor_is_no_part_of_a_program() -> None:
+    marked = "\ufeffG21\nG0 A10\n"
+    assert proved_text(marked).passed
+    assert validate_text(marked.encode(), cell("bare")).lines[0].text == "G21"
+    assert validate_text("\ufeffG28\n", cell("kuka_eki")).passed
+
+
+def test_a_speed_that_is_none_is_no_question_of_reach() -> None:
+    (found,) = validate_text("G1 X10 F0\n", cell("kuka_eki")).violations
+    assert (found.line, found.kind) == (1, "syntax")
