@@ -53,8 +53,9 @@ def _poses(program: Path, config: "CellConfig", robot: str) -> None:
 
     found = program_reach(read_program(program), config, robot=robot)
     table = Table(title=f"{program.name}: {len(found)} poses", title_justify="left")
-    for column in ("line", "x mm", "y mm", "z mm", "reach"):
-        table.add_column(column, justify="left" if column == "reach" else "right", no_wrap=True)
+    for column in ("line", "x mm", "y mm", "z mm"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("reach", overflow="fold")
     for each in found:
         figures = (f"{value / MM:.1f}" for value in each.pose[:3])
         table.add_row(str(each.line), *figures, escape(each.result.failure_reason) or "yes")

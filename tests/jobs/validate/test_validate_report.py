@@ -329,3 +329,12 @@ def test_the_mark_of_an_editor_is_no_part_of_a_program() -> None:
 def test_a_speed_that_is_none_is_no_question_of_reach() -> None:
     (found,) = validate_text("G1 X10 F0\n", cell("kuka_eki")).violations
     assert (found.line, found.kind) == (1, "syntax")
+
+
+def test_a_line_that_overloads_a_joint_for_minutes_is_told_once_at_its_worst() -> None:
+    text = "G0 A0 B60 C-60\nG1 B50 F3\n"
+    found = [each for each in proved_text(text, "heavy").violations if each.line == 2]
+    assert [each.kind for each in found] == ["torque"]
+    back = [each for each in proved_text("G0 B50 C-60\nG1 B60 F3\n", "heavy").violations]
+    assert back[-1].line == 2
+    assert back[-1].time_s > 190.0, "the worst is at its end"

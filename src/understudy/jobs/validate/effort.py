@@ -31,7 +31,8 @@ def overload_findings(
         has = float(effort[joint])
         told = beside(needs, math.copysign(has, needs), digits=1)
         said = f"line {line}: {name} needs {told} Nm, {has:.1f} are allowed"
-        yield Finding(line, "torque", said, float(times[row]), joint=name)
+        excess = float(share[row, joint])
+        yield Finding(line, "torque", said, float(times[row]), joint=name, excess=excess)
 
 
 def overrun_findings(
@@ -48,7 +49,8 @@ def overrun_findings(
         joint = int(np.argmax(over[row]))
         name = arm.chain.names[joint]
         said = f"line {line}: stopped here {name} would run {over[row, joint] / DEG:.2f}° too far"
-        yield Finding(line, "joint_limit", said, float(times[row]), joint=name)
+        excess = float(over[row, joint])
+        yield Finding(line, "joint_limit", said, float(times[row]), joint=name, excess=excess)
 
 
 def tool_way(motion: Motion, arm: Arm) -> float:

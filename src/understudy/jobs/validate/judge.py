@@ -64,6 +64,7 @@ class Judge:
         self._ledger = Ledger()
         self._clearance = Clearance(subject.environment, options)
         self._found: list[Finding] = []
+        self._sampled: dict[tuple[int, str], int] = {}
         self._warnings: list[Finding] = []
         self._proofs: dict[int, Proof] = {}
         self._unsure: set[int] = set()
@@ -100,11 +101,20 @@ class Judge:
 
     def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm) -> None:
         """At samples of a run."""
-        self._found += overload_findings(motion, times, lines, arm)
+        self._keep_worst(overload_findings(motion, times, lines, arm))
         if self._options.with_stops:
-            self._found += overrun_findings(motion, times, lines, arm)
+            self._keep_worst(overrun_findings(motion, times, lines, arm))
         self._way += tool_way(motion, arm)
         self._courses.add(motion.position, times, lines, arm)
+
+    def _keep_worst(self, findings: Iterable[Finding]) -> None:
+        """One of a kind per line, though a long line is looked at in parts."""
+        for found in findings:
+            known = self._sampled.setdefault((found.line, found.kind), len(self._found))
+            if known == len(self._found):
+                self._found.append(found)
+            elif found.excess > self._found[known].excess:
+                self._found[known] = found
 
     def _take(self, proofs: Iterable[Proof]) -> None:
         for proof in proofs:

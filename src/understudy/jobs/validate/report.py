@@ -41,7 +41,9 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation, or a warning that leaves the verdict; `last`: the line on which it ends."""
+    """A violation, or a warning that leaves the verdict; `last`: the line on which it ends.
+    `excess`: of what is sampled, how bad it is; the worst of a line is told.
+    """
 
     line: int
     kind: Kind
@@ -50,6 +52,7 @@ class Finding:
     last: int | None = None
     joint: str = ""
     contact: Contact | None = None
+    excess: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
