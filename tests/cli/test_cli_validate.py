@@ -119,7 +119,9 @@ def test_reach_of_a_programs_poses(
     assert run(monkeypatch, "reach", "--program", SOUND, "--cell", "g60_welding") == 0
     flawed = PROGRAMS / "flawed" / "unreachable.gcode"
     assert run(monkeypatch, "reach", "--program", flawed, "--cell", "g60_welding") == 1
-    assert "out of reach" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "out of reach" in said
+    assert "x mm" in said, "a long reason leaves room for the figures"
 
 
 def test_reach_of_no_known_kind_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

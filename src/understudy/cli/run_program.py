@@ -73,7 +73,11 @@ class Errand:
         program, ended = robot.side.program, asyncio.Event()
         assert program is not None
         program.on_end(lambda text, now: ended.set())
+        paused = False
         while program.under_way():
+            before, paused = paused, _paused(robot)
+            if paused and not before:
+                print(f"{self._file}: waits for cycle_start", flush=True)
             if live.rate == "step":
                 live.advance(STEP_SECONDS)
                 await asyncio.sleep(0)
@@ -99,6 +103,12 @@ def _runner(live: Live, name: str) -> Robot:
     if name and name not in able:
         raise unknown("robot that runs programs", name, able)
     return able[name] if name else next(iter(able.values()))
+
+
+def _paused(robot: Robot) -> bool:
+    """At M0, in a hold, or between two steps: somebody has to let it go on."""
+    assert robot.side.program is not None
+    return robot.side.program.reading(robot.side.time.now()).state == "paused"
 
 
 def _outcome(robot: Robot) -> tuple[str, float]:

@@ -1,6 +1,7 @@
 """Where an arm of a cell gets: a map of the space around it, or the poses of a program."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -49,15 +50,19 @@ def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50
 def program_reach(
     program: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
 ) -> list[PoseReach]:
-    """Every pose that a program of an arm names, each tried near the one before."""
+    """Every pose that a program of an arm names, with the tool it has in hand by then; each tried
+    near the one before."""
     name = robot_of(config, robot)
     if config.robots[name].kind != "arm":
         raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
-    poses = program_poses(program, mover_of(config, name, dialect))
-    arm = _arm(config, name)
-    analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
-    results = analyzer.check_program(each.pose for each in poses)
-    return [PoseReach(p.line, p.pose, found) for p, found in zip(poses, results, strict=True)]
+    subject, out = subject_of("", config, name), []
+    noted = program_poses(program, mover_of(config, name, dialect))
+    for tool, same in groupby(noted, lambda each: each.tool):
+        arm, poses = subject.arm(tool), list(same)
+        analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
+        results = analyzer.check_program(each.pose for each in poses)
+        out += [PoseReach(p.line, p.pose, found) for p, found in zip(poses, results, strict=True)]
+    return out
 
 
 def _arm(config: CellConfig, robot: str) -> Arm:

@@ -21,6 +21,7 @@ from understudy.motion.plan import Plan
 from understudy.proving import validate_text
 from understudy.proving.arm import arm_subject
 from understudy.proving.prove import subject_of
+from understudy.proving.reach import program_reach
 from understudy.space.shapes import CollisionObject, ObjectType
 from understudy.space.singular import distances
 
@@ -165,3 +166,12 @@ def test_no_sample_is_closer_than_what_is_proven(name: str) -> None:
         clearance = proven[line]
         assert clearance is not None
         assert detector.get_min_distance(q) >= clearance - 1e-9
+
+
+def test_a_pose_is_tried_with_the_tool_that_is_in_hand_by_then() -> None:
+    """The bare flange gets 922 mm in front of the arm at this height, the torch 150 mm further."""
+    pose = "G0 X1000 Y0 Z1100 A0 B90 C0\n"
+    found = program_reach(f"{pose}T0 M6\n{pose}T1 M6\n{pose}", cell("default"))
+    assert [(each.line, each.result.reachable) for each in found] == [
+        (1, True), (3, False), (5, True),
+    ]  # fmt: skip

@@ -335,6 +335,6 @@ def test_a_line_that_overloads_a_joint_for_minutes_is_told_once_at_its_worst() -
     text = "G0 A0 B60 C-60\nG1 B50 F3\n"
     found = [each for each in proved_text(text, "heavy").violations if each.line == 2]
     assert [each.kind for each in found] == ["torque"]
-    back = [each for each in proved_text("G0 B50 C-60\nG1 B60 F3\n", "heavy").violations]
+    back = proved_text("G0 B50 C-60\nG1 B60 F3\n", "heavy").violations
     assert back[-1].line == 2
     assert back[-1].time_s > 190.0, "the worst is at its end"

@@ -1,7 +1,7 @@
 """The poses a program asks for, whether the arm gets there or not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
@@ -14,10 +14,11 @@ from understudy.space.pose import Pose
 
 @dataclass(frozen=True, slots=True)
 class ProgramPose:
-    """A pose of the tool (m, rad), and the line that names it."""
+    """A pose of the tool (m, rad), the line that names it, and the number of the tool."""
 
     line: int
     pose: Pose
+    tool: int
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class _Noting:
     """A mover that notes where it is sent."""
 
     mover: Mover
-    noted: list[ProgramPose] = field(default_factory=list)
+    noted: list[ProgramPose]
+    tool: int
 
     @property
     def limits(self) -> Limits:
@@ -43,7 +45,7 @@ class _Noting:
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool) -> Path | Refused:
         if isinstance(move, LineMove | ArcMove):
-            self.noted.append(ProgramPose(line, move.target))
+            self.noted.append(ProgramPose(line, move.target, self.tool))
         return self.mover.path(move, start, line=line, exact=exact)
 
 
@@ -54,9 +56,9 @@ def program_poses(program: str | bytes, setup: Setup) -> Sequence[ProgramPose]:
 
     def mounted(tool: int) -> Mover | Refused:
         found = mount(tool) if mount is not None else setup.mover
-        return found if isinstance(found, Refused) else _Noting(found, noted)
+        return found if isinstance(found, Refused) else _Noting(found, noted, tool)
 
-    noting = replace(setup, mover=_Noting(setup.mover, noted), mount=mounted)
+    noting = replace(setup, mover=_Noting(setup.mover, noted, setup.modal.tool), mount=mounted)
     for _ in walk(program, noting):
         pass
     return noted
