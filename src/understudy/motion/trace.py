@@ -237,10 +237,10 @@ def slopes_at(q: Floats, rates: Floats, arm: Limb) -> bool:
             T = frames[k, AXES, i]
             points[k, i] = T[0] * arm.tip[0, 3] + T[1] * arm.tip[1, 3] + T[2] * arm.tip[2, 3] + T[3]
     jacobians(frames, arm.slides, points, J)
+    ordinary = True
     for k in range(count):
-        if not solved(J[k], rates[k]):
-            return False
-    return True
+        ordinary = ordinary and solved(J[k], rates[k])
+    return ordinary
 
 
 @compiled
@@ -266,7 +266,7 @@ def knots_on(  # kernel
     angle = turn_between(start, end)[3]
     first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(angle / KNOT_ANGLE))
     none = np.empty((0, AXES))
-    shares = np.arange(first + 1) * (1.0 / first)
+    shares: Floats = np.arange(first + 1) * (1.0 / first)
     shares[first] = 1.0
     while len(shares) <= MOST_PIECES:
         count = len(shares)
