@@ -106,7 +106,7 @@ class Walker:
 
     def __init__(self, setup: Setup, start: Floats | None = None) -> None:
         self.setup = setup
-        self.mover: Mover = setup.mover
+        self._hold(setup.mover)
         rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
         self.q: Floats = rest if start is None else start
         self.now = 0.0
@@ -123,7 +123,7 @@ class Walker:
         self._thrown: list[tuple[int, Switching]] = []
 
     def move(self, move: ask.Move, line: int) -> Refused | None:
-        if isinstance(move, ask.AxisMove) and isinstance(self.mover, StraightMover):
+        if isinstance(move, ask.AxisMove) and self._straight_mover is not None:
             self._straight.append(move)
             self._lines.append(line)
             return None
@@ -137,15 +137,15 @@ class Walker:
     @property
     def takes_tool_lines(self) -> bool:
         """Whether lines of the tool can be collected and handed over together."""
-        return not self.exact and isinstance(self.mover, ToolLineMover)
+        return self._tool_mover is not None and not self.exact
 
     def tool_lines(
         self, moves: Sequence[ask.LineMove], lines: Sequence[int]
     ) -> tuple[int, Refused | None]:
         """Many at once: how many could be taken, and why the next one could not, if so."""
-        assert isinstance(self.mover, ToolLineMover)
+        assert self._tool_mover is not None
         self._gather()
-        paths, count, refused = self.mover.tool_lines(moves, self.q, line=lines)
+        paths, count, refused = self._tool_mover.tool_lines(moves, self.q, line=lines)
         for path in paths:
             self._append(path)
         return count, refused
@@ -202,8 +202,15 @@ class Walker:
         mover = self.setup.mount(tool)
         if isinstance(mover, Refused):
             return mover
-        self.mover, self.tool = mover, tool
+        self._hold(mover)
+        self.tool = tool
         return None
+
+    def _hold(self, mover: Mover) -> None:
+        """Move with it from now on. What it can do is asked once: the question is a slow one."""
+        self.mover: Mover = mover
+        self._straight_mover = mover if isinstance(mover, StraightMover) else None
+        self._tool_mover = mover if isinstance(mover, ToolLineMover) else None
 
     def _pass(self, plan: Plan) -> None:
         """Time passes for whatever stands around, while the arm moves."""
@@ -216,8 +223,9 @@ class Walker:
     def _gather(self) -> None:
         """The straight lines so far as one path."""
         if self._straight:
-            assert isinstance(self.mover, StraightMover)
-            path = self.mover.straight(self._straight, self.q, line=self._lines, exact=self.exact)
+            assert self._straight_mover is not None
+            straight = self._straight_mover.straight
+            path = straight(self._straight, self.q, line=self._lines, exact=self.exact)
             self._straight.clear()
             self._lines.clear()
             self._append(path)

@@ -76,6 +76,8 @@ class Columns(NamedTuple):
 
 
 Vector = tuple[float, float, float]
+Turn = tuple[float, float, float, float]
+"""A unit axis and an angle."""
 STRAIGHT = Bow((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, 0.0)
 
 
@@ -91,7 +93,7 @@ def columns(pieces: int) -> Columns:
 
 
 @compiled
-def turn_between(start: Floats, end: Floats) -> tuple[float, float, float, float]:  # kernel
+def turn_between(start: Floats, end: Floats) -> Turn:  # kernel
     """Axis and angle of the turn from one pose to another, in the axes of the first."""
     r = np.zeros((3, 3))
     for i in range(3):
@@ -118,49 +120,55 @@ def turn_between(start: Floats, end: Floats) -> tuple[float, float, float, float
 
 
 @compiled
-def turned_about(axis: Vector, angle: float) -> Floats:
-    """The rotation about a unit axis."""
+def turned_about(axis: Vector, angle: float, out: Floats) -> None:
+    """out (3×3): the rotation about a unit axis."""
     x, y, z = axis
     s, v = math.sin(angle), 1.0 - math.cos(angle)
-    return np.array(
-        [
-            [1.0 - v * (y * y + z * z), v * x * y - s * z, v * x * z + s * y],
-            [v * x * y + s * z, 1.0 - v * (x * x + z * z), v * y * z - s * x],
-            [v * x * z - s * y, v * y * z + s * x, 1.0 - v * (x * x + y * y)],
-        ]
+    out[0, 0], out[0, 1], out[0, 2] = (
+        1.0 - v * (y * y + z * z),
+        v * x * y - s * z,
+        v * x * z + s * y,
+    )
+    out[1, 0], out[1, 1], out[1, 2] = (
+        v * x * y + s * z,
+        1.0 - v * (x * x + z * z),
+        v * y * z - s * x,
+    )
+    out[2, 0], out[2, 1], out[2, 2] = (
+        v * x * z - s * y,
+        v * y * z + s * x,
+        1.0 - v * (x * x + y * y),
     )
 
 
 @compiled
-def poses_on(start: Floats, end: Floats, bow: Bow, shares: Floats) -> Floats:  # kernel
+def poses_on(start: Floats, end: Floats, turn: Turn, bow: Bow, shares: Floats) -> Floats:  # kernel
     """The poses (n×4×4) at shares of a way that turns evenly."""
-    ax, ay, az, angle = turn_between(start, end)
-    out = np.zeros((len(shares), 4, 4))
+    ax, ay, az, angle = turn
+    out, R = np.zeros((len(shares), 4, 4)), np.empty((3, 3))
     for k in range(len(shares)):
         share = shares[k]
-        turn = turned_about((ax, ay, az), share * angle)
+        turned_about((ax, ay, az), share * angle, R)
         for i in range(3):
             for j in range(3):
-                out[k, i, j] = (
-                    start[i, 0] * turn[0, j] + start[i, 1] * turn[1, j] + start[i, 2] * turn[2, j]
-                )
+                out[k, i, j] = start[i, 0] * R[0, j] + start[i, 1] * R[1, j] + start[i, 2] * R[2, j]
             out[k, i, 3] = start[i, 3] + share * (end[i, 3] - start[i, 3])
         if bow.swept != 0.0:
-            swing = turned_about(bow.axis, share * bow.swept)
+            turned_about(bow.axis, share * bow.swept, R)
             for i in range(3):
                 out[k, i, 3] = bow.centre[i] + share * bow.climb * bow.axis[i]
                 for j in range(3):
-                    out[k, i, 3] += swing[i, j] * (start[j, 3] - bow.centre[j])
+                    out[k, i, 3] += R[i, j] * (start[j, 3] - bow.centre[j])
         out[k, 3, 3] = 1.0
     return out
 
 
 @compiled
-def rates_on(
-    start: Floats, end: Floats, bow: Bow, poses: Floats, length: float
-) -> Floats:  # kernel
+def rates_on(  # kernel
+    start: Floats, end: Floats, turn: Turn, bow: Bow, poses: Floats, length: float
+) -> Floats:
     """(n×6): how tip and tool change per unit of the way's length, at poses on it."""
-    ax, ay, az, angle = turn_between(start, end)
+    ax, ay, az, angle = turn
     out = np.empty((len(poses), 6))
     u, v, w = bow.axis
     for k in range(len(poses)):
@@ -263,22 +271,23 @@ def knots_on(  # kernel
 
     Knots are so close that the cubics between them stay on the way.
     """
-    angle = turn_between(start, end)[3]
-    first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(angle / KNOT_ANGLE))
+    turn = turn_between(start, end)
+    first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(turn[3] / KNOT_ANGLE))
     none = np.empty((0, AXES))
-    shares: Floats = np.arange(first + 1) * (1.0 / first)
+    shares = np.arange(first + 1).astype(np.float64) * (1.0 / first)
     shares[first] = 1.0
     while len(shares) <= MOST_PIECES:
         count = len(shares)
-        poses = poses_on(start, end, bow, shares)
+        poses = poses_on(start, end, turn, bow, shares)
         q = np.empty((count, AXES))
         reached = follow_branches(
             poses, before, arm.left, arm.right, arm.geometry, arm.lower, arm.upper, JUMP, q
         )
-        slopes = rates_on(start, end, bow, poses, length)
+        slopes = rates_on(start, end, turn, bow, poses, length)
         if reached < count or not slopes_at(q, slopes, arm):
             return shares[:0], none, none
-        q[0] = before
+        for j in range(AXES):
+            q[0, j] = before[j]
         middle, halfway = np.empty(count - 1), np.empty((count - 1, AXES))
         for k in range(count - 1):
             middle[k] = 0.5 * (shares[k + 1] + shares[k])
@@ -286,7 +295,7 @@ def knots_on(  # kernel
             for j in range(AXES):
                 bent = h / 8.0 * (slopes[k + 1, j] - slopes[k, j])
                 halfway[k, j] = 0.5 * (q[k + 1, j] + q[k, j]) - bent
-        there, wanted = np.empty((count - 1, 4, 4)), poses_on(start, end, bow, middle)
+        there, wanted = np.empty((count - 1, 4, 4)), poses_on(start, end, turn, bow, middle)
         flange_frames(halfway, arm.rest, arm.slides, arm.tip, there)
         closer = np.empty(2 * count)
         n = 0
@@ -316,9 +325,12 @@ def cubic(q0: Floats, q1: Floats, m0: Floats, m1: Floats, h: float, out: Floats)
 
 
 @compiled
-def allowed_on(shape: Floats, h: float, feed: float, arm: Limb) -> Vector:  # kernel
+def allowed_on(  # kernel
+    shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
+) -> Vector:
     """Speed, acceleration and jerk that the joints allow on a piece."""
-    slope, bend = np.empty(AXES), np.empty(AXES)
+    slope, bend = scratch[0], scratch[1]
+    velocity, acceleration, jerks = limits
     fastest, curved, jerk = np.inf, np.inf, np.inf
     for j in range(AXES):
         b, c, d = shape[1, j], shape[2, j], shape[3, j]
@@ -327,15 +339,14 @@ def allowed_on(shape: Floats, h: float, feed: float, arm: Limb) -> Vector:  # ke
         at_end, at_turn = b + h * (2.0 * c + 3.0 * d * h), b + turn * (2.0 * c + 3.0 * d * turn)
         slope[j] = max(abs(b), abs(at_end), abs(at_turn))
         bend[j] = max(abs(2.0 * c), abs(2.0 * c + 6.0 * d * h))
-        fastest = min(fastest, arm.velocity[j] / slope[j])
-        curved = min(curved, CURVATURE_SHARE * arm.acceleration[j] / bend[j])
-        jerk = min(jerk, arm.jerk[j] / slope[j])
+        fastest = min(fastest, velocity[j] / slope[j])
+        curved = min(curved, CURVATURE_SHARE * acceleration[j] / bend[j])
+        jerk = min(jerk, jerks[j] / slope[j])
     fastest = min(fastest, math.sqrt(curved), HIGHEST_OVERRIDE * feed)
-    acceleration = np.inf
+    able = np.inf
     for j in range(AXES):
-        left = arm.acceleration[j] - bend[j] * fastest**2
-        acceleration = min(acceleration, left / slope[j])
-    return fastest, acceleration, jerk
+        able = min(able, (acceleration[j] - bend[j] * fastest**2) / slope[j])
+    return fastest, able, jerk
 
 
 @compiled
@@ -359,12 +370,14 @@ def trace_way(  # kernel
         return 0
     s, q, slopes = knots_on(start, end, bow, length, before, arm)
     pieces = max(0, len(s) - 1)
+    limits, scratch = (arm.velocity, arm.acceleration, arm.jerk), np.empty((2, AXES))
     for k in range(pieces):
         row = n + k
         h = s[k + 1] - s[k]
         cubic(q[k], q[k + 1], slopes[k], slopes[k + 1], h, out.shape[row])
-        fastest, able, jerk = allowed_on(out.shape[row], h, feed, arm)
-        out.end[row] = q[k + 1]
+        fastest, able, jerk = allowed_on(out.shape[row], h, feed, limits, scratch)
+        for j in range(AXES):
+            out.end[row, j] = q[k + 1, j]
         out.length[row] = h
         out.fastest[row] = fastest
         out.acceleration[row] = min(able, acceleration)
