@@ -239,6 +239,7 @@ class ReadAhead:
         self._reader.modal = step.modal
         for each in waiting[done + 1 :]:
             self.read(each.line)
+        self.settle()
 
     def _may_wait(self, block: Block | Problem) -> bool:
         """Nothing but a line of the tool, for which where the joints are does not matter."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, nothing
+from understudy.motion.posing import STRAIGHT, Bow
 from understudy.motion.trace import (
     CURVATURE_SHARE,
     FEWEST,
@@ -25,8 +26,6 @@ from understudy.motion.trace import (
     KNOT_DISTANCE,
     MOST_PIECES,
     OFF_THE_WAY,
-    STRAIGHT,
-    Bow,
     Columns,
     Limb,
     columns,
