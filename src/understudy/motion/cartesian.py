@@ -144,7 +144,7 @@ def lines_through(
     each; deviation: how closely the corners between the lines are rounded.
     """
     room = columns(PIECES_PER_LINE * len(targets) + MOST_PIECES)
-    done, pieces = trace_lines(targets, feed, start, STRAIGHT, arm, deviation, room)
+    done, pieces = trace_lines(targets, feed, start, STRAIGHT, arm, float(deviation), room)
     source = room.source[:pieces].copy()
     return _path(room, pieces, feed[source], source, line[source]), int(done)
 
@@ -164,9 +164,8 @@ def _traced(
         return None
     bow = STRAIGHT if isinstance(way, Line) else _bow(way, base)
     room = columns(MOST_PIECES)
-    count = trace_way(
-        base @ way.start, base @ way.end, bow, feed, acceleration, start, arm, room, 0
-    )
+    pace, most = float(feed), float(acceleration)
+    count = trace_way(base @ way.start, base @ way.end, bow, pace, most, start, arm, room, 0)
     if count == 0:
         return None
     none = np.zeros(count, dtype=np.int64)

@@ -81,7 +81,8 @@ class ArmMover:
         next one is refused, if it is."""
         arm = limb(self.chain, self.limits, self.frames)
         targets = self.frames.base @ matrices([move.target for move in moves])
-        feed, numbers = np.array([move.speed for move in moves]), np.array(line)
+        feed = np.array([move.speed for move in moves], dtype=np.float64)
+        numbers = np.array(line, dtype=np.int64)
         paths: list[Path] = []
         done, count = 0, 0
         q = np.array(start)
