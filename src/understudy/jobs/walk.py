@@ -47,7 +47,7 @@ __all__ = [
     "walk",
 ]
 
-MOST_AHEAD = 512
+MOST_AHEAD = 256
 """Lines that are read before they are carried out together."""
 PLAIN_GROUPS = frozenset({"motion", "distance", "units", "feed mode"})
 TOOL_LETTERS = frozenset("XYZ")
