@@ -15,10 +15,12 @@ OF_A_PART = {
     "mount_welder",
     "busy",
     "faults",
+    "guard",
     "inject",
     "load",
     "next_wake",
     "save",
+    "view",
     "wake",
 }
 
