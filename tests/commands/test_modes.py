@@ -327,3 +327,23 @@ def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
             assert "jog ended: no heartbeat" in told
 
     run(test)
+
+
+def test_a_heartbeat_revives_no_jog_that_was_stopped() -> None:
+    async def test() -> None:
+        async with pair(ARM) as (there, desk):
+            desk.on("enable")
+            desk.on("jog", frame="joint", axis=0, speed=20)
+            await there.until(lambda facts: facts["moving"])
+            assert desk.on("heartbeat")["jogging"] is True
+            desk.on("emergency_stop")
+            assert desk.on("heartbeat")["jogging"] is False
+            desk.on("reset")
+            await desk.connected()
+            desk.on("enable")
+            assert desk.on("heartbeat")["jogging"] is False
+            stands = there.joints()
+            await asyncio.sleep(0.1)
+            assert there.joints() == stands
+
+    run(test)

@@ -18,6 +18,12 @@ def test_loaded_run_and_done(arm: Bench) -> None:
     assert arm.do("events")["events"][-1].text == "swing.gcode done"
 
 
+def test_a_long_program_is_read_in_slices(arm: Bench) -> None:
+    text = "".join(f"G1 A{n % 7} F600\n" for n in range(2000)) + "G1 A"
+    assert arm.do("load_program", robot="g60", text=text)["lines"] == 2001
+    assert "line 2001, column" in arm.refusal("run_program", robot="g60")
+
+
 def test_paused_and_run_on_and_stopped(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60")

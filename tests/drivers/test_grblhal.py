@@ -585,12 +585,12 @@ class TestOperator:
         said = peer.said().count("\n")
         assert peer.driver.set_digital_output(2, True, 0) is None
         peer.say("ok")
-        assert peer.said() == "M64P2\n"
-        peer.say(*["ok"] * (said - 1), "ok")
+        assert peer.said() == f"N{said + 1}G1 X1 F600\nM64P2\n", "behind the one being said"
+        peer.say(*["ok"] * (said + 1))
         assert peer.driver.digital_io().outputs == 0b100
         progress = peer.driver.progress()
         assert progress is not None
-        assert progress.taken == said, "it is no line of the program"
+        assert progress.taken == said + 1, "it is no line of the program"
         assert 0 not in peer.lines
 
     def test_what_only_a_simulation_can(self) -> None:

@@ -6,10 +6,28 @@ from collections.abc import Callable
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
+CELL = """
+description: one of each kind
+hmi: {}
+robots:
+  g60:
+    kind: arm
+    model: g60
+    faces:
+      hmi_link: {port: 5560, status: {port: 5561}}
+  bench: {kind: point}
+  kuka: {kind: kuka}
+  machine: {kind: machine, io: {digital_inputs: 8, digital_input_names: {}}}
+"""
+
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
-    return start_cell("default")
+def cell(
+    start_cell: Callable[..., RunningCell], tmp_path_factory: pytest.TempPathFactory
+) -> RunningCell:
+    file = tmp_path_factory.mktemp("kinds") / "kinds.yaml"
+    file.write_text(CELL)
+    return start_cell(str(file))
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +64,22 @@ def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
     wanted = [0.1, 0.05, 0.2, 0.0, 0.0, math.pi / 2]
     screen.until(lambda: at() == pytest.approx(wanted, abs=1e-9), "the pose")
     assert "90.00°" in screen.page.locator("#readout").inner_text()
+
+
+def test_a_machine_is_a_tool_on_slides_and_its_pins_have_numbers(
+    screen: Screen, cell: RunningCell
+) -> None:
+    choose(screen, "machine")
+    cell.ask("send_gcode", robot="machine", line="G1 X30 Z-10 F6000")
+    screen.until(
+        lambda: (
+            screen.scene["robots"]["machine"]["tcp"][:3]
+            == pytest.approx([0.03, 0.0, -0.01], abs=1e-6)
+        ),
+        "the tool where it was sent",
+    )
+    screen.until(lambda: screen.page.locator('[data-pin="DI7"]').is_visible(), "its pins")
+    assert screen.page.locator("#readout").inner_text().startswith("J1\n30.0 mm")
 
 
 def test_the_browser_remembers_its_robot(screen: Screen) -> None:

@@ -178,6 +178,17 @@ def test_io_injection(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: part.get_attribute("aria-checked") == "false", "its mark gone")
 
 
+def test_an_analog_input_is_pulled_to_a_value_and_let_go(screen: Screen, cell: RunningCell) -> None:
+    screen.page.get_by_role("tab", name="Analog").click()
+    row = screen.page.locator('[data-pin="AI4"]')
+    row.locator(".q-slider").click()  # its middle
+    screen.until(lambda: pin(cell, "analog_inputs", 4)["forced"], "the force")
+    assert 3.0 < pin(cell, "analog_inputs", 4)["value"] < 7.0
+    row.get_by_role("button", name="Forced by hand. Release").click()
+    screen.until(lambda: not pin(cell, "analog_inputs", 4)["forced"], "the release")
+    screen.page.get_by_role("tab", name="Digital I/O").click()
+
+
 def test_an_output_lights_its_lamp(screen: Screen, cell: RunningCell) -> None:
     lamp = screen.page.locator('[data-pin="DO8"]')
     cell.ask("set_output", robot="g60", pin="GRIPPER_CLOSE", value=True)

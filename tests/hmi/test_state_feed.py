@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.faces.state import StateFace
-from understudy.hmi.state import Listener, StateFeed
+from understudy.faces.state import state_face
+from understudy.hmi.state import Frame, Listener, StateFeed
 from understudy.ports.hmi import CellView, Known
 from understudy.wire.exchange import Exchange, Lobby
 from understudy.wire.tcp import Address, TcpServer
@@ -61,7 +61,7 @@ Scene = Callable[[Seam, StateFeed], Awaitable[None]]
 def play(scene: Scene, rate_hz: float = 500.0) -> None:
     async def run() -> None:
         seam = Seam()
-        lobby = Exchange(Lobby({"state": StateFace(seam)}))
+        lobby = Exchange(Lobby({"state": state_face(seam)}))
         server = TcpServer("state", Address(), lobby)
         feed = StateFeed(await server.start(), rate_hz=rate_hz)
         await feed.start()
@@ -80,6 +80,20 @@ def test_two_browsers_get_the_same_bytes() -> None:
             for _ in range(5):
                 assert await one.take() == await two.take()
         assert feed.stale < 10.0
+
+    play(scene)
+
+
+def test_a_frame_that_was_taken_back_is_not_taken() -> None:
+    async def scene(seam: Seam, feed: StateFeed) -> None:
+        listener = Listener()
+        taking = asyncio.create_task(listener.take())
+        await asyncio.sleep(0)
+        listener.offer(Frame(b"of the cell before", {}, {}))
+        listener.start_anew()
+        await asyncio.sleep(0)
+        listener.offer(Frame(b"of the cell now", {}, {}))
+        assert await taking == b"of the cell now"
 
     play(scene)
 
@@ -161,7 +175,7 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
     async def run() -> None:
         seam = Seam()
         seam.grow(4)
-        server = TcpServer("state", Address(), Exchange(Lobby({"state": StateFace(seam)})))
+        server = TcpServer("state", Address(), Exchange(Lobby({"state": state_face(seam)})))
         address = await server.start()
         feed = StateFeed(address, rate_hz=500.0)
         await feed.start()
@@ -172,7 +186,7 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
             other = Seam()
             other.clear(7.0)
             port = int(address.rpartition(":")[2])
-            lobby = Exchange(Lobby({"state": StateFace(other)}))
+            lobby = Exchange(Lobby({"state": state_face(other)}))
             again = TcpServer("state", Address(port=port), lobby)
             await again.start()
             while browser.trail != other.points:

@@ -26,8 +26,9 @@ OTHERWISE = "Read the message, correct the cause, then reset."
 
 
 def advice_on(code: int, text: str) -> str:
-    """By the dialect's number where it is known, else by what the message speaks of."""
-    if code in BY_CODE:
-        return BY_CODE[code]
+    """By the dialect's number where it is known, else by what the message speaks of; of the welder
+    no number tells enough."""
     words = text.lower()
+    if code in BY_CODE and "weld fault" not in words:
+        return BY_CODE[code]
     return next((advice for word, advice in BY_WORD.items() if word in words), OTHERWISE)

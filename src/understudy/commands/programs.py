@@ -1,7 +1,7 @@
 """Programs at the desk: loaded, run, stepped, and looked at before they are run."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -13,13 +13,15 @@ from understudy.commands.slices import Slices, Work
 from understudy.config import CellConfig
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
-from understudy.gcode.program import program_lines
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported where needed: it brings compiled code
+    from understudy.gcode.program import ProgramLine
     from understudy.jobs.program_run import ProgramRun
     from understudy.jobs.setup import Setup
 
 LONGEST_PROGRAM = 16 * 1024 * 1024
+READ_AT_ONCE = 10_000
+"""Characters: some hundred lines, some milliseconds."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
@@ -69,20 +71,27 @@ class ProgramDesk:
         return self._with(given.robot, lambda program, now: None, text=True)
 
     def _load(self, given: Load) -> Any:
-        return self._slices.do(self._loading(given))
+        """A short program is there when this returns; a long one is read in slices."""
+        from understudy.gcode.program import program_lines
 
-    def _loading(self, given: Load) -> Work[Any]:
-        """Read here, line by line; what is read is handed over at once."""
         program = self._program(given.robot)
         if isinstance(program, Refused):
             return program
-        lines = []
-        for line in program_lines(given.text, program.dialect):
-            lines.append(line)
+        lines = program_lines(given.text, program.dialect)
+        if len(given.text) <= READ_AT_ONCE:
+            return self._take(given, tuple(lines))
+        return self._slices.do(self._reading(given, lines))
+
+    def _reading(self, given: Load, lines: "Iterator[ProgramLine]") -> Work[Any]:
+        read = []
+        for line in lines:
+            read.append(line)
             yield
-        read = tuple(lines)
+        return self._take(given, tuple(read))
+
+    def _take(self, given: Load, lines: "tuple[ProgramLine, ...]") -> Any:
         return self._with(
-            given.robot, lambda program, now: program.take(given.text, given.name, read)
+            given.robot, lambda program, now: program.take(given.text, given.name, lines)
         )
 
     def _run(self, given: Run) -> Any:

@@ -12,11 +12,11 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 log = logging.getLogger(__name__)
 
@@ -70,15 +70,18 @@ class Listener:
         self._filled.set()
 
     async def take(self) -> bytes:
-        await self._filled.wait()
-        self._filled.clear()
-        frame, self._slot = self._slot, None
-        assert frame is not None
+        while (frame := self._slot) is None:
+            await self._filled.wait()
+        self._empty()
         self.known = frame.after
         return frame.data
 
     def start_anew(self) -> None:
-        self._slot, self.known = None, {}
+        self._empty()
+        self.known = {}
+
+    def _empty(self) -> None:
+        self._slot = None
         self._filled.clear()
 
 
@@ -125,8 +128,8 @@ class StateFeed:
             if not self._listeners:
                 self._wanted.clear()
 
-    async def serve(self, websocket: Any) -> None:
-        """Of a browser's websocket (starlette's), until it goes."""
+    async def serve(self, websocket: WebSocket) -> None:
+        """A browser, until it goes."""
         await websocket.accept()
         with self.listening() as listener:
             sender = asyncio.get_running_loop().create_task(_send(websocket, listener))
@@ -192,7 +195,8 @@ class StateFeed:
             self._line = None
 
 
-async def _send(websocket: Any, listener: Listener) -> None:
-    with contextlib.suppress(OSError, RuntimeError):  # it has gone; the other side notices too
+async def _send(websocket: WebSocket, listener: Listener) -> None:
+    # One that has gone is also noticed where its messages are awaited.
+    with contextlib.suppress(OSError, RuntimeError, WebSocketDisconnect):
         while True:
             await websocket.send_bytes(await listener.take())

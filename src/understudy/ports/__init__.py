@@ -1,7 +1,7 @@
 """The small Protocols between the rooms, and the values they exchange."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NewType, Protocol
 
 from msgspec import Meta, Struct
@@ -268,7 +268,7 @@ class ControllerStatus:
     line: int = 0
     accepted: int = 0
     stops: int = 0
-    at: int = 0
+    at: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

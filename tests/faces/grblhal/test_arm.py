@@ -112,3 +112,23 @@ def test_arc_and_gas_are_pins(line: str) -> None:
     assert bench.outputs == {"M3": 1, "M7": 2}[line]
     bench.say(b"\x18")
     assert bench.outputs == 0
+
+
+def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
+    bench = arm()
+    now = bench.rehearsal.stage.now
+    assert bench.robot.connect(now) is None
+    assert bench.robot.enable(now) is None
+    assert bench.robot.jog(0, 0.5, now) is None
+    bench.wait(1.0)
+    assert bench.state() == "Jog"
+    bench.say(b"\x18")
+    assert bench.heard()[0] == "ALARM:3"
+    stopped = joints(bench)
+    assert 20.0 < stopped[0] < 30.0
+    bench.wait(1.0)
+    assert joints(bench) == stopped
+    assert bench.ask("$X")[-1] == "ok"
+    assert bench.ask("G0 X0") == ["ok"]
+    bench.idle()
+    assert joints(bench)[0] == 0.0

@@ -56,7 +56,8 @@ class FirmwarePanel:
         if state.pressed:
             return
         homing = core.condition(now) == "Home"
-        if (core.moving(now) or homing) and not state.locked:
+        if (core.moving(now) or homing or core.plant.jogged()) and not state.locked:
+            core.plant.halt(now)
             core.runner.halt(now)
             core.lock(HOMING_RESET if homing else RESET_IN_MOTION, now)
         core.runner.halt(now)

@@ -276,8 +276,8 @@ class Link:
             talk.look(now)
         elif talk.ready and not (talk.in_flight or talk.fresh) and self._halts_until is None:
             talk.look(now)
-        leaves = self._leaves_at is not None and not talk.unsaid
-        if leaves and (self.settled() or now >= (self._leaves_at or 0)):
+        heard = self.settled() and not talk.unsaid
+        if self._leaves_at is not None and (heard or now >= self._leaves_at):
             self._hang_up(now)
 
     def _unlocking(self, talk: Talk) -> bool:

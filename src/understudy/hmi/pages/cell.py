@@ -92,9 +92,10 @@ def _preview(seat: Seat) -> None:
     drawn: dict[str, int] = {}
 
     def update() -> None:
-        text = seat.picture.programs.get(seat.robot, {}).get("text") or ""
-        if drawn.get(seat.robot, hash("")) != hash(text):
-            drawn[seat.robot] = hash(text)
+        reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program", {})
+        checksum = reading.get("checksum", 0)
+        if drawn.get(seat.robot, 0) != checksum:
+            drawn[seat.robot] = checksum
             ui.run_javascript(f"window.understudy?.preview({dumps(seat.robot)})")
 
     seat.each_round(update)

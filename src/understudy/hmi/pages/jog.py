@@ -1,7 +1,7 @@
 """The hand on the robot: home, overrides, and jogging that ends when the hand does."""
 
 import asyncio
-import time
+from contextlib import AbstractContextManager
 from typing import Any
 
 from nicegui import ui
@@ -16,7 +16,6 @@ SLOWEST, FASTEST, AT_FIRST = 1, 100, 20
 LATE_SECONDS = 0.5
 """A hand that was not felt for so long is taken to be gone; a real robot is stricter, and feels it
 itself."""
-LOOK_SECONDS = 0.05
 FEED, RAPID = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
 
@@ -33,15 +32,17 @@ def _homing(seat: Seat) -> None:
             axes = ui.element("div")
 
     def rebuild() -> None:
+        joints = seat.facts.get("joints", ())
+        single.set_visibility(seat.can("jog_joint"))
         axes.clear()
         with axes:
-            for axis, joint in enumerate(seat.facts.get("joints", ())):
+            for axis, joint in enumerate(joints):
                 _home_axis(seat, axis, joint["name"])
 
     every.on_click(lambda: seat.order("home"))
     seat.on_choice(rebuild)
     rebuild()
-    seat.each_round(lambda: place.set_visibility(seat.can("home")))
+    _shown_where(seat, place, "home")
 
 
 def _home_axis(seat: Seat, axis: int, name: str) -> None:
@@ -53,15 +54,22 @@ def overrides(seat: Seat) -> None:
     with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
         _override(seat, "feed", FEED)
         _override(seat, "rapid", RAPID)
-    seat.each_round(lambda: place.set_visibility(seat.can("override")))
+    _shown_where(seat, place, "override")
+
+
+def _shown_where(seat: Seat, place: ui.element, capability: str) -> None:
+    def update() -> None:
+        place.set_visibility(seat.can(capability))
+
+    seat.each_round(update)
 
 
 def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
     ui.label(seat.texts(f"hand.{name}")).classes("u-caption")
     slider = ui.slider(min=bounds[0], max=bounds[1], step=5, value=100).classes("u-slider")
-    slider.props("color=blue-grey-2").props(f"data-mark={name}-override")
-    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"))
-    shown.props(f"data-mark={name}-override-value")
+    slider.props(f"color=blue-grey-2 data-mark={name}-override")
+    mark = f"{name}-override-value"
+    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"), mark=mark)
 
     async def turn(percent: float) -> None:
         await seat.order("override", {f"{name}_percent": percent})
@@ -87,49 +95,55 @@ class Jogging:
     falls silent, or leaves, has let go.
     """
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: Seat, page: AbstractContextManager[Any]) -> None:
+        """``page``: where a refusal is to be shown, though nobody has pressed anything."""
         self._seat = seat
-        self._client = ui.context.client
+        self._page = page
         self._robot = ""
-        self._felt = 0.0
-        self._watch: asyncio.Task[None] | None = None
-
-    @property
-    def under_way(self) -> bool:
-        return self._watch is not None and not self._watch.done()
+        self._late: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     async def step(self, order: dict[str, Any], step: float) -> None:
         await self._seat.order("jog", {**order, "step": step})
 
     async def hold(self, order: dict[str, Any]) -> None:
-        if self.under_way:
+        if self._late is not None:
             return
-        self._robot, self._felt = self._seat.robot, time.monotonic()
-        self._watch = asyncio.create_task(self._until_let_go())
+        self._robot = self._seat.robot
+        self._wait_for_it()
         if await self._seat.order("jog", order) is None:
-            self._felt = 0.0
+            self._forget()
 
     async def feel(self) -> None:
-        if not self.under_way:
+        if self._late is None:
             return
-        self._felt = time.monotonic()
+        self._wait_for_it()
         real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
         if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
             self.let_go()
 
     def let_go(self) -> None:
-        self._felt = 0.0
+        if self._late is not None:
+            self._forget()
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
 
-    async def _until_let_go(self) -> None:
-        with self._client:
-            while time.monotonic() - self._felt < LATE_SECONDS:
-                await asyncio.sleep(LOOK_SECONDS)
+    def _wait_for_it(self) -> None:
+        self._forget()
+        self._late = asyncio.get_running_loop().call_later(LATE_SECONDS, self.let_go)
+
+    def _forget(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    async def _stop(self) -> None:
+        with self._page:
             await self._seat.ask("stop_jog", {"robot": self._robot})
 
 
 def jog_panel(seat: Seat) -> None:
     """A row for each axis of the frame; held by jog.js, which fills in the figures as well."""
-    jogging = Jogging(seat)
+    jogging = Jogging(seat, ui.context.client)
     with ui.element("div").classes("u-jog").props("data-mark=jog"):
         with ui.element("div").classes("u-inline"):
             frame = _choice(seat, "frame", {}, None)
@@ -148,7 +162,7 @@ def jog_panel(seat: Seat) -> None:
         rows.props(f'data-robot="{seat.robot}" data-frame="{frame.value}"')
         with rows:
             for axis, name in enumerate(_names(seat, frame.value)):
-                _axis(seat, axis, name)
+                _axis(axis, name)
             if not frames:
                 ui.label(seat.texts("hand.no_jog")).classes("u-caption")
 
@@ -182,7 +196,7 @@ def _speed(seat: Seat) -> ui.slider:
     with ui.element("div").classes("u-inline u-speed-line"):
         ui.label(seat.texts("hand.speed")).classes("u-caption")
         slider = ui.slider(min=SLOWEST, max=FASTEST, step=1, value=AT_FIRST).classes("u-slider")
-        slider.props("color=blue-grey-2").props("data-mark=jog-speed")
+        slider.props("color=blue-grey-2 data-mark=jog-speed")
         shown = ui.label().classes("u-figure u-speed")
         shown.bind_text_from(slider, "value", lambda value: f"{value:g} mm/s · °/s")
     return slider
@@ -195,17 +209,19 @@ def _names(seat: Seat, frame: str | None) -> list[str]:
     return joints if frame == "joint" and joints else list(POSE)
 
 
-def _axis(seat: Seat, axis: int, name: str) -> None:
+def _axis(axis: int, name: str) -> None:
     with ui.element("div").classes("u-axis"):
-        for direction, icon in ((-1, "remove"), (1, "add")):
-            hold = button(
-                "", icon=icon, kind="u-jog-button", hint=f"{name} {'+' if direction > 0 else '−'}"
-            )
-            hold.props(f'data-jog="{axis}" data-direction="{direction}"')
-            if direction < 0:
-                with ui.element("div").classes("u-axis-figure"):
-                    ui.label(name).classes("u-axis-name")
-                    ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+        _jog_button(axis, name, -1)
+        with ui.element("div").classes("u-axis-figure"):
+            ui.label(name).classes("u-axis-name")
+            ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+        _jog_button(axis, name, 1)
+
+
+def _jog_button(axis: int, name: str, direction: int) -> None:
+    made = button("", icon="add" if direction > 0 else "remove", kind="u-jog-button")
+    made.props(f'data-jog="{axis}" data-direction="{direction}"')
+    made.props["aria-label"] = f"{name} {'+' if direction > 0 else '−'}"
 
 
 def _when_known(seat: Seat, rebuild: Any) -> None:

@@ -14,16 +14,18 @@ HEAD = """
 """
 KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
 
+FAULT_RESET = "FAULT_RESET"
+
 
 def build(seat: Seat) -> None:
     ui.add_head_html(HEAD)
-    with ui.element("div").classes("u-log").props('id="log"') as page:
+    with ui.element("div").classes("u-log").props('id="log-page"') as page:
         page.props["data-words"] = json.dumps(spoken(seat.texts))
         with ui.element("section").classes("u-alarms").props("data-mark=alarms"):
             _alarms(seat)
         with ui.element("section").classes("u-record"):
             _filters(seat)
-            ui.element("div").classes("u-log-rows").props('id="rows"').props("data-mark=log-rows")
+            ui.element("div").classes("u-log-rows").props("id=rows data-mark=log-rows")
 
 
 def spoken(texts: Texts) -> dict[str, str]:
@@ -75,7 +77,15 @@ def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
                     "data-mark=advice"
                 )
         reset = button(seat.texts("frame.reset"), icon="restart_alt")
-        reset.on_click(lambda: seat.ask("reset", {"robot": robot}))
+        reset.on_click(lambda: clear(seat, robot))
+
+
+async def clear(seat: Seat, robot: str) -> None:
+    """The controller's errors, and the welder's fault by the line that is there for it."""
+    await seat.ask("reset", {"robot": robot})
+    if seat.picture.status.get("parts", {}).get(f"{robot}.welder", {}).get("fault"):
+        for level in (True, False):
+            await seat.ask("set_output", {"robot": robot, "pin": FAULT_RESET, "value": level})
 
 
 def _filters(seat: Seat) -> None:

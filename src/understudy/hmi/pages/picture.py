@@ -42,7 +42,6 @@ class Picture:
         self.metrics: Mapping[str, Any] = {}
         self.faults: Mapping[str, Any] = {}
         self.pins: dict[str, Mapping[str, Any]] = {}
-        self.programs: dict[str, Mapping[str, Any]] = {}
         self.environment: Mapping[str, Any] = {}
         self.events: deque[Mapping[str, Any]] = deque(maxlen=EVENTS_KEPT)
         self._since = 0
@@ -104,8 +103,6 @@ class Picture:
             skills = self.robots.get(robot, {}).get("capabilities", ())
             if "io" in skills:
                 self.pins[robot] = await self._look("io", robot=robot)
-            if "program" in skills and self._round % SELDOM == 0:
-                self.programs[robot] = await self._look("program", robot=robot)
         await self._hear()
 
     async def _hear(self) -> None:

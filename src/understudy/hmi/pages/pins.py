@@ -143,8 +143,10 @@ def _pin(seat: Seat, side: str, number: int) -> PinRow:
 
 
 def _listed(seat: Seat, side: str, nameless: bool) -> list[PinRow]:
-    """A pin that nobody named is called by its kind and number."""
-    return [pin for pin in _pins(seat, side) if nameless or not NUMBERED.match(pin["name"])]
+    """Those with a name, which is more than kind and number; all, where nobody named any."""
+    pins = list(_pins(seat, side))
+    named = [pin for pin in pins if not NUMBERED.match(pin["name"])]
+    return pins if nameless else named or pins
 
 
 def _on_new_board(seat: Seat, rebuild: Any) -> None:

@@ -19,7 +19,7 @@ def build(seat: Seat) -> None:
     """plots.js draws them; it asks only while somebody can see them."""
     ui.add_head_html(HEAD)
     texts = seat.texts
-    with ui.element("div").classes("u-plots").props('id="plots"') as page:
+    with ui.element("div").classes("u-plots").props('id="plots-page"') as page:
         page.props["data-robot"] = seat.robot
         page.props["data-words"] = json.dumps(texts.section("plots"))
         with ui.element("div").classes("u-plot-bar"):

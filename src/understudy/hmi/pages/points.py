@@ -69,7 +69,7 @@ class PointPanel:
         texts = self._seat.texts
         with ui.element("div").classes("u-inline"):
             self._name = ui.input(placeholder=texts("points.name")).classes("u-input")
-            self._name.props("data-mark=point-name").props("outlined dense maxlength=64")
+            self._name.props("outlined dense maxlength=64 data-mark=point-name")
             teach = button(texts("points.teach"), icon="add_location", kind="u-go").props(
                 "data-mark=teach"
             )
@@ -87,7 +87,7 @@ class PointPanel:
 
     def _verb(self, name: str, icon: str, deed: Callable[[], Any]) -> ui.button:
         made = button(self._seat.texts(f"points.{name}"), icon=icon, kind="u-verb")
-        made.props("stack").props(f"data-mark=point-{name}").on_click(deed)
+        made.props(f"stack data-mark=point-{name}").on_click(deed)
         return made
 
     # ── what is seen ──
@@ -172,12 +172,12 @@ def straight_to(point: Point, dialect: str) -> str:
     letters = JOINT_WORDS.get(dialect)
     values = point["joints_deg"] if letters else point["pose_mm_deg"]
     pairs = zip(letters or TOOL_WORDS, values, strict=False)
-    return "G1 " + " ".join(f"{letter}{_figure(value, 3)}" for letter, value in pairs)
+    return "G1 " + " ".join(f"{letter}{_figure(value)}" for letter, value in pairs)
 
 
 def _row_of(values: list[float]) -> str:
     return " ".join(f"{round(value, 1) + 0.0:.1f}" for value in values)
 
 
-def _figure(value: float, places: int) -> str:
-    return f"{round(value, places) + 0.0:g}" if abs(value) < 1e5 else f"{value:.{places}f}"
+def _figure(value: float) -> str:
+    return f"{round(value, 3) + 0.0:.3f}".rstrip("0").rstrip(".")

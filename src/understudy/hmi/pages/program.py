@@ -24,7 +24,7 @@ WORDS = ("program", "check", "kind")
 
 def build(seat: Seat) -> None:
     ui.add_head_html(HEAD)
-    with ui.element("div").classes("u-program").props('id="program"') as page:
+    with ui.element("div").classes("u-program").props('id="program-page"') as page:
         page.props["data-words"] = json.dumps(spoken(seat))
         page.props["data-robot"] = seat.robot
         with ui.element("section").classes("u-source"):
@@ -82,9 +82,7 @@ def _run(seat: Seat) -> None:
         for verb, (icon, key, kind) in verbs.items():
             text = texts(f"program.{verb}")
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-verb"), verb).props("stack")
-    ui.element("div").classes("u-run-state").props('data-program="state"').props(
-        "data-mark=run-state"
-    )
+    ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
 
 
 def _does(each: ui.button, verb: str) -> ui.button:
@@ -96,7 +94,7 @@ def _does(each: ui.button, verb: str) -> ui.button:
 
 def _checks(seat: Seat) -> None:
     texts = seat.texts
-    with ui.element("div").classes("u-checks").props('id="checks"').props("data-mark=checks"):
+    with ui.element("div").classes("u-checks").props("id=checks data-mark=checks"):
         with ui.element("div").classes("u-check-bar"):
             _does(button(texts("check.validate"), icon="verified", key="v"), "validate")
             ui.element("div").props('data-check="verdict"').classes("u-verdict")
@@ -120,12 +118,12 @@ def _views(seat: Seat) -> None:
 def _way(seat: Seat) -> None:
     """The scrubber; program_way.js moves it."""
     texts = seat.texts
-    with ui.element("div").classes("u-way").props('id="way"').props("data-mark=way"):
+    with ui.element("div").classes("u-way").props("id=way data-mark=way"):
         play = button("", icon="play_arrow", key=" ", hint=texts("program.replay"))
         play.props('data-way="play"')
         with ui.element("div").classes("u-strip"):
             ui.element("canvas")
-            slide = ui.element("input").props("type=range min=0 max=0 step=any value=0")
+            slide = ui.element("input").props("type=range min=0 step=any")
             slide.props["aria-label"] = texts("program.timeline")
         ui.element("div").classes("u-figure u-way-readout").props('data-way="readout"')
         close = button("", icon="visibility_off", hint=texts("program.hide_ghost"))

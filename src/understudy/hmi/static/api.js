@@ -1,6 +1,8 @@
 // The cell's desk from the browser: one command, its answer; a notice where it will not.
 
 const NOTICE_MS = 6000;
+const LOOK_MS = 250;
+const OVER = ["failed", "cancelled"];
 
 export class NotDone extends Error {}
 
@@ -24,10 +26,32 @@ export async function ask(command, parameters) {
   try {
     return await call(command, parameters);
   } catch (problem) {
-    if (!(problem instanceof NotDone)) throw problem;
-    notice(words("not_done").replace("{reason}", problem.message));
-    return null;
+    return notDone(problem);
   }
+}
+
+// What was not done is said; anything else is a bug, and goes on.
+function notDone(problem) {
+  if (!(problem instanceof NotDone)) throw problem;
+  notice(words("not_done").replace("{reason}", problem.message));
+  return null;
+}
+
+// A long query in a process of its own: its result, or NotDone. `told(run)` hears of its progress;
+// who answers false waits for it no more, and it is ended.
+export async function run(kind, parameters, told) {
+  let now = await call("start_run", { kind, parameters });
+  let result = null;
+  while (now.state !== "done") {
+    if (OVER.includes(now.state)) throw new NotDone(now.error || now.state);
+    if (told(now) === false) {
+      await call("cancel_run", { id: now.id });
+      return null;
+    }
+    await new Promise((next) => setTimeout(next, LOOK_MS));
+    ({ run: now, result } = await call("run_result", { id: now.id }));
+  }
+  return result;
 }
 
 export function notice(message, type = "negative") {

@@ -86,5 +86,11 @@ export class Feed {
 export const mix = (a, b, part) =>
   a && b && a.length === b.length ? b.map((value, n) => a[n] + (value - a[n]) * part) : b || a;
 
+// Places along a line, angles the shorter way round.
+export const mixPose = (a, b, part) =>
+  a && b ? b.map((value, n) => a[n] + (n < 3 ? value - a[n] : turn(value - a[n])) * part) : b || a;
+
+const turn = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
+
 const scheme = location.protocol === "https:" ? "wss" : "ws";
 export const feed = new Feed(`${scheme}://${location.host}/ws/state`);

@@ -6,6 +6,8 @@ import { onceThere } from "./api.js";
 const FELT_MS = 100;
 const SHOWN_MS = 100;
 
+const figure = (value, places) => value.toFixed(places).replace(/^-(0\.0+)$/, "$1");
+
 onceThere("#axes", (place) => {
   let held = null;
   let beat = 0;
@@ -44,7 +46,7 @@ onceThere("#axes", (place) => {
     for (const cell of place.querySelectorAll("[data-figure]")) {
       const axis = Number(cell.dataset.figure);
       const linear = joint ? axis < (robot.linear || 0) : axis < 3;
-      cell.textContent = linear ? `${(values[axis] * 1000).toFixed(1)} mm` : `${((values[axis] * 180) / Math.PI).toFixed(2)}°`;
+      cell.textContent = linear ? `${figure(values[axis] * 1000, 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
     }
   });
 });

@@ -122,6 +122,6 @@ function lineOf({ at, kind, place, text, todo, peer }) {
   return row;
 }
 
-onceThere("#log", (place) => {
+onceThere("#log-page", (place) => {
   window.log = new Log(place);
 });

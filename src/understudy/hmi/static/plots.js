@@ -111,6 +111,6 @@ class Plots {
   }
 }
 
-onceThere("#plots", (place) => {
+onceThere("#plots-page", (place) => {
   window.plots = new Plots(place);
 });

@@ -9,7 +9,7 @@ import { Editor } from "./program_editor.js";
 import { Way } from "./program_way.js";
 
 const LARGEST_FILE = 8 * 1024 * 1024;
-const PEEKED_LINES = 300;
+const SHORT_LINES = 300;
 const UNDER_WAY = ["running", "paused"];
 const NO_READING = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 
@@ -26,7 +26,7 @@ class Program {
     this.editor = new Editor(place.querySelector("#editor"), { told: () => this.changed(), chose: (line) => this.look(line) });
     this.way = new Way(place.querySelector("#way"), { moved: (line) => this.choose(line) });
     this.checks = new Checks(place.querySelector("#checks"), {
-      found: (result) => this.editor.mark(marksOf(result)), goTo: (line) => this.goTo(line),
+      found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
     this.name.addEventListener("input", () => this.keep());
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
@@ -169,7 +169,7 @@ class Program {
 
   // Of its own accord only where it takes no time; from where a robot is that runs it begins wrong.
   async peek() {
-    const short = this.editor.lines <= PEEKED_LINES && this.editor.text.trim();
+    const short = this.editor.lines <= SHORT_LINES && this.editor.text.trim();
     if (short && !UNDER_WAY.includes(this.reading.state)) await this.ahead();
   }
 
@@ -184,6 +184,11 @@ class Program {
 
   validate() {
     return this.checks.begin(this.robot, this.editor.text, this.name.value);
+  }
+
+  found(result) {
+    this.editor.mark(marksOf(result));
+    if (result.violations.length) this.editor.show(result.violations[0].line);
   }
 
   // ── running ──
@@ -241,7 +246,7 @@ class Program {
   }
 }
 
-onceThere("#program", (place) => {
+onceThere("#program-page", (place) => {
   const program = new Program(place);
   window.program = program;
   window.dispatchEvent(new Event("program"));

@@ -1,10 +1,8 @@
 // The proof of a program, in a process of its own: begun, watched, cancelled; what it found goes
 // beside the lines.
 
-import { ask, call, words } from "./api.js";
+import { NotDone, ask, run, words } from "./api.js";
 
-const LOOK_MS = 250;
-const OVER = ["done", "failed", "cancelled"];
 const CLOSE_MM = 5;
 
 export class Checks {
@@ -19,21 +17,19 @@ export class Checks {
   async begin(robot, text, name) {
     if (this.run) return;
     this.forget();
-    this.run = await ask("start_run", { kind: "validate", parameters: { robot, text, name } });
+    const mine = (this.run = { progress: 0 });
     this.show();
-    if (this.run) await this.watch(this.run.id);
-  }
-
-  async watch(id) {
-    while (this.run?.id === id) {
-      const told = await call("run_result", { id }).catch(() => null);
-      if (this.run?.id !== id) return;
-      if (!told) return this.end(words("lost"), null);
-      this.run = told.run;
-      if (told.run.state === "done") return this.end("", told.result);
-      if (OVER.includes(told.run.state)) return this.end(told.run.error || words(told.run.state), null);
-      this.show();
-      await new Promise((next) => setTimeout(next, LOOK_MS));
+    const told = (now) => {
+      if (this.run !== mine) return false; // the text is another by now
+      Object.assign(mine, now);
+      return this.show();
+    };
+    try {
+      const result = await run("validate", { robot, text, name }, told);
+      if (this.run === mine) this.end("", result);
+    } catch (problem) {
+      if (!(problem instanceof NotDone)) throw problem;
+      if (this.run === mine) this.end(words(problem.message), null);
     }
   }
 
@@ -45,17 +41,17 @@ export class Checks {
   }
 
   async cancel() {
-    if (this.run) await ask("cancel_run", { id: this.run.id });
+    if (this.run?.id) await ask("cancel_run", { id: this.run.id });
   }
 
   end(error, result) {
     Object.assign(this, { run: null, error, result });
-    if (result) this.found(result);
     this.show();
+    if (result) this.found(result);
   }
 
   forget() {
-    Object.assign(this, { error: "", result: null, glanced: [] });
+    Object.assign(this, { error: "", result: null, glanced: [], run: null });
     this.show();
   }
 
@@ -81,7 +77,8 @@ export class Checks {
     const row = document.createElement("button");
     row.className = `u-violation u-kind-${kind}`;
     row.dataset.line = line;
-    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", message]]) {
+    const said = message.replace(/^line \d+(, column \d+)?: /, "");
+    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", said]]) {
       row.appendChild(Object.assign(document.createElement("span"), { className: name, textContent: text }));
     }
     row.addEventListener("click", () => this.goTo(line));
@@ -94,7 +91,7 @@ function summary(result) {
   const verdict = count ? words("violations").replace("{count}", count) : words("sound");
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
   const closest = clear.length ? ` · ${words("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
-  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)} s` : "";
+  const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)}\u00a0s` : "";
   return verdict + closest + time;
 }
 

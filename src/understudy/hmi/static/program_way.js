@@ -1,7 +1,7 @@
 // The run before it is run: the way of the tool from `preview`, and a ghost that stands on it
 // wherever the slider does.
 
-import { ask, words } from "./api.js";
+import { ask, notice, words } from "./api.js";
 
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
 
@@ -13,7 +13,7 @@ export class Way {
     this.robot = "";
     this.data = null;
     this.at = 0; // seconds
-    this.slider = place.querySelector("input[type=range]");
+    this.slider = place.querySelector("input[type=range]"); // its value and end are ours alone
     this.strip = place.querySelector("canvas");
     this.readout = place.querySelector("[data-way=readout]");
     this.slider.addEventListener("input", () => this.seek(Number(this.slider.value)));
@@ -23,21 +23,34 @@ export class Way {
     this.show();
   }
 
-  // → the way of this text, asked for once
-  async of(robot, text) {
-    if (this.robot === robot && this.text === text && this.data) return this.data;
-    const asked = await ask("preview", { robot, text });
-    if (!asked) return null;
-    Object.assign(this, { robot, text, data: asked });
-    this.slider.max = asked.times.length ? asked.times[asked.times.length - 1] : 0;
-    window.understudy?.showPreview(robot, asked.tcp);
+  // → the way of this text, asked for once, however many wait for it; null where there is none
+  of(robot, text) {
+    const is = (each) => each?.robot === robot && each.text === text;
+    if (is(this) && this.data) return this.data;
+    if (!is(this.asked)) {
+      this.asked = { robot, text };
+      this.asked.answer = this.fetch(this.asked);
+    }
+    return this.asked.answer;
+  }
+
+  async fetch(asked) {
     this.show();
-    return asked;
+    const data = await ask("preview", { robot: asked.robot, text: asked.text });
+    if (this.asked !== asked) return null;
+    this.asked = null;
+    if (data) {
+      Object.assign(this, { robot: asked.robot, text: asked.text, data });
+      this.slider.max = data.times.length ? data.times[data.times.length - 1] : 0;
+      window.understudy?.showPreview(asked.robot, data.tcp);
+    }
+    this.show();
+    return data || null;
   }
 
   forget() {
     this.close();
-    Object.assign(this, { text: null, data: null, at: 0 });
+    Object.assign(this, { text: null, data: null, at: 0, asked: null });
     this.show();
   }
 
@@ -46,8 +59,10 @@ export class Way {
     const { times = [], lines = [] } = this.data || {};
     let last = -1;
     for (let n = 0; n < lines.length; n++) if (lines[n] <= line) last = n;
-    if (last >= 0) this.seek(times[last], { quiet: true });
-    return last >= 0;
+    const beyond = this.data?.truncated && last === lines.length - 1 && line > lines[last];
+    if (beyond) notice(words("beyond").replace("{line}", lines[last]), "info");
+    if (last < 0 || beyond) this.close();
+    else this.seek(times[last], { quiet: true });
   }
 
   seek(seconds, { quiet = false } = {}) {
@@ -110,6 +125,7 @@ export class Way {
   show() {
     const total = this.data?.duration_s || 0;
     this.place.classList.toggle("u-empty", !this.data?.times.length);
+    this.place.classList.toggle("u-asking", Boolean(this.asked));
     this.slider.value = this.at;
     this.readout.textContent = this.ghost
       ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", this.line)}`

@@ -90,6 +90,14 @@ export class Robot {
     return this.chain.movers.length === 0; // a pose without joints
   }
 
+  get isArm() {
+    return !this.bodiless && this.chain.movers.length > 2;
+  }
+
+  get bodiless() {
+    return !(this.facts.links || []).length;
+  }
+
   dress() {
     const ghostly = spirit(this.colors.ghost_robot_color);
     const volume = new THREE.MeshBasicMaterial({ color: 0x6cc7ff, wireframe: true, transparent: true, opacity: 0.22 });
@@ -103,7 +111,8 @@ export class Robot {
       this.chain.frameOf(link).add(skin);
     }
     this.rings();
-    if (this.free) this.chain.flange.add(pointer(this.colors.robot_color));
+    if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.facts.kind === "machine"));
+    if (this.bodiless) this.chain.flange.add(triad(0.16));
     for (const frame of [this.chain.root, ...this.chain.frames]) this.mark(frame, 0.14);
     this.mark(this.chain.tcp, 0.1);
   }
@@ -188,7 +197,7 @@ export class Robot {
   outline() {
     const bare = new Chain({ ...this.facts, base: null, tool: this.toolNumber });
     const [turn, ...others] = bare.movers;
-    const ranges = [others[0], others[1], others[3]].map((each) => each && [each.joint.lower, each.joint.upper]);
+    const ranges = [others[0], others[1], others[3]].map((each) => each && [each.joint.lower ?? -Math.PI, each.joint.upper ?? Math.PI]);
     const farthest = new Map();
     bare.tip();
     const shoulder = others[0].moved.getWorldPosition(new THREE.Vector3()).z;
@@ -204,7 +213,7 @@ export class Robot {
       const angle = (slot * SLOT_DEG * Math.PI) / 180;
       return [Math.cos(angle) * farthest.get(slot), shoulder + Math.sin(angle) * farthest.get(slot)];
     });
-    return { outline, from: turn.joint.lower, to: turn.joint.upper };
+    return { outline, from: turn.joint.lower ?? -Math.PI, to: turn.joint.upper ?? Math.PI };
   }
 }
 
@@ -219,13 +228,14 @@ function direction(shape) {
   return new THREE.Vector3(0, 0, 1).transformDirection(matrix(shape.origin));
 }
 
-// A robot without a model: the tip of a tool, pointing along its z.
-function pointer(color) {
+// A robot without a model: the tip of a tool, pointing along its z; a machine's hangs down.
+function pointer(color, hangs) {
   const group = new THREE.Group();
+  group.rotation.x = hangs ? Math.PI : 0;
   const cone = new THREE.Mesh(new THREE.ConeGeometry(0.03, 0.1, 32).rotateX(Math.PI / 2).translate(0, 0, -0.05), paint(color));
   const ball = new THREE.Mesh(new THREE.SphereGeometry(0.034, 32, 16).translate(0, 0, -0.11), steel(STEEL));
   for (const mesh of [cone, ball]) mesh.castShadow = true;
-  group.add(cone, ball, triad(0.16));
+  group.add(cone, ball);
   return group;
 }
 

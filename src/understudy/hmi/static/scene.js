@@ -2,7 +2,7 @@
 // `window.understudy`; never to the cell.
 
 import { THREE } from "./three/index.js";
-import { feed, mix } from "./feed.js";
+import { feed, mix, mixPose } from "./feed.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
 import { show } from "./readout.js";
 import { Robot } from "./robot.js";
@@ -24,7 +24,9 @@ const CONFIGURED = {
 };
 
 const MOST_CONTACTS = 50;
+const RETRY_MS = 1000;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
+const still = ({ held, tool, ...rest }) => rest; // what of a robot's facts does not change
 
 class Scene {
   constructor(place) {
@@ -44,39 +46,47 @@ class Scene {
   }
 
   async load() {
-    const answer = await fetch("/api/scene");
-    if (answer.ok) this.build(await answer.json());
-    else setTimeout(() => this.load(), 1000);
+    try {
+      const answer = await fetch("/api/scene");
+      if (answer.ok) return this.build(await answer.json());
+    } catch {
+      // the page's process is away; so is the cell's picture, and the frame says so
+    }
+    setTimeout(() => this.load(), RETRY_MS);
   }
 
   // ── what stands there ──
 
   build(facts) {
-    const again = this.ready;
-    const previews = [...this.marks].map(([name, { preview: way }]) => [name, way.points]);
-    this.strike();
-    this.wish(facts.visualization || {}, again);
-    for (const [name, robot] of Object.entries(facts.robots || {})) this.addRobot(name, robot);
-    for (const thing of facts.environment || []) this.addThing(thing);
-    for (const [name, points] of previews) this.marks.get(name)?.preview.add(points.map((p) => p.toArray()));
-    if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
-    this.arrange();
-    this.redden();
-    if (!again) this.view("iso");
+    const cast = JSON.stringify(Object.entries(facts.robots || {}).map(([name, robot]) => [name, still(robot)]));
+    if (cast !== this.cast) this.bring(facts);
+    this.cast = cast;
+    this.furnish(facts);
+    this.apply();
+    if (!this.ready) this.view("iso");
     this.ready = true;
   }
 
-  // The cell's file has a say in colours, and in what is shown at first.
-  wish(wishes, again) {
-    for (const color in COLORS) if (wishes[color] !== undefined) this.colors[color] = wishes[color];
-    if (again) return;
-    for (const layer in CONFIGURED) this.layers[layer] = wishes[CONFIGURED[layer]] ?? this.layers[layer];
+  // Other robots than before; the cell's file has a say in colours, and in what is shown at first.
+  bring({ robots = {}, visualization: wishes = {} }) {
+    for (const { object } of [...this.robots.values(), ...this.marks.values()]) dispose(object);
+    for (const kept of [this.robots, this.marks]) kept.clear();
+    for (const color in COLORS) this.colors[color] = wishes[color] ?? COLORS[color];
+    for (const layer in CONFIGURED) this.layers[layer] = wishes[CONFIGURED[layer]] ?? SHOWN[layer];
+    for (const [name, robot] of Object.entries(robots)) this.addRobot(name, robot);
+    if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
+    this.arrange();
   }
 
-  strike() {
+  // What stands around, and what is held.
+  furnish({ robots = {}, environment = [] }) {
     for (const thing of this.things.values()) thing.strike();
-    for (const { object } of [...this.robots.values(), ...this.marks.values()]) dispose(object);
-    for (const kept of [this.robots, this.things, this.marks]) kept.clear();
+    this.things.clear();
+    for (const thing of environment) this.addThing(thing);
+    for (const [name, { held = [] }] of Object.entries(robots)) {
+      for (const thing of held) this.addThing(thing, this.robots.get(name).chain.flange);
+    }
+    this.redden();
   }
 
   addRobot(name, facts) {
@@ -90,7 +100,6 @@ class Scene {
     this.stage.scene.add(robot.object, marks.object);
     this.robots.set(name, robot);
     this.marks.set(name, marks);
-    for (const thing of facts.held || []) this.addThing(thing, robot.chain.flange);
   }
 
   addThing(facts, hand = null) {
@@ -139,7 +148,7 @@ class Scene {
       for (const arrows of robot.triads) arrows.visible = layers.frames;
       marks.trail.object.visible = layers.trail;
       marks.preview.object.visible = layers.preview;
-      if (layers.workspace && !marks.workspace && robot.chain.movers.length > 2) this.surround(robot, marks);
+      if (layers.workspace && !marks.workspace && robot.isArm) this.surround(robot, marks);
       if (marks.workspace) marks.workspace.visible = layers.workspace;
       if (marks.cloud) marks.cloud.visible = layers.reach;
     }
@@ -200,7 +209,7 @@ class Scene {
     for (const robot of this.robots.values()) {
       const [a, b] = [before.robots[robot.name], after.robots[robot.name]];
       if (!b) continue;
-      const [q, tcp] = [mix(a?.q, b.q, part), mix(a?.tcp, b.tcp, part)];
+      const [q, tcp] = [mix(a?.q, b.q, part), mixPose(a?.tcp, b.tcp, part)];
       const posture = JSON.stringify([q, tcp, this.ghostOf(robot.name, b), b.tool, b.arc]);
       const flickers = b.arc && after.t > before.t;
       if (posture === robot.posture && !flickers) continue;
@@ -295,16 +304,19 @@ class Scene {
 
   report() {
     const robots = {};
-    for (const [name, robot] of this.robots) {
-      robots[name] = { q: [...robot.chain.q], tcp: robot.chain.tip(), ghost: robot.ghost.root.visible, ghost_q: [...robot.ghost.q], shown: robot.object.visible };
+    for (const [name, { chain, ghost, object }] of this.robots) {
+      robots[name] = {
+        q: [...chain.q], tcp: chain.tip(), shown: object.visible,
+        ghost: ghost.root.visible, ghost_q: [...ghost.q],
+      };
     }
+    const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));
     return {
       ready: Boolean(this.ready), robots, layers: { ...this.layers }, objects: [...this.things.keys()],
-      trail: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.trail.length])),
-      preview: Object.fromEntries([...this.marks].map(([name, marks]) => [name, marks.preview.length])),
-      cloud: Object.fromEntries([...this.marks].map(([name, { cloud: c }]) => [name, c?.geometry.attributes.position.count ?? 0])),
-      contacts: this.contacts, red: this.reddened(), chosen: this.chosen, view: this.stage.name, stale: feed.stale,
-      frames: feed.received, time: this.seen,
+      trail: each((marks) => marks.trail.length), preview: each((marks) => marks.preview.length),
+      cloud: each((marks) => marks.cloud?.geometry.attributes.position.count ?? 0),
+      contacts: this.contacts, red: this.reddened(), chosen: this.chosen, view: this.stage.name,
+      stale: feed.stale, frames: feed.received, time: this.seen,
     };
   }
 }

@@ -1,0 +1,169 @@
+"""HMI Integration: plots, log and alarms in a browser, in front of a cell with an open wire."""
+
+import socket
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.test_hmi_integration import LEGIBLE
+
+CELLS = files("understudy").joinpath("catalog/cells")
+SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
+MOST_PER_SECOND = 10
+
+
+@pytest.fixture(scope="module")
+def cell_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The welding cell, and the text robot beside it."""
+    cell = CELLS.joinpath("g60_welding.yaml").read_text()
+    bench = "  bench: {kind: point, faces: {text_tcp: {port: 5000}}}"
+    cell = cell.replace("environment:", f"{bench}\nenvironment:")
+    path = tmp_path_factory.mktemp("cells") / "both.yaml"
+    path.write_text(cell)
+    return path
+
+
+@pytest.fixture(scope="module")
+def cell(cell_file: Path, start_cell: Callable[[str], RunningCell]) -> RunningCell:
+    cell = start_cell(str(cell_file))
+    cell.ask("enable", robot="g60")
+    cell.ask("load_program", robot="g60", text=SEAM, name="seam.gcode")
+    return cell
+
+
+@pytest.fixture(scope="module")
+def open_plain(cell: RunningCell, browser: Any) -> Iterator[Callable[[str], Screen]]:
+    """Pages without a scene; nothing on them may go wrong."""
+    screens: list[Screen] = []
+
+    def open_(path: str) -> Screen:
+        page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+        screens.append(screen := Screen(page))
+        page.on("pageerror", lambda error: screen.errors.append(str(error)))
+        page.on("request", lambda request: screen.requests.append(request.url))
+        page.goto(cell.url + path)
+        return screen
+
+    yield open_
+    for screen in screens:
+        assert screen.errors == []
+        assert all(urlsplit(url).netloc == urlsplit(cell.url).netloc for url in screen.requests)
+        screen.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def log(open_plain: Callable[[str], Screen]) -> Screen:
+    screen = open_plain("/log")
+    screen.page.wait_for_function("window.log?.report()")
+    return screen
+
+
+def record(screen: Screen) -> dict[str, Any]:
+    found: dict[str, Any] = screen.page.evaluate("window.log.report()")
+    return found
+
+
+def kinds(screen: Screen) -> set[str]:
+    return {row["kind"] for row in record(screen)["shown"]}
+
+
+def filter_(screen: Screen, kind: str) -> None:
+    screen.page.locator(f'[data-kind="{kind}"]').click()
+
+
+# ── plots ──
+
+
+def test_plots_show_joints_torques_and_current_while_the_program_runs(
+    cell: RunningCell, open_plain: Callable[[str], Screen]
+) -> None:
+    screen = open_plain("/plots")
+    screen.page.wait_for_function("window.plots?.report().rows > 0")
+    cell.ask("run_program", robot="g60")
+
+    def plots() -> dict[str, Any]:
+        found: dict[str, Any] = screen.page.evaluate("window.plots.report().plots")
+        return found
+
+    def last(plot: str) -> list[float]:
+        return [abs(series["last"] or 0.0) for series in plots()[plot]]
+
+    screen.until(lambda: last("weld")[0] > 50.0, "the weld current")
+    assert max(last("positions")) > 10.0
+    screen.until(lambda: max(last("velocities")) > 0.1, "the torch on its way")
+    assert max(last("torques")) > 1.0
+    assert [series["name"] for series in plots()["positions"]] == [f"J{n}" for n in range(1, 7)]
+    assert screen.page.locator(".u-chart canvas").count() == 4
+    asked = sum("/api/sample" in url for url in screen.requests)
+    screen.page.wait_for_timeout(1000)
+    assert sum("/api/sample" in url for url in screen.requests) - asked <= MOST_PER_SECOND
+
+
+def test_nothing_is_asked_while_nobody_looks(open_plain: Callable[[str], Screen]) -> None:
+    screen = open_plain("/plots")
+    screen.page.wait_for_function("window.plots?.report().rows > 0")
+    hide = "Object.defineProperty(document, 'hidden', {get: () => true})"
+    screen.page.evaluate(hide)
+    screen.page.wait_for_timeout(300)
+    asked = len([url for url in screen.requests if "/api/sample" in url])
+    screen.page.wait_for_timeout(500)
+    assert len([url for url in screen.requests if "/api/sample" in url]) == asked
+
+
+# ── log and alarms ──
+
+
+def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Screen) -> None:
+    log.until(lambda: "welder" in kinds(log), "the welder's phases")
+    cell.ask("inject", fault="arc_fault", on="g60.welder")
+    log.until(lambda: "weld fault" in log.text("alarms"), "the alarm")
+    log.until(lambda: "look at wire, gas and distance" in log.text("alarms"), "what to do")
+    log.until(lambda: "alarm" in kinds(log), "its event")
+    assert [each for each in log.page.evaluate(LEGIBLE) if each["contrast"] < 7.0] == []
+    log.at("alarms").get_by_text("Reset", exact=True).first.click()
+    log.until(lambda: "no alarm" in log.text("alarms"), "an end of it")
+
+
+def test_the_log_is_filtered_by_kind_place_and_word(cell: RunningCell, log: Screen) -> None:
+    assert "traffic" not in kinds(log)
+    say(cell, b"GET_POS\n", b"STATUS\n")
+    filter_(log, "traffic")
+    log.until(lambda: "traffic" in kinds(log), "what was said on the wire")
+    for kind in ("welder", "state", "program"):
+        filter_(log, kind)
+    assert not {"welder", "state", "program"} & kinds(log)
+    log.page.locator("[data-log=where]").select_option("bench.text_tcp")
+    assert kinds(log) == {"traffic"}
+    log.page.locator("[data-log=search]").fill("get_pos")
+    found = [row["text"] for row in record(log)["shown"]]
+    assert found
+    assert all("→ GET_POS\\n" in text for text in found)
+    log.page.locator("[data-log=search]").fill("")
+    log.page.locator("[data-log=where]").select_option("")
+    for kind in ("welder", "state", "program", "traffic"):
+        filter_(log, kind)
+    assert "welder" in kinds(log)
+
+
+def say(cell: RunningCell, *lines: bytes) -> None:
+    address = urlsplit(cell.ask("status")["endpoints"]["bench.text_tcp"])
+    with socket.create_connection((address.hostname, address.port), timeout=10) as line:
+        for each in lines:
+            line.sendall(each)
+            assert line.recv(4096)
+
+
+def test_the_log_speaks_vietnamese(cell: RunningCell, open_plain: Callable[[str], Screen]) -> None:
+    screen = open_plain("/log")
+    screen.page.wait_for_function("window.log?.report()")
+    with screen.page.expect_navigation():
+        screen.press("language-vi")
+    screen.page.wait_for_function("window.log?.report()")
+    assert "Cảnh báo" in screen.text("alarms")
+    screen.until(
+        lambda: any("Mất hồ quang" in row["text"] for row in record(screen)["shown"]), "advice"
+    )

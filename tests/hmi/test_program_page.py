@@ -1,0 +1,377 @@
+"""HMI Integration: the program page in a browser, in front of a cell that runs."""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+from tests.hmi.test_hmi_integration import LEGIBLE
+
+SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
+SHORT = """G21 G90 G94
+G0 X450 Y-100 Z450 A180 B0 C0
+G1 X450 Y100 F6000
+G1 X450 Y-100
+G0 X500 Y0 Z500 A180 B0 C0
+"""
+WELD_LINE = 11
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
+    cell = start_cell("g60_welding")
+    cell.ask("preview", robot="g60", text=SHORT)
+    return cell
+
+
+@pytest.fixture(scope="module")
+def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell, "/program")
+
+
+@pytest.fixture
+def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
+    """The page, its robot at rest with drives on, and the seam loaded."""
+    if reading(cell)["state"] in ("running", "paused"):
+        cell.ask("stop_program", robot="g60")
+    cell.ask("stop")
+    cell.ask("reset")
+    cell.ask("start")
+    cell.ask("rate", rate=1.0)
+    cell.ask("enable", robot="g60")
+    cell.ask("override", robot="g60", feed_percent=100, rapid_percent=100)
+    load(cell, opened, SEAM)
+    yield opened
+    cell.ask("stop")
+    assert opened.errors == []
+
+
+def load(cell: RunningCell, screen: Screen, text: str, name: str = "seam.gcode") -> None:
+    cell.ask("load_program", robot="g60", text=text, name=name)
+    screen.page.evaluate("window.program.take()")
+    screen.until(lambda: shown(screen)["text"] == text, "the robot's program")
+    screen.page.evaluate("window.program.fresh()")
+
+
+def shown(screen: Screen) -> dict[str, Any]:
+    found: dict[str, Any] = screen.page.evaluate("window.program.report()")
+    return found
+
+
+def reading(cell: RunningCell) -> dict[str, Any]:
+    found: dict[str, Any] = cell.ask("program", robot="g60")
+    return found
+
+
+def press(screen: Screen, verb: str) -> None:
+    screen.page.locator(f'[data-does-program="{verb}"]').click()
+
+
+def click_line(screen: Screen, number: int) -> None:
+    """At its beginning; the editor holds every line of a short program."""
+    line = screen.page.locator(".cm-line").nth(number - 1)
+    line.click(position={"x": 30, "y": 8})
+    screen.until(
+        lambda: screen.page.evaluate("window.program.editor.line") == number, "the cursor there"
+    )
+
+
+def last_row(cell: RunningCell) -> dict[str, Any]:
+    rows = cell.ask("sample", robot="g60", count=1)["rows"]
+    return rows[-1] if rows else {}
+
+
+def joints(cell: RunningCell) -> list[float]:
+    return list(last_row(cell).get("joints_deg", ()))
+
+
+# ── the text ──
+
+
+def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
+    assert shown(screen)["text"] == SEAM
+    assert shown(screen)["name"] == "seam.gcode"
+    colours = (
+        "[...document.querySelectorAll('.cm-line span')].map(s => [s.className, s.textContent])"
+    )
+    found = screen.page.evaluate(colours)
+    for word in (["g-rapid", "G0"], ["g-motion", "G1"], ["g-process", "M3"], ["g-axis", "Y100"]):
+        assert word in found
+    assert any(kind == "g-comment" and "arc" in text for kind, text in found)
+
+
+def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: RunningCell) -> None:
+    press(screen, "run")
+    screen.until(lambda: any("F6000" in line for line in shown(screen)["running"]), "line 7")
+    assert shown(screen)["locked"]
+    cell.ask("rate", rate=15.0)
+    screen.until(lambda: any("Y100 F600" in line for line in shown(screen)["running"]), "line 11")
+    screen.until(lambda: shown(screen)["reading"]["state"] == "done", "the end")
+    assert not shown(screen)["running"]
+    assert not shown(screen)["locked"]
+
+
+def test_a_draft_is_marked_and_another_browser_keeps_in_step(
+    screen: Screen, cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    other = open_page(cell, "/program")
+    other.until(lambda: shown(other)["text"] == SEAM, "the same program")
+    click_line(screen, 17)
+    screen.page.keyboard.press("End")
+    screen.page.keyboard.type(" ; last")
+    assert shown(screen)["draft"]
+    assert screen.page.locator("[data-program=banner]").is_visible()
+    assert not shown(other)["draft"]
+    press(screen, "load")
+    other.until(lambda: shown(other)["text"].endswith("M2 ; last\n"), "the text loaded elsewhere")
+    assert not screen.page.locator("[data-program=banner]").is_visible()
+    assert other.errors == []
+    other.page.context.close()
+
+
+def test_a_file_is_opened_and_downloaded(screen: Screen) -> None:
+    with screen.page.expect_file_chooser() as chooser:
+        press(screen, "open")
+    file = {"name": "short.nc", "mimeType": "text/plain", "buffer": SHORT.encode()}
+    chooser.value.set_files(file)
+    screen.until(lambda: shown(screen)["text"] == SHORT, "the file's text")
+    with screen.page.expect_download() as download:
+        press(screen, "download")
+    assert download.value.suggested_filename == "short.nc"
+    assert download.value.path().read_text() == SHORT
+    screen.page.evaluate("window.program.take()")
+
+
+# ── the proof and the ghost ──
+
+
+def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
+    click_line(screen, WELD_LINE)
+    screen.page.keyboard.press("Home")
+    for _ in "G1 Y100":
+        screen.page.keyboard.press("ArrowRight")
+    screen.page.keyboard.type(" Z250")
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["result"] or shown(screen)["error"]), "a verdict")
+    told = shown(screen)
+    assert told["error"] == ""
+    assert told["result"]["verdict"] == "fail"
+    assert {each["line"] for each in told["result"]["violations"]} >= {WELD_LINE}
+    assert any("Z250" in line for line in told["bad"])
+    row = screen.page.locator(f'.u-violation[data-line="{WELD_LINE}"]').first
+    assert "touches fixture" in row.inner_text()
+    assert screen.page.locator(".u-clearance").count() > 0
+    row.click()
+    screen.until(lambda: shown(screen)["line"] == WELD_LINE, "the ghost at the violation")
+    screen.page.evaluate("window.program.take()")
+    assert shown(screen)["bad"] == []
+
+
+def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["checking"]), "the beginning")
+    screen.page.locator('[data-check="cancel"]').click()
+    screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
+    assert not shown(screen)["checking"]
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["checking"]), "another")
+    click_line(screen, 17)
+    screen.page.keyboard.type(" ")
+    assert not shown(screen)["checking"], "another text than the one that is proved"
+    screen.page.evaluate("window.program.take()")
+
+
+def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
+    screen: Screen, cell: RunningCell
+) -> None:
+    click_line(screen, 5)
+    screen.until(lambda: shown(screen)["ghost"] is not None, "the ghost")
+    at_line_5 = shown(screen)["ghost"]
+    click_line(screen, WELD_LINE)
+    screen.until(lambda: shown(screen)["line"] == WELD_LINE, "the ghost further on")
+    ghost = shown(screen)["ghost"]
+    assert ghost != at_line_5
+    in_scene = "window.understudy.report().robots.g60"
+    screen.until(
+        lambda: screen.page.evaluate(f"{in_scene}.ghost_q") == pytest.approx(ghost), "it, drawn"
+    )
+    assert screen.page.evaluate(f"{in_scene}.ghost")
+    preview = cell.ask("preview", robot="g60", text=SEAM)
+    last = max(n for n, line in enumerate(preview["lines"]) if line == WELD_LINE)
+    assert ghost == pytest.approx(preview["q"][last])
+    slider = "document.querySelector('#way input')"
+    move = f"{slider}.value = 1.0; {slider}.dispatchEvent(new Event('input'))"
+    screen.page.evaluate(f"() => {{ {move} }}")
+    assert shown(screen)["at"] == pytest.approx(1.0)
+    assert shown(screen)["line"] in preview["lines"]
+    screen.page.locator('[data-way="close"]').click()
+    assert shown(screen)["ghost"] is None
+
+
+# ── running in other ways ──
+
+
+def test_a_run_begins_at_the_chosen_line(screen: Screen, cell: RunningCell) -> None:
+    load(cell, screen, SHORT)
+    cell.ask("rate", rate=5.0)
+    click_line(screen, 5)
+    press(screen, "runFrom")
+    screen.until(lambda: reading(cell)["state"] == "done", "the end")
+    screen.until(
+        lambda: last_row(cell).get("pose_mm_deg", [])[:3] == pytest.approx([500, 0, 500], abs=0.1),
+        "where line 5 ends",
+    )
+    assert cell.ask("metrics")["gcode_executed"] < len(SHORT.splitlines())
+
+
+def test_a_program_is_stepped_paused_and_stopped(screen: Screen, cell: RunningCell) -> None:
+    load(cell, screen, SHORT)
+    press(screen, "step")
+    screen.until(lambda: reading(cell)["state"] == "paused", "the first step")
+    press(screen, "step")
+    screen.until(
+        lambda: reading(cell)["state"] == "paused" and reading(cell)["line"] == 2, "the second"
+    )
+    screen.until(lambda: any("G0 X450" in line for line in shown(screen)["running"]), "line 2")
+    press(screen, "run")
+    screen.until(lambda: shown(screen)["reading"]["state"] == "running", "the rest")
+    press(screen, "pause")
+    screen.until(lambda: shown(screen)["reading"]["state"] == "paused", "the pause")
+    press(screen, "stop")
+    screen.until(lambda: shown(screen)["reading"]["state"] == "idle", "the stop")
+
+
+def test_a_program_that_fails_says_where_and_why(screen: Screen, cell: RunningCell) -> None:
+    load(cell, screen, SHORT.replace("X450 Y100 F6000", "X2450 Y100 F6000"))
+    press(screen, "run")
+    screen.until(lambda: shown(screen)["reading"]["state"] == "failed", "the failure")
+    assert any("X2450" in line for line in shown(screen)["failed"])
+    assert "line 3" in screen.text("run-state")
+
+
+def test_overrides_are_the_cells(screen: Screen, cell: RunningCell) -> None:
+    def told() -> Any:
+        return cell.ask("robots")["robots"][0]["overrides_percent"]
+
+    screen.at("feed-override").locator(".q-slider__track-container").click(
+        position={"x": 5, "y": 20}
+    )
+    screen.until(lambda: told()["feed"] < 50.0, "a slower feed")
+    cell.ask("override", robot="g60", rapid_percent=25)
+    screen.until(lambda: screen.text("rapid-override-value") == "25 %", "what another has set")
+    screen.press("feed-override-value")
+    screen.until(lambda: told()["feed"] == 100.0, "the programmed feed")
+
+
+# ── the hand ──
+
+
+def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCell) -> None:
+    joints(cell)
+    screen.until(lambda: bool(joints(cell)), "a first row")
+    before = joints(cell)[0]
+    screen.page.locator('[data-jog="0"][data-direction="1"]').hover()
+    screen.page.mouse.down()
+    screen.until(lambda: joints(cell)[0] > before + 1.0, "motion")
+    screen.page.mouse.up()
+    screen.until(lambda: not any(last_row(cell)["velocities_deg_s"]), "rest")
+    resting = joints(cell)
+    screen.page.wait_for_timeout(200)
+    assert joints(cell) == pytest.approx(resting, abs=1e-6)
+
+
+def test_a_browser_that_hangs_lets_go(screen: Screen, cell: RunningCell) -> None:
+    def state() -> str:
+        return str(cell.ask("robots")["robots"][0]["state"])
+
+    screen.page.locator('[data-jog="1"][data-direction="-1"]').hover()
+    screen.page.mouse.down()
+    screen.until(lambda: state() == "Jog", "motion")
+    hang = "const end = performance.now() + 1500; while (performance.now() < end);"
+    screen.page.evaluate(f"() => {{ setTimeout(() => {{ {hang} }}); }}")
+    until = time.monotonic() + 1.5
+    while state() != "Idle":
+        assert time.monotonic() < until, "the robot went on without a hand"
+    screen.page.mouse.up()
+
+
+def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
+    screen.at("jog-frame").get_by_text("Base", exact=True).click()
+    screen.at("jog-step").get_by_text("10", exact=True).click()
+    figure = screen.page.locator('[data-figure="2"]')
+    screen.until(lambda: figure.inner_text().endswith("mm"), "the tool's figures")
+    before = float(figure.inner_text().split()[0])
+    screen.page.locator('[data-jog="2"][data-direction="1"]').click()
+    screen.until(
+        lambda: abs(float(figure.inner_text().split()[0]) - before - 10.0) < 0.11, "10 mm up"
+    )
+    screen.at("jog-step").get_by_text("hold", exact=True).click()
+    screen.at("jog-frame").get_by_text("Joints", exact=True).click()
+
+
+def test_a_point_is_taught_renamed_gone_to_and_inserted(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[20, 10, 40, 0, 40, 0])
+    screen.press("tab-points")
+    screen.at("point-name").fill("corner")
+    screen.press("teach")
+    screen.until(lambda: screen.page.locator('[data-point="corner"]').count() == 1, "the point")
+    screen.at("point-name").fill("edge")
+    screen.press("point-rename")
+    screen.until(lambda: screen.page.locator('[data-point="edge"]').count() == 1, "its new name")
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
+    joints(cell)
+    screen.press("point-go_joint")
+    screen.until(lambda: joints(cell) == pytest.approx([20, 10, 40, 0, 40, 0], abs=1e-3), "there")
+    taught = cell.ask("points", robot="g60")["points"][0]["pose_mm_deg"]
+    click_line(screen, 17)
+    screen.press("point-insert")
+    screen.until(lambda: "; edge" in shown(screen)["text"], "the line")
+    line = next(each for each in shown(screen)["text"].splitlines() if "; edge" in each)
+    assert line.startswith(f"G1 X{taught[0]:g}"[:8])
+    assert line.endswith("  ; edge")
+    screen.page.evaluate("window.program.take()")
+    screen.press("point-delete")
+    screen.until(lambda: not cell.ask("points", robot="g60")["points"], "nothing left")
+    screen.press("tab-jog")
+
+
+def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
+    for name, posture in (("o", 0), ("x", -10), ("y", 10)):
+        cell.ask(
+            "set_joint_positions", robot="g60", joints_deg=[posture, 10, 40 + posture, 0, 40, 0]
+        )
+        cell.ask("teach_point", robot="g60", name=name)
+    screen.press("tab-teach")
+    for mark, name in (("origin", "o"), ("on_x", "x"), ("on_y", "y")):
+        screen.at(f"teach-{mark}").click()
+        screen.page.locator(".q-menu .q-item", has_text=name).click()
+        screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
+    screen.press("frame")
+    screen.until(lambda: "|" in screen.text("frame-told"), "the frame")
+    for name in "oxy":
+        cell.ask("delete_point", robot="g60", name=name)
+    screen.press("tab-jog")
+
+
+# ── for every hand and eye ──
+
+
+def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
+    sizes = screen.page.evaluate(
+        """() => [...document.querySelectorAll("button")].filter((b) => b.checkVisibility())
+          .map((b) => [b.textContent, b.getBoundingClientRect()]).filter(([, r]) => r.width)
+          .map(([text, r]) => [text, r.width, r.height])"""
+    )
+    assert len(sizes) > 20
+    assert [each for each in sizes if min(each[1:]) < 48] == []
+
+
+def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
+    click_line(screen, 3)
+    found = screen.page.evaluate(LEGIBLE)
+    assert len(found) > 60
+    assert [each for each in found if each["contrast"] < 7.0] == []
+    assert [each for each in found if each["size"] < 12] == []
