@@ -67,13 +67,6 @@ def test_without_exit_the_cell_goes_on(program: Path) -> None:
     assert "done in" in done.stdout
 
 
-def test_a_program_that_waits_for_somebody_says_so(program: Path) -> None:
-    program.write_text("G1 A5 F3000\nM0\nG1 A0\n")
-    done = run(*WELD, "--program", program, "--exit", "--rate", "step", "--for", "2")
-    assert done.stdout.count("waits for cycle_start") == 1
-    assert done.exit_code == 1
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
