@@ -152,6 +152,7 @@ def path_through(
         fastest=fastest,
         feed=np.full(count, feed),
         rapid=np.zeros(count, dtype=np.bool_),
+        fixed=np.zeros(count, dtype=np.bool_),
         junction=np.concatenate([[0.0], np.full(count - 1, np.inf)]),
         dwell=np.zeros(count),
         measure=np.full(count, TOOL, dtype=np.int8),

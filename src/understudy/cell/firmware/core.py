@@ -111,8 +111,17 @@ class Core:
         if state.spindle == "M5" or speed == 0.0:
             return 0.0
         figures = self.figures()
-        wanted = speed * state.spindle_percent / 100.0
+        percent = state.spindle_percent if state.speed_allowed else 100
+        wanted = speed * percent / 100.0
         return max(min(wanted, figures[MOST_RPM]), figures[LEAST_RPM])
+
+    # ── overrides ──
+
+    def set_pace(self, now: int) -> None:
+        """Let the overrides act, as far as the program allows: feed and rapid go together."""
+        state = self.state
+        feed, rapid = (state.feed, state.rapid) if state.feed_allowed else (100, 100)
+        self.runner.override(now, feed=feed / 100.0, rapid=rapid / 100.0)
 
     # ── alarms and rest ──
 

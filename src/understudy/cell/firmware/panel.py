@@ -29,7 +29,9 @@ class FirmwarePanel:
     # ── panel ──
 
     def hold(self, now: int) -> None:
-        if self._core.condition(now) in ("Idle", "Run") and not self._core.state.ending:
+        state = self._core.state
+        listens = state.hold_allowed and not state.ending
+        if listens and self._core.condition(now) in ("Idle", "Run"):
             self._core.runner.hold(now)
 
     def start(self, now: int) -> None:
@@ -112,7 +114,7 @@ class FirmwarePanel:
             return
         setattr(state, name, percent)
         if what != "spindle":
-            core.runner.override(now, feed=state.feed / 100.0, rapid=state.rapid / 100.0)
+            core.set_pace(now)
         core.changed(now, "overrides")
         if what == "spindle" and state.spindle != "M5":
             core.changed(now, "spindle")
@@ -192,8 +194,9 @@ class FirmwarePanel:
         state.system, state.shift = modal.coordinates, work_offset(modal)
         state.single_block = state.block_delete = False
         state.optional_stop = True
+        state.feed_allowed = state.speed_allowed = state.hold_allowed = True
         state.feed = state.rapid = state.spindle_percent = 100
-        self._core.runner.override(now, feed=1.0, rapid=1.0)
+        self._core.set_pace(now)
 
     def _stopped(self, now: int) -> None:
         core, state = self._core, self._core.state

@@ -27,7 +27,8 @@ class State(Struct):
 
     `alarm` is grblHAL's number of the last lock; `pressed`: the emergency stop is. `dark`: spindle
     and coolant are off while the `door` is open. `tool` is the one in the spindle while an M6 waits
-    for the operator. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
+    for the operator. What M48 … M53 allow is `…_allowed`; an override that is not is kept, and acts
+    when it is again. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
     coordinate system and the work offset that were told of last. `numbered` are the N words of
     queued lines; `starting` and `storing` own lines under way, by number. `stirred`: when somebody
     who waits may go on.
@@ -49,6 +50,9 @@ class State(Struct):
     ending: Ending = ""
     pending: int = 0
     homing_until: int | None = None
+    feed_allowed: bool = True
+    speed_allowed: bool = True
+    hold_allowed: bool = True
     feed: int = 100
     rapid: int = 100
     spindle_percent: int = 100

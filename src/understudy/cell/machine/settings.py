@@ -166,6 +166,11 @@ class Settings(Struct, frozen=True):
         return bool(int(self[10]) & REST_AT_OFFSETS)
 
     @property
+    def probes_overridden(self) -> bool:
+        """The feed override acts on probing moves."""
+        return bool(int(self[65]) & 1)
+
+    @property
     def report_inches(self) -> bool:
         return bool(self[13])
 

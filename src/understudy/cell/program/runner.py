@@ -15,7 +15,7 @@ from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.at_rest import AT_REST
 from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover, Probe
 from understudy.cell.program.pins import throw
-from understudy.cell.program.queue import Queue, blocks, ending_at, slowed
+from understudy.cell.program.queue import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.cell.program.steps import (
     DROPPED,
     MOVES,
@@ -228,6 +228,8 @@ class Runner:
             return self.move(step.move, now, until=step.until)
         if isinstance(step, ask.Message):
             return self._announce(step, now)
+        if isinstance(step, ask.Overrides):
+            return self._allow_overrides(step, now)
         if type(step) in AT_REST:
             return self.queue.at_rest(now) and AT_REST[type(step)](self, step, now)
         shifts = isinstance(step, ask.OffsetsChanged | SystemChosen)
@@ -235,6 +237,11 @@ class Runner:
             return False
         self.attendant.tell(step, now)
         return True
+
+    def _allow_overrides(self, step: ask.Overrides, now: int) -> bool:
+        """The feed's at once, the others when the motion so far has ended."""
+        self.attendant.tell(step, now)
+        return self.go_next(Rest(), structs.replace(step, rests=False)) if step.rests else True
 
     def move(
         self, move: ask.Move, now: int, share: float | None = None, until: Until = None
@@ -267,7 +274,16 @@ class Runner:
         path = self.mover.path(move, start, line=self.number, exact=state.exact)
         if isinstance(path, Refused):
             return path
-        return ending_at(path, until) if share is None else slowed(path, share)
+        path = ending_at(path, until) if share is None else slowed(path, share)
+        return path if self._overridden() else as_programmed(path)
+
+    def _overridden(self) -> bool:
+        """Whether the feed override acts on the move at hand."""
+        state = self.state
+        if isinstance(state.current, Line) and state.current.how == "jog":
+            return False
+        probes = isinstance(state.todo[0], ProbeMove)
+        return self.habits.probes_overridden if probes else state.modal.feed_override
 
     # ── in step with motion ──
 
