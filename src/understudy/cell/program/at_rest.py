@@ -64,7 +64,7 @@ def dwell(program: Program, step: ask.Dwell, now: int) -> bool:
 
 
 def wait_for_input(program: Program, step: ask.WaitInput, now: int) -> bool:
-    if not input_is_met(step, program.state, program.io, now):
+    if program.queue.held or not input_is_met(step, program.state, program.io, now):
         return False
     program.attendant.tell(step, now)
     return True

@@ -77,11 +77,17 @@ class Runner:
             self.run(now)
 
     def hold(self, now: int) -> None:
+        if not self.queue.held:
+            self.state.held_since = now
         self.queue.hold(now)
         self.run(now)
 
     def cycle_start(self, now: int) -> None:
-        self.state.paused = False
+        state = self.state
+        state.paused = False
+        if state.held_since is not None and state.waits_since is not None:
+            state.waits_since += now - state.held_since
+        state.held_since = None
         self.queue.resume(now)
         self.run(now)
 
@@ -390,14 +396,16 @@ class Runner:
         self._waiting.clear()
         state = self.state
         state.todo, state.with_next, state.tagged = [], [], []
-        state.current = state.axes = state.waits_since = state.origin = self._path = None
+        state.current = state.axes = state.origin = self._path = None
+        state.waits_since = state.held_since = None
         state.queued = 0
         state.paused = False
 
     def _when(self, now: int) -> int | None:
         state = self.state
-        if state.waits_since is not None and isinstance(state.todo[0], ask.WaitInput):
-            return state.waits_since + nanoseconds(state.todo[0].timeout)
+        step = state.todo[0] if state.todo else None
+        if state.waits_since is not None and isinstance(step, ask.WaitInput):
+            return None if self.queue.held else state.waits_since + nanoseconds(step.timeout)
         return self.queue.next_change(now, room=bool(state.todo), starts=bool(state.tagged))
 
     # ── snapshots ──
