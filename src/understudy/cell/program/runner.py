@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from understudy.cell.io import Change, VirtualIO
+from understudy.cell.program.at_once import AT_ONCE, is_overridden
 from understudy.cell.program.at_rest import AT_REST
 from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover, Probe
 from understudy.cell.program.pins import throw
@@ -223,19 +224,10 @@ class Runner:
             return self.move(step, now)
         if isinstance(step, ask.SetOutput | ask.SetAnalog):
             return self._switch(step, now)
-        if isinstance(step, ask.PathMode):
-            self.state.exact = self._seed and step.name != "G64"
-            return True
-        if isinstance(step, ask.GoHome):
-            counts = self._seed and step.name == "G28"
-            homed = tuple(range(len(self.habits.home))) if counts else ()
-            return self.go_next(step.move, Rest(), Homed(homed))
         if isinstance(step, ProbeMove):
             return self.move(step.move, now, until=step.until)
-        if isinstance(step, ask.Message):
-            return self._announce(step, now)
-        if isinstance(step, ask.Overrides):
-            return self._allow_overrides(step, now)
+        if type(step) in AT_ONCE:
+            return AT_ONCE[type(step)](self, step, now)
         if type(step) in AT_REST:
             return self.queue.at_rest(now) and AT_REST[type(step)](self, step, now)
         shifts = isinstance(step, ask.OffsetsChanged | SystemChosen)
@@ -243,11 +235,6 @@ class Runner:
             return False
         self.attendant.tell(step, now)
         return True
-
-    def _allow_overrides(self, step: ask.Overrides, now: int) -> bool:
-        """The feed's at once, the others when the motion so far has ended."""
-        self.attendant.tell(step, now)
-        return self.go_next(Rest(), structs.replace(step, rests=False)) if step.rests else True
 
     def move(
         self, move: ask.Move, now: int, share: float | None = None, until: Until = None
@@ -281,15 +268,7 @@ class Runner:
         if isinstance(path, Refused):
             return path
         path = ending_at(path, until) if share is None else slowed(path, share)
-        return path if self._overridden() else as_programmed(path)
-
-    def _overridden(self) -> bool:
-        """Whether the feed override acts on the move at hand."""
-        state = self.state
-        if isinstance(state.current, Line) and state.current.how == "jog":
-            return False
-        probes = isinstance(state.todo[0], ProbeMove)
-        return self.habits.probes_overridden if probes else state.modal.feed_override
+        return path if is_overridden(self) else as_programmed(path)
 
     # ── in step with motion ──
 
@@ -298,14 +277,6 @@ class Runner:
             self.state.with_next.append(switch)
         else:
             self._throw(switch, now)
-        return True
-
-    def _announce(self, message: ask.Message, now: int) -> bool:
-        """At once, or when the motion of the same line begins."""
-        if any(isinstance(step, MOVES) for step in self.state.todo):
-            self.state.tagged.append(Tagged(self.number, message))
-        else:
-            self.attendant.tell(message, now)
         return True
 
     def _throw(self, switch: Switch | ask.Message, now: int, *, of_line: int = 0) -> None:
@@ -329,7 +300,7 @@ class Runner:
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: for an arm of its own the queue running empty is the moment."""
-        if self.state.with_next and self._seed and self.queue.at_rest(now):
+        if self.state.with_next and self.seed and self.queue.at_rest(now):
             left, self.state.with_next = self.state.with_next, []
             for switch in left:
                 self._throw(switch, now)
@@ -354,7 +325,7 @@ class Runner:
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
     @property
-    def _seed(self) -> bool:
+    def seed(self) -> bool:
         return self.habits.dialect.name == "seed" and not over_a_wire(self.state.current)
 
     def _dialect(self, line: Line) -> Dialect:
