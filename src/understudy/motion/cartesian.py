@@ -190,6 +190,7 @@ def _path(room: Columns, count: int, feed: Floats, block: Ints, line: Ints) -> P
         fastest=room.fastest[:count].copy(),
         feed=feed,
         rapid=np.zeros(count, dtype=np.bool_),
+        fixed=np.zeros(count, dtype=np.bool_),
         junction=room.junction[:count].copy(),
         dwell=np.zeros(count),
         measure=np.full(count, TOOL, dtype=np.int8),
