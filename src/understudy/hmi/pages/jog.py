@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.seat import Seat
 
 STEPS = (0, 0.1, 1, 10, 50)
@@ -54,6 +54,7 @@ def overrides(seat: Seat) -> None:
     with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
         _override(seat, "feed", FEED)
         _override(seat, "rapid", RAPID)
+    within_reach(seat, place)
     _shown_where(seat, place, "override")
 
 

@@ -4,7 +4,7 @@ import json
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.texts import Texts, dictionary
 
@@ -77,6 +77,7 @@ def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
                     "data-mark=advice"
                 )
         reset = button(seat.texts("frame.reset"), icon="restart_alt")
+        within_reach(seat, reset)
         reset.on_click(lambda: clear(seat, robot))
 
 
