@@ -80,7 +80,7 @@ def _layers(seat: Seat) -> None:
             if mark != "preview":
                 within_reach(seat, wipe)
             if mark == "trail":  # trails and contacts are the cell's, for every browser
-                wipe.on_click(lambda: seat.order("clear_trail"))
+                wipe.on_click(lambda: seat.order("clear_trail") if seat.can("welder") else None)
             elif mark == "contacts":
                 wipe.on_click(lambda: seat.ask("clear_collisions"))
 

@@ -14,8 +14,6 @@ HEAD = """
 """
 KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
 
-FAULT_RESET = "FAULT_RESET"
-
 
 def build(seat: Seat) -> None:
     ui.add_head_html(HEAD)
@@ -78,15 +76,7 @@ def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
                 )
         reset = button(seat.texts("frame.reset"), icon="restart_alt")
         within_reach(seat, reset)
-        reset.on_click(lambda: clear(seat, robot))
-
-
-async def clear(seat: Seat, robot: str) -> None:
-    """The controller's errors, and the welder's fault by the line that is there for it."""
-    await seat.ask("reset", {"robot": robot})
-    if seat.picture.status.get("parts", {}).get(f"{robot}.welder", {}).get("fault"):
-        for level in (True, False):
-            await seat.ask("set_output", {"robot": robot, "pin": FAULT_RESET, "value": level})
+        reset.on_click(lambda: seat.ask("reset", {"robot": robot}))
 
 
 def _filters(seat: Seat) -> None:
