@@ -15,12 +15,17 @@ OF_A_PART = {
     "mount_welder",
     "busy",
     "faults",
+    "guard",
     "inject",
     "load",
     "next_wake",
     "save",
+    "view",
     "wake",
 }
+
+
+HEAVY = ["numba", "ruckig", "trimesh", "nicegui", "zmq", "eaik"]
 
 
 def methods(kind: type) -> dict[str, list[str]]:
@@ -111,3 +116,11 @@ def test_the_name_is_offered_lazily() -> None:
         "assert set(understudy.__all__) == set(understudy._OFFERED)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("room", ["understudy.cli", "understudy.live"])
+def test_nothing_heavy_is_imported_before_it_is_needed(room: str) -> None:
+    """A cell without an arm starts without a compiler, a command without a page."""
+    ask = f"import sys, {room}; print([m for m in {HEAVY} if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

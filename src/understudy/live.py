@@ -16,9 +16,9 @@ from understudy.config import CellConfig, Wire
 from understudy.config.files import name_of_cell
 from understudy.desk import Commands
 from understudy.errors import ConfigError, unknown
-from understudy.faces.control import ControlFace
+from understudy.faces.control import control_face
 from understudy.faces.hmi_link import HmiLinkFace
-from understudy.faces.state import StateFace
+from understudy.faces.state import state_face
 from understudy.runs import KINDS, Runs, run_commands
 from understudy.units import nanoseconds, seconds
 from understudy.views import CellWatch
@@ -152,8 +152,8 @@ class Live:
     def _lobby(self) -> Exchange:
         """The doors beside the cell, where nobody waits for its time."""
         loop = asyncio.get_running_loop()
-        control = ControlFace(self.desk, late=lambda: loop.call_soon(lobby.settle))
-        lobby = Exchange(Lobby({"control": control, "state": StateFace(self.watch)}))
+        control = control_face(self.desk, late=lambda: loop.call_soon(lobby.settle))
+        lobby = Exchange(Lobby({"control": control, "state": state_face(self.watch)}))
         return lobby
 
     def _wires(self, options: Options) -> dict[str, Wire]:

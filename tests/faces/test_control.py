@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from understudy.desk import Command, Commands
 from understudy.errors import Refused
-from understudy.faces.control import ControlFace
+from understudy.faces.control import control_face
 from understudy.testing import StandIn
 from understudy.wire.exchange import UNLIMITED
 
@@ -28,7 +28,7 @@ class Echo:
 
 
 def answers(*packets: bytes, desk: Any = None) -> list[Any]:
-    face = ControlFace(desk or Echo())
+    face = control_face(desk or Echo())
     session = face.open("1", 0)
     for packet in packets:
         session.receive(packet, 0)
@@ -111,7 +111,7 @@ def test_packets_make_no_difference(cuts: list[int]) -> None:
 
 
 def test_who_does_not_read_is_not_listened_to() -> None:
-    session = ControlFace(Commands([Command("x", "", lambda _: "y" * 100_000)])).open("1", 0)
+    session = control_face(Commands([Command("x", "", lambda _: "y" * 100_000)])).open("1", 0)
     asked = 0
     while session.credit() > 0:
         session.receive(b'{"do": "x"}\n', 0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.faces.state import LONGEST_REQUEST, StateFace, StateSession, framed
+from understudy.faces.state import LONGEST_REQUEST, StateSession, framed, state_face
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import CellView, Known, RobotView
 from understudy.wire.exchange import UNLIMITED
@@ -31,7 +31,7 @@ class Looking:
 
 
 def session() -> StateSession:
-    return StateFace(Looking()).open("1", 0)
+    return state_face(Looking()).open("1", 0)
 
 
 def heard(session: StateSession) -> list[Any]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
-from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.tempo import Tempo
 from understudy.errors import Refused
 from understudy.ports import ControllerStatus, Injectable, Part, Tally
@@ -36,6 +35,18 @@ class Tallying(Protocol):
     """Whoever counts what it does."""
 
     def tally(self, now: int) -> Tally: ...
+
+
+@runtime_checkable
+class Touching(Protocol):
+    """What the engine asks of the watch over a robot's contacts."""
+
+    @property
+    def stopped(self) -> bool: ...
+
+    def clear(self) -> None: ...
+
+    def release(self) -> None: ...
 
 
 class SimulationMetrics(Struct, frozen=True):
@@ -68,7 +79,7 @@ class SimulationEngine:
     def __init__(self, parts: Mapping[str, Part], places: Mapping[str, Injectable], tempo: Tempo):
         self._controllers = {n: part for n, part in parts.items() if isinstance(part, Controller)}
         self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
-        self._watches = [part for part in parts.values() if isinstance(part, CollisionWatch)]
+        self._watches = [part for part in parts.values() if isinstance(part, Touching)]
         self._places = places
         self._tempo = tempo
         self._stopped = False

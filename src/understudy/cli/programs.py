@@ -13,7 +13,7 @@ from rich.table import Table
 
 from understudy.app import load_config, machine_of
 from understudy.cli.kernels import announce
-from understudy.config.files import read_text
+from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def cycle_time(
     """How long a program takes: travel, process, dwells and switches, line by line."""
     from understudy.jobs.cycle_time import CycleTimeEstimator, as_document
 
-    data = _read(program)
+    data = read_program(program)
     setup = _setup(cell, robot, settings, dialect)
     announce()
     result = CycleTimeEstimator(setup).estimate(data)
@@ -76,13 +76,6 @@ def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | 
             allowed="--dialect grblhal, or no --settings",
         )
     return machine_of(read_text(settings), str(settings))
-
-
-def _read(program: Path) -> bytes:
-    try:
-        return program.read_bytes()
-    except OSError as problem:
-        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(program)) from None
 
 
 def _show(program: Path, result: "CycleTime") -> None:

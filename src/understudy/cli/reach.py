@@ -48,7 +48,7 @@ def reach(
 
 
 def _poses(program: Path, config: "CellConfig", robot: str) -> None:
-    from understudy.proving.prove import read_program
+    from understudy.config.files import read_program
     from understudy.proving.reach import program_reach
 
     found = program_reach(read_program(program), config, robot=robot)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.commands.robots import Robot
-from understudy.config.files import read_text
+from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.live import Live
 from understudy.ports.hmi import Later
@@ -24,7 +24,7 @@ class Errand:
         self._file = file
         self._robot = robot
         self._leave = leave
-        self._text = read_text(file)
+        self._text = read_program(file).decode("utf-8", "replace")
         self._task: asyncio.Task[None] | None = None
         self.outcome: bool | None = None
 

@@ -78,8 +78,8 @@ def validate(
 
 
 def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report":
+    from understudy.config.files import read_program
     from understudy.proving import validate_text
-    from understudy.proving.prove import read_program
 
     text = read_program(program)
     with _bar(program, text.count(b"\n")) as told:

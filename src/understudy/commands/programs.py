@@ -13,9 +13,9 @@ from understudy.commands.slices import Slices, Work
 from understudy.config import CellConfig
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
-from understudy.gcode.program import ProgramLine, program_lines
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported where needed: it brings compiled code
+    from understudy.gcode.program import ProgramLine
     from understudy.jobs.program_run import ProgramRun
     from understudy.jobs.setup import Setup
 
@@ -72,6 +72,8 @@ class ProgramDesk:
 
     def _load(self, given: Load) -> Any:
         """A short program is there when this returns; a long one is read in slices."""
+        from understudy.gcode.program import program_lines
+
         program = self._program(given.robot)
         if isinstance(program, Refused):
             return program
@@ -80,14 +82,14 @@ class ProgramDesk:
             return self._take(given, tuple(lines))
         return self._slices.do(self._reading(given, lines))
 
-    def _reading(self, given: Load, lines: Iterator[ProgramLine]) -> Work[Any]:
+    def _reading(self, given: Load, lines: "Iterator[ProgramLine]") -> Work[Any]:
         read = []
         for line in lines:
             read.append(line)
             yield
         return self._take(given, tuple(read))
 
-    def _take(self, given: Load, lines: tuple[ProgramLine, ...]) -> Any:
+    def _take(self, given: Load, lines: "tuple[ProgramLine, ...]") -> Any:
         return self._with(
             given.robot, lambda program, now: program.take(given.text, given.name, lines)
         )

@@ -5,13 +5,12 @@ Files are read here. One that is broken leaves everything as it was.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec import Struct
 
 from understudy.app import read_config
 from understudy.cell.collision.thing import Thing, moved
-from understudy.cell.collision.watch import CollisionWatch
 from understudy.cell.engine import SimulationEngine
 from understudy.cell.surroundings import Surroundings
 from understudy.config import CellConfig
@@ -24,6 +23,9 @@ from understudy.space.environment import Environment, ObjectConfig
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
+
+if TYPE_CHECKING:
+    from understudy.cell.collision.watch import CollisionWatch  # it brings compiled code
 
 
 class FromFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,9 +67,7 @@ class SurroundingsDesk:
         assert isinstance(engine, SimulationEngine)
         self.here, self._engine = here, engine
         self._watches = {
-            name.removesuffix(".collision"): part
-            for name, part in parts.items()
-            if isinstance(part, CollisionWatch)
+            name.removesuffix(".collision"): part for name, part in parts.items() if _holds(part)
         }
 
     def commands(self) -> list[Command]:
@@ -151,7 +151,7 @@ class SurroundingsDesk:
         refused = self._pump.act(lambda now: self._take(watch, given, now))
         return refused or watch.status(self._pump.now())
 
-    def _take(self, watch: CollisionWatch, given: Attach, now: int) -> Refused | None:
+    def _take(self, watch: "CollisionWatch", given: Attach, now: int) -> Refused | None:
         if given.object is not None:
             try:
                 return watch.attach(given.object.build(self._config.read_file), now)
@@ -183,7 +183,7 @@ class SurroundingsDesk:
         now = self._pump.now()
         return {name: watch.status(now) for name, watch in self._watches.items()}
 
-    def _watch(self, robot: str) -> CollisionWatch | Refused:
+    def _watch(self, robot: str) -> "CollisionWatch | Refused":
         if robot in self._watches:
             return self._watches[robot]
         return Refused(str(unknown("robot that is watched", robot, self._watches)))
@@ -203,3 +203,7 @@ def _object(thing: Thing, *, zone: bool) -> dict[str, Any]:
         "height_mm": thing.height / MM,
         "triangles": len(thing.indices),
     }
+
+
+def _holds(part: Part) -> "TypeGuard[CollisionWatch]":
+    return hasattr(part, "attach") and hasattr(part, "detach")

@@ -22,6 +22,22 @@ def shipped_robots() -> dict[str, Traversable]:
     return _shipped("robots", ".urdf")
 
 
+def shipped_programs() -> dict[str, Traversable]:
+    return _shipped("programs", ".gcode")
+
+
+def read_program(path: Path) -> bytes:
+    """A program of the user's, or a shipped one by its name."""
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as problem:
+        shipped = shipped_programs().get(str(path).removesuffix(".gcode"))
+        if shipped is not None and isinstance(problem, FileNotFoundError):
+            return shipped.read_bytes()
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise ConfigError(f"cannot be read: {reason}", file=str(path)) from None
+
+
 def read_model(name: str, *, beside: str) -> bytes:
     """A robot's description: a shipped one by name, or a file, looked for beside the cell file."""
     shipped = shipped_robots()

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from understudy.errors import Refused
+from understudy.faces.beside import FaceBeside
 from understudy.faces.lines import Line, LineReader
-from understudy.faces.outbox import Outbox, Stirred
+from understudy.faces.outbox import Outbox
 from understudy.ports import Desk
 from understudy.ports.hmi import Later
 
@@ -23,15 +24,19 @@ OUTBOX_LIMIT = 1024 * 1024
 READ_SIZE = 64 * 1024
 NOT_A_REQUEST = 10
 
+Late = Callable[[], object]
+"""Told when there is an answer that nobody has just asked for."""
+
 
 class ControlSession:
     """`Session` of one client, answered in the order in which it asked."""
 
-    def __init__(self, face: "ControlFace", peer: str) -> None:
-        self._face = face
-        self._peer = peer
+    def __init__(self, desk: Desk, outbox: Outbox, leave: Callable[[], None], late: Late) -> None:
+        self._desk = desk
+        self._outbox = outbox
+        self._leave = leave
+        self._late = late
         self._lines = LineReader(LONGEST_LINE)
-        self._outbox = Outbox(lambda: face.stir.add(peer))
         self._unanswered: deque[Line] = deque()
         self._waits = False
 
@@ -55,7 +60,7 @@ class ControlSession:
         return None
 
     def closed(self, now: int) -> None:
-        self._face.forget(self._peer)
+        self._leave()
 
     def credit(self) -> int:
         full = self._outbox.size >= OUTBOX_LIMIT
@@ -74,7 +79,7 @@ class ControlSession:
         number, name = request.pop("id", None), request.pop("do", None)
         if not isinstance(name, str):
             return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
-        result = self._face.desk.call(name, request, "operator")
+        result = self._desk.call(name, request, "operator")
         if not isinstance(result, Later):
             return self._tell(number, result)
         self._waits = True
@@ -84,7 +89,7 @@ class ControlSession:
         self._waits = False
         self._tell(number, result)
         self._go_on()
-        self._face.late()
+        self._late()
 
     def _tell(self, number: Any, result: Any) -> None:
         if isinstance(result, Refused):
@@ -99,43 +104,6 @@ class ControlSession:
         self._outbox.say(msgspec.json.encode(answer) + b"\n")
 
 
-class ControlFace:
-    """`Face` beside the cell: it commands the clock, so it is no part of what the clock drives."""
-
-    def __init__(self, desk: Desk, late: Callable[[], object] = lambda: None) -> None:
-        """``late`` is told when there is an answer that nobody has just asked for."""
-        self.desk = desk
-        self.late = late
-        self.stir = Stirred()
-        self._sessions: dict[str, ControlSession] = {}
-
-    def open(self, peer: str, now: int) -> ControlSession:
-        self._sessions[peer] = ControlSession(self, peer)
-        return self._sessions[peer]
-
-    def sessions(self) -> Mapping[str, ControlSession]:
-        return self._sessions
-
-    def stirred(self) -> list[str]:
-        return self.stir.drain()
-
-    def forget(self, peer: str) -> None:
-        self._sessions.pop(peer, None)
-
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
+def control_face(desk: Desk, late: Late = lambda: None) -> FaceBeside[ControlSession]:
+    """It commands the clock, so it is no part of what the clock drives."""
+    return FaceBeside(lambda outbox, leave: ControlSession(desk, outbox, leave, late))

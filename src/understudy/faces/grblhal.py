@@ -197,7 +197,7 @@ class GrblHalFace:
 
     def owes(self) -> bool:
         """A line was read whose answer needs time; in Hold, Door and Tool it needs an operator."""
-        return self._working and self._controller.reading(self._now).state not in WAITING
+        return self._working and not self._controller.lines.stranded(self._now)
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
@@ -357,8 +357,6 @@ class GrblHalFace:
         if served := self._served():
             served.outbox.say(text.encode("latin-1", "replace") + b"\r\n")
 
-
-WAITING = ("Hold:0", "Door:0", "Tool")
 
 ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {
     ord("!"): lambda face, now: face._controller.panel.hold(now),

@@ -11,13 +11,14 @@ The pace is the client's: nothing is sent that was not asked for, so nothing acc
 """
 
 import struct
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from understudy.faces.outbox import Outbox, Stirred
+from understudy.faces.beside import FaceBeside
+from understudy.faces.outbox import Outbox
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
 
@@ -40,11 +41,11 @@ _encoder = msgspec.msgpack.Encoder()
 class StateSession:
     """`Session` of one client; one that takes no frames is read no further."""
 
-    def __init__(self, face: "StateFace", peer: str) -> None:
-        self._face = face
-        self._peer = peer
+    def __init__(self, watch: Watch, outbox: Outbox, leave: Callable[[], None]) -> None:
+        self._watch = watch
+        self._outbox = outbox
+        self._leave = leave
         self._unread = bytearray()
-        self._outbox = Outbox(lambda: face.stir.add(peer))
         self._lost = False
 
     def receive(self, data: bytes, now: int) -> None:
@@ -59,7 +60,7 @@ class StateSession:
         return None
 
     def closed(self, now: int) -> None:
-        self._face.forget(self._peer)
+        self._leave()
 
     def credit(self) -> int:
         if self._outbox.size:
@@ -91,47 +92,12 @@ class StateSession:
             asked = _decoder.decode(request)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             return _error(f"{problem}; a request is {{'want': 'frame', 'trail_from': {{…}}}}")
-        return _encoder.encode(self._face.watch.look(asked.trail_from))
+        return _encoder.encode(self._watch.look(asked.trail_from))
 
 
-class StateFace:
-    """`Face` beside the cell: looking at a cell is no part of it."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
-        self.stir = Stirred()
-        self._sessions: dict[str, StateSession] = {}
-
-    def open(self, peer: str, now: int) -> StateSession:
-        self._sessions[peer] = StateSession(self, peer)
-        return self._sessions[peer]
-
-    def sessions(self) -> Mapping[str, StateSession]:
-        return self._sessions
-
-    def stirred(self) -> list[str]:
-        return self.stir.drain()
-
-    def forget(self, peer: str) -> None:
-        self._sessions.pop(peer, None)
-
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
+def state_face(watch: Watch) -> FaceBeside[StateSession]:
+    """Looking at a cell is no part of it."""
+    return FaceBeside(lambda outbox, leave: StateSession(watch, outbox, leave))
 
 
 def framed(message: bytes) -> bytes:

@@ -98,6 +98,10 @@ class Lines(Protocol):
         """Whether the next line may come; in Hold, Door and Tool lines wait unread."""
         ...
 
+    def stranded(self, now: int) -> bool:
+        """Whether it takes an operator to go on: at rest in Hold, Door or Tool."""
+        ...
+
 
 class Panel(Protocol):
     """The operator's: what acts at once, whatever waits."""

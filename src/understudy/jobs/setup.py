@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
-from understudy.gcode.requests import AxisMove, Move, Request, SetAnalog, SetOutput
+from understudy.gcode.requests import AxisMove, LineMove, Move, Request, SetAnalog, SetOutput
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.plan import Plan
@@ -44,6 +44,17 @@ class StraightMover(Protocol):
     def straight(
         self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool
     ) -> Path: ...
+
+
+@runtime_checkable
+class ToolLineMover(Protocol):
+    """A mover that takes many lines of the tool at once, each with a speed."""
+
+    def tool_lines(
+        self, moves: Sequence[LineMove], start: Floats, *, line: Sequence[int]
+    ) -> tuple[list[Path], int, Refused | None]:
+        """The paths of so many moves, and why the one after them is refused, if it is."""
+        ...
 
 
 @runtime_checkable

@@ -1,221 +1,56 @@
-"""Through a program without running it: motion planned from rest to rest, and what lies between.
-
-Moves are collected up to the next point at which the controller waits for motion to end (a dwell,
-a wait, a switch of arc or gas, a tool change, a pause), and planned at once. So memory and time
-grow with the program and no faster.
-"""
+"""Through a program without running it: its lines read, and handed to a walker."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from functools import lru_cache
+from typing import NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode import Modal, Problem, Step, interpret
+from understudy.gcode import Block, Modal, Problem, Step, interpret
 from understudy.gcode import requests as ask
 from understudy.gcode.dialect import Axes
 from understudy.gcode.program import ProgramLine, program_lines
-from understudy.jobs.setup import (
-    ExplainingMover,
-    Met,
-    Mover,
-    Remark,
-    Setup,
-    StraightMover,
-    Thrown,
+from understudy.jobs.setup import ExplainingMover, Met, Setup
+from understudy.jobs.walker import (
+    MOVES,
+    OBSTACLES,
+    UNSUPPORTED,
+    Event,
+    Here,
+    Kind,
+    Run,
+    Stand,
+    Switch,
+    Violation,
+    Walker,
+    impossible,
+    spans_of,
 )
-from understudy.motion.lines import seam
-from understudy.motion.path import Floats, Path, joined
-from understudy.motion.plan import Plan
-from understudy.motion.stream import planned
-from understudy.space.follow import Kind as Obstacle
+from understudy.motion.path import Floats
+from understudy.space.transform import rotation, turns
+from understudy.units import DEG
 
-Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
-UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
-Switching = ask.SetOutput | ask.SetAnalog
-OBSTACLES: dict[Obstacle | None, Kind] = {
-    Obstacle.LIMIT: "joint_limit",
-    Obstacle.UNREACHABLE: "unreachable",
-    Obstacle.FLIP: "singularity",
-    Obstacle.SINGULAR: "singularity",
-}
+__all__ = [
+    "MOVES",
+    "OBSTACLES",
+    "UNSUPPORTED",
+    "Event",
+    "Kind",
+    "ReadAhead",
+    "Reader",
+    "Run",
+    "Stand",
+    "Switch",
+    "Violation",
+    "Walker",
+    "impossible",
+    "spans_of",
+    "walk",
+]
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Motion from rest to rest, with a tool in hand; `process`: the arc burns."""
-
-    plan: Plan
-    process: bool
-    tool: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """A line for which the robot stands: a dwell, a switch, or a wait.
-
-    `timeout`: how long a wait lasts is not known, at most so many seconds.
-    """
-
-    line: int
-    kind: Literal["dwell", "io", "process"]
-    begins: float
-    ends: float
-    timeout: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A line that sets an output; motion goes on."""
-
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A line that cannot be run, and why; it is left out."""
-
-    line: int
-    kind: Kind
-    message: str
-
-
-Event = ProgramLine | Run | Stand | Switch | Violation | Remark
-"""A line is told when it is begun; its motion when the run it belongs to is complete."""
-
-
-class Here:
-    """`Position`: where the program stands; the pose is reckoned only if a line needs it."""
-
-    def __init__(self, walker: "Walker") -> None:
-        self._walker = walker
-
-    @property
-    def axes(self) -> Axes:
-        walker = self._walker
-        return walker.commanded or walker.mover.axes(walker.q)
-
-    @property
-    def pose(self) -> Axes:
-        return self._walker.mover.pose(self._walker.q)
-
-
-class Walker:
-    """Collects moves, plans them when they must end, and keeps the time."""
-
-    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
-        self.setup = setup
-        self.mover: Mover = setup.mover
-        rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
-        self.q: Floats = rest if start is None else start
-        self.now = 0.0
-        self.process = False
-        self.exact = False
-        self.tool = setup.modal.tool
-        self.commanded: Axes | None = None
-        self.events: list[Event] = []
-        self._paths: list[Path] = []
-        self._straight: list[ask.AxisMove] = []
-        self._lines: list[int] = []
-        self._with_next: list[Switching] = []
-        self._thrown: list[tuple[int, Switching]] = []
-
-    def move(self, move: ask.Move, line: int) -> Refused | None:
-        if isinstance(move, ask.AxisMove) and isinstance(self.mover, StraightMover):
-            self._straight.append(move)
-            self._lines.append(line)
-            return None
-        self._gather()
-        path = self.mover.path(move, self.q, line=line, exact=self.exact)
-        if isinstance(path, Refused):
-            return path
-        self._append(path)
-        return None
-
-    def rest(self) -> None:
-        """Motion ends here."""
-        self._gather()
-        if not self._paths:
-            return
-        setup = self.setup
-        path = joined(self._paths)
-        plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
-        self.events.append(Run(plan, self.process, self.tool))
-        self.now = plan.ends
-        self._paths.clear()
-        self._pass(plan)
-
-    def stand(
-        self,
-        line: int,
-        kind: Literal["dwell", "io", "process"],
-        seconds: float,
-        timeout: float | None = None,
-    ) -> None:
-        self.rest()
-        self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
-        self.now += seconds
-
-    def throw(self, switch: Switching, line: int) -> None:
-        """Now, or when the next motion begins."""
-        self.events.append(Switch(line))
-        if switch.with_motion:
-            self._with_next.append(switch)
-        elif self.setup.stage is not None:
-            self.events += self.setup.stage.meet(switch, line, self.now).remarks
-
-    def end(self, line: int) -> None:
-        """Nothing comes any more: what waits for motion happens now."""
-        self.rest()
-        if self.setup.stage is not None:
-            for switch in self._with_next:
-                self.events += self.setup.stage.meet(switch, line, self.now).remarks
-            self.events += self.setup.stage.over(line, self.now)
-        self._with_next.clear()
-
-    def take(self) -> list[Event]:
-        taken, self.events = self.events, []
-        return taken
-
-    def change_tool(self, tool: int) -> Refused | None:
-        if self.setup.mount is None:
-            return None
-        self.rest()
-        mover = self.setup.mount(tool)
-        if isinstance(mover, Refused):
-            return mover
-        self.mover, self.tool = mover, tool
-        return None
-
-    def _pass(self, plan: Plan) -> None:
-        """Time passes for whatever stands around, while the arm moves."""
-        thrown, self._thrown = self._thrown, []
-        if self.setup.stage is not None:
-            spans = spans_of(plan)
-            times = [Thrown(spans[line][0], switch) for line, switch in thrown if line in spans]
-            self.events += self.setup.stage.moved(plan, self.mover, times)
-
-    def _gather(self) -> None:
-        """The straight lines so far as one path."""
-        if self._straight:
-            assert isinstance(self.mover, StraightMover)
-            path = self.mover.straight(self._straight, self.q, line=self._lines, exact=self.exact)
-            self._straight.clear()
-            self._lines.clear()
-            self._append(path)
-
-    def _append(self, path: Path) -> None:
-        if not len(path):
-            return
-        entry = 0.0
-        if self._paths and not self.exact:
-            mover = self.mover
-            entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
-        self._paths.append(path.with_entry(entry))
-        self._thrown += [(int(path.line[0]), switch) for switch in self._with_next]
-        self._with_next.clear()
-        self.q = path.end[-1]
+MOST_AHEAD = 256
+"""Lines that are read before they are carried out together."""
+PLAIN_GROUPS = frozenset({"motion", "distance", "units", "feed mode"})
+TOOL_LETTERS = frozenset("XYZ")
 
 
 class Reader:
@@ -225,35 +60,44 @@ class Reader:
         self._setup = setup
         self._walker = walker
         self._here = Here(walker)
-        self._modal = setup.modal
+        self.modal = setup.modal
 
     def read(self, line: ProgramLine) -> None:
-        self._walker.events.append(line)
+        self.carry_out(line, self.understood(line))
+
+    def understood(self, line: ProgramLine) -> Step | Refused:
+        """What a line asks for, if it comes next; changes nothing."""
         if isinstance(line.block, Problem):
-            self._refuse(line.number, line.block.refused())
-            return
-        step = interpret(line.block, self._modal, dialect=self._setup.dialect, position=self._here)
+            return line.block.refused()
+        return interpret(line.block, self.modal, dialect=self._setup.dialect, position=self._here)
+
+    def carry_out(self, line: ProgramLine, step: Step | Refused) -> None:
+        self._walker.events.append(line)
         if isinstance(step, Refused):
             self._refuse(line.number, step)
             return
-        before, self._modal = self._modal, step.modal
+        before, self.modal = self.modal, step.modal
         if step.requests:
             self._carry_out(line, step, before)
+
+    def leave_out(self, line: ProgramLine, move: ask.Move, refused: Refused) -> None:
+        """A line that moves, but cannot."""
+        found = impossible(line.number, refused, line.text, self._obstacle(move))
+        self._walker.events.append(found)
 
     def _carry_out(self, line: ProgramLine, step: Step, before: Modal) -> None:
         walker = self._walker
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
-            kind: Kind | None = None
             if isinstance(move, MOVES):
                 refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
-                kind = self._obstacle(move) if refused else None
-                if isinstance(request, ask.Probe) and self._setup.stage and not refused:
+                if refused:
+                    self.leave_out(line, move, refused)
+                    return
+                if isinstance(request, ask.Probe) and self._setup.stage:
                     self._met(request, line.number)
-            else:
-                refused = self._other(line.number, request, before)
-            if refused:
-                walker.events.append(impossible(line.number, refused, line.text, kind))
+            elif refused := self._other(line.number, request, before):
+                walker.events.append(impossible(line.number, refused, line.text))
                 return
         if step.axes is not None:
             walker.commanded = step.axes
@@ -322,7 +166,7 @@ class Reader:
         if isinstance(request, ask.Overrides):
             return (request.speed, request.hold) != (before.speed_override, before.hold_allowed)
         if isinstance(request, ask.OffsetsChanged):
-            return self._setup.rests_at_offsets and _zero(before) != _zero(self._modal)
+            return self._setup.rests_at_offsets and _zero(before) != _zero(self.modal)
         if isinstance(request, ask.ToolChange):
             return request.physical
         return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
@@ -338,40 +182,108 @@ def _zero(modal: Modal) -> tuple[object, ...]:
     return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
-def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
-    """When each line begins and ends; the blocks of a line stand together."""
-    number, begins = plan.lines()
-    if not len(number):  # a rapid to where the robot stands already
-        return {}
-    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
-    starts = begins[first].tolist()
-    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
-    return dict(zip(number[first].tolist(), spans, strict=True))
+class _Ahead(NamedTuple):
+    """A line of the tool that was read, but not carried out."""
+
+    line: ProgramLine
+    step: Step
+    move: ask.LineMove
 
 
-def impossible(line: int, refused: Refused, text: str, known: Kind | None = None) -> Violation:
-    """A line that is understood, but that the robot cannot do."""
-    kinds: dict[int, Kind] = {
-        JOINT_LIMIT: "joint_limit",
-        UNSUPPORTED: "unsupported",
-        NO_TOOL: "unsupported",
-    }
-    where = f" ({text.strip()})" if text else ""
-    kind = known or kinds.get(refused.code, "unreachable")
-    return Violation(line, kind, f"line {line}: {refused.reason}{where}")
+class ReadAhead:
+    """Reads lines of the tool on, as if each could be run, and carries many out at once.
+
+    If one cannot, what was read after it is read again: the arm is elsewhere then.
+    """
+
+    def __init__(self, reader: Reader, walker: Walker) -> None:
+        self._reader = reader
+        self._walker = walker
+        self._waiting: list[_Ahead] = []
+        self._most = 1
+
+    def read(self, line: ProgramLine) -> None:
+        if not self._may_wait(line.block):
+            self.settle()
+            self._reader.read(line)
+            return
+        step = self._reader.understood(line)
+        move = _line_of_the_tool(step)
+        if move is None or isinstance(step, Refused):
+            # What was assumed when it was understood may have been wrong.
+            self.settle()
+            self._reader.read(line)
+            return
+        self._waiting.append(_Ahead(line, step, move))
+        self._reader.modal = step.modal
+        self._walker.assumed = _as_reckoned(step.pose)
+        if len(self._waiting) >= self._most:
+            self.settle()
+
+    def settle(self) -> None:
+        """Carry out what waits."""
+        if not self._waiting:
+            return
+        walker, waiting, self._waiting = self._walker, self._waiting, []
+        walker.assumed = walker.commanded = None
+        moves, numbers = [each.move for each in waiting], [each.line.number for each in waiting]
+        done, refused = walker.tool_lines(moves, numbers)
+        walker.events += [each.line for each in waiting[:done]]
+        if refused is None:
+            self._most = min(2 * self._most, MOST_AHEAD)
+            return
+        self._most = 1
+        line, step, move = waiting[done]
+        walker.events.append(line)
+        self._reader.leave_out(line, move, refused)
+        self._reader.modal = step.modal
+        for each in waiting[done + 1 :]:
+            self.read(each.line)
+        self.settle()
+
+    def _may_wait(self, block: Block | Problem) -> bool:
+        """Nothing but a line of the tool, for which where the joints are does not matter."""
+        return (
+            isinstance(block, Block)
+            and not TOOL_LETTERS.isdisjoint(block.values)
+            and PLAIN_GROUPS.issuperset(block.commands)
+            and self._walker.takes_tool_lines
+        )
 
 
-MOVES = (ask.AxisMove, ask.AxisArc, ask.JointMove, ask.LineMove, ask.ArcMove, ask.JointArc)
+def _line_of_the_tool(step: Step | Refused) -> ask.LineMove | None:
+    if isinstance(step, Refused) or len(step.requests) != 1:
+        return None
+    move = step.requests[0]
+    if not isinstance(move, ask.LineMove) or not move.speed or move.duration is not None:
+        return None
+    return move
+
+
+def _as_reckoned(pose: Axes | None) -> Axes | None:
+    """A commanded pose with its angles as they would be read from the joints."""
+    if pose is None:
+        return None
+    x, y, z, *angles = pose
+    return (x, y, z, *_plain_angles(*angles))
+
+
+@lru_cache(maxsize=1024)
+def _plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
+    """Degrees of the same rotation."""
+    a, b, c = turns(rotation(rx * DEG, ry * DEG, rz * DEG))
+    return a / DEG, b / DEG, c / DEG
 
 
 def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
     """All that happens in a program, in the order in which it is known."""
     walker = Walker(setup, start)
-    reader = Reader(setup, walker)
+    reader = ReadAhead(Reader(setup, walker), walker)
     last = 0
     for line in program_lines(program, setup.dialect):
         reader.read(line)
         last = line.number if line.text.strip() else last
         yield from walker.take()
+    reader.settle()
     walker.end(last)
     yield from walker.take()

@@ -11,26 +11,35 @@ so that the limits hold everywhere on the piece, however it is run.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import TOOL, Floats, Limits, Path, nothing
-from understudy.motion.ways import Way
+from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, nothing
+from understudy.motion.posing import STRAIGHT, Bow
+from understudy.motion.trace import (
+    CURVATURE_SHARE,
+    FEWEST,
+    HIGHEST_OVERRIDE,
+    KNOT_ANGLE,
+    KNOT_DISTANCE,
+    MOST_PIECES,
+    OFF_THE_WAY,
+    Columns,
+    Limb,
+    columns,
+    trace_lines,
+    trace_way,
+)
+from understudy.motion.ways import Arc, Line, Way
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind, follow
+from understudy.space.ik import closed_form
 
-KNOT_DISTANCE = 0.02
-"""Metres between knots at first."""
-KNOT_ANGLE = 0.1
-"""Radians between knots at first."""
-OFF_THE_WAY = 1e-6
-"""Metres (or radians) by which a piece may leave the way in its middle."""
 MOST_KNOTS = 4096
-HIGHEST_OVERRIDE = 2.0
-"""The feed override never raises a feed above this."""
-CURVATURE_SHARE = 0.5
-"""The share of the joints' acceleration that the way's own curvature may use."""
+PIECES_PER_LINE = 6
+"""Room for so many; short lines have four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +79,123 @@ def along(
     """
     if way.length == 0.0:
         return nothing(chain.dof)
+    if turning < np.inf and way.angle > 0.0:
+        feed = min(feed, turning * way.length / way.angle)
+    arm = limb(chain, limits, frames)
+    if arm is not None:
+        q = np.array(start, dtype=np.float64)
+        traced = _traced(arm, q, way, frames.base, feed=feed, acceleration=acceleration, line=line)
+        if traced is not None:
+            return traced
+    return looked_at(
+        chain,
+        start,
+        way,
+        limits=limits,
+        feed=feed,
+        acceleration=acceleration,
+        frames=frames,
+        line=line,
+    )
+
+
+def looked_at(
+    chain: Chain,
+    start: ArrayLike,
+    way: Way,
+    *,
+    limits: Limits,
+    feed: float,
+    acceleration: float = np.inf,
+    frames: Frames = FOOT_AND_FLANGE,
+    line: int = 0,
+) -> Path | Blocked:
+    """`along` for any arm and any way, ordinary or not; it knows why a way cannot be followed."""
     knots = knots_along(chain, start, way, frames)
     if isinstance(knots, Blocked):
         return knots
-    pace = turning * way.length / way.angle if way.angle > 0.0 else np.inf
-    return path_through(knots, limits, feed=min(feed, pace), acceleration=acceleration, line=line)
+    return path_through(knots, limits, feed=feed, acceleration=acceleration, line=line)
+
+
+# ── the ordinary case ───────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=64)
+def limb(chain: Chain, limits: Limits, frames: Frames) -> Limb | None:
+    """What the kernels need to know of an arm and its tool; None of an arm they do not know."""
+    arm = closed_form(chain)
+    if arm is None or not arm.exact:
+        return None
+    left, right = arm.ends(Frames(np.eye(4), frames.tool))
+    parts = (
+        chain.rest, chain.slides, chain.tip @ frames.tool, left, right, arm.geometry,
+        chain.lower, chain.upper, limits.velocity, limits.acceleration, limits.jerk,
+    )  # fmt: skip
+    # Copies, since a kernel is compiled anew for arrays that cannot be written or lie otherwise.
+    return Limb(*(np.array(part, dtype=np.float64, order="C") for part in parts))
+
+
+def lines_through(
+    arm: Limb, start: Floats, targets: Floats, *, feed: Floats, line: Ints, deviation: float
+) -> tuple[Path, int]:
+    """Straight lines of the tool through targets (m×4×4, from the foot), and how many of them.
+
+    Ends before the first that is no ordinary one: `along` knows more. feed (m/s) and line: one
+    each; deviation: how closely the corners between the lines are rounded.
+    """
+    room = columns(PIECES_PER_LINE * len(targets) + MOST_PIECES)
+    done, pieces = trace_lines(targets, feed, start, STRAIGHT, arm, float(deviation), room)
+    source = room.source[:pieces].copy()
+    return _path(room, pieces, feed[source], source, line[source]), int(done)
+
+
+def _traced(
+    arm: Limb,
+    start: Floats,
+    way: Way,
+    base: Floats,
+    *,
+    feed: float,
+    acceleration: float,
+    line: int,
+) -> Path | None:
+    """The path along a line or an arc, if it is an ordinary one."""
+    if not isinstance(way, Line | Arc):
+        return None
+    bow = STRAIGHT if isinstance(way, Line) else _bow(way, base)
+    room = columns(MOST_PIECES)
+    pace, most = float(feed), float(acceleration)
+    count = trace_way(base @ way.start, base @ way.end, bow, pace, most, start, arm, room, 0)
+    if count == 0:
+        return None
+    none = np.zeros(count, dtype=np.int64)
+    return _path(room, count, np.full(count, feed), none, none + line)
+
+
+def _bow(way: Arc, base: Floats) -> Bow:
+    """An arc seen from the foot."""
+    turn = base[:3, :3]
+    x, y, z = (turn @ way.centre + base[:3, 3]).tolist()
+    u, v, w = (turn @ way.axis).tolist()
+    return Bow((x, y, z), (u, v, w), float(way.swept), way.climb)
+
+
+def _path(room: Columns, count: int, feed: Floats, block: Ints, line: Ints) -> Path:
+    return Path(
+        shape=room.shape[:count].copy(),
+        end=room.end[:count].copy(),
+        length=room.length[:count].copy(),
+        acceleration=room.acceleration[:count].copy(),
+        jerk=room.jerk[:count].copy(),
+        fastest=room.fastest[:count].copy(),
+        feed=feed,
+        rapid=np.zeros(count, dtype=np.bool_),
+        junction=room.junction[:count].copy(),
+        dwell=np.zeros(count),
+        measure=np.full(count, TOOL, dtype=np.int8),
+        block=block,
+        line=line,
+    )
 
 
 # ── knots ───────────────────────────────────────────────────────────────────────────────────────
@@ -84,7 +205,8 @@ def knots_along(
     chain: Chain, start: ArrayLike, way: Way, frames: Frames = FOOT_AND_FLANGE
 ) -> Knots | Blocked:
     """Knots so close that the cubics between them stay on the way."""
-    first = max(4, int(np.ceil(way.length / KNOT_DISTANCE)), int(np.ceil(way.angle / KNOT_ANGLE)))
+    closest = way.length / KNOT_DISTANCE, way.angle / KNOT_ANGLE
+    first = max(FEWEST, *(int(np.ceil(share)) for share in closest))
     shares = np.linspace(0.0, 1.0, first + 1)
     while True:
         found = follow(chain, start, way.poses(shares), frames=frames)

@@ -182,11 +182,17 @@ def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:
         return 0.0
     out = before.tangent(len(before) - 1, float(before.length[-1]))
     into = after.tangent(0, 0.0)
-    pace_out, pace_into = float(np.linalg.norm(out)), float(np.linalg.norm(into))
+    return float(passing_speed(out, into, 1.0 / limits.acceleration, deviation))
+
+
+@compiled
+def passing_speed(out: Floats, into: Floats, slow: Floats, deviation: float) -> float:
+    """`seam` of two tangents of the tool's way, for the reciprocals of the accelerations."""
+    pace_out, pace_into = math.sqrt((out * out).sum()), math.sqrt((into * into).sum())
     if not (pace_out > 0.0 and pace_into > 0.0):
         return 0.0
-    allowed = corner(out / pace_out, into / pace_into, limits.acceleration, deviation)
+    allowed = corner_speed(out / pace_out, into / pace_into, slow, deviation)
     faster = max(pace_out, pace_into)
     if np.isinf(allowed):
         return np.inf if abs(pace_out - pace_into) <= SAME_PACE * faster else 0.0
-    return float(allowed) / faster**2
+    return allowed / faster**2

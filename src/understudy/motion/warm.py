@@ -3,14 +3,18 @@
 import numpy as np
 
 from understudy.motion.brake import brake
+from understudy.motion.cartesian import along, limb, lines_through
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.stream import Stream
+from understudy.motion.ways import Line
+from understudy.space.chain import FOOT_AND_FLANGE, Chain
+from understudy.space.transform import translation
 
 
 def warm(arm: Dynamics | None = None) -> None:
-    """All kernels; those of the torques if an arm is given."""
+    """All kernels that know no ways of the tool; those of the torques if an arm is given."""
     limits = Limits.of(np.ones(2), np.ones(2))
     stream = Stream(np.zeros(2), limits)
     stream.append(lines(np.zeros(2), [[1.0, 0.0], [1.0, 1.0]], limits, feed=1.0), 0.0)
@@ -20,6 +24,19 @@ def warm(arm: Dynamics | None = None) -> None:
     brake(plan, 0.5)
     if arm is not None:
         arm.torques(plan.sample(np.zeros(1))._replace(**_zeros(len(arm.names))))
+
+
+def warm_ways(chain: Chain) -> None:
+    """Those that take an arm along ways of the tool, if it has a closed form."""
+    limits = Limits.of(chain.velocity, chain.acceleration, chain.jerk)
+    arm = limb(chain, limits, FOOT_AND_FLANGE)
+    if arm is None:
+        return
+    q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
+    here = chain.flange(q)
+    along(chain, q, Line(here, translation(0.0, 0.0, -0.001) @ here), limits=limits, feed=0.1)
+    some, number = np.full(1, 0.1), np.ones(1, dtype=np.int64)
+    lines_through(arm, q, here[None].copy(), feed=some, line=number, deviation=0.0)
 
 
 def _zeros(axes: int) -> dict[str, np.ndarray]:

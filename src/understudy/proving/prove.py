@@ -11,7 +11,7 @@ from understudy.app import build_cell, load_config, programmable
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
 from understudy.config.cell import read_rules
-from understudy.config.files import read_text
+from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.validate import Judge, Report, Subject, judged
@@ -106,13 +106,6 @@ def validate_waypoints(
     events = follow(waypoints, setup, (travel, process))
     report = judged(events, subject_of("waypoints", config, robot), options.judging())
     return replace(report, wall_s=perf_counter() - begun)
-
-
-def read_program(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(path)) from None
 
 
 def _cast(

@@ -5,6 +5,7 @@ turns read from the other end: A = rz, B = ry, C = rx.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,20 @@ def matrix(pose: Pose) -> Array:
     out[:3, :3] = rotation(pose.rx, pose.ry, pose.rz)
     out[:3, 3] = pose.x, pose.y, pose.z
     return out
+
+
+def matrices(poses: Sequence[Pose]) -> Array:
+    """(m, 4, 4): `matrix` of many at once."""
+    x, y, z, *angles = np.array(poses, dtype=np.float64).reshape(-1, 6).T
+    cx, sx, cy, sy, cz, sz = (f(a) for a in angles for f in (np.cos, np.sin))
+    none, one = np.zeros_like(x), np.ones_like(x)
+    rows = [
+        [cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx, x],
+        [sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx, y],
+        [-sy, cy * sx, cy * cx, z],
+        [none, none, none, one],
+    ]
+    return np.ascontiguousarray(np.moveaxis(np.array(rows), 2, 0))
 
 
 def pose(matrix: Array) -> Pose:

@@ -1,6 +1,7 @@
 """What a line asks for, as a path of the joints; or why the arm cannot do it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from understudy.gcode.requests import (
     Move,
 )
 from understudy.motion.arcs import chords
-from understudy.motion.cartesian import Blocked, along
+from understudy.motion.cartesian import Blocked, along, limb, lines_through
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
 from understudy.motion.ways import Arc, Line, Way
@@ -25,7 +26,7 @@ from understudy.space.chain import Chain, Frames
 from understudy.space.follow import Kind
 from understudy.space.ik import excess, nearest, outside, solve, unlimited
 from understudy.space.pose import Pose
-from understudy.space.transform import matrix, pose
+from understudy.space.transform import matrices, matrix, pose
 from understudy.units import DEG, MM
 
 SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
@@ -72,6 +73,35 @@ class ArmMover:
         if isinstance(found, Path) and exact:
             return replace(found, junction=np.zeros(len(found)))
         return found
+
+    def tool_lines(
+        self, moves: Sequence[LineMove], start: Floats, *, line: Sequence[int]
+    ) -> tuple[list[Path], int, Refused | None]:
+        """Many lines of the tool, each with a speed: their paths, how many they are, and why the
+        next one is refused, if it is."""
+        arm = limb(self.chain, self.limits, self.frames)
+        targets = self.frames.base @ matrices([move.target for move in moves])
+        feed = np.array([move.speed for move in moves], dtype=np.float64)
+        numbers = np.array(line, dtype=np.int64)
+        paths: list[Path] = []
+        done, count = 0, 0
+        q = np.array(start)
+        while done < len(moves):
+            rest = slice(done, None)
+            if arm is not None:
+                path, count = lines_through(
+                    arm, q, targets[rest],
+                    feed=feed[rest], line=numbers[rest], deviation=self.deviation,
+                )  # fmt: skip
+            if count == 0:
+                found = self.path(moves[done], q, line=line[done])
+                if isinstance(found, Refused):
+                    return paths, done, found
+                path, count = found, 1
+            paths.append(path)
+            done += count
+            q = path.end[-1] if len(path) else q
+        return paths, done, None
 
     # ── joints ──
 

@@ -87,6 +87,9 @@ class FirmwareLines:
     def barred(self, now: int) -> Refused | None:
         return IN_ALARM if self._core.condition(now) in ("Alarm", "Jog", "Sleep") else None
 
+    def stranded(self, now: int) -> bool:
+        return self._core.condition(now) in ("Hold:0", "Door:0", "Tool")
+
     def listening(self, now: int) -> bool:
         core, state = self._core, self._core.state
         if state.asleep or state.critical:

@@ -63,9 +63,9 @@ class Clearance:
             path.shape, path.length, lines=path.line, clearance=self._least
         )
         first = np.cumsum([0, *(stretch.last - stretch.first for stretch in batch)])
-        for each in swept:
-            begins = int(np.searchsorted(path.line, each.line))
-            yield self._judged(each, batch, first, begins)
+        begins = np.searchsorted(path.line, [each.line for each in swept]).tolist()
+        for each, piece in zip(swept, begins, strict=True):
+            yield self._judged(each, batch, first, piece)
 
     def _judged(self, swept: Swept, batch: list[Stretch], first: Ints, begins: int) -> Proof:
         clearance = swept.clearance

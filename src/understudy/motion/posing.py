@@ -1,0 +1,133 @@
+"""Kernels of `ways`: where the tool is on a line or an arc, and how it changes there."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from understudy.motion.path import Floats
+from understudy.space.compiled import compiled
+
+Vector = tuple[float, float, float]
+Turn = tuple[float, float, float, float]
+"""A unit axis and an angle."""
+
+
+class Bow(NamedTuple):
+    """How an arc leads from its start: about ``axis`` through ``centre``; a line sweeps nothing."""
+
+    centre: tuple[float, float, float]
+    axis: tuple[float, float, float]
+    swept: float
+    climb: float
+
+
+STRAIGHT = Bow((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, 0.0)
+
+
+@compiled
+def turn_between(start: Floats, end: Floats) -> Turn:  # kernel
+    """Axis and angle of the turn from one pose to another, in the axes of the first."""
+    r = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(3):
+            r[i, j] = start[0, i] * end[0, j] + start[1, i] * end[1, j] + start[2, i] * end[2, j]
+    trace = r[0, 0] + r[1, 1] + r[2, 2]
+    q = np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]])
+    w = 1.0 + trace
+    big, most = -1, trace
+    for i in range(3):
+        if 2.0 * r[i, i] - trace > most:
+            big, most = i, 2.0 * r[i, i] - trace
+    if big >= 0:
+        w = q[big]
+        for j in range(3):
+            q[j] = r[big, j] + r[j, big]
+        q[big] = 1.0 + most
+    if w < 0.0:
+        w, q = -w, -q
+    length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2])
+    if length < 1e-15 * math.sqrt(w * w + length * length):
+        return 0.0, 0.0, 1.0, 0.0
+    return q[0] / length, q[1] / length, q[2] / length, 2.0 * math.atan2(length, w)
+
+
+@compiled
+def turned_about(axis: Vector, angle: float, out: Floats) -> None:
+    """out (3×3): the rotation about a unit axis."""
+    x, y, z = axis
+    s, v = math.sin(angle), 1.0 - math.cos(angle)
+    out[0, 0], out[0, 1], out[0, 2] = (
+        1.0 - v * (y * y + z * z),
+        v * x * y - s * z,
+        v * x * z + s * y,
+    )
+    out[1, 0], out[1, 1], out[1, 2] = (
+        v * x * y + s * z,
+        1.0 - v * (x * x + z * z),
+        v * y * z - s * x,
+    )
+    out[2, 0], out[2, 1], out[2, 2] = (
+        v * x * z - s * y,
+        v * y * z + s * x,
+        1.0 - v * (x * x + y * y),
+    )
+
+
+@compiled
+def poses_on(start: Floats, end: Floats, turn: Turn, bow: Bow, shares: Floats) -> Floats:  # kernel
+    """The poses (n×4×4) at shares of a way that turns evenly."""
+    ax, ay, az, angle = turn
+    out, R = np.zeros((len(shares), 4, 4)), np.empty((3, 3))
+    for k in range(len(shares)):
+        share = shares[k]
+        turned_about((ax, ay, az), share * angle, R)
+        for i in range(3):
+            for j in range(3):
+                out[k, i, j] = start[i, 0] * R[0, j] + start[i, 1] * R[1, j] + start[i, 2] * R[2, j]
+            out[k, i, 3] = start[i, 3] + share * (end[i, 3] - start[i, 3])
+        if bow.swept != 0.0:
+            turned_about(bow.axis, share * bow.swept, R)
+            for i in range(3):
+                out[k, i, 3] = bow.centre[i] + share * bow.climb * bow.axis[i]
+                for j in range(3):
+                    out[k, i, 3] += R[i, j] * (start[j, 3] - bow.centre[j])
+        out[k, 3, 3] = 1.0
+    return out
+
+
+@compiled
+def rates_on(  # kernel
+    start: Floats, end: Floats, turn: Turn, bow: Bow, poses: Floats, length: float
+) -> Floats:
+    """(n×6): how tip and tool change per unit of the way's length, at poses on it."""
+    ax, ay, az, angle = turn
+    out = np.empty((len(poses), 6))
+    u, v, w = bow.axis
+    for k in range(len(poses)):
+        for i in range(3):
+            out[k, i] = end[i, 3] - start[i, 3]
+            out[k, 3 + i] = (start[i, 0] * ax + start[i, 1] * ay + start[i, 2] * az) * angle
+        if bow.swept != 0.0:
+            x = poses[k, 0, 3] - bow.centre[0]
+            y = poses[k, 1, 3] - bow.centre[1]
+            z = poses[k, 2, 3] - bow.centre[2]
+            out[k, 0] = (v * z - w * y) * bow.swept + bow.climb * u
+            out[k, 1] = (w * x - u * z) * bow.swept + bow.climb * v
+            out[k, 2] = (u * y - v * x) * bow.swept + bow.climb * w
+        for i in range(6):
+            out[k, i] /= length
+    return out
+
+
+@compiled
+def way_length(start: Floats, end: Floats, bow: Bow) -> float:  # kernel
+    """Of the tip's way, in metres."""
+    x, y, z = end[0, 3] - start[0, 3], end[1, 3] - start[1, 3], end[2, 3] - start[2, 3]
+    if bow.swept == 0.0:
+        return math.sqrt(x * x + y * y + z * z)
+    u, v, w = bow.axis
+    x, y, z = start[0, 3] - bow.centre[0], start[1, 3] - bow.centre[1], start[2, 3] - bow.centre[2]
+    high = x * u + y * v + z * w
+    x, y, z = x - high * u, y - high * v, z - high * w
+    return math.hypot(math.sqrt(x * x + y * y + z * z) * bow.swept, bow.climb)

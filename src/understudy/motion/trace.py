@@ -1,0 +1,302 @@
+"""Kernels that take the joints along ways of the tool: what `cartesian` does, a whole way at once.
+
+They know the ordinary case: an arm in closed form, a way within reach, no singular pose close by.
+Whatever is not ordinary they leave to `cartesian`, which also knows why. Everything is seen from
+the robot's foot.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from understudy.motion.lines import passing_speed
+from understudy.motion.path import Floats, Ints
+from understudy.motion.posing import Bow, Vector, poses_on, rates_on, turn_between, way_length
+from understudy.space.compiled import compiled
+from understudy.space.follow import JUMP, follow_branches
+from understudy.space.forward import flange_frames, jacobians, joint_frames
+
+KNOT_DISTANCE = 0.02
+"""Metres between knots at first."""
+KNOT_ANGLE = 0.1
+"""Radians between knots at first."""
+FEWEST = 4
+"""Pieces of a way at first, however short it is."""
+OFF_THE_WAY = 1e-6
+"""Metres (or radians) by which a piece may leave the way in its middle."""
+HIGHEST_OVERRIDE = 2.0
+"""The feed override never raises a feed above this."""
+CURVATURE_SHARE = 0.5
+"""The share of the joints' acceleration that the way's own curvature may use."""
+IN_PLACE = 1e-9
+"""A tip that moves less than this (m) stays in its place."""
+MOST_PIECES = 256
+"""A way that needs more is no ordinary one."""
+CLOSE_TO_SINGULAR = 1e-4
+"""Least share between the pivots of a Jacobian that is still solved as it is."""
+AXES = 6
+
+
+class Limb(NamedTuple):
+    """An arm with its tool: its chain, its closed form, what its joints can do."""
+
+    rest: Floats
+    slides: Floats
+    tip: Floats
+    left: Floats
+    right: Floats
+    geometry: Floats
+    lower: Floats
+    upper: Floats
+    velocity: Floats
+    acceleration: Floats
+    jerk: Floats
+
+
+class Columns(NamedTuple):
+    """Those of a path that depend on the joints; ``source``: which of the ways a piece is of."""
+
+    shape: Floats
+    end: Floats
+    length: Floats
+    acceleration: Floats
+    jerk: Floats
+    fastest: Floats
+    junction: Floats
+    source: Ints
+
+
+def columns(pieces: int) -> Columns:
+    """Room for so many pieces."""
+    length, acceleration, jerk, fastest, junction = np.empty((5, pieces))
+    shape, end = np.empty((pieces, 4, AXES)), np.empty((pieces, AXES))
+    source = np.empty(pieces, dtype=np.int64)
+    return Columns(shape, end, length, acceleration, jerk, fastest, junction, source)
+
+
+# ── knots ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def solved(J: Floats, out: Floats) -> bool:  # kernel
+    """Gauss: J·x = out into ``out``; False close to a singular pose. J is used up."""
+    size = len(out)
+    least, most = np.inf, 0.0
+    for c in range(size):
+        best = c
+        for i in range(c + 1, size):
+            if abs(J[i, c]) > abs(J[best, c]):
+                best = i
+        pivot = J[best, c]
+        least, most = min(least, abs(pivot)), max(most, abs(pivot))
+        if not least > CLOSE_TO_SINGULAR * most:
+            return False
+        if best != c:
+            for j in range(c, size):
+                J[c, j], J[best, j] = J[best, j], J[c, j]
+            out[c], out[best] = out[best], out[c]
+        for i in range(c + 1, size):
+            share = J[i, c] / pivot
+            for j in range(c + 1, size):
+                J[i, j] -= share * J[c, j]
+            out[i] -= share * out[c]
+    for c in range(size - 1, -1, -1):
+        for j in range(c + 1, size):
+            out[c] -= J[c, j] * out[j]
+        out[c] /= J[c, c]
+    return True
+
+
+@compiled
+def slopes_at(q: Floats, rates: Floats, arm: Limb) -> bool:
+    """dq/ds at the knots in place of the tool's ``rates``; False close to a singular pose."""
+    count = len(q)
+    frames, J = np.empty((count, AXES + 1, 4, 4)), np.empty((count, AXES, AXES))
+    joint_frames(q, arm.rest, arm.slides, frames)
+    points = np.empty((count, 3))
+    for k in range(count):
+        for i in range(3):
+            T = frames[k, AXES, i]
+            points[k, i] = T[0] * arm.tip[0, 3] + T[1] * arm.tip[1, 3] + T[2] * arm.tip[2, 3] + T[3]
+    jacobians(frames, arm.slides, points, J)
+    ordinary = True
+    for k in range(count):
+        ordinary = ordinary and solved(J[k], rates[k])
+    return ordinary
+
+
+@compiled
+def apart(there: Floats, wanted: Floats) -> float:
+    """How far two poses are from each other: the greater of metres and radians, if small."""
+    x, y, z = (there[0, 3] - wanted[0, 3]), (there[1, 3] - wanted[1, 3]), there[2, 3] - wanted[2, 3]
+    a = b = c = 0.0
+    for i in range(3):
+        a += there[i, 2] * wanted[i, 1] - there[i, 1] * wanted[i, 2]
+        b += there[i, 0] * wanted[i, 2] - there[i, 2] * wanted[i, 0]
+        c += there[i, 1] * wanted[i, 0] - there[i, 0] * wanted[i, 1]
+    return max(math.sqrt(x * x + y * y + z * z), 0.5 * math.sqrt(a * a + b * b + c * c))
+
+
+@compiled
+def knots_on(  # kernel
+    start: Floats, end: Floats, bow: Bow, length: float, before: Floats, arm: Limb
+) -> tuple[Floats, Floats, Floats]:
+    """Where, what values and what slopes the knots have; none at all if the way is no ordinary one.
+
+    Knots are so close that the cubics between them stay on the way.
+    """
+    turn = turn_between(start, end)
+    first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(turn[3] / KNOT_ANGLE))
+    none = np.empty((0, AXES))
+    shares = np.arange(first + 1).astype(np.float64) * (1.0 / first)
+    shares[first] = 1.0
+    while len(shares) <= MOST_PIECES:
+        count = len(shares)
+        poses = poses_on(start, end, turn, bow, shares)
+        q = np.empty((count, AXES))
+        reached = follow_branches(
+            poses, before, arm.left, arm.right, arm.geometry, arm.lower, arm.upper, JUMP, q
+        )
+        slopes = rates_on(start, end, turn, bow, poses, length)
+        if reached < count or not slopes_at(q, slopes, arm):
+            return shares[:0], none, none
+        for j in range(AXES):
+            q[0, j] = before[j]
+        middle, halfway = np.empty(count - 1), np.empty((count - 1, AXES))
+        for k in range(count - 1):
+            middle[k] = 0.5 * (shares[k + 1] + shares[k])
+            h = (shares[k + 1] - shares[k]) * length
+            for j in range(AXES):
+                bent = h / 8.0 * (slopes[k + 1, j] - slopes[k, j])
+                halfway[k, j] = 0.5 * (q[k + 1, j] + q[k, j]) - bent
+        there, wanted = np.empty((count - 1, 4, 4)), poses_on(start, end, turn, bow, middle)
+        flange_frames(halfway, arm.rest, arm.slides, arm.tip, there)
+        closer = np.empty(2 * count)
+        n = 0
+        for k in range(count):
+            closer[n] = shares[k]
+            n += 1
+            if k < count - 1 and apart(there[k], wanted[k]) > OFF_THE_WAY:
+                closer[n] = middle[k]
+                n += 1
+        if n == count:
+            return shares * length, q, slopes
+        shares = closer[:n].copy()
+    return shares[:0], none, none
+
+
+# ── pieces ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def cubic(q0: Floats, q1: Floats, m0: Floats, m1: Floats, h: float, out: Floats) -> None:
+    """out (4×6): the coefficients between two knots that are h apart."""
+    for j in range(AXES):
+        chord = (q1[j] - q0[j]) / h
+        out[0, j], out[1, j] = q0[j], m0[j]
+        out[2, j] = (3.0 * chord - 2.0 * m0[j] - m1[j]) / h
+        out[3, j] = (m0[j] + m1[j] - 2.0 * chord) / h**2
+
+
+@compiled
+def allowed_on(  # kernel
+    shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
+) -> Vector:
+    """Speed, acceleration and jerk that the joints allow on a piece."""
+    slope, bend = scratch[0], scratch[1]
+    velocity, acceleration, jerks = limits
+    fastest, curved, jerk = np.inf, np.inf, np.inf
+    for j in range(AXES):
+        b, c, d = shape[1, j], shape[2, j], shape[3, j]
+        turn = -c / (3.0 * d)
+        turn = min(turn, h) if turn > 0.0 else 0.0
+        at_end, at_turn = b + h * (2.0 * c + 3.0 * d * h), b + turn * (2.0 * c + 3.0 * d * turn)
+        slope[j] = max(abs(b), abs(at_end), abs(at_turn))
+        bend[j] = max(abs(2.0 * c), abs(2.0 * c + 6.0 * d * h))
+        fastest = min(fastest, velocity[j] / slope[j])
+        curved = min(curved, CURVATURE_SHARE * acceleration[j] / bend[j])
+        jerk = min(jerk, jerks[j] / slope[j])
+    fastest = min(fastest, math.sqrt(curved), HIGHEST_OVERRIDE * feed)
+    able = np.inf
+    for j in range(AXES):
+        able = min(able, (acceleration[j] - bend[j] * fastest**2) / slope[j])
+    return fastest, able, jerk
+
+
+@compiled
+def trace_way(  # kernel
+    start: Floats,
+    end: Floats,
+    bow: Bow,
+    feed: float,
+    acceleration: float,
+    before: Floats,
+    arm: Limb,
+    out: Columns,
+    n: int,
+) -> int:
+    """Write the pieces of a way from row n on; how many, 0 where `cartesian` has to look.
+
+    ``before``: the joints at the way's start. There must be room for MOST_PIECES.
+    """
+    length = way_length(start, end, bow)
+    if not length > IN_PLACE:
+        return 0
+    s, q, slopes = knots_on(start, end, bow, length, before, arm)
+    pieces = max(0, len(s) - 1)
+    limits, scratch = (arm.velocity, arm.acceleration, arm.jerk), np.empty((2, AXES))
+    for k in range(pieces):
+        row = n + k
+        h = s[k + 1] - s[k]
+        cubic(q[k], q[k + 1], slopes[k], slopes[k + 1], h, out.shape[row])
+        fastest, able, jerk = allowed_on(out.shape[row], h, feed, limits, scratch)
+        for j in range(AXES):
+            out.end[row, j] = q[k + 1, j]
+        out.length[row] = h
+        out.fastest[row] = fastest
+        out.acceleration[row] = min(able, acceleration)
+        out.jerk[row] = jerk
+        out.junction[row] = 0.0 if k == 0 else np.inf
+    return pieces
+
+
+@compiled
+def entry_speed(out: Columns, n: int, slow: Floats, deviation: float) -> float:
+    """The square of the speed at the seam before piece n: see `lines.seam`."""
+    before, after, s = out.shape[n - 1], out.shape[n], out.length[n - 1]
+    leaving = before[1] + s * (2.0 * before[2] + 3.0 * s * before[3])
+    return passing_speed(leaving, after[1], slow, deviation)
+
+
+@compiled
+def trace_lines(  # kernel
+    targets: Floats,
+    feeds: Floats,
+    start: Floats,
+    bow: Bow,
+    arm: Limb,
+    deviation: float,
+    out: Columns,
+) -> tuple[int, int]:
+    """Lines (``bow``: straight) through targets (m×4×4): how many were traced, in how many pieces.
+
+    Ends early at a line that is no ordinary one, or where the room ends.
+    """
+    here = np.empty((1, 4, 4))
+    before = start.copy()
+    slow = 1.0 / arm.acceleration
+    n = 0
+    for k in range(len(targets)):
+        if n + MOST_PIECES > len(out.length):
+            return k, n
+        flange_frames(before.reshape(1, AXES), arm.rest, arm.slides, arm.tip, here)
+        pieces = trace_way(here[0], targets[k], bow, feeds[k], np.inf, before, arm, out, n)
+        if pieces == 0:
+            return k, n
+        if n > 0:
+            out.junction[n] = entry_speed(out, n, slow, deviation)
+        out.source[n : n + pieces] = k
+        n += pieces
+        before[:] = out.end[n - 1]
+    return len(targets), n

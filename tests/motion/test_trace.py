@@ -1,0 +1,256 @@
+"""What the kernels trace is what the plain reckoning, knot by knot, gives."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from understudy.motion.cartesian import (
+    Blocked,
+    along,
+    knots_along,
+    limb,
+    lines_through,
+    looked_at,
+    path_through,
+)
+from understudy.motion.lines import seam
+from understudy.motion.path import Floats, Path, joined
+from understudy.motion.posing import STRAIGHT, Bow, poses_on, rates_on, turn_between, way_length
+from understudy.motion.trace import MOST_PIECES, allowed_on, columns, knots_on, solved, trace_way
+from understudy.motion.ways import Arc, Line, arc
+from understudy.space.chain import FOOT_AND_FLANGE, Frames
+from understudy.space.follow import Kind
+from understudy.space.transform import axis_angle, translation
+from understudy.units import DEG, MM
+
+ARM = limb(G60, LIMITS, FOOT_AND_FLANGE)
+assert ARM is not None
+NEXT = pose(0.4017, -0.2, 0.5, 180.0, 0.0, 0.0)
+WAYS = [
+    Line(SCAN, NEXT),
+    Line(SCAN, pose(0.6, 0.2, 0.3, 180.0, 20.0, 30.0)),
+    arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
+    arc(SCAN, pose(0.4, 0.2, 0.45, 170.0, 0.0, 0.0), (0.4, 0.0, 0.5), turns=-2),
+]
+SHARES = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
+angles = st.floats(-180.0, 180.0)
+small = st.floats(-0.1, 0.1)
+
+
+def bow_of(way: Line | Arc) -> Bow:
+    if isinstance(way, Line):
+        return STRAIGHT
+    x, y, z = way.centre.tolist()
+    u, v, w = way.axis.tolist()
+    return Bow((x, y, z), (u, v, w), way.swept, way.climb)
+
+
+def assert_same(traced: Path, plain: Path) -> None:
+    """Every column; of the cubics where they lead and how, not their coefficients."""
+    assert len(traced) == len(plain)
+    for column in fields(Path):
+        if column.name != "shape":
+            one, other = getattr(traced, column.name), getattr(plain, column.name)
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9, err_msg=column.name)
+    for piece, length in enumerate(plain.length):
+        for s in (0.0, 0.3 * length, 0.9 * length):
+            here, there = traced.position(piece, s), plain.position(piece, s)
+            np.testing.assert_allclose(here, there, rtol=0.0, atol=1e-9)
+            leads, led = traced.tangent(piece, s), plain.tangent(piece, s)
+            np.testing.assert_allclose(leads, led, rtol=1e-9, atol=1e-9)
+
+
+# ── the way ──
+
+
+@given(st.tuples(angles, angles, angles), st.tuples(angles, angles, angles))
+@settings(max_examples=60, deadline=None)
+def test_a_turn_is_told_by_axis_and_angle(
+    before: tuple[float, float, float], after: tuple[float, float, float]
+) -> None:
+    """`axis_angle` is the oracle of turn_between."""
+    start, end = pose(0, 0, 0, *before), pose(0, 0, 0, *after)
+    axis, angle = axis_angle(start[:3, :3].T @ end[:3, :3])
+    found = turn_between(start, end)
+    assert found[3] == pytest.approx(angle, abs=1e-9)
+    if 1e-6 < angle < np.pi - 1e-6:
+        assert found[:3] == pytest.approx(axis, abs=1e-7)
+
+
+def test_no_turn_has_the_axis_z() -> None:
+    assert turn_between(SCAN, NEXT) == (0.0, 0.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_are_where_they_are(way: Line | Arc) -> None:
+    """`Way.poses`, `rates` and `length` are the oracle of poses_on, the oracle of rates_on and the
+    oracle of way_length."""
+    turn, bow = turn_between(way.start, way.end), bow_of(way)
+    length = way_length(way.start, way.end, bow)
+    poses = poses_on(way.start, way.end, turn, bow, SHARES)
+    rates = rates_on(way.start, way.end, turn, bow, poses, length)
+    assert length == pytest.approx(way.length, rel=1e-12)
+    np.testing.assert_allclose(poses, way.poses(SHARES), atol=1e-12)
+    np.testing.assert_allclose(rates, way.rates(SHARES), atol=1e-12)
+
+
+# ── knots and pieces ──
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_a_jacobian_is_solved(seed: int) -> None:
+    """`numpy.linalg.solve` is the oracle of solved."""
+    rng = np.random.default_rng(seed)
+    J, rate = rng.normal(size=(6, 6)), rng.normal(size=6)
+    found = rate.copy()
+    if solved(J.copy(), found):
+        np.testing.assert_allclose(found, np.linalg.solve(J, rate), rtol=1e-8, atol=1e-9)
+
+
+def test_close_to_a_singular_pose_it_is_left_to_others() -> None:
+    assert solved(np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 1e-3]), np.ones(6))
+    assert not solved(np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 1e-5]), np.ones(6))
+    assert not solved(np.zeros((6, 6)), np.ones(6))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_knots_are_put_where_they_are_needed(way: Line | Arc) -> None:
+    """`knots_along` is the oracle of knots_on."""
+    plain = knots_along(G60, AT_SCAN, way)
+    assert not isinstance(plain, Blocked)
+    s, q, slope = knots_on(way.start, way.end, bow_of(way), way.length, AT_SCAN, ARM)
+    np.testing.assert_allclose(s, plain.s, atol=1e-12)
+    np.testing.assert_allclose(q, plain.q, atol=1e-12)
+    np.testing.assert_allclose(slope, plain.slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("feed", [0.01, 1.0])
+def test_joints_allow_what_they_allow(feed: float) -> None:
+    """`path_through` is the oracle of allowed_on."""
+    knots = knots_along(G60, AT_SCAN, WAYS[1])
+    assert not isinstance(knots, Blocked)
+    path = path_through(knots, LIMITS, feed=feed)
+    able = (LIMITS.velocity, LIMITS.acceleration, LIMITS.jerk)
+    for k, shape in enumerate(path.shape):
+        found = allowed_on(shape.copy(), path.length[k], feed, able, np.empty((2, 6)))
+        wanted = path.fastest[k], path.acceleration[k], path.jerk[k]
+        assert found == pytest.approx(wanted, rel=1e-9)
+
+
+# ── whole ways ──
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("feed", [0.01, 1.0])
+def test_a_way_is_traced_as_it_is_looked_at(way: Line | Arc, feed: float) -> None:
+    """`looked_at` is the oracle of trace_way."""
+    room = columns(MOST_PIECES)
+    assert trace_way(way.start, way.end, bow_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
+    options = {"limits": LIMITS, "feed": feed, "acceleration": 1.0, "line": 7}
+    traced = along(G60, AT_SCAN, way, **options)  # type: ignore[arg-type]
+    plain = looked_at(G60, AT_SCAN, way, **options)  # type: ignore[arg-type]
+    assert isinstance(traced, Path)
+    assert isinstance(plain, Path)
+    assert_same(traced, plain)
+
+
+@given(small, small, small, st.floats(-40, 40), st.floats(-40, 40), st.floats(-40, 40))
+@settings(max_examples=25, deadline=None)
+def test_any_line_is_traced_as_it_is_looked_at(
+    x: float, y: float, z: float, rx: float, ry: float, rz: float
+) -> None:
+    """With a tool, from another base."""
+    frames = Frames(pose(0.1, 0.2, 0.0, 10.0, 0.0, 30.0), translation(0.02, 0.0, 0.1))
+    here = frames.tcp(G60.flange(AT_SCAN))
+    there = here @ pose(x, y, z, rx, ry, rz)
+    assume(Line(here, there).distance > 1 * MM)
+    options = {"limits": LIMITS, "feed": 0.1, "frames": frames}
+    traced = along(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
+    plain = looked_at(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
+    if isinstance(plain, Blocked):
+        assert traced == plain
+    else:
+        assert isinstance(traced, Path)
+        assert_same(traced, plain)
+
+
+def test_what_is_not_ordinary_is_looked_at() -> None:
+    """Through a stretched wrist, far out of reach, or turning in place: the kernel traces none."""
+    room = columns(MOST_PIECES)
+    for start, end in (
+        (np.zeros(6), translation(-0.05, 0.0, -0.1) @ G60.flange(np.zeros(6))),
+        (AT_SCAN, pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0)),
+        (AT_SCAN, pose(0.4, -0.2, 0.5, 180.0, 10.0, 0.0)),
+    ):
+        here = G60.flange(start)
+        assert trace_way(here, end, STRAIGHT, 0.1, np.inf, start, ARM, room, 0) == 0
+    far = Line(SCAN, pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0))
+    blocked = along(G60, AT_SCAN, far, limits=LIMITS, feed=1.0)
+    assert isinstance(blocked, Blocked)
+    assert blocked.kind is Kind.LIMIT
+
+
+# ── many lines ──
+
+
+def spiral(count: int) -> Floats:
+    """Short lines about SCAN, tilting a little."""
+    turns = 0.05 * np.arange(1, count + 1)
+    places = zip(0.4 + 0.03 * np.sin(turns), -0.2 + 0.03 * (1 - np.cos(turns)), turns, strict=True)
+    return np.array([pose(x, y, 0.5, 180.0, 5.0 * np.sin(t), 0.0) for x, y, t in places])
+
+
+def one_by_one(start: Floats, targets: Floats, feed: Floats, deviation: float) -> Path:
+    """`along` and `seam`, line by line, are the oracle of trace_lines."""
+    paths: list[Path] = []
+    for k, target in enumerate(targets):
+        way = Line(G60.flange(start), target)
+        path = looked_at(G60, start, way, limits=LIMITS, feed=float(feed[k]), line=k)
+        assert isinstance(path, Path)
+        entry = seam(paths[-1], path, LIMITS, deviation) if paths else 0.0
+        paths.append(path.with_entry(entry))
+        start = path.end[-1]
+    return joined(paths)
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.01])
+def test_lines_are_traced_as_one_by_one(deviation: float) -> None:
+    targets = spiral(40)
+    feed, line = np.linspace(0.01, 0.5, 40), np.arange(40)
+    path, done = lines_through(ARM, AT_SCAN, targets, feed=feed, line=line, deviation=deviation)
+    assert done == 40
+    assert_same(path, one_by_one(AT_SCAN, targets, feed, deviation))
+
+
+def test_lines_end_before_the_first_that_is_not_ordinary() -> None:
+    targets = np.array([*spiral(3), pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0), *spiral(3)])
+    feed, line = np.full(7, 0.1), np.arange(100, 107)
+    path, done = lines_through(ARM, AT_SCAN, targets, feed=feed, line=line, deviation=0.0)
+    assert done == 3
+    assert np.unique(path.line).tolist() == [100, 101, 102]
+    assert path.end[-1] == pytest.approx(joints_at(targets[2]), abs=1e-9)
+
+
+def test_no_lines_are_no_path() -> None:
+    none = np.empty(0)
+    path, done = lines_through(
+        ARM, AT_SCAN, np.empty((0, 4, 4)), feed=none, line=none.astype(np.int64), deviation=0.0
+    )
+    assert (len(path), done) == (0, 0)
+
+
+def test_room_that_runs_out_ends_the_path_and_no_line_is_cut() -> None:
+    """Lines of 300 mm have far more pieces than there is room for."""
+    far = [
+        pose(0.4 + 0.15 * (k % 2), -0.2 + 0.3 * (k % 2), 0.5, 180.0, 0.0, 0.0)
+        for k in range(1, 200)
+    ]
+    feed, line = np.full(len(far), 0.1), np.arange(len(far))
+    path, done = lines_through(ARM, AT_SCAN, np.array(far), feed=feed, line=line, deviation=0.0)
+    assert 0 < done < len(far)
+    assert G60.flange(path.end[-1])[:3, 3] == pytest.approx(far[done - 1][:3, 3], abs=1 * MM * DEG)
