@@ -9,7 +9,15 @@ from typing import Any, NamedTuple
 
 from understudy.errors import Refused
 from understudy.faces.grblhal_report import axis_values
-from understudy.faces.grblhal_tables import ALARMS, ERRORS, GROUPS, HELP, SETTINGS, SLEEPING
+from understudy.faces.grblhal_tables import (
+    ALARMS,
+    AXES,
+    ERRORS,
+    GROUPS,
+    HELP,
+    SETTINGS,
+    SLEEPING,
+)
 from understudy.gcode.commands import COORDINATE_SYSTEMS
 from understudy.gcode.modal import modes_report
 from understudy.gcode.wire import Pins, Restored, Toggle, WireController
@@ -155,13 +163,14 @@ class Dollar:
     def _setting_rows(self, argument: str | None, now: int) -> int:
         for number in sorted(self._settings()):
             row = SETTINGS[number]
-            parts = (row.group, row.name, row.unit, row.kind, row.shape, row.least, row.most, 0, 0)
-            self._say(f"[SETTING:{number}|{'|'.join(map(str, parts))}]")
+            parts = (row.group, row.name, row.unit, row.kind, row.shape, row.least, row.most)
+            flags = f"{int(row.reboot)}|{int(row.zero)}"
+            self._say(f"[SETTING:{number}|{'|'.join(map(str, parts))}|{flags}]")
         return 0
 
     def _groups(self, argument: str | None, now: int) -> int:
         for number, name in GROUPS.items():
-            self._say(f"[SETTINGGROUP:{number}|0|{name}]")
+            self._say(f"[SETTINGGROUP:{number}|{AXES if number > AXES else 0}|{name}]")
         return 0
 
     def _help(self, argument: str | None, now: int) -> int:

@@ -235,12 +235,11 @@ def allow_overrides(work: Work) -> Refused | None:
     }[name]
     work.changes.update(changes)
     old = work.old
+    speed = changes.get("speed_override", old.speed_override)
+    hold = changes.get("hold_allowed", old.hold_allowed)
+    rests = (speed, hold) != (old.speed_override, old.hold_allowed)
     work.requests.append(
-        Overrides(
-            changes.get("feed_override", old.feed_override),
-            changes.get("speed_override", old.speed_override),
-            changes.get("hold_allowed", old.hold_allowed),
-        )
+        Overrides(changes.get("feed_override", old.feed_override), speed, hold, rests)
     )
     return None
 

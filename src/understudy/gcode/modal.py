@@ -69,9 +69,13 @@ def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
     """What outlives a soft reset: offsets, stored positions, tools and the tool length.
 
     The G43.1 of that length is forgotten, though not when the controller was only `stopped`
-    (0x19), which keeps the coordinate system as well.
+    (0x19), which keeps the coordinate system and the M48 … M53 in force as well.
     """
+    allowed = modal if stopped else Modal()
     return Modal(
+        feed_override=allowed.feed_override,
+        speed_override=allowed.speed_override,
+        hold_allowed=allowed.hold_allowed,
         coordinates=modal.coordinates if stopped else 0,
         tool_offset=modal.tool_offset if stopped else "G49",
         tool_length=modal.tool_length,

@@ -175,11 +175,12 @@ class ToolChange(Struct, frozen=True, tag=True):
 
 
 class Overrides(Struct, frozen=True, tag=True):
-    """M48 … M53: which overrides the operator may use."""
+    """M48 … M53: which overrides the operator may use; `rests`: motion ends before they differ."""
 
     feed: bool
     speed: bool
     hold: bool
+    rests: bool = False
 
 
 class OffsetsChanged(Struct, frozen=True, tag=True):

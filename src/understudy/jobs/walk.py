@@ -90,8 +90,7 @@ class Reader:
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
             if isinstance(move, MOVES):
-                refused = self._move(line.number, request, move)
-                if refused:
+                if refused := self._move(line.number, request, move):
                     self.leave_out(line, move, refused)
                     return
             elif refused := self._other(line.number, request, before):

@@ -135,6 +135,7 @@ def polynomials(phases: list[list[Phase]], *, at: float) -> Plan:
         fastest=one,
         feed=one,
         rapid=np.zeros(count, dtype=np.bool_),
+        fixed=np.zeros(count, dtype=np.bool_),
         junction=none,
         dwell=none,
         measure=np.full(count, AXES, dtype=np.int8),

@@ -139,6 +139,7 @@ def lines(
         fastest=fastest,
         feed=_positive(each.number(feed)) * np.where(each.flag(inverse_time), length, 1.0),
         rapid=each.flag(rapid),
+        fixed=np.zeros(len(length), dtype=np.bool_),
         junction=np.where(each.flag(exact), 0.0, junction),
         dwell=np.zeros(len(length)),
         measure=np.full(len(length), AXES, dtype=np.int8),

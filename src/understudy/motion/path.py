@@ -54,6 +54,8 @@ class Path:
     feed: Floats
     """The speed that was asked for; infinite for a rapid."""
     rapid: NDArray[np.bool_]
+    fixed: NDArray[np.bool_]
+    """The feed override does not act on it."""
     junction: Floats
     """The square of the speed allowed at the piece's start by the corner there; inf: no corner."""
     dwell: Floats
@@ -78,7 +80,8 @@ class Path:
 
     def nominal(self, feed_override: float = 1.0, rapid_override: float = 1.0) -> Floats:
         """The speed each piece is to be run at: min(F, fastest)·override, never above fastest."""
-        asked = np.minimum(self.feed, self.fastest) * feed_override
+        share = np.where(self.fixed, 1.0, feed_override)
+        asked = np.minimum(self.feed, self.fastest) * share
         return np.minimum(np.where(self.rapid, self.fastest * rapid_override, asked), self.fastest)
 
     def position(self, piece: int, s: float) -> Floats:
@@ -123,6 +126,7 @@ class Path:
 
 KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
     "rapid": np.bool_,
+    "fixed": np.bool_,
     "measure": np.int8,
     "block": np.int64,
     "line": np.int64,
@@ -187,6 +191,7 @@ def nothing(axes: int) -> Path:
         fastest=none,
         feed=none,
         rapid=np.zeros(0, dtype=np.bool_),
+        fixed=np.zeros(0, dtype=np.bool_),
         junction=none,
         dwell=none,
         measure=np.zeros(0, dtype=np.int8),
@@ -208,6 +213,7 @@ def pause(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
         fastest=one,
         feed=one,
         rapid=np.zeros(1, dtype=np.bool_),
+        fixed=np.zeros(1, dtype=np.bool_),
         junction=np.zeros(1),
         dwell=np.array([seconds]),
         measure=np.zeros(1, dtype=np.int8),

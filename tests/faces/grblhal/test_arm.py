@@ -132,3 +132,43 @@ def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
     assert bench.ask("G0 X0") == ["ok"]
     bench.idle()
     assert joints(bench)[0] == 0.0
+
+
+@pytest.mark.parametrize(("byte", "said"), [(b"\x85", []), (b"\x19", ["[MSG:Stop]"])])
+def test_a_jog_in_process_is_braked_from_the_wire(byte: bytes, said: list[str]) -> None:
+    bench = arm()
+    now = bench.rehearsal.stage.now
+    assert bench.robot.connect(now) is None
+    assert bench.robot.enable(now) is None
+    assert bench.robot.jog(0, 0.5, now) is None
+    bench.wait(1.0)
+    before = joints(bench)[0]
+    bench.say(byte)
+    assert bench.state() == "Jog", "it brakes"
+    assert bench.wait(1.0) == said
+    assert bench.state() == "Idle"
+    stopped = joints(bench)
+    assert before < stopped[0] < before + 20.0
+    bench.wait(1.0)
+    assert joints(bench) == stopped
+    assert bench.ask("G0 X0") == ["ok"]
+    bench.idle()
+    assert joints(bench)[0] == 0.0
+
+
+def test_the_door_ends_a_jog_in_process() -> None:
+    bench = arm()
+    now = bench.rehearsal.stage.now
+    assert bench.robot.connect(now) is None
+    assert bench.robot.enable(now) is None
+    assert bench.robot.jog(0, 0.5, now) is None
+    bench.wait(1.0)
+    bench.say(b"\x84")
+    assert bench.state() == "Door:2"
+    bench.wait(1.0)
+    assert bench.state() == "Door:0"
+    stopped = joints(bench)
+    bench.wait(1.0)
+    assert joints(bench) == stopped
+    bench.say(b"~")
+    assert bench.state() == "Idle"

@@ -143,6 +143,12 @@ class Drives:
             self.put(self.motion(now).position, now)
         self.runner.halt(now)
 
+    def stop_jog(self, now: int) -> None:
+        """Brake all axes that are jogged."""
+        if self.jogging():
+            self._jog = [0.0] * len(self._jog)
+            self._plan_jog(now)
+
     def put(self, position: Floats, now: int) -> None:
         """The joints are here now, whatever they did before."""
         self._odometer.mark(now, self.plan.ends)
@@ -272,24 +278,19 @@ class Drives:
         self.runner.submit(Homing(0, tuple(group for group in groups if group)), now)
 
     def _stop(self, order: Order, now: int) -> None:
-        self._stop_jog(order, now)
+        self.stop_jog(now)
         self.runner.stop(now)
 
     def _hold(self, order: Order, now: int) -> None:
         """A jog that is held is over."""
         if self.jogging():
-            self._stop_jog(order, now)
+            self.stop_jog(now)
         else:
             self.runner.hold(now)
 
     def _start_jog(self, order: Order, now: int) -> None:
         self._jog[order.number] = order.value
         self._plan_jog(now)
-
-    def _stop_jog(self, order: Order, now: int) -> None:
-        if self.jogging():
-            self._jog = [0.0] * len(self._jog)
-            self._plan_jog(now)
 
     def _plan_jog(self, now: int) -> None:
         mover, here = self.arm.movers[0], self.motion(now)
@@ -332,7 +333,7 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "line": Drives._line,
     "home": Drives._home,
     "jog": Drives._start_jog,
-    "stop_jog": Drives._stop_jog,
+    "stop_jog": lambda drives, order, now: drives.stop_jog(now),
     "stop": Drives._stop,
     "hold": Drives._hold,
     "cycle_start": lambda drives, order, now: drives.runner.cycle_start(now),

@@ -24,6 +24,7 @@ def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Fi
         change=_changed,
         jogged=drives.jogging,
         where=lambda now: drives.motion(now).position,
+        brake=drives.stop_jog,
         halt=drives.halt,
         energize=energize,
         first_line=WIRE_LINES,

@@ -64,6 +64,10 @@ class Core:
             return False
         return not plan.path.dwell[plan.place(seconds(now)).piece] > 0.0
 
+    def under_way(self, now: int) -> bool:
+        """The axes move, whoever has them do so."""
+        return self.moving(now) or self.plant.jogged()
+
     def condition(self, now: int) -> str:
         """In grblHAL's words."""
         state, moving = self.state, self.moving(now)
@@ -74,7 +78,7 @@ class Core:
         if state.checking:
             return "Check"
         if state.door:
-            return "Door:2" if moving else "Door:0"
+            return self._door(now)
         if self.runner.queue.held or self.runner.state.paused:
             return "Hold:1" if moving else "Hold:0"
         if state.homing_until is not None or isinstance(self.runner.state.current, Homing):
@@ -84,6 +88,11 @@ class Core:
         if moving or self.plant.jogged():
             return "Jog" if state.jogging or not moving else "Run"
         return "Idle"
+
+    def _door(self, now: int) -> str:
+        if self.state.reviving is not None:
+            return "Door:3"
+        return "Door:2" if self.under_way(now) else "Door:0"
 
     def idle(self, now: int) -> bool:
         """Settings may be changed."""
@@ -111,8 +120,17 @@ class Core:
         if state.spindle == "M5" or speed == 0.0:
             return 0.0
         figures = self.figures()
-        wanted = speed * state.spindle_percent / 100.0
+        percent = state.spindle_percent if state.speed_allowed else 100
+        wanted = speed * percent / 100.0
         return max(min(wanted, figures[MOST_RPM]), figures[LEAST_RPM])
+
+    # ── overrides ──
+
+    def set_pace(self, now: int) -> None:
+        """Let the overrides act, as far as the program allows: feed and rapid go together."""
+        state = self.state
+        feed, rapid = (state.feed, state.rapid) if state.feed_allowed else (100, 100)
+        self.runner.override(now, feed=feed / 100.0, rapid=rapid / 100.0)
 
     # ── alarms and rest ──
 
@@ -127,7 +145,7 @@ class Core:
     def lock(self, alarm: int, now: int) -> None:
         """Nothing moves any more, and nothing will until somebody says so."""
         state = self.state
-        state.alarm, state.locked = alarm, True
+        state.alarm, state.locked, state.reviving = alarm, True, None
         state.critical = alarm in CRITICAL
         self.emit(Notice("alarm", alarm), now)
         if state.critical:

@@ -34,7 +34,7 @@ class Firmware:
 
     def next_wake(self) -> int | None:
         state = self.core.state
-        moments = [self.core.runner.next_wake(), state.stirred, state.homing_until]
+        moments = [self.core.runner.next_wake(), state.stirred, state.homing_until, state.reviving]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
@@ -44,6 +44,8 @@ class Firmware:
             runner.run(now)
         if state.homing_until is not None and state.homing_until <= now:
             self._found_no_switch(now)
+        if state.reviving is not None and state.reviving <= now:
+            self.panel.revive(now)
         self.panel.rest(now)
         state.stirred = None
         self.core.emit(Notice("settled"), now)

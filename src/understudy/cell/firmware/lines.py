@@ -136,12 +136,15 @@ class FirmwareLines:
             core.emit(Notice("message", text=step.text), now)
         elif isinstance(step, ask.ProgramEnd):
             core.changed(now, "offset", "spindle", "coolant")
+            core.state.feed_allowed = core.state.speed_allowed = True
             core.news("program end", now)
         elif isinstance(step, ask.OffsetsChanged | SystemChosen):
             self._shifted(isinstance(step, SystemChosen), now)
         elif isinstance(step, ask.WaitInput):
             core.state.result = core.runner.state.result
             core.changed(now, "input")
+        elif isinstance(step, ask.Overrides):
+            self._allow_overrides(step, now)
         elif isinstance(step, ask.ToolSelect):
             core.changed(now, "tool")
         elif isinstance(step, ask.ToolChange):
@@ -220,6 +223,17 @@ class FirmwareLines:
         elif work_offset(modal) != state.shift:
             self._core.changed(now, "offset")
         state.system, state.shift = modal.coordinates, work_offset(modal)
+
+    def _allow_overrides(self, step: ask.Overrides, now: int) -> None:
+        core, state = self._core, self._core.state
+        if step.feed != state.feed_allowed:
+            state.feed_allowed = step.feed
+            core.set_pace(now)
+        if step.rests:
+            return
+        if step.speed != state.speed_allowed:
+            core.changed(now, "overrides")
+        state.speed_allowed, state.hold_allowed = step.speed, step.hold
 
     def _change_tool(self, change: ask.ToolChange, now: int) -> None:
         """Over the wire somebody must say that the tool is there; in process it just is."""

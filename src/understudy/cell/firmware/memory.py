@@ -90,3 +90,4 @@ class FirmwareMemory:
         if core.plant.build is not None:
             here = core.runner.queue.end
             core.runner.adopt(*core.plant.build(core.figures(), here, seconds(now)))
+            core.set_pace(now)

@@ -5,15 +5,18 @@ from msgspec.structs import replace
 from understudy.cell.firmware.core import NOT_IDLE, Core
 from understudy.cell.firmware.lines import FirmwareLines
 from understudy.cell.firmware.state import (
+    COOLANT_REVIVES_S,
     HOMING_RESET,
     RESET_IN_MOTION,
     SLEEP_ALLOWED,
+    SPINDLE_REVIVES_S,
     STAYING,
     UNKNOWN,
 )
 from understudy.errors import Refused
 from understudy.gcode.modal import work_offset
 from understudy.gcode.wire import Notice, Override, Toggle
+from understudy.units import nanoseconds
 
 NO_SLEEP = Refused("sleep is switched off ($62=0)", UNKNOWN)
 BOUNDS = {"feed": (10, 200), "rapid": (5, 100), "spindle": (10, 200)}
@@ -29,7 +32,9 @@ class FirmwarePanel:
     # ── panel ──
 
     def hold(self, now: int) -> None:
-        if self._core.condition(now) in ("Idle", "Run") and not self._core.state.ending:
+        state = self._core.state
+        listens = state.hold_allowed and not state.ending
+        if listens and self._core.condition(now) in ("Idle", "Run"):
             self._core.runner.hold(now)
 
     def start(self, now: int) -> None:
@@ -40,10 +45,7 @@ class FirmwarePanel:
             core.changed(now, "tool")
             core.emit(Notice("report"), now)
         elif condition == "Door:0":
-            state.door = state.dark = False
-            modal = core.runner.state.modal
-            state.spindle, state.flood, state.mist = modal.spindle, modal.flood, modal.mist
-            core.runner.cycle_start(now)
+            self.revive(now)
         elif condition == "Hold:0":
             core.news("resumed", now)
             core.runner.cycle_start(now)
@@ -56,7 +58,7 @@ class FirmwarePanel:
         if state.pressed:
             return
         homing = core.condition(now) == "Home"
-        if (core.moving(now) or homing or core.plant.jogged()) and not state.locked:
+        if (core.under_way(now) or homing) and not state.locked:
             core.plant.halt(now)
             core.runner.halt(now)
             core.lock(HOMING_RESET if homing else RESET_IN_MOTION, now)
@@ -80,15 +82,18 @@ class FirmwarePanel:
     def stop(self, now: int) -> None:
         if not self._core.state.critical:
             self._core.state.ending = "stop"
+            self._core.plant.brake(now)
             self._core.runner.stop(now)
             self.rest(now)
 
     def door(self, now: int) -> None:
         core, state = self._core, self._core.state
-        if core.condition(now).split(":")[0] in ("Alarm", "Sleep", "Check", "Door", "Home"):
+        condition = core.condition(now)
+        if condition in ("Alarm", "Sleep", "Check", "Door:0", "Door:2", "Home"):
             return
         core.news("door", now)
-        state.door = True
+        state.door, state.dark, state.reviving = True, False, None
+        core.plant.brake(now)
         if state.jogging:
             core.runner.stop(now, silent=False)
         else:
@@ -98,8 +103,26 @@ class FirmwarePanel:
     def cancel_jog(self, now: int) -> None:
         if self._core.condition(now) == "Jog":
             self._core.state.ending = "cancel"
+            self._core.plant.brake(now)
             self._core.runner.stop(now, silent=False)
             self.rest(now)
+
+    def revive(self, now: int) -> None:
+        """The door is shut: the spindle comes back, then the coolant, then the motion goes on."""
+        core, state = self._core, self._core.state
+        modal, figures = core.runner.state.modal, core.figures()
+        if state.spindle != modal.spindle:
+            state.spindle = modal.spindle
+            core.changed(now, "spindle")
+            state.reviving = now + nanoseconds(figures[SPINDLE_REVIVES_S])
+        elif (state.flood, state.mist) != (modal.flood, modal.mist):
+            state.flood, state.mist = modal.flood, modal.mist
+            core.changed(now, "coolant")
+            state.reviving = now + nanoseconds(figures[COOLANT_REVIVES_S])
+        else:
+            state.door, state.dark, state.reviving = False, False, None
+            core.runner.cycle_start(now)
+            core.stir(now)
 
     # ── knobs ──
 
@@ -112,7 +135,7 @@ class FirmwarePanel:
             return
         setattr(state, name, percent)
         if what != "spindle":
-            core.runner.override(now, feed=state.feed / 100.0, rapid=state.rapid / 100.0)
+            core.set_pace(now)
         core.changed(now, "overrides")
         if what == "spindle" and state.spindle != "M5":
             core.changed(now, "spindle")
@@ -162,7 +185,7 @@ class FirmwarePanel:
     def rest(self, now: int) -> None:
         """Carry out what was to happen once the axes stand."""
         core, state = self._core, self._core.state
-        if core.moving(now):
+        if core.under_way(now):
             return
         state.jogging = False
         ending, state.ending = state.ending, ""
@@ -185,15 +208,16 @@ class FirmwarePanel:
         state.locked = state.locked or state.asleep
         state.critical = state.checking = state.asleep = state.jogging = False
         state.door = state.dark = False
-        state.tool = state.homing_until = state.result = state.storing = None
+        state.tool = state.homing_until = state.result = state.storing = state.reviving = None
         state.ending, state.pending = "", 0
         state.numbered, state.starting = [], []
         modal = self._core.runner.state.modal
         state.system, state.shift = modal.coordinates, work_offset(modal)
         state.single_block = state.block_delete = False
         state.optional_stop = True
+        state.feed_allowed = state.speed_allowed = state.hold_allowed = True
         state.feed = state.rapid = state.spindle_percent = 100
-        self._core.runner.override(now, feed=1.0, rapid=1.0)
+        self._core.set_pace(now)
 
     def _stopped(self, now: int) -> None:
         core, state = self._core, self._core.state
@@ -202,7 +226,7 @@ class FirmwarePanel:
         if state.locked and state.alarm in STAYING:
             return
         state.locked = state.checking = state.asleep = state.door = state.dark = False
-        state.tool = None
+        state.tool = state.reviving = None
         core.news("stop", now)
 
     def _toggle_coolant(self, what: str, now: int) -> bool:

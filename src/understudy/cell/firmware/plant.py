@@ -20,7 +20,7 @@ class Plant:
     these settings, standing at a position at a moment; None where settings change neither.
     ``homing``: how long the search for switches takes before it fails; None: the axes know where
     home is. ``jogged``: something else moves the axes, ``where`` it has taken them, and how to
-    ``halt`` it.
+    ``brake`` or ``halt`` it.
     ``energize``: a line has come. ``first_line``: own numbers of lines begin after this one.
     """
 
@@ -32,6 +32,7 @@ class Plant:
     homing: Callable[[Figures], float] | None = None
     jogged: Callable[[], bool] = lambda: False
     where: Callable[[int], Floats] | None = None
+    brake: Callable[[int], None] = lambda now: None
     halt: Callable[[int], None] = lambda now: None
     energize: Callable[[int], None] = lambda now: None
     first_line: int = 0

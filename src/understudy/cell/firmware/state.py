@@ -16,7 +16,7 @@ STAYING = (11, 12, 13)
 """Alarms that a stop (0x19) leaves in force."""
 
 INCHES, SOFT_LIMITS, HOMING, SLEEP_ALLOWED = 13, 20, 22, 62
-MOST_RPM, LEAST_RPM = 30, 31
+MOST_RPM, LEAST_RPM, SPINDLE_REVIVES_S, COOLANT_REVIVES_S = 30, 31, 392, 393
 
 Ending = Literal["", "stop", "cancel", "alarm"]
 """What happens when the motion under way has come to rest: nothing, 0x19, 0x85, an alarm, …"""
@@ -26,8 +26,10 @@ class State(Struct):
     """All that a snapshot holds of a firmware besides its program.
 
     `alarm` is grblHAL's number of the last lock; `pressed`: the emergency stop is. `dark`: spindle
-    and coolant are off while the `door` is open. `tool` is the one in the spindle while an M6 waits
-    for the operator. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
+    and coolant are off while the `door` is open; `reviving`: until when they are given time to come
+    back. `tool` is the one in the spindle while an M6 waits
+    for the operator. What M48 … M53 allow is `…_allowed`; an override that is not is kept, and acts
+    when it is again. `ending`: see there, with the alarm in `pending`. `system` and `shift` are the
     coordinate system and the work offset that were told of last. `numbered` are the N words of
     queued lines; `starting` and `storing` own lines under way, by number. `stirred`: when somebody
     who waits may go on.
@@ -44,11 +46,15 @@ class State(Struct):
     asleep: bool = False
     door: bool = False
     dark: bool = False
+    reviving: int | None = None
     tool: int | None = None
     jogging: bool = False
     ending: Ending = ""
     pending: int = 0
     homing_until: int | None = None
+    feed_allowed: bool = True
+    speed_allowed: bool = True
+    hold_allowed: bool = True
     feed: int = 100
     rapid: int = 100
     spindle_percent: int = 100

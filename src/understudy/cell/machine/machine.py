@@ -146,6 +146,7 @@ class Machine:
             deviation=settings.junction_deviation,
             wire=dialect,
             rests_at_offsets=settings.rests_at_offsets,
+            probes_overridden=settings.probes_overridden,
         )
         stream = Stream(
             position,

@@ -26,7 +26,7 @@ _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 class Known(NamedTuple):
     """A setting whose meaning is known: its default, its range, and whether it is whole.
 
-    `negative` is the error number of a value below zero.
+    `negative` is the error number of a value below zero; `zero`: 0 is allowed below `least`.
     """
 
     default: float
@@ -34,6 +34,7 @@ class Known(NamedTuple):
     most: float = np.inf
     whole: bool = False
     negative: int = OUT_OF_RANGE
+    zero: bool = False
 
 
 def _per_axis(first: int, default: float, least: float = 0.0) -> dict[int, Known]:
@@ -89,12 +90,12 @@ KNOWN: Mapping[int, Known] = {
     **_per_axis(120, 10.0, SMALLEST),
     **_per_axis(130, 200.0),
     376: Known(7, most=7, whole=True),
-    392: Known(4.0, most=20.0),
-    393: Known(1.0, most=20.0),
-    394: Known(0.0, most=20.0),
+    392: Known(4.0, 0.5, 20.0, zero=True),
+    393: Known(1.0, 0.5, 20.0, zero=True),
+    394: Known(0.0, 0.5, 20.0, zero=True),
     341: Known(0, most=4, whole=True),
     398: Known(100, 30, 1000, whole=True),
-    481: Known(0, most=1000, whole=True),
+    481: Known(0, 100, 1000, whole=True, zero=True),
     484: Known(1, most=1, whole=True),
     701: Known(0, most=3, whole=True),
 }
@@ -166,6 +167,11 @@ class Settings(Struct, frozen=True):
         return bool(int(self[10]) & REST_AT_OFFSETS)
 
     @property
+    def probes_overridden(self) -> bool:
+        """The feed override acts on probing moves."""
+        return bool(int(self[65]) & 1)
+
+    @property
     def report_inches(self) -> bool:
         return bool(self[13])
 
@@ -211,7 +217,7 @@ def _value(known: Known, text: str) -> float | Refused:
     if not (_WHOLE if known.whole else _DECIMAL).fullmatch(plain):
         return Refused(f"should be {'a whole' if known.whole else 'a'} number", BAD_NUMBER)
     value = float(plain)
-    if known.least <= value <= known.most:
+    if known.least <= value <= known.most or (known.zero and value == 0.0):
         return value
     code = known.negative if value < 0 else OUT_OF_RANGE
     top = "" if known.most == np.inf else f" and at most {known.most:g}"

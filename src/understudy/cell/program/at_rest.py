@@ -64,7 +64,7 @@ def dwell(program: Program, step: ask.Dwell, now: int) -> bool:
 
 
 def wait_for_input(program: Program, step: ask.WaitInput, now: int) -> bool:
-    if not input_is_met(step, program.state, program.io, now):
+    if program.queue.held or not input_is_met(step, program.state, program.io, now):
         return False
     program.attendant.tell(step, now)
     return True
@@ -138,7 +138,7 @@ def begin_probing(program: Program, step: ask.Probe, now: int) -> bool:
     over_wire, q = over_a_wire(line), program.queue.end
     probed = Probed(step.required, over_wire)
     if probe is None:
-        return program.go_next(step.move, Rest(), probed)
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
     program.state.axes = None
     if probe.touches(q) == step.toward:
         return program.go_next(replace(probed, early=True))

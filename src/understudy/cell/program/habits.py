@@ -76,6 +76,7 @@ class Habits:
     ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share``
     of the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the zero
     of the work shifts. ``arc_wait``: M3 and M5 wait for the arc by themselves.
+    ``probes_overridden``: the feed override acts on probing moves, too.
     """
 
     dialect: Dialect
@@ -86,6 +87,7 @@ class Habits:
     wire: Dialect
     rests_at_offsets: bool = False
     arc_wait: bool = True
+    probes_overridden: bool = False
 
 
 class Here:

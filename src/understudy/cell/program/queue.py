@@ -169,6 +169,11 @@ def ending_at(path: Path, place: tuple[int, float] | None) -> Path:
     return replace(rows, length=length, end=end)
 
 
+def as_programmed(path: Path) -> Path:
+    """Whatever the feed override."""
+    return replace(path, fixed=np.ones(len(path), dtype=np.bool_))
+
+
 def slowed(path: Path, share: float) -> Path:
     """At a share of what the axes can do."""
     return replace(path, feed=path.fastest * share, rapid=np.zeros(len(path), dtype=np.bool_))

@@ -12,10 +12,11 @@ import numpy as np
 from msgspec import structs
 
 from understudy.cell.io import Change, VirtualIO
+from understudy.cell.program.at_once import AT_ONCE, is_overridden
 from understudy.cell.program.at_rest import AT_REST
 from understudy.cell.program.habits import Arc, Attendant, Habits, Here, Mover, Probe
 from understudy.cell.program.pins import throw
-from understudy.cell.program.queue import Queue, blocks, ending_at, slowed
+from understudy.cell.program.queue import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.cell.program.steps import (
     DROPPED,
     MOVES,
@@ -77,11 +78,17 @@ class Runner:
             self.run(now)
 
     def hold(self, now: int) -> None:
+        if not self.queue.held:
+            self.state.held_since = now
         self.queue.hold(now)
         self.run(now)
 
     def cycle_start(self, now: int) -> None:
-        self.state.paused = False
+        state = self.state
+        state.paused = False
+        if state.held_since is not None and state.waits_since is not None:
+            state.waits_since += now - state.held_since
+        state.held_since = None
         self.queue.resume(now)
         self.run(now)
 
@@ -217,17 +224,10 @@ class Runner:
             return self.move(step, now)
         if isinstance(step, ask.SetOutput | ask.SetAnalog):
             return self._switch(step, now)
-        if isinstance(step, ask.PathMode):
-            self.state.exact = self._seed and step.name != "G64"
-            return True
-        if isinstance(step, ask.GoHome):
-            counts = self._seed and step.name == "G28"
-            homed = tuple(range(len(self.habits.home))) if counts else ()
-            return self.go_next(step.move, Rest(), Homed(homed))
         if isinstance(step, ProbeMove):
             return self.move(step.move, now, until=step.until)
-        if isinstance(step, ask.Message):
-            return self._announce(step, now)
+        if type(step) in AT_ONCE:
+            return AT_ONCE[type(step)](self, step, now)
         if type(step) in AT_REST:
             return self.queue.at_rest(now) and AT_REST[type(step)](self, step, now)
         shifts = isinstance(step, ask.OffsetsChanged | SystemChosen)
@@ -267,7 +267,8 @@ class Runner:
         path = self.mover.path(move, start, line=self.number, exact=state.exact)
         if isinstance(path, Refused):
             return path
-        return ending_at(path, until) if share is None else slowed(path, share)
+        path = ending_at(path, until) if share is None else slowed(path, share)
+        return path if is_overridden(self) else as_programmed(path)
 
     # ── in step with motion ──
 
@@ -276,14 +277,6 @@ class Runner:
             self.state.with_next.append(switch)
         else:
             self._throw(switch, now)
-        return True
-
-    def _announce(self, message: ask.Message, now: int) -> bool:
-        """At once, or when the motion of the same line begins."""
-        if any(isinstance(step, MOVES) for step in self.state.todo):
-            self.state.tagged.append(Tagged(self.number, message))
-        else:
-            self.attendant.tell(message, now)
         return True
 
     def _throw(self, switch: Switch | ask.Message, now: int, *, of_line: int = 0) -> None:
@@ -307,7 +300,7 @@ class Runner:
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: for an arm of its own the queue running empty is the moment."""
-        if self.state.with_next and self._seed and self.queue.at_rest(now):
+        if self.state.with_next and self.seed and self.queue.at_rest(now):
             left, self.state.with_next = self.state.with_next, []
             for switch in left:
                 self._throw(switch, now)
@@ -332,7 +325,7 @@ class Runner:
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
     @property
-    def _seed(self) -> bool:
+    def seed(self) -> bool:
         return self.habits.dialect.name == "seed" and not over_a_wire(self.state.current)
 
     def _dialect(self, line: Line) -> Dialect:
@@ -374,14 +367,16 @@ class Runner:
         self._waiting.clear()
         state = self.state
         state.todo, state.with_next, state.tagged = [], [], []
-        state.current = state.axes = state.waits_since = state.origin = self._path = None
+        state.current = state.axes = state.origin = self._path = None
+        state.waits_since = state.held_since = None
         state.queued = 0
         state.paused = False
 
     def _when(self, now: int) -> int | None:
         state = self.state
-        if state.waits_since is not None and isinstance(state.todo[0], ask.WaitInput):
-            return state.waits_since + nanoseconds(state.todo[0].timeout)
+        step = state.todo[0] if state.todo else None
+        if state.waits_since is not None and isinstance(step, ask.WaitInput):
+            return None if self.queue.held else state.waits_since + nanoseconds(step.timeout)
         return self.queue.next_change(now, room=bool(state.todo), starts=bool(state.tagged))
 
     # ── snapshots ──

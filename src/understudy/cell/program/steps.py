@@ -129,7 +129,8 @@ class State(Struct):
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
     `mounted`: the tool in hand, while the modal one may have yet to be changed to.
-    `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at.
+    `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at;
+    `held_since`: its time stands still since then.
     `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
     blocks it has taken.
     """
@@ -147,6 +148,7 @@ class State(Struct):
     tagged: list[Tagged] = []
     exact: bool = False
     waits_since: int | None = None
+    held_since: int | None = None
     level: bool = False
     result: float = 0.0
     paused: bool = False
