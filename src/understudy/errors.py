@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+LONGEST_SHOWN = 120
+"""Letters of a value in a message."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -56,12 +59,18 @@ class ConfigError(Exception):
         place = f"{self.file}:{self.line}" if self.line else self.file
         text = ": ".join(part for part in (place, self.key, self.problem) if part)
         if self.value is not None:
-            text += f" (got {self.value!r})"
+            text += f" (got {_shown(self.value)})"
         if self.allowed:
             text += f"; allowed: {self.allowed}"
         if self.nearest:
             text += f"; did you mean '{self.nearest}'?"
         return text
+
+
+def _shown(value: object) -> str:
+    """As it was written; of what is long, the beginning."""
+    told = repr(value)
+    return told if len(told) <= LONGEST_SHOWN else f"{told[:LONGEST_SHOWN]}…"
 
 
 def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> ConfigError:

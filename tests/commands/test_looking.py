@@ -52,6 +52,8 @@ def test_robots_tell_what_they_are(bench: Bench) -> None:
     )
     assert (point["dof"], point["frames"]) == (0, ["base"])
     assert "program" not in kuka["capabilities"]
+    held = ["jog_held" in robot["capabilities"] for robot in (arm, point, kuka)]
+    assert held == [True, False, False], "the others jog in steps only"
 
 
 # ── scene ──

@@ -1,5 +1,7 @@
 """Programs at the desk."""
 
+from collections.abc import Callable
+
 import pytest
 from tests.commands.conftest import Bench
 
@@ -106,3 +108,31 @@ def test_a_preview_has_an_end(arm: Bench) -> None:
     assert found["truncated"] is True
     assert max(found["lines"]) <= 600
     assert len(found["times"]) <= 5000
+
+
+@pytest.mark.parametrize("whole_cell", [True, False])
+def test_a_stop_ends_a_program_that_waits_in_steps(arm: Bench, whole_cell: bool) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    arm.do("run_program", robot="g60", step=True)
+    arm.forward(1.0)
+    assert arm.do("program", robot="g60")["state"] == "paused"
+    arm.do("stop", **({} if whole_cell else {"robot": "g60"}))
+    arm.forward(0.1)
+    assert arm.do("program", robot="g60")["state"] in ("failed", "idle")
+    assert arm.refusal("stop_program", robot="g60") == "no program is under way"
+
+
+@pytest.mark.parametrize("whole_cell", [True, False])
+def test_one_reset_clears_the_controller_and_its_welder(
+    bench_of: Callable[[str], Bench], whole_cell: bool
+) -> None:
+    cell = bench_of("g60_welding")
+    cell.do("enable", robot="g60")
+    cell.do("inject", fault="gas_fault", on="g60.welder")
+    cell.do("send_gcode", robot="g60", line="M3")
+    cell.forward(3.0)
+    assert cell.do("status")["parts"]["g60.welder"].fault
+    cell.do("reset", **({} if whole_cell else {"robot": "g60"}))
+    cell.forward(0.1)
+    assert not cell.do("status")["parts"]["g60.welder"].fault
+    assert cell.facts("g60")["error"] == ""

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -170,3 +171,32 @@ def test_headers_never_raise(host: str, origin: str, cookie: str, query: str) ->
         knock(LOCAL, headers, query=query, method="POST")
     except UnicodeEncodeError:
         pass  # not bytes that anybody can send
+
+
+@pytest.mark.parametrize("cookie", ["of-yesterday", "look", ""])
+def test_a_token_just_given_counts_more_than_an_old_cookie(cookie: str) -> None:
+    visit = {"Host": "robot", "Cookie": f"{COOKIE}={cookie}"}
+    status, headers, _ = knock(TOKENS, visit, query="token=secret")
+    assert status == 303
+    assert headers["set-cookie"].startswith(f"{COOKIE}=secret;")
+
+
+def test_an_old_address_does_not_lock_out_who_has_a_good_cookie() -> None:
+    visit = {"Host": "robot", "Cookie": f"{COOKIE}=secret"}
+    assert knock(TOKENS, visit, query="token=of-yesterday")[0] == 303
+    assert knock(TOKENS, visit)[2] == b"operator"
+
+
+@pytest.mark.parametrize("token", ["a;b", 'with "quotes", and = spaces', "mật khẩu", "%41"])
+def test_a_cookie_brings_back_any_token(token: str) -> None:
+    access = Access("0.0.0.0", token=token)
+    _, headers, _ = knock(access, {"Host": "robot"}, query=f"token={quote(token)}")
+    cookie = headers["set-cookie"].partition(";")[0]
+    assert knock(access, {"Host": "robot", "Cookie": cookie})[2] == b"operator"
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "/\r\nX-Evil: 1"])
+def test_a_first_visit_leads_nowhere_else(path: str) -> None:
+    _, headers, _ = knock(TOKENS, {"Host": "robot"}, path=path, query="token=secret")
+    assert not headers["location"].startswith("//")
+    assert "\n" not in headers["location"]

@@ -89,3 +89,18 @@ def test_the_browser_remembers_its_robot(screen: Screen) -> None:
     assert screen.scene["chosen"] == "kuka"
     choose(screen, "g60")
     assert screen.errors == []
+
+
+def test_robots_that_jog_in_steps_only_are_offered_steps_only(
+    screen: Screen, cell: RunningCell
+) -> None:
+    choose(screen, "g60")
+    screen.page.goto(f"{cell.url}/program")
+    screen.page.wait_for_function("window.understudy?.report().frames > 2")
+    screen.until(lambda: "hold" in screen.text("jog-step"), "an arm is jogged while held")
+    choose(screen, "bench")
+    screen.until(lambda: "hold" not in screen.text("jog-step"), "steps alone")
+    before = screen.scene["robots"]["bench"]["tcp"][0]
+    screen.page.locator('[data-jog="0"][data-direction="1"]').click()
+    there = pytest.approx(before + 0.001, abs=1e-9)
+    screen.until(lambda: screen.scene["robots"]["bench"]["tcp"][0] == there, "a millimetre on")

@@ -51,3 +51,41 @@ OUT_OF_REACH = "e => getComputedStyle(e).pointerEvents === 'none'"
 def change_over(screen: Screen) -> None:
     screen.press("mode")
     screen.press("change-over")
+
+
+# ── an arm behind grblHAL, which another process stands in for ──
+
+ARM_CELL = """
+description: an arm with a real controller behind it
+controller: simulation
+hmi: {{}}
+robots:
+  g60:
+    kind: arm
+    model: g60
+    real: {{to: "{address}"}}
+    faces:
+      hmi_link: {{port: 5560, status: {{port: 5561}}}}
+"""
+INERT = "e => e.closest('[inert]') !== null"
+
+
+def test_on_real_inputs_and_events_are_out_of_reach(
+    start_cell: Callable[..., RunningCell],
+    open_page: Callable[..., Screen],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    hardware = start_cell("default", "--no-hmi")
+    file = tmp_path_factory.mktemp("arm") / "cell.yaml"
+    file.write_text(ARM_CELL.format(address=hardware.endpoints["g60.grblhal"]))
+    screen = open_page(start_cell(str(file), "--real"))
+    change_over(screen)
+    screen.until(lambda: screen.text("mode").startswith("REAL"), "REAL on the badge")
+    made_up = {"digital": "[data-pin=DI10]", "analog": "[data-pin=AI0]", "inject": "[data-fault]"}
+    for number, (tab, selector) in enumerate(made_up.items()):
+        screen.page.locator(".q-tab").nth(number).click()
+        place = screen.page.locator(selector).first
+        place.wait_for()
+        screen.until(lambda found=place: found.evaluate(INERT), f"{tab} out of reach")
+    assert not screen.at("drives").evaluate(INERT)
+    assert screen.errors == []

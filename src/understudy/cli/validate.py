@@ -1,5 +1,6 @@
 """`understudy validate`: proves programs before a robot runs them."""
 
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -68,6 +69,7 @@ def validate(
         mode_of_operation=mode_of_operation,
     )
     config = load_config(cell)
+    gc.freeze()  # what is loaded now stays: long programs are not held up by looking at it
     reports = [_proved(program, config, options) for program in programs]
     console = Console(stderr=json is not None and str(json) == "-")
     for report in reports:

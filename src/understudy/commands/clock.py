@@ -113,6 +113,8 @@ class ClockDesk:
         """The cell's, or of one robot. A real robot is not the engine's: it is told as well."""
 
         def run(given: Whom) -> Any:
+            if name == "reset":
+                self._clear_weld_faults(given.robot)
             if given.robot is not None:
                 return self._robots.do(given.robot, name)
             for robot in self._robots.real():
@@ -120,6 +122,14 @@ class ClockDesk:
             return self._let_engine(name)
 
         return Command(name, doc, run, Whom)
+
+    def _clear_weld_faults(self, only: str | None) -> None:
+        """A power source has a reset of its own; for the operator there is one button."""
+        for robot in self._robots:
+            welder = getattr(robot.simulated.controller, "parts", {}).get("welder")
+            now = robot.simulated.time.now()
+            if only in (None, robot.name) and welder is not None and welder.status(now).fault:
+                robot.simulated.time.act(welder.reset)
 
     def _let_engine(self, name: str) -> dict[str, Any]:
         self._pump.act(lambda now: getattr(self._engine, name)(now))

@@ -68,7 +68,7 @@ def read_program(text: str) -> list[Step] | Problem:
 def read_lines(text: str) -> Iterator[ReadLine]:
     """Line by line, up to the end of the program; a line that is wrong hides none after it."""
     moves = False
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         tokens = tokenize(line, line=number)
         if tokens.problem is not None:
             yield ReadLine(number, line, tokens.problem)

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from understudy.errors import ConfigError
 
@@ -81,7 +81,8 @@ class Visit:
     """Of HTTP, or `WEBSOCKET`."""
     host: str | None
     origin: str | None
-    token: str | None
+    tokens: tuple[str, ...]
+    """The latest word first: what was just typed counts more than a cookie of another day."""
 
     def is_foreign(self) -> bool:
         """Sent by another site's page, and not just to look."""
@@ -91,17 +92,18 @@ class Visit:
 
 
 def visit_of(scope: dict[str, Any]) -> Visit:
-    """Out of an ASGI scope; the token is in a header, a cookie, or the address of a first visit."""
+    """Out of an ASGI scope; tokens are in a header, the address of a first visit, a cookie."""
     headers = {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
     }
     bearer = headers.get("authorization", "")
-    token = bearer[7:] if bearer[:7].lower() == "bearer " else None
+    in_header = bearer[7:] if bearer[:7].lower() == "bearer " else None
+    found = (in_header, token_in_address(scope), _in_cookie(headers.get("cookie", "")))
     return Visit(
         method=scope.get("method", "WEBSOCKET"),
         host=headers.get("host"),
         origin=headers.get("origin"),
-        token=token or _in_cookie(headers.get("cookie", "")) or token_in_address(scope),
+        tokens=tuple(token for token in found if token),
     )
 
 
@@ -121,7 +123,7 @@ def _in_cookie(text: str) -> str | None:
         morsel = SimpleCookie(text).get(COOKIE)
     except CookieError:
         return None
-    return morsel.value if morsel else None
+    return unquote(morsel.value) if morsel else None
 
 
 def _same(given: str | None, wanted: str | None) -> bool:

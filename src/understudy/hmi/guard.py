@@ -3,6 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 from understudy.hmi.access import COOKIE, Access, Role, Visit, token_in_address, visit_of
 from understudy.ports.hmi import NOT_ALLOWED
@@ -34,12 +35,13 @@ class Guard:
         reason = self._reason_against(visit)
         if reason:
             return await _turn_away(scope, receive, send, 403, reason)
-        role = self._access.role(visit.token)
+        token = next((each for each in visit.tokens if self._access.role(each)), None)
+        role = self._access.role(token)
         if role is None:
             reason = "a token is needed: Authorization: Bearer …, or ?token=… in a browser"
             return await _turn_away(scope, receive, send, 401, reason)
-        if self._access.token and scope["type"] == "http" and _first_visit(scope):
-            return await _welcome(scope, send, visit)
+        if token and self._access.token and _first_visit(scope):
+            return await _welcome(scope, send, token)
         return await self._app(_with_role(scope, role), receive, send)
 
     def _reason_against(self, visit: Visit) -> str | None:
@@ -54,16 +56,14 @@ def _with_role(scope: Scope, role: Role) -> Scope:
 
 def _first_visit(scope: Scope) -> bool:
     """A browser with the token in the address of a page: it goes into a cookie instead."""
-    page = not scope["path"].startswith("/api")
+    page = scope["type"] == "http" and not scope["path"].startswith("/api")
     return page and scope["method"] == "GET" and token_in_address(dict(scope)) is not None
 
 
-async def _welcome(scope: Scope, send: Send, visit: Visit) -> None:
-    cookie = f"{COOKIE}={visit.token}; Path=/; HttpOnly; SameSite=Strict"
-    headers = [
-        (b"location", scope["path"].encode("utf-8", "replace")),
-        (b"set-cookie", cookie.encode("latin-1", "replace")),
-    ]
+async def _welcome(scope: Scope, send: Send, token: str) -> None:
+    cookie = f"{COOKIE}={quote(token, safe='')}; Path=/; HttpOnly; SameSite=Strict"
+    place = "/" + quote(scope["path"].lstrip("/"))  # with two slashes it would be another's
+    headers = [(b"location", place.encode()), (b"set-cookie", cookie.encode())]
     await _answer(send, 303, headers, b"")
 
 

@@ -206,7 +206,7 @@ class ProgramRun:
 
     def wake(self, now: int) -> None:
         self._state.due = None
-        if self._state.state == "running":
+        if self.under_way():
             self._look(now)
 
     def busy(self) -> bool:
@@ -305,7 +305,8 @@ class ProgramRun:
 
     def _told(self, status: ControllerStatus) -> None:
         """In the midst of whatever the controller does: looked at when it has done."""
-        if self._state.state == "running":
+        cut_off = status.error or status.stops != self._state.stops
+        if self._state.state == "running" or (self.under_way() and cut_off):
             self._state.due = status.at
 
     def _look(self, now: int) -> None:
@@ -347,7 +348,8 @@ class ProgramRun:
 
     def _fail(self, reason: str, line: int, now: int) -> None:
         at = _line_in(reason) or line
-        self._end("failed", at, reason, f"{self._title} failed at line {at}: {reason}", now)
+        where = "" if reason.startswith(f"line {at}:") else f"line {at}: "
+        self._end("failed", at, reason, f"{self._title} failed at {where}{reason}", now)
 
     def _end(self, state: RunState, line: int, error: str, text: str, now: int) -> None:
         ours = self._state

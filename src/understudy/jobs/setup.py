@@ -7,7 +7,15 @@ from typing import Literal, Protocol, runtime_checkable
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
-from understudy.gcode.requests import AxisMove, LineMove, Move, Request, SetAnalog, SetOutput
+from understudy.gcode.requests import (
+    AxisMove,
+    LineMove,
+    Move,
+    Probe,
+    Request,
+    SetAnalog,
+    SetOutput,
+)
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.plan import Plan
@@ -84,10 +92,19 @@ class Met:
 
 @dataclass(frozen=True, slots=True)
 class Thrown:
-    """A switch that is thrown while the arm moves."""
+    """A switch that is thrown while the arm moves, and the line that asked for it."""
 
     time_s: float
     switch: SetOutput | SetAnalog
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A probing move as far as it goes, and what is wrong with it."""
+
+    path: Path
+    problem: str = ""
 
 
 class Stage(Protocol):
@@ -99,6 +116,10 @@ class Stage(Protocol):
 
     def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
         """The arm has moved so, and switches were thrown on the way."""
+        ...
+
+    def probed(self, probe: Probe, path: Path, mover: Mover) -> Probed:
+        """How far a probing move would go that starts from rest."""
         ...
 
     def over(self, line: int, now: float) -> tuple[Remark, ...]:

@@ -90,28 +90,21 @@ class Reader:
         for request in step.requests:
             move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
             if isinstance(move, MOVES):
-                refused = self._move(line.number, move, probe=isinstance(request, ask.Probe))
-                if refused:
+                if refused := self._move(line.number, request, move):
                     self.leave_out(line, move, refused)
                     return
-                if isinstance(request, ask.Probe) and self._setup.stage:
-                    self._met(request, line.number)
             elif refused := self._other(line.number, request, before):
                 walker.events.append(impossible(line.number, refused, line.text))
                 return
-        if step.axes is not None:
+        if step.axes is not None and not isinstance(step.requests[-1], ask.Probe):
             walker.commanded = step.axes
 
-    def _move(self, line: int, move: ask.Move, *, probe: bool) -> Refused | None:
-        """A probe moves by itself: from rest, and until it has met something."""
+    def _move(self, line: int, request: ask.Request, move: ask.Move) -> Refused | None:
         walker = self._walker
-        if probe:
-            walker.rest()
-        refused = walker.move(move, line)
         walker.commanded = None
-        if probe:
-            walker.rest()
-        return refused
+        if isinstance(request, ask.Probe):
+            return walker.probe(request, line)
+        return walker.move(move, line)
 
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker

@@ -119,8 +119,8 @@ class Walker:
         self._paths: list[Path] = []
         self._straight: list[ask.AxisMove] = []
         self._lines: list[int] = []
-        self._with_next: list[Switching] = []
-        self._thrown: list[tuple[int, Switching]] = []
+        self._with_next: list[tuple[int, Switching]] = []
+        self._thrown: list[tuple[int, int, Switching]] = []
 
     def move(self, move: ask.Move, line: int) -> Refused | None:
         if isinstance(move, ask.AxisMove) and self._straight_mover is not None:
@@ -150,6 +150,22 @@ class Walker:
             self._append(path)
         return count, refused
 
+    def probe(self, probe: ask.Probe, line: int) -> Refused | None:
+        """By itself: from rest, and until it has met something."""
+        self.rest()
+        path = self.mover.path(probe.move, self.q, line=line, exact=self.exact)
+        if isinstance(path, Refused):
+            return path
+        problem = ""
+        if self.setup.stage is not None:
+            probed = self.setup.stage.probed(probe, path, self.mover)
+            path, problem = probed.path, probed.problem
+        self._append(path)
+        self.rest()
+        if problem:
+            self.events.append(Remark(line, "io", problem, self.now))
+        return None
+
     def rest(self) -> None:
         """Motion ends here."""
         self._gather()
@@ -178,7 +194,7 @@ class Walker:
         """Now, or when the next motion begins."""
         self.events.append(Switch(line))
         if switch.with_motion:
-            self._with_next.append(switch)
+            self._with_next.append((line, switch))
         elif self.setup.stage is not None:
             self.events += self.setup.stage.meet(switch, line, self.now).remarks
 
@@ -186,8 +202,8 @@ class Walker:
         """Nothing comes any more: what waits for motion happens now."""
         self.rest()
         if self.setup.stage is not None:
-            for switch in self._with_next:
-                self.events += self.setup.stage.meet(switch, line, self.now).remarks
+            for asked, switch in self._with_next:
+                self.events += self.setup.stage.meet(switch, asked, self.now).remarks
             self.events += self.setup.stage.over(line, self.now)
         self._with_next.clear()
 
@@ -217,7 +233,11 @@ class Walker:
         thrown, self._thrown = self._thrown, []
         if self.setup.stage is not None:
             spans = spans_of(plan)
-            times = [Thrown(spans[line][0], switch) for line, switch in thrown if line in spans]
+            times = [
+                Thrown(spans[line][0], switch, asked)
+                for line, asked, switch in thrown
+                if line in spans
+            ]
             self.events += self.setup.stage.moved(plan, self.mover, times)
 
     def _gather(self) -> None:
@@ -238,7 +258,7 @@ class Walker:
             mover = self.mover
             entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
         self._paths.append(path.with_entry(entry))
-        self._thrown += [(int(path.line[0]), switch) for switch in self._with_next]
+        self._thrown += [(int(path.line[0]), *asked) for asked in self._with_next]
         self._with_next.clear()
         self.q = path.end[-1]
 

@@ -6,13 +6,14 @@ from functools import cache
 import numpy as np
 
 from understudy.app import arm_of, mover_of, programmable
-from understudy.cell.arm.body import detector_of
+from understudy.cell.arm.body import body_of, detector_of
 from understudy.cell.arm.config import Config
+from understudy.cell.arm.mover import ArmMover
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
 from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Arm, Subject
-from understudy.proving.stage import CellStage
+from understudy.proving.stage import CellStage, Room
 from understudy.space.collide import CollisionDetector
 from understudy.space.environment import Environment, place
 from understudy.space.sweep import Sweeper
@@ -26,8 +27,16 @@ def arm_setup(
     """What programs of an arm are walked on: its mover, and the pins and devices of the cell."""
     name = robot or programmable(config)[0]
     setup = mover_of(config, name, dialect)
-    stage = CellStage(name, config.robots[name].config, rules, config.head.seed)
+    own: Config = config.robots[name].config
+    stage = CellStage(name, own, rules, config.head.seed, _room(own, setup, config))
     return replace(setup, stage=stage)
+
+
+def _room(own: Config, setup: Setup, config: CellConfig) -> Room | None:
+    """What a probe can meet; as in the running cell, nothing where collisions are not looked at."""
+    if not own.collision.enable or not isinstance(setup.mover, ArmMover):
+        return None
+    return Room(body_of(own, setup.mover.chain, config.read_file), config.environment())
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:

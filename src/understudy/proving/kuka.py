@@ -127,4 +127,4 @@ def _block(steps: list[Step]) -> Block:
 
 
 def _kind(outcome: Outcome) -> Kind:
-    return OBSTACLES.get(outcome.obstacle, "unreachable")
+    return "syntax" if outcome.absurd else OBSTACLES.get(outcome.obstacle, "unreachable")

@@ -5,6 +5,7 @@ is walked through meets as well.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +13,11 @@ import numpy as np
 from understudy.agenda import Wakes, advance, earliest
 from understudy.cell.arm.config import Config
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.arm.stylus import Stylus
+from understudy.cell.collision.body import Body
 from understudy.cell.io import Change, VirtualIO
 from understudy.cell.program.pins import TIMED_OUT, arc_is_met, input_is_met, throw
+from understudy.cell.program.queue import ending_at
 from understudy.cell.program.steps import ArcWait, State
 from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build
@@ -22,10 +26,11 @@ from understudy.cell.welder.phases import ARC_START, BURNING, GAS, READY
 from understudy.errors import Refused
 from understudy.gcode import Modal
 from understudy.gcode import requests as ask
-from understudy.jobs.setup import Met, Mover, Remark, Thrown
+from understudy.jobs.setup import Met, Mover, Probed, Remark, Thrown
 from understudy.jobs.walk import spans_of
-from understudy.motion.path import Floats
+from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
+from understudy.space.environment import Environment
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
@@ -35,6 +40,8 @@ COLD = NS_PER_MS
 NO_GAS = "the arc is started with the gas closed"
 LEFT_ON = "the arc is left on at the end of the program"
 NO_TOUCH = "the probe meets nothing on its way"
+TOUCHES = "the probe touches something before the move"
+NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
 NO_ARC = "travels on the seam while the arc does not burn"
 OFTEN = 1000
 """So many remarks of a stage are kept between two questions."""
@@ -55,22 +62,36 @@ def of_places(rules: Rules, places: Sequence[str]) -> Rules:
     return Rules(kept)
 
 
-class CellStage:
-    """`Stage` of one arm; also the place on which the scenario's rules for the arm act."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """The arm, and what stands around it for a whole program."""
 
-    def __init__(self, name: str, config: Config, rules: Rules, seed: int) -> None:
+    body: Body
+    environment: Environment
+
+
+class CellStage:
+    """`Stage` of one arm; also the place on which the scenario's rules for the arm act.
+
+    Without a ``room`` its collisions are not looked at, and a probe meets nothing.
+    """
+
+    def __init__(
+        self, name: str, config: Config, rules: Rules, seed: int, room: Room | None = None
+    ) -> None:
         luck = build(of_places(rules, places_of(name)), seed)
         self._io = VirtualIO(config.io)
         self._welder: Welder | None = None
         self._arc_wait = config.arc_wait == "implicit"
         self._now = 0
         self._plan: Plan | None = None
-        self._mover: ArmMover | None = None
+        self.mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
         self._events: list[tuple[int, str]] = []
         self._cold: list[tuple[int, int]] = []
         self._cold_since: int | None = 0
         self._told = -1
+        self._stylus = Stylus(room, self) if room else None
         self._io.on_change(self._pin_changed)
         places: dict[str, Any] = {name: self, f"{name}.io": self._io}
         if config.welder is not None:
@@ -104,19 +125,17 @@ class CellStage:
             remarks += self._wait(request, line)
         elif isinstance(request, ask.ProgramEnd):
             remarks += self._end(line)
-        elif isinstance(request, ask.Probe) and request.required:
-            remarks.append(self._remark(line, "io", NO_TOUCH))
         remarks += self._news(line)
         return Met(seconds(self._now - begun), tuple(remarks))
 
     def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
         assert isinstance(mover, ArmMover)
-        self._plan, self._mover = plan, mover
+        self._plan, self.mover = plan, mover
         line = int(plan.path.line[-1])
         remarks: list[Remark] = []
         for each in sorted(thrown, key=lambda one: one.time_s):
             self._to(whole_ns(each.time_s))
-            remarks += self._throw(each.switch, line)
+            remarks += self._throw(each.switch, each.line)
         self._to(whole_ns(plan.ends))
         if self._welder is not None:
             self._welder.look(self._now)
@@ -124,6 +143,17 @@ class CellStage:
         self._take_faults()
         remarks += self._without_arc(plan)
         return (*remarks, *self._news(line))
+
+    def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
+        assert isinstance(mover, ArmMover)
+        stylus, self.mover = self._stylus, mover
+        if stylus is not None and len(path):
+            if stylus.touches(path.shape[0, 0]) == probe.toward:
+                return Probed(path.rows(0, 0), TOUCHES if probe.toward else NO_TOUCH_YET)
+            place = stylus.answers(path, toward=probe.toward)
+            if place is not None:
+                return Probed(ending_at(path, place))
+        return Probed(path, NO_TOUCH if probe.required else "")
 
     def over(self, line: int, now: float) -> tuple[Remark, ...]:
         self._to(whole_ns(now))
@@ -179,12 +209,13 @@ class CellStage:
     def _end(self, line: int) -> list[Remark]:
         self._ended = True
         left = self._io.digital_output(ARC_START)
+        remarks = [self._remark(line, "process", LEFT_ON)] if left else []
         self._armed = self._assumed = False
         for pin in (ARC_START, GAS):
             self._io.set_digital_output(pin, False, self._now)
         if self._arc_wait:
             self._wait_for_arc(False)
-        return [self._remark(line, "process", LEFT_ON)] if left else []
+        return remarks
 
     # ── what becomes of it ──
 
@@ -253,9 +284,9 @@ class CellStage:
             self._cold_since = now
 
     def _way(self, times: Floats) -> Floats:
-        if self._plan is None or self._mover is None:
+        if self._plan is None or self.mover is None:
             return np.zeros((len(times), 3))
-        tips = self._mover.chain.flanges(self._plan.positions(times), self._mover.frames)
+        tips = self.mover.chain.flanges(self._plan.positions(times), self.mover.frames)
         return np.ascontiguousarray(tips[:, :3, 3])
 
     # ── the arm, as a scenario sees it ──
@@ -272,7 +303,7 @@ class CellStage:
         return self._plan is not None and self._now < whole_ns(self._plan.ends)
 
     def tcp(self, now: int) -> Pose:
-        if self._plan is None or self._mover is None:
+        if self._plan is None or self.mover is None:
             return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         here = self._plan.at(seconds(now)).position
-        return pose(self._mover.frames.tcp(self._mover.chain.flange(here)))
+        return pose(self.mover.frames.tcp(self.mover.chain.flange(here)))

@@ -1,5 +1,6 @@
 """What stands around a robot, as a cell file says it: millimetres, degrees, files by name."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,7 +68,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         found = CollisionObject(
             type=self.type,
             name=self.name,
-            transform=place(self.position_mm, self.rotation_deg),
+            transform=self._place(),
             dimensions=(a, b, c),
             radius=self.radius_mm * MM,
             height=self.height_mm * MM,
@@ -76,6 +77,12 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         )
         assert found.shape  # a wrong size is told while the file is read
         return found
+
+    def _place(self) -> Array:
+        try:
+            return place(self.position_mm, self.rotation_deg)
+        except ConfigError as problem:
+            raise problem.within(self.name) from None
 
 
 class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -127,6 +134,8 @@ class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
+    if not all(map(math.isfinite, (*position_mm, *rotation_deg))):
+        raise ConfigError("a place", value=(*position_mm, *rotation_deg), allowed="finite numbers")
     x, y, z = (value * MM for value in position_mm)
     rx, ry, rz = (angle * DEG for angle in rotation_deg)
     return matrix(Pose(x, y, z, rx, ry, rz))

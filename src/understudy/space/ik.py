@@ -18,7 +18,7 @@ from understudy.space.branches import BRANCHES, TURN, all_branches, limited_bran
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.refine import distinct, refined, searched
 from understudy.space.transform import Array
-from understudy.units import DEG, MM
+from understudy.units import DEG, MM, beside
 
 ON_LIMIT = 1e-9
 """A joint this far outside is put on its limit."""
@@ -145,9 +145,8 @@ def outside(chain: Chain, j: int, value: float) -> str:
     """``A3 = 161.2° is outside -120.0°…158.0°``"""
     unit, sign = (MM, " mm") if chain.slides[j] else (DEG, "°")
     low, high = chain.lower[j] / unit, chain.upper[j] / unit
-    return (
-        f"{chain.names[j]} = {value / unit:.1f}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"
-    )
+    told = beside(value / unit, high if value / unit > high else low, digits=1)
+    return f"{chain.names[j]} = {told}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"
 
 
 # ── why not ─────────────────────────────────────────────────────────────────────────────────────

@@ -99,7 +99,7 @@ class CollisionObject:
                     self._size("radius", self.radius), self._size("height", self.height)
                 )
             case ObjectType.CAPSULE:
-                return Capsule(self._size("radius", self.radius), max(float(self.height), 0.0))
+                return Capsule(self._size("radius", self.radius), self._straight())
             case ObjectType.CONVEX:
                 return Hull(self._points())
         return _mesh(self._points(), self.indices, self.name)
@@ -118,6 +118,10 @@ class CollisionObject:
         if not (np.isfinite(value) and value > 0):
             raise ConfigError("a size", key=f"{self.name}.{key}", value=value, allowed="above 0")
         return float(value)
+
+    def _straight(self) -> float:
+        """The part of a capsule between its ends; without one it is a sphere."""
+        return self._size("height", self.height) if not self.height <= 0 else 0.0
 
     def _points(self) -> Array:
         points = np.asarray(self.vertices, dtype=np.float64)

@@ -174,3 +174,28 @@ def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> N
         cell.do("attach", robot="arm")
     with pytest.raises(RuntimeError, match="unknown robot that is watched"):
         cell.do("attach", robot="leg", name="box")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {**BOX, "position_mm": [float("nan"), 0, 0]},
+        {**BOX, "rotation_deg": [0, float("inf"), 0]},
+        {"name": "box", "type": "capsule", "radius_mm": 5, "height_mm": float("nan")},
+    ],
+)
+def test_what_stands_nowhere_is_refused_and_changes_nothing(
+    cell: StandIn, odd: dict[str, Any]
+) -> None:
+    with pytest.raises(RuntimeError, match=r"^box"):
+        cell.do("add_object", object=odd)
+    assert there(cell) == ["floor", "post", "aisle"]
+    cell.do("add_object", object=BOX)
+    assert "box" in there(cell)
+
+
+def test_a_file_that_is_something_else_is_not_told_at_length(cell: StandIn, folder: Path) -> None:
+    (folder / "letter.txt").write_text("dear reader " * 100)
+    with pytest.raises(RuntimeError) as told:
+        cell.do("load_environment", file=str(folder / "letter.txt"))
+    assert len(str(told.value)) < 400 + len(str(folder))

@@ -236,6 +236,44 @@ def test_a_probe_that_nothing_answers_is_told() -> None:
     assert proved_text(START + "G38.3 Z440 F600\n").passed
 
 
+PROBING = "G21 G90 G94\nG0 X450 Y0 Z400 A180 B0 C0\nG38.2 Z300 F3000\n"
+"""Onto the fixture, whose top is at 344 mm."""
+
+
+@pytest.mark.parametrize(
+    "after", ["G91\nG1 Z50 F3000\n", "G38.5 Z400 F600\n", "G1 Z400 F3000\nG38.3 Z360 F3000\n"]
+)
+def test_a_probe_ends_where_it_touches_as_in_the_running_cell(after: str) -> None:
+    config = cell("g60_welding")
+    report = validate_text(PROBING + after, config)
+    assert report.violations == ()
+    arm, _, end = run_live(PROBING + after, config)
+    assert not arm.status(end).error
+    assert seconds(end - NS_PER_MS) == pytest.approx(report.total_s, abs=1e-6)
+
+
+def test_a_probe_in_joints_ends_where_it_touches() -> None:
+    text = "G0 X0 Y20 Z40\nG38.2 Y60 F600\nG91\nG1 Y-5 F600\n"
+    report = validate_text(text, cell("default"), options=Options(dialect="grblhal"))
+    assert [each.kind for each in report.violations if each.kind == "io"] == []
+    assert report.lines[1].end_s - report.lines[1].start_s < 4.0, "40° at 10°/s would be 4 s"
+    assert report.lines[3].end_s - report.lines[3].start_s == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("G38.2 Z300 F600", "before the move"), ("G38.3 Z300", "before the move")]
+)
+def test_a_probe_that_touches_before_it_moves_is_told(line: str, said: str) -> None:
+    (found,) = proved_text(PROBING + line + "\n", "g60_welding").violations
+    assert (found.line, found.kind) == (4, "io")
+    assert said in found.message
+
+
+def test_a_switch_that_waits_for_motion_is_told_on_its_own_line() -> None:
+    (found,) = proved_text("M67 E1 Q-1\nG1 A10 F3000\n").violations
+    assert (found.line, found.kind) == (1, "io")
+
+
 def test_what_is_not_looked_at_is_not_proven() -> None:
     """In a cell whose collision checks are off, and in one with a list of pairs."""
     off = cell("unchecked")
@@ -244,3 +282,50 @@ def test_what_is_not_looked_at_is_not_proven() -> None:
     assert any("collision checks are off" in note for note in report.notes)
     listed = validate_text("G21\nG0 A10\n", cell("listed_pairs"))
     assert any("leaves links that can touch unproven" in note for note in listed.notes)
+
+
+def test_a_figure_does_not_look_like_the_limit_it_breaks() -> None:
+    limit, feed = proved_text("G0 A170.001\nG1 A100 F7201\n").violations
+    assert "J1 = 170.001° is outside -170.0°…170.0°" in limit.message
+    assert "would need 120.02 deg/s at this feed, 120 are allowed" in feed.message
+
+
+def test_the_end_of_a_program_that_waits_for_its_arc_is_told_in_its_instant() -> None:
+    text = START + "M7\nM3\nG1 Z440 F600\nM2\n"
+    built = build_cell(cell("g60_welding").without_rules())
+    arm = built.parts["g60"]
+    assert isinstance(arm, VirtualController)
+    told: list[tuple[int, bool]] = []
+    arm.on_status(lambda status: told.append((status.at, status.moving)))
+    arm.connect(0)
+    arm.enable(0)
+    for line in text.splitlines():
+        assert arm.send_gcode(line, 0) is None
+    while arm.busy() and (at := built.next_wake()) is not None:
+        built.advance(at)
+    at, moving = told[-1]
+    assert not moving
+    total = validate_text(text, cell("g60_welding")).total_s
+    assert seconds(at - NS_PER_MS) == pytest.approx(total, abs=1e-6)
+
+
+def test_an_arc_left_on_is_told_when_the_program_ends() -> None:
+    """And not when the arc has gone out, some time after it."""
+    text = START + "M7\nM3\nG1 Z440 F600\n"
+    for end in ("", "M2\n"):
+        report = proved_text(text + end, "g60_welding")
+        (found,) = report.violations
+        last = report.lines[4]
+        assert found.time_s == pytest.approx(last.end_s, abs=1e-6)
+
+
+def test_the_mark_of_an_editor_is_no_part_of_a_program() -> None:
+    marked = "\ufeffG21\nG0 A10\n"
+    assert proved_text(marked).passed
+    assert validate_text(marked.encode(), cell("bare")).lines[0].text == "G21"
+    assert validate_text("\ufeffG28\n", cell("kuka_eki")).passed
+
+
+def test_a_speed_that_is_none_is_no_question_of_reach() -> None:
+    (found,) = validate_text("G1 X10 F0\n", cell("kuka_eki")).violations
+    assert (found.line, found.kind) == (1, "syntax")

@@ -340,6 +340,7 @@ class VirtualController:
         if phase == "Fault" and self._welder and not runner.idle(now):
             runner.fail(no_arc(self._welder.reason, runner.queue.line_at(now)), now)
         runner.run(now)
+        self._tell(now)
 
     @property
     def _dof(self) -> int:

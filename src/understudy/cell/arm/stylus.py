@@ -1,13 +1,12 @@
 """The tip of the tool as a probe: it answers where it touches what stands around."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from understudy.cell.arm.mover import ArmMover
+from understudy.cell.collision.body import Body
 from understudy.cell.collision.track import Place, beginning_at, looks
-from understudy.cell.collision.watch import CollisionWatch
-from understudy.cell.program.runner import Runner
 from understudy.motion.path import Floats, Path
 from understudy.space.environment import Environment
 from understudy.space.shapes import CollisionObject, ObjectType
@@ -22,12 +21,29 @@ RADIUS = 1e-6
 HALVINGS = 40
 
 
+class Room(Protocol):
+    """Whom the arm is, and what stands around it now."""
+
+    @property
+    def body(self) -> Body: ...
+
+    @property
+    def environment(self) -> Environment: ...
+
+
+class Hand(Protocol):
+    """Who moves the tool that it holds now."""
+
+    @property
+    def mover(self) -> Any: ...
+
+
 class Stylus:
     """`Probe` of an arm. A zone is nothing that could be touched."""
 
-    def __init__(self, watch: CollisionWatch, runner: Runner) -> None:
-        self._watch = watch
-        self._runner = runner
+    def __init__(self, room: Room, hand: Hand) -> None:
+        self._room = room
+        self._hand = hand
         self._known: tuple[Environment, ArmMover] | None = None
         self._sweeper: Sweeper
         self._detector: CollisionDetector
@@ -78,11 +94,11 @@ class Stylus:
         from understudy.space.collide import CollisionDetector
         from understudy.space.sweep import Sweeper
 
-        mover, environment = self._runner.mover, self._watch.environment
+        mover, environment = self._hand.mover, self._room.environment
         assert isinstance(mover, ArmMover)
         if self._known is not None and self._known == (environment, mover):
             return
-        body = self._watch.body
+        body = self._room.body
         self._detector = CollisionDetector(
             body.chain,
             environment.objects,

@@ -64,13 +64,15 @@ class Leg:
 
 class Outcome(NamedTuple):
     """What holds afterwards, the motion until then, the weld job it asks for, and why it was
-    refused, if so; `obstacle`: what is in the way of a line that cannot be followed."""
+    refused, if so; `obstacle`: what is in the way of a line that cannot be followed; `absurd`: what
+    was asked for is no motion at all."""
 
     after: Standing
     leg: Leg | None = None
     job: int | None = None
     message: str = ""
     obstacle: Kind | None = None
+    absurd: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,7 @@ class Robot:
             return Outcome(standing, message=f"no motion with {which}")
         message = record.flaw or _absurd(words)
         if message:
-            return Outcome(standing, message=message)
+            return Outcome(standing, message=message, absurd=True)
         speed = min(words.get("F", standing.speed), self.speed_limit)
         paced = replace(standing, speed=speed)
         target = _target(standing.position, words)

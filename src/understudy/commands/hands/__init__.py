@@ -27,6 +27,7 @@ SKILLS: Mapping[str, str] = {
     "override": "override_feed",
     "move_to": "move_to",
     "jog": "jog",
+    "jog_held": "stop_jog",
     "set_tool": "set_tool",
     "set_joint_positions": "set_joint_positions",
 }

@@ -4,7 +4,7 @@ from json import dumps
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.injection import injection
 from understudy.hmi.pages.pins import analog_pins, digital_pins
 from understudy.hmi.pages.reach import compute_reach
@@ -70,14 +70,17 @@ def _layers(seat: Seat) -> None:
             switch.props(f'data-layer="{layer}"')
             switch.on("click", js_handler=f"() => window.understudy.layer({layer!r})")
             if layer == "reach":
+                within_reach(seat, switch)
                 ui.on("reach_wanted", lambda: compute_reach(seat))
         ui.label(seat.texts("clear.title")).classes("u-caption")
         for mark, key in CLEARED.items():
             wipe = button(seat.texts(f"clear.{mark}"), key=key, kind="u-over")
             wipe.props(f'data-clear="{mark}"')
             wipe.on("click", js_handler=f"() => window.understudy.clear({mark!r})")
+            if mark != "preview":
+                within_reach(seat, wipe)
             if mark == "trail":  # trails and contacts are the cell's, for every browser
-                wipe.on_click(lambda: seat.order("clear_trail"))
+                wipe.on_click(lambda: seat.order("clear_trail") if seat.can("welder") else None)
             elif mark == "contacts":
                 wipe.on_click(lambda: seat.ask("clear_collisions"))
 

@@ -44,6 +44,16 @@ def light(element: ui.element, on: bool, *, kind: str = "u-on") -> None:
     element.classes(add=kind if on else "", remove="" if on else kind)
 
 
+def within_reach(seat: Seat, place: ui.element, *, on_real: bool = True) -> None:
+    """Dead under the hand of who may only look; what is made up (`on_real=False`) also on REAL."""
+
+    def update() -> None:
+        dead = seat.role == "viewer" or (_is_real(seat) and not on_real)
+        place.props(add="inert" if dead else "", remove="" if dead else "inert")
+
+    seat.each_round(update, while_there=place)
+
+
 def passing_dialog() -> ui.dialog:
     """One that is gone once it is closed."""
     dialog = ui.dialog()
@@ -79,6 +89,7 @@ def _mode(seat: Seat) -> None:
     with badge:
         word = ui.label().classes("u-mode-word")
         hint = ui.label().classes("u-mode-hint")
+    within_reach(seat, badge)
     badge.on("click", lambda: _change_over(seat).open() if seat.facts.get("real") else None)
 
     def update() -> None:
@@ -158,6 +169,7 @@ def _drives(seat: Seat) -> None:
     """On and off; robots whose drives are somebody else's have no such button."""
     hint = seat.texts("frame.drives")
     power = button("", icon="power_settings_new", key="d", kind="u-power", hint=hint, mark="drives")
+    within_reach(seat, power)
     power.on_click(lambda: seat.order("disable" if seat.facts.get("enabled") else "enable"))
 
     def update() -> None:
@@ -179,6 +191,7 @@ def _alarm(seat: Seat) -> None:
             kind="u-ghost",
             mark="alarm-reset",
         )
+        within_reach(seat, reset)
         reset.on_click(lambda: seat.ask("reset"))
 
     def update() -> None:
@@ -217,6 +230,7 @@ def _stop(seat: Seat) -> None:
         stop.props("unelevated no-caps data-key=Escape data-mark=emergency-stop")
         stop.props["data-does"] = seat.texts("frame.emergency_stop")
         stop.on("click", js_handler="() => window.understudyFrame.stop()")
+        within_reach(seat, stop)
         label = ui.label().classes("u-stop-label").props("data-mark=stop-label")
 
     def update() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button, passing_dialog
+from understudy.hmi.pages.frame import button, passing_dialog, within_reach
 from understudy.hmi.pages.seat import Seat
 
 PLACES = {"welder": "welder", "pins": "io"}
@@ -16,6 +16,7 @@ FIRST = ("pulse_input", "arc_fault", "wire_fault", "gas_fault", "ignition_fault"
 def injection(seat: Seat) -> None:
     """A button for each; those with figures can be given others."""
     place = ui.element("div").classes("u-injection u-simulated")
+    within_reach(seat, place, on_real=False)
 
     def rebuild() -> None:
         place.clear()

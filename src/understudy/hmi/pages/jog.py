@@ -7,11 +7,13 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.seat import Seat
 
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
+STEP_AT_FIRST = 1
+"""Where a button cannot be held."""
 SLOWEST, FASTEST, AT_FIRST = 1, 100, 20
 LATE_SECONDS = 0.5
 """A hand that was not felt for so long is taken to be gone; a real robot is stricter, and feels it
@@ -54,6 +56,7 @@ def overrides(seat: Seat) -> None:
     with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
         _override(seat, "feed", FEED)
         _override(seat, "rapid", RAPID)
+    within_reach(seat, place)
     _shown_where(seat, place, "override")
 
 
@@ -149,7 +152,7 @@ def jog_panel(seat: Seat) -> None:
             frame = _choice(seat, "frame", {}, None)
             _homing(seat)
         with ui.element("div").classes("u-inline"):
-            step = _choice(seat, "step", {s: _step_text(seat, s) for s in STEPS}, 0)
+            step = _choice(seat, "step", {}, None)
         speed = _speed(seat)
         rows = ui.element("div").classes("u-axes").props('id="axes"')
 
@@ -158,6 +161,7 @@ def jog_panel(seat: Seat) -> None:
         chosen = frame.value if frame.value in frames else (frames[0] if frames else None)
         if list(frame.options) != list(frames):
             frame.set_options({name: seat.texts(f"hand.{name}") for name in frames}, value=chosen)
+        _offer_steps(seat, step)
         rows.clear()
         rows.props(f'data-robot="{seat.robot}" data-frame="{frame.value}"')
         with rows:
@@ -186,6 +190,15 @@ def _choice(seat: Seat, name: str, options: dict[Any, str], value: Any) -> ui.to
     made.props("no-caps unelevated toggle-color=blue-grey-2 toggle-text-color=black")
     made.tooltip(seat.texts(f"hand.{name}"))
     return made
+
+
+def _offer_steps(seat: Seat, choice: ui.toggle) -> None:
+    """Not every robot can be jogged for as long as a button is held."""
+    held = seat.can("jog_held")
+    steps = {step: _step_text(seat, step) for step in STEPS if step or held}
+    if list(choice.options) != list(steps):
+        first = 0 if held else STEP_AT_FIRST
+        choice.set_options(steps, value=choice.value if choice.value in steps else first)
 
 
 def _step_text(seat: Seat, step: float) -> str:

@@ -4,7 +4,7 @@ import json
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.texts import Texts, dictionary
 
@@ -13,8 +13,6 @@ HEAD = """
 <script type="module" src="/static/log.js"></script>
 """
 KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
-
-FAULT_RESET = "FAULT_RESET"
 
 
 def build(seat: Seat) -> None:
@@ -77,15 +75,8 @@ def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
                     "data-mark=advice"
                 )
         reset = button(seat.texts("frame.reset"), icon="restart_alt")
-        reset.on_click(lambda: clear(seat, robot))
-
-
-async def clear(seat: Seat, robot: str) -> None:
-    """The controller's errors, and the welder's fault by the line that is there for it."""
-    await seat.ask("reset", {"robot": robot})
-    if seat.picture.status.get("parts", {}).get(f"{robot}.welder", {}).get("fault"):
-        for level in (True, False):
-            await seat.ask("set_output", {"robot": robot, "pin": FAULT_RESET, "value": level})
+        within_reach(seat, reset)
+        reset.on_click(lambda: seat.ask("reset", {"robot": robot}))
 
 
 def _filters(seat: Seat) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button, light
+from understudy.hmi.pages.frame import button, light, within_reach
 from understudy.hmi.pages.seat import Seat
 
 NUMBERED = re.compile(r"[AD][IO]\d+$")
@@ -24,10 +24,11 @@ def digital_pins(seat: Seat) -> None:
         board.clear()
         with board:
             for side in ("inputs", "outputs"):
-                with ui.element("div").classes("u-pins"):
+                with ui.element("div").classes("u-pins") as pins:
                     ui.label(seat.texts(f"io.{side}")).classes("u-caption")
                     for pin in _listed(seat, f"digital_{side}", shows_all.value):
                         (_input if side == "inputs" else _output)(seat, pin["number"])
+                within_reach(seat, pins, on_real=False)
             if not seat.can("io"):
                 ui.label(seat.texts("io.none")).classes("u-caption")
 
@@ -38,6 +39,7 @@ def digital_pins(seat: Seat) -> None:
 def analog_pins(seat: Seat) -> None:
     """Inputs can be pulled to a value, and let go; outputs are shown."""
     board = ui.element("div").classes("u-pins")
+    within_reach(seat, board, on_real=False)
 
     def rebuild() -> None:
         board.clear()

@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import ui
 
-from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.jog import jog_panel, overrides
 from understudy.hmi.pages.points import point_panel
 from understudy.hmi.pages.seat import Seat
@@ -61,9 +61,8 @@ def _file(seat: Seat) -> None:
         name.props["aria-label"] = texts("program.name")
         _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
         _does(button("", icon="download", hint=texts("program.download")), "download")
-        _does(
-            button(texts("program.load"), icon="publish", hint=texts("program.load_hint")), "load"
-        )
+        load = button(texts("program.load"), icon="publish", hint=texts("program.load_hint"))
+        within_reach(seat, _does(load, "load"))
     with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
         ui.label(texts("program.draft"))
         _does(button(texts("program.take"), kind="u-small"), "take")
@@ -78,10 +77,11 @@ def _run(seat: Seat) -> None:
         "pause": ("pause", "h", ""),
         "stop": ("stop", "s", ""),
     }
-    with ui.element("div").classes("u-run").props("data-mark=run"):
+    with ui.element("div").classes("u-run").props("data-mark=run") as place:
         for verb, (icon, key, kind) in verbs.items():
             text = texts(f"program.{verb}")
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-verb"), verb).props("stack")
+    within_reach(seat, place)
     ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
 
 
@@ -96,10 +96,12 @@ def _checks(seat: Seat) -> None:
     texts = seat.texts
     with ui.element("div").classes("u-checks").props("id=checks data-mark=checks"):
         with ui.element("div").classes("u-check-bar"):
-            _does(button(texts("check.validate"), icon="verified", key="v"), "validate")
+            prove = button(texts("check.validate"), icon="verified", key="v")
+            within_reach(seat, _does(prove, "validate"))
             ui.element("div").props('data-check="verdict"').classes("u-verdict")
             cancel = button("", icon="close", hint=texts("check.cancel"))
             cancel.props('data-check="cancel"')
+            within_reach(seat, cancel)
         ui.element("div").classes("u-check-progress").props('data-check="bar"')
         ui.element("div").classes("u-check-list").props('data-check="list"')
 
@@ -142,8 +144,9 @@ def _hand(seat: Seat) -> None:
             ui.tab(name, seat.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
     with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
         for name, panel in panels.items():
-            with ui.tab_panel(name):
+            with ui.tab_panel(name) as hand:
                 panel(seat)
+            within_reach(seat, hand)
 
 
 # ── in step with the cell ──

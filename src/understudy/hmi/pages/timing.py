@@ -5,7 +5,7 @@ import math
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.pages.frame import button, light
+from understudy.hmi.pages.frame import button, light, within_reach
 from understudy.hmi.pages.seat import Seat
 
 SLOWEST, FASTEST = 0.1, 10.0
@@ -15,7 +15,7 @@ STEPS_S = (0.01, 0.1, 1.0)
 def time_control(seat: Seat) -> None:
     """Two clocks, five buttons, one slider; its scale is logarithmic, so that 1× is the middle."""
     texts = seat.texts
-    with ui.element("section").classes("u-card u-simulated"):
+    with ui.element("section").classes("u-card u-simulated") as panel:
         with ui.row(wrap=False).classes("u-clocks"):
             with ui.column().classes("u-clock"):
                 ui.label(texts("time.simulated")).classes("u-caption")
@@ -26,6 +26,7 @@ def time_control(seat: Seat) -> None:
         scale = Scale(seat)
         _buttons(seat, scale)
         scale.build()
+    within_reach(seat, panel, on_real=False)
 
     def update() -> None:
         figures = seat.picture.metrics

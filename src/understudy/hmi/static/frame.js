@@ -41,7 +41,7 @@ function press(event) {
   if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "Escape" ? open() : typing(event.target)) return;
   const button = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-  if (!button || button.disabled) return;
+  if (!button || button.disabled || button.closest("[inert]")) return;
   event.preventDefault();
   button.click();
 }

@@ -1,5 +1,6 @@
 """What the joints need along a run, and how far the tool goes; looked at every 10 ms."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ from understudy.jobs.validate.report import Finding
 from understudy.jobs.validate.subject import Arm
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
-from understudy.units import DEG
+from understudy.units import DEG, beside
 
 
 def overload_findings(
@@ -28,7 +29,8 @@ def overload_findings(
         joint = int(np.argmax(share[row]))
         name, needs = arm.chain.names[joint], float(torques[row, joint])
         has = float(effort[joint])
-        said = f"line {line}: {name} needs {needs:.1f} Nm, {has:.1f} are allowed"
+        told = beside(needs, math.copysign(has, needs), digits=1)
+        said = f"line {line}: {name} needs {told} Nm, {has:.1f} are allowed"
         yield Finding(line, "torque", said, float(times[row]), joint=name)
 
 

@@ -17,7 +17,7 @@ from understudy.motion.cartesian import greatest_bends
 from understudy.motion.path import TOOL, Floats, Ints, Path
 from understudy.space.singular import distances, kinds
 from understudy.space.sweep import greatest_slopes
-from understudy.units import DEG, MM
+from understudy.units import DEG, MM, beside
 
 NEAR, INSIDE = 0.1, 0.02
 """Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
@@ -130,7 +130,8 @@ def _told(found: _Excess, stretch: Stretch, arm: Arm, line: int) -> Finding:
     if found.kind == "acceleration":
         limits, sign = arm.limits.acceleration, sign + "2"
     has = float(limits[found.joint]) / unit
-    needs = f"{name} would need {found.share * has:.0f} {sign} at this feed, {has:.0f} are allowed"
+    need = beside(found.share * has, has, digits=0)
+    needs = f"{name} would need {need} {sign} at this feed, {has:.0f} are allowed"
     if found.blamed:
         needs = f"close to the {found.blamed} singularity: {needs}"
     when = stretch.time_at(found.piece, 0.0)

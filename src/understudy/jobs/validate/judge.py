@@ -166,7 +166,8 @@ class Judge:
             return ()
         return (
             "stops are certified: a stop or hold brakes along the path, which is proven as a "
-            "whole; joints that brake by themselves stay within their limits unless told below",
+            "whole; joints that brake by themselves stay within their limits unless a violation "
+            "says so",
         )
 
 

@@ -42,7 +42,11 @@ function show(index) {
   $('lines').replaceChildren(...report.lines.map(row));
   if (report.left_off) $('lines').append(cells(['', '', '', `… ${report.left_off} more lines`]));
   $('time').max = Math.max(report.points.length - 1, 0);
-  choose(report.findings.length ? report.findings[0].line : 0);
+  choose(0);
+  if (report.findings.length) {
+    choose(report.findings[0].line);
+    at(report.findings[0].time_s);
+  }
 }
 function finding(f) {
   const item = document.createElement('li');
@@ -82,7 +86,8 @@ function choose(line) {
   draw();
 }
 function at(seconds) {
-  frame = Math.max(report.times.findIndex(t => t >= seconds), 0);
+  const next = report.times.findIndex(t => t >= seconds);
+  frame = Math.max(next < 0 ? report.times.length - 1 : next, 0);
   $('time').value = frame;
   draw();
 }

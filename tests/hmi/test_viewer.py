@@ -1,0 +1,73 @@
+"""Who may only look: every figure is there, and nothing that acts is under the hand."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+
+LOOK = "/?token=look"
+ACTS = {
+    "/": [
+        "[data-mark=drives]",
+        "[data-mark=emergency-stop]",
+        "[data-mark=stop]",
+        "[data-mark=time-scale]",
+        "[data-pin=DI10]",
+        "[data-clear=trail]",
+        "[data-layer=reach]",
+    ],
+    "/program": [
+        "[data-does-program=load]",
+        "[data-does-program=run]",
+        "[data-does-program=validate]",
+        "[data-mark=feed-override]",
+        "[data-jog='0']",
+        "[data-mark=home]",
+    ],
+}
+LOOKS = {"/": ["[data-view=top]", "[data-layer=frames]"], "/program": ["[data-view=top]"]}
+INERT = "e => e.closest('[inert]') !== null"
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
+    patch = pytest.MonkeyPatch()
+    patch.setenv("UNDERSTUDY_HMI_TOKEN", "act")
+    patch.setenv("UNDERSTUDY_HMI_VIEWER_TOKEN", "look")
+    started = start_cell("g60_welding")
+    patch.undo()
+    return started
+
+
+@pytest.fixture(scope="module")
+def viewer(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell, LOOK)
+
+
+@pytest.mark.parametrize("path", ACTS)
+def test_what_acts_is_out_of_a_viewers_reach(viewer: Screen, cell: RunningCell, path: str) -> None:
+    viewer.page.goto(cell.url + path)
+    for selector in ACTS[path]:
+        assert viewer.page.locator(selector).first.evaluate(INERT), selector
+    for selector in LOOKS[path]:
+        assert not viewer.page.locator(selector).first.evaluate(INERT), selector
+
+
+def test_keys_press_nothing_that_is_out_of_reach(viewer: Screen, cell: RunningCell) -> None:
+    viewer.page.goto(cell.url)
+    viewer.page.wait_for_function("window.understudy?.report().frames > 2")
+    asked: list[str] = []
+    viewer.page.on("request", lambda request: asked.append(request.url))
+    for key in ("Escape", "d", "h", "s"):
+        viewer.page.keyboard.press(key)
+    viewer.page.keyboard.press("4")
+    viewer.until(lambda: viewer.scene["view"] == "top", "the camera's key")
+    assert not [url for url in asked if "emergency_stop" in url]
+    assert viewer.page.locator(".q-notification").count() == 0
+
+
+def test_an_operator_reaches_everything(
+    cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    operator = open_page(cell, "/?token=act")
+    assert operator.page.locator("[inert]").count() == 0
