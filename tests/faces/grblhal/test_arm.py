@@ -172,3 +172,29 @@ def test_the_door_ends_a_jog_in_process() -> None:
     assert joints(bench) == stopped
     bench.say(b"~")
     assert bench.state() == "Idle"
+
+
+def test_the_torch_goes_off_behind_an_open_door_and_comes_back() -> None:
+    bench = arm()
+    for line in ("M3 S100", "M8", "G1 X30 F600"):
+        assert bench.ask(line) == ["ok"]
+    bench.wait(1.0)
+    assert bench.outputs == 3
+    bench.say(b"\x84")
+    bench.wait(1.0)
+    assert (bench.state(), bench.outputs) == ("Door:0", 0)
+    bench.say(b"~")
+    assert bench.outputs == 1, "the arc first"
+    bench.wait(4.5)
+    assert bench.outputs == 3
+    bench.idle()
+    assert joints(bench)[0] == 30.0
+
+
+def test_the_operator_takes_the_arc_away_in_a_hold() -> None:
+    bench = arm()
+    bench.ask("M3 S100")
+    bench.say(b"!\x9e")
+    assert (bench.state(), bench.outputs) == ("Hold:0", 0)
+    bench.say(b"\x9e")
+    assert bench.outputs == 1

@@ -38,6 +38,11 @@ class ArmAttendant:
         for pin in (ARC_START, GAS):
             self._io.set_digital_output(pin, False, now)
 
+    def switch(self, arc: bool, gas: bool, now: int) -> None:
+        """By hand, on the wire: the torch follows."""
+        self._io.set_digital_output(ARC_START, arc, now)
+        self._io.set_digital_output(GAS, gas, now)
+
     def probed(self, step: Probed, now: int) -> Refused | None:
         if self.wire and step.over_wire:
             return self.wire.probed(step, now)

@@ -298,7 +298,7 @@ class VirtualController:
         self._audience.tell_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
-        return self._drives.under_way()
+        return self._drives.under_way() or self.firmware.core.state.reviving is not None
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release", "axis_fault")

@@ -26,6 +26,7 @@ def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Fi
         where=lambda now: drives.motion(now).position,
         brake=drives.stop_jog,
         halt=drives.halt,
+        switch=drives.attendant.switch,
         energize=energize,
         first_line=WIRE_LINES,
     )

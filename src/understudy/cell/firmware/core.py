@@ -162,6 +162,12 @@ class Core:
         state = self.state
         state.spindle, state.flood, state.mist = "M5", False, False
         self.changed(now, "spindle", "coolant")
+        self.throw(now)
+
+    def throw(self, now: int) -> None:
+        """Let spindle and coolant be what the state says, where no line has seen to it."""
+        state = self.state
+        self.plant.switch(state.spindle != "M5", state.flood or state.mist, now)
 
     def stir(self, now: int) -> None:
         """Be woken at this very moment: whoever waits may go on."""

@@ -114,10 +114,12 @@ class FirmwarePanel:
         if state.spindle != modal.spindle:
             state.spindle = modal.spindle
             core.changed(now, "spindle")
+            core.throw(now)
             state.reviving = now + nanoseconds(figures[SPINDLE_REVIVES_S])
         elif (state.flood, state.mist) != (modal.flood, modal.mist):
             state.flood, state.mist = modal.flood, modal.mist
             core.changed(now, "coolant")
+            core.throw(now)
             state.reviving = now + nanoseconds(figures[COOLANT_REVIVES_S])
         else:
             state.door, state.dark, state.reviving = False, False, None
@@ -236,6 +238,7 @@ class FirmwarePanel:
             modal = core.runner.state.modal
             core.runner.state.modal = replace(modal, flood=state.flood, mist=state.mist)
             core.changed(now, "coolant")
+            core.throw(now)
         return bool(getattr(state, what))
 
     def _toggle_spindle(self, now: int) -> bool:
@@ -245,4 +248,5 @@ class FirmwarePanel:
         if core.condition(now) == "Hold:0" and modal.spindle != "M5":
             state.spindle = "M5" if state.spindle != "M5" else modal.spindle
             core.changed(now, "spindle")
+            core.throw(now)
         return state.spindle != "M5"

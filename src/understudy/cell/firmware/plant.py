@@ -21,7 +21,8 @@ class Plant:
     ``homing``: how long the search for switches takes before it fails; None: the axes know where
     home is. ``jogged``: something else moves the axes, ``where`` it has taken them, and how to
     ``brake`` or ``halt`` it.
-    ``energize``: a line has come. ``first_line``: own numbers of lines begin after this one.
+    ``switch``: the operator, no line, has spindle and coolant on or off. ``energize``: a line has
+    come. ``first_line``: own numbers of lines begin after this one.
     """
 
     unit: float
@@ -34,5 +35,6 @@ class Plant:
     where: Callable[[int], Floats] | None = None
     brake: Callable[[int], None] = lambda now: None
     halt: Callable[[int], None] = lambda now: None
+    switch: Callable[[bool, bool, int], None] = lambda spindle, coolant, now: None
     energize: Callable[[int], None] = lambda now: None
     first_line: int = 0
