@@ -235,7 +235,8 @@ def _stop(seat: Seat) -> None:
 
     def update() -> None:
         real = any(robot.get("mode") == "REAL" for robot in seat.picture.robots.values())
-        label.set_text(seat.texts("frame.software_stop" if real else "frame.emergency_hint"))
+        hint = "software_stop" if real else "emergency_hint"
+        label.set_text(seat.texts(f"frame.{hint if seat.role == 'operator' else 'viewer'}"))
 
     seat.each_round(update)
 
