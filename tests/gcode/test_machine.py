@@ -163,10 +163,10 @@ def test_a_tool_is_selected_and_then_changed(machine: Talk) -> None:
 
 def test_overrides_can_be_locked(machine: Talk) -> None:
     assert machine.say("M49", "M50", "M53 P0", "M48") == [
-        Overrides(feed=False, speed=False, hold=True),
+        Overrides(feed=False, speed=False, hold=True, rests=True),
         Overrides(feed=True, speed=False, hold=True),
-        Overrides(feed=True, speed=False, hold=False),
-        Overrides(feed=True, speed=True, hold=False),
+        Overrides(feed=True, speed=False, hold=False, rests=True),
+        Overrides(feed=True, speed=True, hold=False, rests=True),
     ]
 
 
