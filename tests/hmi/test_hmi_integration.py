@@ -221,6 +221,7 @@ def test_3d_sync(screen: Screen, cell: RunningCell) -> None:
 
 
 def test_a_moving_robot_is_drawn_between_the_frames(screen: Screen, cell: RunningCell) -> None:
+    screen.until(lambda: joint_1(screen) == pytest.approx(0.0), "the robot as it stands")
     cell.ask("enable", robot="g60")
     cell.ask("send_gcode", robot="g60", line="G1 A10 F300")
     screen.until(lambda: screen.scene["robots"]["g60"]["ghost"], "the ghost at the target")
