@@ -19,7 +19,7 @@ check: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
-	$(PY) -m pytest -n $(JOBS) -m "not soak"
+	$(PY) -m pytest -n $(JOBS)
 
 ## bench: figures as ratios against peers in the same run
 bench: $(VENV)/.dev

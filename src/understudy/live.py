@@ -91,6 +91,11 @@ class Live:
 
     async def start(self) -> None:
         """Listen everywhere, then let time run."""
+        await self.listen()
+        self.go()
+
+    async def listen(self) -> None:
+        """Everybody can call; time stands yet."""
         self.watch.look()  # compiled code is loaded before anybody looks, and not while one waits
         try:
             for server in self._servers:
@@ -99,6 +104,9 @@ class Live:
         except ConfigError:
             await self.stop()
             raise
+
+    def go(self) -> None:
+        """Let time run."""
         self._pump.start()
 
     async def stop(self) -> None:

@@ -110,11 +110,12 @@ async def _live(
             ends.push_async_callback(page.stop)
         live = Live(config, options)
         signals = _end_on_signals(live)
-        await live.start()
+        await live.listen()
         ends.push_async_callback(live.stop)
         if errand:
             errand.start(live)
             ends.push_async_callback(errand.stop)
+        live.go()
         if chat:
             ends.callback(chat.close)
             chat.transcript.open()
