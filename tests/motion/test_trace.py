@@ -168,7 +168,7 @@ def test_any_line_is_traced_as_it_is_looked_at(
     frames = Frames(pose(0.1, 0.2, 0.0, 10.0, 0.0, 30.0), translation(0.02, 0.0, 0.1))
     here = frames.tcp(G60.flange(AT_SCAN))
     there = here @ pose(x, y, z, rx, ry, rz)
-    assume(Line(here, there).distance > 0.01 * MM)
+    assume(Line(here, there).distance > 1 * MM)
     options = {"limits": LIMITS, "feed": 0.1, "frames": frames}
     traced = along(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
     plain = looked_at(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
