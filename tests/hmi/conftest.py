@@ -13,6 +13,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from _pytest.runner import runtestprotocol
+from playwright.sync_api import sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 SWITCHES = [
@@ -111,10 +112,8 @@ class Screen:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser at {CHROMIUM}")
-    with playwright.sync_playwright() as driver:
+    assert CHROMIUM.exists(), f"no browser at {CHROMIUM}: apt install chromium"
+    with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
         yield browser
         browser.close()

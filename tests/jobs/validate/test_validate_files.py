@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from playwright.sync_api import sync_playwright
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved
 
 from understudy.jobs.validate import Finding, Report
@@ -119,12 +120,11 @@ def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
 
 
 def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
     file = tmp_path / "report.html"
     file.write_text(page([flawed], cell("g60_welding").environment()), encoding="utf-8")
     asked: list[str] = []
     broken: list[str] = []
-    with playwright.sync_playwright() as engine:
+    with sync_playwright() as engine:
         arguments = ["--no-sandbox"]
         browser = engine.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
         tab = browser.new_page()
