@@ -63,7 +63,7 @@ class Scene {
     this.cast = cast;
     this.furnish(facts);
     this.apply();
-    if (!this.ready) this.view("iso");
+    if (!this.ready) this.view(this.stage.name); // what somebody chose meanwhile stays
     this.ready = true;
   }
 
