@@ -55,7 +55,9 @@ LINE = st.lists(WORD, max_size=5).map(" ".join)
 
 
 @given(st.lists(LINE, max_size=12), st.sampled_from([SEED, GRBLHAL_MACHINE]))
-def test_lines_of_one_form_differ_in_their_numbers_alone(lines: list[str], dialect: Dialect) -> None:
+def test_lines_of_one_form_differ_in_their_numbers_alone(
+    lines: list[str], dialect: Dialect
+) -> None:
     """oracle of number_forms: every line parsed by itself says the same, at the same columns."""
     found = [line.block for line in program_lines("\n".join(lines), dialect)]
     wanted = [parse(line, dialect, line=number) for number, line in enumerate(lines, 1)]

@@ -98,8 +98,8 @@ def number_forms(  # kernel
             same = first[leads[table[at]] + 1] - lead == length
             for k in range(length if same else 0):
                 one, other = letters[start + k], letters[lead + k]
-                told = _decides(one, values[start + k])
-                if one != other or told != _decides(other, values[lead + k]):
+                here, there = values[start + k], values[lead + k]
+                if one != other or _decides(one, here) != _decides(other, there):
                     same = False
                     break
             if same:
