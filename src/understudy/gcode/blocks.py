@@ -3,7 +3,7 @@
 Words are judged from left to right, and the first fault counts, as on the real controller.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 
@@ -44,8 +44,8 @@ class Block(Struct, frozen=True, eq=False, gc=False):
     axis: AxisUse = ""
     message: str | None = None
     demarcation: bool = False
-    words: Sequence[str] = ()
-    columns: Sequence[int] = ()
+    words: tuple[str, ...] = ()
+    columns: tuple[int, ...] = ()
     line: int = 0
 
     def __eq__(self, other: object) -> bool:
@@ -95,10 +95,10 @@ def build(line_of_words: Line, dialect: Dialect, *, line: int = 0) -> Block | Pr
         axis = command.axis or axis
     if line_of_words.problem is not None:
         return line_of_words.problem
-    columns = [word.column for word in line_of_words.words]
+    columns = tuple([word.column for word in line_of_words.words])
     return Block(
         commands, values, axis, line_of_words.message, line_of_words.demarcation,
-        names, columns, line,
+        tuple(names), columns, line,
     )  # fmt: skip
 
 

@@ -229,7 +229,8 @@ def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Ite
     for line in program_lines(program, setup.dialect):
         reader.read(line)
         last = line.number if line.text.strip() else last
-        yield from walker.take()
+        if walker.events:
+            yield from walker.take()
     reader.settle()
     walker.end(last)
     yield from walker.take()

@@ -1,9 +1,10 @@
 """The certified sweep of a program: some hundred lines at a time, one verdict per line."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from understudy.jobs.validate.report import CLEARANCE, Contact, Finding, Kind, Options
 from understudy.jobs.validate.stretch import Stretch
@@ -18,8 +19,7 @@ PIECES_AT_ONCE = 1000
 AT_THE_START = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True, gc=False):
     """The verdict on a line: metres that are proven, and what is to be said about it."""
 
     line: int

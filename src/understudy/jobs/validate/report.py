@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
+
 from understudy.space.sweep import EPS
 from understudy.units import MM
 
@@ -55,8 +57,7 @@ class Finding:
     excess: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LineReport:
+class LineReport(Struct, frozen=True, gc=False):
     """A line of the program. `clearance` in metres, None where nothing moves or could touch."""
 
     line: int
