@@ -23,6 +23,7 @@ from understudy.faces.grblhal_framing import (
     RX_SIZE,
     Line,
     Reader,
+    SILENT,
     SavedReader,
     commands_in,
     pieces,
@@ -78,6 +79,8 @@ class Saved(Struct):
 
 class Connection:
     """`Session` of one client: a plug for the one line there is."""
+
+    silent = SILENT
 
     def __init__(self, face: "GrblHalFace", peer: str, said: list[bytes] | None = None) -> None:
         self._face = face
