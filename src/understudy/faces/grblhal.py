@@ -21,9 +21,9 @@ from understudy.faces.grblhal_fields import messages, name_field
 from understudy.faces.grblhal_framing import (
     PRINTABLE_COMMANDS,
     RX_SIZE,
+    SILENT,
     Line,
     Reader,
-    SILENT,
     SavedReader,
     commands_in,
     pieces,

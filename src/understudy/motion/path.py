@@ -8,7 +8,7 @@ All speeds are per second.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,9 @@ class Path:
         """The same path, entered no faster than the square root of ``junction``."""
         entries = self.junction.copy()
         entries[:1] = junction
-        return replace(self, junction=entries)
+        columns: list[Any] = [getattr(self, name) for name in COLUMNS]
+        columns[COLUMNS.index("junction")] = entries
+        return Path(*columns)
 
     def to_state(self) -> dict[str, Any]:
         return {column.name: getattr(self, column.name).tolist() for column in fields(self)} | {

@@ -168,6 +168,10 @@ class Plan:
         positions_at(when, self._law(), self.path.shape, self.target, rows)
         return rows
 
+    def piece_at(self, t: float) -> int:
+        """The piece running at t."""
+        return int(self.law.piece[self.law.segment(t)]) if len(self.law) else 0
+
     def place(self, t: float) -> Place:
         """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
         if not len(self.law):
@@ -199,7 +203,9 @@ class Plan:
         if not self.begins <= t < self.ends:
             return None
         segment = self.law.segment(t)
-        return int(self.path.line[self.law.piece[segment]]) if self._runs(self.law)[segment] else None
+        return (
+            int(self.path.line[self.law.piece[segment]]) if self._runs(self.law)[segment] else None
+        )
 
     def lines(self) -> tuple[Ints, Floats]:
         """The line of each block in the plan, in the order they are run, and when each begins."""

@@ -194,12 +194,7 @@ class Stream:
     def plan(self) -> Plan:
         """All that is known now; after a hold it ends where the hold does."""
         self._settle()
-        plan = self._plan
-        if not (
-            plan.path is self._path and plan.law is self._law and plan.target is self._target
-        ):
-            plan = self._plan = Plan(self._path, self._law, self._target)
-        return plan
+        return self._plan_now()
 
     @property
     def end(self) -> Floats:
@@ -223,7 +218,7 @@ class Stream:
         fixed = max(now + self.commit, self._final)
         if fixed >= self._law.begins[-1]:
             return self._path.blocks_from(self._next.piece)
-        return self._path.blocks_from(int(self._law.piece[self._law.segment(fixed)]))
+        return self._path.blocks_from(self._plan_now().piece_at(fixed))
 
     def save(self) -> dict[str, Any]:
         """Plain values; what was configured is not among them."""
@@ -258,6 +253,12 @@ class Stream:
         done = self._next.piece >= len(self._path) and fixed >= self._law.begins[-1]
         return bool(done) and not self._waiting
 
+    def _plan_now(self) -> Plan:
+        plan = self._plan
+        if not (plan.path is self._path and plan.law is self._law and plan.target is self._target):
+            plan = self._plan = Plan(self._path, self._law, self._target)
+        return plan
+
     def _settle(self) -> None:
         """Plan what waits, from the instant at which it came."""
         if not self._waiting:
@@ -274,7 +275,7 @@ class Stream:
         fixed = max(now + (self.commit if commit is None else commit), self._final)
         over = float(self._law.begins[-1])
         if fixed < over:
-            return fixed, Plan(self._path, self._law, self._target).place(fixed)
+            return fixed, self._plan_now().place(fixed)
         return max(now, over), self._next
 
     def _first_change(self, known: Path, at: float, place: Place) -> tuple[float, Place]:
@@ -321,7 +322,7 @@ class Stream:
     def _brake(self, at: float, place: Place) -> None:
         if at >= self._law.begins[-1]:
             return
-        stop = BRAKE[self.profile](Plan(self._path, self._law, self._target), at)
+        stop = BRAKE[self.profile](self._plan_now(), at)
         self._law = stop.law
         self._next = Place(stop.piece, stop.s)
         self._target = self._path.position(stop.piece, stop.s)
