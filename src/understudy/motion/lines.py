@@ -130,6 +130,11 @@ def lines(
     columns, source = _measured(start, targets, limits, deviation, steps)
     shape, end, length, acceleration, jerk, fastest, junction = columns
     each = Each(source, np.asarray(targets).size // shape.shape[2])
+    pace = _positive(each.number(feed))
+    if np.any(inverse_time):
+        pace = pace * np.where(each.flag(inverse_time), length, 1.0)
+    if np.any(exact):
+        junction = np.where(each.flag(exact), 0.0, junction)
     return Path(
         shape=shape,
         end=end,
@@ -137,10 +142,10 @@ def lines(
         acceleration=acceleration,
         jerk=jerk,
         fastest=fastest,
-        feed=_positive(each.number(feed)) * np.where(each.flag(inverse_time), length, 1.0),
+        feed=pace,
         rapid=each.flag(rapid),
         fixed=np.zeros(len(length), dtype=np.bool_),
-        junction=np.where(each.flag(exact), 0.0, junction),
+        junction=junction,
         dwell=np.zeros(len(length)),
         measure=np.full(len(length), AXES, dtype=np.int8),
         block=np.arange(len(length), dtype=np.int64),
