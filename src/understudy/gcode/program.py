@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from understudy.gcode.blocks import Block
-from understudy.gcode.dialect import Dialect
+from understudy.gcode.dialect import SEED, Dialect
 from understudy.gcode.forms import blocks
 from understudy.gcode.reader import read
 from understudy.gcode.words import Problem
@@ -29,3 +29,9 @@ def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
     places = zip(words.starts.tolist(), words.stops.tolist(), strict=True)
     for (start, stop), block in zip(places, blocks(words, dialect), strict=True):
         yield ProgramLine(block.line, source[start:stop].decode("utf-8", "replace"), block)
+
+
+def warm() -> None:
+    """Compiles the kernels, or loads them from the cache."""
+    for _ in program_lines(b"G1 X1.5 F100 (there)\r\n", SEED):
+        pass

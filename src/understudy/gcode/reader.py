@@ -87,11 +87,6 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
     )  # fmt: skip
 
 
-def warm() -> None:
-    """Compiles the kernels, or loads them from the cache."""
-    read(b"G1 X1.5 F100 (there)\r\n")
-
-
 @njit(cache=True, nogil=True)
 def split_lines(  # kernel
     source: NDArray[np.uint8],
