@@ -74,8 +74,9 @@ def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ["no_such.gcode"],
         [SOUND, "--cell", "no_such"],
-        [SOUND, "--robot", "bench"],
-        [SOUND, "--cell", "text_robot"],
+        [SOUND, "--robot", "nobody"],
+        [SOUND, "--cell", "text_robot", "--dialect", "seed"],
+        [SOUND, "--cell", "grblhal_6axis", "--robot", "g60"],
         [SOUND, "--scenario", "no_such.yaml"],
         [SOUND, "--json", "/no/such/folder/report.json"],
         [SOUND, "--mode-of-operation", "PICKPLACE"],
@@ -107,9 +108,9 @@ def test_reach_writes_what_the_ending_says(
     assert "points can be reached" in capsys.readouterr().out
     head, *rows = (tmp_path / "reach.csv").read_text().splitlines()
     assert head.split(",")[-1] == "collision_free"
-    arrays = np.load(tmp_path / "reach.npz")
-    assert len(arrays["points"]) == len(rows)
-    assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
+    with np.load(tmp_path / "reach.npz") as arrays:
+        assert len(arrays["points"]) == len(rows)
+        assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
     assert (tmp_path / "reach.html").read_text().count("<svg") == 3
 
 

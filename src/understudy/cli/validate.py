@@ -179,12 +179,14 @@ def _times(report: "Report") -> Table:
 
 
 def _proof(report: "Report") -> str:
-    moving = [row for row in report.lines if row.clearance is not None]
+    moving = sum(row.moves for row in report.lines)
     unproven = sum(not row.proven for row in report.lines)
     least = report.least_clearance
-    told = f"{len(moving)} lines move, {report.distance_m:.2f} m"
+    told = f"{moving} lines move, {report.distance_m:.2f} m"
     if least is not None:
         told += f"; proven clearance {least * 1e3:.1f} mm"
+    elif moving and all(row.clearance is None for row in report.lines):
+        told += "; no clearance is proven"
     elif unproven:
         told += f"; {unproven} lines are not proven"
     if report.wall_s > 0.0:

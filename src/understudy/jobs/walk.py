@@ -15,6 +15,7 @@ from understudy.jobs.walker import (
     OBSTACLES,
     UNSUPPORTED,
     Event,
+    Glide,
     Here,
     Kind,
     Run,
@@ -34,6 +35,7 @@ __all__ = [
     "OBSTACLES",
     "UNSUPPORTED",
     "Event",
+    "Glide",
     "Kind",
     "ReadAhead",
     "Reader",
@@ -166,7 +168,7 @@ class Reader:
 
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
-        self._walker.events.append(Violation(line, kind, refused.reason))
+        self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
 
 
 def _zero(modal: Modal) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from understudy.jobs.validate.report import CLEARANCE, Contact, Finding, Kind, Options
 from understudy.jobs.validate.stretch import Stretch
-from understudy.jobs.validate.subject import Arm
+from understudy.jobs.validate.subject import Arm, Machine
 from understudy.motion.path import Ints, joined
 from understudy.space.environment import Environment
 from understudy.space.sweep import Spot, Swept, Verdict
@@ -41,7 +41,7 @@ class Clearance:
         self._arm: Arm | None = None
         self._touching = False
 
-    def add(self, stretch: Stretch, arm: Arm) -> Iterator[Proof]:
+    def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
         """Give the stretches in their order; verdicts come when there are enough."""
         if arm.sweeper is None:
             return

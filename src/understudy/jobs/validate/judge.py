@@ -1,6 +1,6 @@
 """Judges what happens in a program, event by event, and gives the report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from understudy.jobs.cycle_time import Ledger, Row
 from understudy.jobs.setup import Remark
 from understudy.jobs.validate.clearance import Clearance, Proof
 from understudy.jobs.validate.course import Courses
-from understudy.jobs.validate.effort import overload_findings, overrun_findings, tool_way
+from understudy.jobs.validate.effort import overload_findings, overrun_findings, way_of
 from understudy.jobs.validate.feed import feed_findings
 from understudy.jobs.validate.report import (
     Finding,
@@ -21,8 +21,8 @@ from understudy.jobs.validate.report import (
     proven_clearance,
 )
 from understudy.jobs.validate.stretch import stretches
-from understudy.jobs.validate.subject import Arm, Subject
-from understudy.jobs.walk import Event, Run, Violation
+from understudy.jobs.validate.subject import Arm, Machine, Subject
+from understudy.jobs.walk import Event, Glide, Run, Violation
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
 
@@ -68,6 +68,7 @@ class Judge:
         self._warnings: list[Finding] = []
         self._proofs: dict[int, Proof] = {}
         self._unsure: set[int] = set()
+        self._moving: set[int] = set()
         self._doubt = Doubt()
         self._line = ProgramLine(0, "", Block())
         self._way = 0.0
@@ -82,29 +83,48 @@ class Judge:
                 self._unsure.add(event.number)
         elif isinstance(event, Run):
             self._run(event, self._subject.arm(event.tool))
+        elif isinstance(event, Glide):
+            self._glide(event)
         elif isinstance(event, Violation):
-            self._found.append(Finding(event.line, event.kind, event.message, time_s=np.nan))
+            self._found.append(self._refused(event))
             self._doubt.left_out(self._line.block)
             self._unsure.add(event.line)
         elif isinstance(event, Remark):
             said = f"line {event.line}: {event.message}"
-            self._found.append(Finding(event.line, event.kind, said, event.time_s))
+            told = self._warnings if event.slight else self._found
+            told.append(Finding(event.line, event.kind, said, event.time_s))
 
-    def _run(self, run: Run, arm: Arm) -> None:
+    def _refused(self, event: Violation) -> Finding:
+        """With the number by which a firmware knows it."""
+        said, code = event.message, event.code if self._subject.numbered else 0
+        if code:
+            said += f" ({'alarm' if event.kind == 'joint_limit' else 'error'}:{code})"
+        return Finding(event.line, event.kind, said, time_s=np.nan, code=code)
+
+    def _run(self, run: Run, arm: Arm | Machine) -> None:
+        moving = np.unique(run.plan.path.line).tolist()
+        self._moving.update(moving)
         if arm.sweeper is None:
-            self._unsure.update(np.unique(run.plan.path.line).tolist())
+            self._unsure.update(moving)
         for stretch in stretches(run.plan):
             self._found += feed_findings(stretch, arm)
             for times in stretch.grids():
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
             self._take(self._clearance.add(stretch, arm))
 
-    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm) -> None:
+    def _glide(self, glide: Glide) -> None:
+        arm = self._subject.arm(0)
+        self._moving.add(glide.line)
+        self._unsure.add(glide.line)
+        self._way += way_of(arm.tips(glide.poses))
+        self._courses.add(glide.poses, glide.times, np.full(len(glide.times), glide.line), arm)
+
+    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm | Machine) -> None:
         """At samples of a run."""
         self._keep_worst(overload_findings(motion, times, lines, arm))
         if self._options.with_stops:
             self._keep_worst(overrun_findings(motion, times, lines, arm))
-        self._way += tool_way(motion, arm)
+        self._way += way_of(arm.tips(motion.position))
         self._courses.add(motion.position, times, lines, arm)
 
     def _keep_worst(self, findings: Iterable[Finding]) -> None:
@@ -140,11 +160,7 @@ class Judge:
         self._take(self._clearance.flush())
         cycle = self._ledger.result()
         begins = {row.line: row.start_s for row in cycle.lines}
-        found = [
-            each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
-            for each in self._found
-        ]
-        found.sort(key=lambda each: (each.line, each.time_s))
+        found, warnings = (_in_order(each, begins) for each in (self._found, self._warnings))
         most = self._options.most_violations
         kept = found if most is None else found[:most]
         times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
@@ -157,7 +173,7 @@ class Judge:
             gcodes_executed=sum(row.kind != "refused" for row in cycle.lines),
             lines=tuple(self._row(row) for row in cycle.lines),
             violations=tuple(kept),
-            warnings=tuple(self._warnings),
+            warnings=tuple(warnings),
             omitted=len(found) - len(kept),
             notes=self._subject.notes + self._stops(),
             course=self._courses.course(),
@@ -168,7 +184,8 @@ class Judge:
         proven = row.line not in self._unsure and (proof is None or proof.proven)
         clearance = None if proof is None else proven_clearance(proof.clearance)
         return LineReport(
-            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind
+            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind,
+            row.line in self._moving,
         )  # fmt: skip
 
     def _stops(self) -> tuple[str, ...]:
@@ -179,6 +196,15 @@ class Judge:
             "whole; joints that brake by themselves stay within their limits unless a violation "
             "says so",
         )
+
+
+def _in_order(found: Iterable[Finding], begins: Mapping[int, float]) -> list[Finding]:
+    """By line and time; what has no time of its own has that of its line."""
+    timed = (
+        each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
+        for each in found
+    )
+    return sorted(timed, key=lambda each: (each.line, each.time_s))
 
 
 def judged(events: Iterable[Event], subject: Subject, options: Options) -> Report:

@@ -42,7 +42,8 @@ class Contact:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A violation, or a warning that leaves the verdict; `last`: the line on which it ends.
-    `excess`: of what is sampled, how bad it is; the worst of a line is told.
+    `excess`: of what is sampled, how bad it is; the worst of a line is told. `code`: the number of
+    a firmware's error or alarm.
     """
 
     line: int
@@ -53,11 +54,13 @@ class Finding:
     joint: str = ""
     contact: Contact | None = None
     excess: float = 0.0
+    code: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class LineReport:
-    """A line of the program. `clearance` in metres, None where nothing moves or could touch."""
+    """A line of the program. `clearance` in metres, None where nothing moves or could touch.
+    `moves`: the robot does, on it."""
 
     line: int
     text: str
@@ -66,6 +69,7 @@ class LineReport:
     clearance: float | None
     proven: bool
     kind: str
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,8 @@ def finding_document(found: Finding) -> dict[str, Any]:
     }
     if found.last is not None:
         said["last_line"] = found.last
+    if found.code:
+        said["code"] = found.code
     if found.joint:
         said["joint"] = found.joint
     if found.contact is not None:
