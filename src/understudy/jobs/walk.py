@@ -18,6 +18,7 @@ from understudy.jobs.walker import (
     Glide,
     Here,
     Kind,
+    Mounted,
     Run,
     Stand,
     Switch,
@@ -37,6 +38,7 @@ __all__ = [
     "Event",
     "Glide",
     "Kind",
+    "Mounted",
     "ReadAhead",
     "Reader",
     "Run",
@@ -131,7 +133,7 @@ class Reader:
         if isinstance(request, ask.ProgramEnd):
             walker.process = False
         if isinstance(request, ask.ToolChange):
-            return walker.change_tool(request.tool)
+            return walker.change_tool(request.tool, line)
         return None
 
     def _met(self, request: ask.Request, line: int) -> float:

@@ -74,6 +74,16 @@ class Glide:
     poses: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Mounted:
+    """A line after which the robot has another tool in hand, where it stands."""
+
+    line: int
+    tool: int
+    q: Floats
+    time_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Switch:
     """A line that sets an output; motion goes on."""
@@ -91,7 +101,7 @@ class Violation:
     code: int = 0
 
 
-Event = ProgramLine | Run | Glide | Stand | Switch | Violation | Remark
+Event = ProgramLine | Run | Glide | Mounted | Stand | Switch | Violation | Remark
 """A line is told when it is begun; its motion when the run it belongs to is complete."""
 
 
@@ -222,7 +232,7 @@ class Walker:
         taken, self.events = self.events, []
         return taken
 
-    def change_tool(self, tool: int) -> Refused | None:
+    def change_tool(self, tool: int, line: int) -> Refused | None:
         if self.setup.mount is None:
             return None
         self.rest()
@@ -231,6 +241,7 @@ class Walker:
             return mover
         self._hold(mover)
         self.tool = tool
+        self.events.append(Mounted(line, tool, self.q, self.now))
         return None
 
     def _hold(self, mover: Mover) -> None:

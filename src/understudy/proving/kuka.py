@@ -20,7 +20,7 @@ from understudy.gcode import Block, Problem
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.setup import Remark
 from understudy.jobs.validate import Arm, Subject
-from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Run, Violation
+from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, Run, Violation
 from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.ports import Deps
@@ -61,6 +61,7 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
             detector=detector,
             dynamics=dynamics(chain),
             sweeper=Sweeper(detector) if own.collision.enable else None,
+            stopping=model.home_limits.acceleration,
         )
 
     return Subject(program, config.name, robot, with_tool, environment)
@@ -138,7 +139,9 @@ class _Walk:
             self._legs.clear()
             self._now = plan.ends
             yield Run(plan, process=False, tool=self._tool)
-        self._tool = self._standing.tool
+        if self._tool != self._standing.tool:
+            self._tool = self._standing.tool
+            yield Mounted(self._line, self._tool, np.array(self._standing.axes), self._now)
 
     def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
         """A line passes into the next; a swing home or a turn on the spot is from rest to rest."""

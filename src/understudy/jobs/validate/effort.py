@@ -35,26 +35,6 @@ def overload_findings(
         yield Finding(line, "torque", said, float(times[row]), joint=name, excess=excess)
 
 
-def overrun_findings(
-    motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine
-) -> Iterator[Finding]:
-    """Where a joint that brakes by itself, off the path, would run beyond its limit."""
-    q, v = motion.position, motion.velocity
-    stop = q + np.sign(v) * v**2 / (2.0 * arm.limits.acceleration)
-    lower, upper = arm.range
-    over = np.maximum(lower - stop, stop - upper)
-    worst = over.max(axis=1)
-    for line in np.unique(lines[worst > 1e-6]).tolist():
-        rows = np.flatnonzero(lines == line)
-        row = int(rows[np.argmax(worst[rows])])
-        joint = int(np.argmax(over[row]))
-        name, told = arm.names[joint], arm.told(joint)
-        far = f"{over[row, joint] / told.unit:.2f} {told.name}"
-        said = f"line {line}: stopped here {name} would run {far} too far"
-        excess = float(over[row, joint])
-        yield Finding(line, "joint_limit", said, float(times[row]), joint=name, excess=excess)
-
-
 def way_of(tips: Floats) -> float:
     """Metres from the first point to the last, along all of them."""
     return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())

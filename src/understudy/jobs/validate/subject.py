@@ -30,7 +30,8 @@ class Told:
 @dataclass(frozen=True, eq=False)
 class Arm:
     """With one tool. `foot`: where it stands in the cell; `detector`, `sweeper`: what it could
-    touch, without a sweeper where contacts are not looked for."""
+    touch, without a sweeper where contacts are not looked for. `stopping`: what the joints brake
+    with by themselves, if that is not their limit."""
 
     chain: Chain
     limits: Limits
@@ -39,6 +40,12 @@ class Arm:
     detector: CollisionDetector
     dynamics: Dynamics | None = None
     sweeper: Sweeper | None = None
+    stopping: Floats | None = None
+
+    @property
+    def braking(self) -> Floats:
+        """What each joint brakes with in a stop off the path."""
+        return self.limits.acceleration if self.stopping is None else self.stopping
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,6 +84,10 @@ class Machine:
     rotary: tuple[bool, ...]
     dynamics: None = None
     sweeper: None = None
+
+    @property
+    def braking(self) -> Floats:
+        return self.limits.acceleration
 
     def told(self, axis: int) -> Told:
         return Told(1.0, "deg" if self.rotary[axis] else "mm", MINUTE, "min")
