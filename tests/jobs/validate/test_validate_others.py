@@ -57,7 +57,7 @@ def test_a_weld_job_left_on_at_the_end_is_told() -> None:
 
 def test_a_line_too_low_is_told_at_its_line_and_the_next_goes_on() -> None:
     report = on_kuka("G1 X0 Y0 Z100 A0 B0 C0 F80\nG1 Z-1\nG1 X10 Y0 Z100 A0 B0 C0\n")
-    assert [(v.line, v.kind) for v in report.violations][0] == (2, "unreachable")
+    assert [(v.line, v.kind) for v in report.violations] == [(2, "unreachable")]
 
 
 def test_cycle_time_and_report_are_one_walk() -> None:
