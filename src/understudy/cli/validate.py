@@ -1,6 +1,7 @@
 """`understudy validate`: proves programs before a robot runs them."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -85,7 +86,12 @@ def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report"
 
     text = read_program(program)
     with _bar(program, text.count(b"\n")) as told:
-        return validate_text(text, config, options=options, program=str(program), progress=told)
+        return validate_text(text, config, options=options, program=_name(program), progress=told)
+
+
+def _name(program: Path) -> str:
+    """As reports can write it: not every file's name is text."""
+    return os.fsencode(program).decode("utf-8", "replace")
 
 
 @contextmanager
@@ -182,13 +188,13 @@ def _proof(report: "Report") -> str:
     moving = sum(row.moves for row in report.lines)
     unproven = sum(not row.proven for row in report.lines)
     least = report.least_clearance
-    told = f"{moving} lines move, {report.distance_m:.2f} m"
+    told = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
     if least is not None:
         told += f"; proven clearance {least * 1e3:.1f} mm"
     elif moving and all(row.clearance is None for row in report.lines):
         told += "; no clearance is proven"
     elif unproven:
-        told += f"; {unproven} lines are not proven"
+        told += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"
     if report.wall_s > 0.0:
         told += f"; {report.total_s / report.wall_s:.0f} times real time"
     return told

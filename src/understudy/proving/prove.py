@@ -200,8 +200,25 @@ def _rules(config: CellConfig, scenario: str) -> Rules:
     if not scenario:
         return Rules()
     rules = read_rules(read_text(Path(scenario)), scenario)
-    build_cell(config.with_rules(rules))
+    try:
+        build_cell(config.with_rules(rules))
+    except ConfigError as problem:
+        raise _of_scenario(problem, scenario) from None
     return rules
+
+
+def _of_scenario(problem: ConfigError, scenario: str) -> ConfigError:
+    """What is wrong with a rule is told with the file it stands in."""
+    if not problem.key.startswith("scenario."):
+        return problem
+    return ConfigError(
+        problem.problem,
+        file=scenario,
+        key=problem.key.removeprefix("scenario."),
+        value=problem.value,
+        allowed=problem.allowed,
+        nearest=problem.nearest,
+    )
 
 
 def _watched(events: Iterator[Event], total: int, progress: Progress | None) -> Iterator[Event]:

@@ -42,6 +42,7 @@ NO_TOUCH = "the probe meets nothing on its way"
 TOUCHES = "the probe touches something before the move"
 NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
 NO_ARC = "travels on the seam while the arc does not burn"
+RAPID_ARC = "the arc burns on over a rapid"
 
 
 def places_of(name: str) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ class CellStage:
             self._welder.look(self._board.now)
             self._welder.clear_trail()
         self._take_faults()
-        remarks += self._without_arc(plan)
+        remarks += self._amiss(plan)
         return (*remarks, *self._news(line))
 
     def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
@@ -189,20 +190,23 @@ class CellStage:
 
     # ── what becomes of it ──
 
-    def _without_arc(self, plan: Plan) -> list[Remark]:
-        """Feed lines between M3 and M5 during which there was no arc."""
-        gaps, self._cold = self._cold, []
+    def _amiss(self, plan: Plan) -> list[Remark]:
+        """Feed lines between M3 and M5 during which there was no arc, rapids with one."""
+        cold, self._cold = self._cold, []
         if self._cold_since is not None:
-            gaps = [*gaps, (self._cold_since, self._board.now)]
+            cold = [*cold, (self._cold_since, self._board.now)]
         if not self._armed or self._assumed:
             return []
-        fed = set(plan.path.line[~plan.path.rapid].tolist())
+        rapid = set(plan.path.line[plan.path.rapid].tolist())
+        wanted = self._board.io.digital_output(ARC_START)
         out = []
         for line, (begins, ends) in spans_of(plan).items():
             first, last = whole_ns(begins), whole_ns(ends)
-            cold = [max(a, first) for a, b in gaps if min(b, last) - max(a, first) > COLD]
-            if line in fed and cold:
-                out.append(Remark(line, "process", NO_ARC, seconds(min(cold))))
+            without = [max(a, first) for a, b in cold if min(b, last) - max(a, first) > COLD]
+            if line in rapid and wanted and not without:
+                out.append(Remark(line, "process", RAPID_ARC, begins))
+            elif line not in rapid and without:
+                out.append(Remark(line, "process", NO_ARC, seconds(min(without))))
         return out
 
     def _news(self, line: int) -> list[Remark]:

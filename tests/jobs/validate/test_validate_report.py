@@ -338,3 +338,41 @@ def test_a_line_that_overloads_a_joint_for_minutes_is_told_once_at_its_worst() -
     back = proved_text("G0 B50 C-60\nG1 B60 F3\n", "heavy").violations
     assert back[-1].line == 2
     assert back[-1].time_s > 190.0, "the worst is at its end"
+
+
+PLAIN = START + "G1 Z440 F6000\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PLAIN.replace("\n", "\r\n").encode(),
+        PLAIN.replace("\n", "\r").encode(),
+        b"\xef\xbb\xbf" + PLAIN.encode(),
+        PLAIN.rstrip("\n").encode(),
+        PLAIN.replace("G1", "(" + "x" * 1_000_000 + ") G1").encode(),
+        PLAIN.replace("G1 ", "G1 " + " " * 1_000_000).encode(),
+    ],
+    ids=["CRLF", "CR", "marked", "no last line end", "1 MB of remark", "1 MB of spaces"],
+)
+def test_what_a_file_looks_like_changes_nothing(data: bytes) -> None:
+    report = validate_text(data, cell("bare"))
+    plain = validate_text(PLAIN, cell("bare"))
+    assert report.passed
+    assert [(r.line, r.end_s, r.clearance) for r in report.lines] == [
+        (r.line, r.end_s, r.clearance) for r in plain.lines
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n\n", "%\n%\n", "(nothing)\n", "M5\n"])
+def test_a_program_that_moves_nothing_passes_and_says_so(text: str) -> None:
+    report = proved_text(text)
+    assert report.passed
+    assert report.total_s == 0.0
+    assert "nothing moves in this program" in report.notes
+
+
+def test_a_line_of_a_megabyte_is_one_violation() -> None:
+    (found,) = proved_text("G1 " + "X1 " * 350_000 + "\nG0 A10\n").violations
+    assert (found.line, found.kind) == (1, "syntax")
+    assert len(found.message) < 200

@@ -187,7 +187,7 @@ class Judge:
             violations=tuple(kept),
             warnings=tuple(warnings),
             omitted=len(found) - len(kept),
-            notes=self._subject.notes + self._stops(),
+            notes=self._subject.notes + self._stops() + self._stillness(),
             course=self._courses.course(),
         )
 
@@ -208,6 +208,9 @@ class Judge:
             row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind,
             row.line in self._moving,
         )  # fmt: skip
+
+    def _stillness(self) -> tuple[str, ...]:
+        return () if self._moving or self._found else ("nothing moves in this program",)
 
     def _stops(self) -> tuple[str, ...]:
         if not self._options.with_stops or not self._proofs:
