@@ -372,6 +372,24 @@ def test_a_program_that_moves_nothing_passes_and_says_so(text: str) -> None:
     assert "nothing moves in this program" in report.notes
 
 
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("G1 Z440 F0.000000000000001", []),
+        ("G93\nG1 Z440 F0.00000000000001", []),
+        ("G4 P99999999", []),
+        ("G2 X460 R99999999999 F600", ["syntax"]),
+        ("G3 X450 Y-100 I10 P100000 F600", ["syntax"]),
+        ("G2 X450 Y-100 I99999999999999 F600", ["syntax"]),
+        ("G0 X99999999", ["unreachable"]),
+    ],
+)
+def test_absurd_figures_hold_nobody_up(line: str, kinds: list[str]) -> None:
+    report = proved_text(START + line + "\n")
+    assert [each.kind for each in report.violations] == kinds
+    assert report.document()["cycle_time"]["total_s"] >= 0.0
+
+
 def test_a_line_of_a_megabyte_is_one_violation() -> None:
     (found,) = proved_text("G1 " + "X1 " * 350_000 + "\nG0 A10\n").violations
     assert (found.line, found.kind) == (1, "syntax")
