@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Table
 
 from understudy import __version__
 from understudy.app import load_config
@@ -163,7 +162,7 @@ def _show(console: Console, report: "Report") -> None:
     if report.omitted:
         console.print(f"  and {report.omitted} more")
     for note in report.notes:
-        console.print(f"  note: {escape(note)}")
+        console.print(f"  note: {escape(note)}", soft_wrap=True)
     console.print(_times(report))
     console.print(_proof(report))
 
@@ -175,13 +174,12 @@ def _show_findings(console: Console, found: Sequence["Finding"], color: str) -> 
         console.print(f"  and {len(found) - SHOWN} more: --json has them all")
 
 
-def _times(report: "Report") -> Table:
-    table = Table(title="cycle time", title_justify="left")
-    for name in ("motion", "process", "dwell", "io", "total"):
-        table.add_column(name, justify="right", no_wrap=True)
-    names = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
-    table.add_row(*(f"{report.cycle_time[name]:.3f} s" for name in names))
-    return table
+def _times(report: "Report") -> str:
+    """In a line: a table of figures is cut off in a narrow terminal."""
+    kinds = ("motion", "process", "dwell", "io")
+    parts = [(kind, report.cycle_time[f"{kind}_s"]) for kind in kinds]
+    told = ", ".join(f"{kind} {seconds:.3f} s" for kind, seconds in parts if seconds > 0.0)
+    return f"cycle time {report.total_s:.3f} s{': ' if told else ''}{told}"
 
 
 def _proof(report: "Report") -> str:

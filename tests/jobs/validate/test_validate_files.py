@@ -18,6 +18,7 @@ from understudy.jobs.validate import Finding, Report
 from understudy.jobs.validate.ci import junit, sarif
 from understudy.jobs.validate.page import page
 from understudy.jobs.validate.report import KINDS
+from understudy.proving import validate_text
 
 SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
 FORMATS = jsonschema.FormatChecker(formats=())
@@ -136,6 +137,27 @@ def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
     line = replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
     text = page([replace(flawed, lines=(line,))], cell("bare").environment())
     assert text.count("<script") == 2
+
+
+def test_whatever_moves_fills_the_view(flawed: Report, tmp_path: Path) -> None:
+    """A machine that mills a centimetre as well as an arm; beside the lines, or above them."""
+    small = validate_text("G21 G90\nG0 X10\nG1 Y10 F300\n", cell("grblhal_6axis"))
+    file = tmp_path / "report.html"
+    file.write_text(page([small, flawed], cell("g60_welding").environment()), encoding="utf-8")
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )  # fmt: skip
+        tab = browser.new_page(viewport={"width": 1000, "height": 700})
+        tab.goto(file.as_uri())
+        assert tab.evaluate("eye.size") == pytest.approx(1.4 * 0.01 * 2**0.5, abs=0.01)
+        tab.select_option("#program", "1")
+        assert 1.0 < tab.evaluate("eye.size") < 3.0
+        beside = tab.evaluate("canvas.getBoundingClientRect().width")
+        tab.set_viewport_size({"width": 420, "height": 800})
+        assert tab.evaluate("canvas.getBoundingClientRect().width") == 420 < beside
+        assert tab.evaluate("document.body.scrollWidth") == 420
+        browser.close()
 
 
 def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:
