@@ -12,7 +12,6 @@ from msgspec import structs
 
 from understudy.app import load_config
 from understudy.commands.hands import Sight
-from understudy.config.real import TcpPlace
 from understudy.errors import ConfigError, Refused
 from understudy.live import Live, Options
 from understudy.units import DEG, MM
@@ -98,7 +97,7 @@ async def alive(
     name = NAME[cell]
     if at:
         robots = dict(config.robots)
-        robots[name] = structs.replace(robots[name], real=TcpPlace("127.0.0.1", at))
+        robots[name] = structs.replace(robots[name], real=Destination("127.0.0.1", at))
         config = replace(config, robots=robots)
     config = replace(config, head=structs.replace(config.head, controller=controller))
     live = Live(config, Options(**{"ephemeral": True, "hmi": False, **options}))

@@ -16,7 +16,7 @@ from understudy.wire.chat import Chat, parse
 from understudy.wire.play import Tolerance, play
 from understudy.wire.record import Recorder, Terminal
 from understudy.wire.rehearsal import Rehearsal
-from understudy.wire.serial import parse_place
+from understudy.wire.place import parse_place
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,7 +13,7 @@ from understudy.config.files import read_text
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ready import running_cells
 from understudy.wire.dial import Place
-from understudy.wire.serial import parse_place
+from understudy.wire.place import parse_place
 
 Sender = Callable[[Job], Coroutine[Any, Any, Refused | None]]
 SENDERS: dict[str, tuple[str, Sender]] = {
@@ -33,7 +33,7 @@ def send(
     robot: Annotated[str, typer.Argument(help="of a cell that runs; or grblhal, kuka, text")],
     file: Annotated[Path, typer.Argument(help="the program")],
     to: Annotated[
-        str | None, typer.Option(help="HOST:PORT or serial device, also of a REAL robot")
+        str | None, typer.Option(help="HOST:PORT or /dev/NAME[@BAUD], also of a REAL robot")
     ] = None,
     dialect: Annotated[
         str, typer.Option(help="of a program for grblhal; seed: in an arm's own words")
