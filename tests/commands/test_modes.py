@@ -15,6 +15,7 @@ from understudy.commands.hands import Sight
 from understudy.errors import ConfigError, Refused
 from understudy.live import Live, Options
 from understudy.units import DEG, MM
+from understudy.wire.dial import Destination
 
 PATIENCE_SECONDS = 20.0
 TEXT, ARM = "text_robot", "default"

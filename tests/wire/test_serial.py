@@ -6,19 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from understudy.app import build_cell, load_config
 from understudy.cli.transcript import Transcript
-from understudy.errors import ConfigError
 from understudy.faces import grblhal
 from understudy.live import Live, Options
 from understudy.wire.chat import parse
-from understudy.wire.dial import Destination, Dial
+from understudy.wire.dial import Dial
+from understudy.wire.place import parse_place
 from understudy.wire.play import Tolerance, play
 from understudy.wire.record import Recorder, Terminal
 from understudy.wire.rehearsal import Rehearsal
-from understudy.wire.place import parse_place
 from understudy.wire.serial import Device
 from understudy.wire.terminal import make_terminal, streams_over
 
