@@ -264,3 +264,24 @@ def test_a_connection_changes_nothing_in_the_machine() -> None:
     bench.heard()
     assert fields(bench.report())["MPos"].startswith("20.000")
     assert "G91" in bench.ask("$G")[0]
+
+
+@pytest.mark.parametrize(("cell", "endpoint"), [("grblhal_6axis", "machine"), ("default", "g60")])
+@pytest.mark.parametrize("stopper", [b"!", b"\x84"])
+def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
+    cell: str, endpoint: str, stopper: bytes
+) -> None:
+    bench = Bench(cell, f"{endpoint}.grblhal")
+    bench.say(b"".join(b"G1 X%d F600\n" % (1 + n % 2) for n in range(90)))
+    bench.say(b"G4 P1\nM66 P3 L3 Q5\n")
+    bench.wait(0.05)
+    assert bench.rehearsal.stage.busy()
+    bench.say(stopper)
+    bench.wait(2.0)
+    assert not bench.rehearsal.stage.busy()
+    assert not any(
+        session.owed()
+        for session in bench.rehearsal.stage.faces[bench.endpoint].sessions().values()
+    )
+    bench.say(b"~")
+    assert bench.rehearsal.stage.busy()
