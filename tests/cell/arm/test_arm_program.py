@@ -509,3 +509,12 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
     assert len(wakes) <= lines + 10
     assert degrees(controller)[:2] == [(lines - 1) % 40, (lines - 1) % 7]
     assert np.isfinite(controller.simulation_time())
+
+
+@pytest.mark.parametrize("line", ["G2 X500 Y0 I1000000000 F600", "G1 X1000000000 F600"])
+def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str) -> None:
+    controller = arm()
+    run(controller, "G0 X500 Y0 Z500 A180 B0 C0")
+    controller.send_gcode(line)
+    controller.advance(0.1)
+    assert controller.status().error_message.startswith("a way of ")

@@ -285,3 +285,14 @@ def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
     )
     bench.say(b"~")
     assert bench.rehearsal.stage.busy()
+
+
+@pytest.mark.parametrize("cell", ["grblhal_6axis", "default"])
+@pytest.mark.parametrize(
+    "arc", ["G2 X0 Y0 I1 P99999 F600", "G2 X0 Y0 I1 P0 F600", "G3 X0 Y0 I1000000000000 F600"]
+)
+def test_an_arc_nobody_means_is_refused_before_it_is_cut(cell: str, arc: str) -> None:
+    bench = Bench(cell, f"{'machine' if cell == 'grblhal_6axis' else 'g60'}.grblhal")
+    assert bench.ask(arc) == ["error:39"]
+    assert bench.ask("") == ["ok"]
+    assert bench.ask("G2 X0 Y0 I1 P100 F600") == ["ok"]
