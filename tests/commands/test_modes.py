@@ -191,6 +191,35 @@ def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None
     run(test)
 
 
+def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
+    """Who sends to it would move something that nobody looks at."""
+
+    async def test() -> None:
+        async with pair(TEXT, mode="simulation") as (_, desk):
+            port = int(desk.live.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET_STATUS\n")
+            assert (await reader.readline()).startswith(b"OK Idle")
+            assert desk.facts["faces"] == "open"
+            desk.on("set_mode", mode="real")
+            await desk.connected()
+            assert await reader.read() == b"", "hung up on"
+            writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"MOVE_ABS 1,2,3,0,0,0\n")
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b"", "turned away"
+            writer.close()
+            assert desk.facts["faces"] == "closed while it is REAL"
+            desk.on("set_mode", mode="simulation")
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET_STATUS\n")
+            assert (await reader.readline()).startswith(b"OK Idle")
+            writer.close()
+
+    run(test)
+
+
 def test_the_cells_buttons_reach_a_real_robot() -> None:
     async def test() -> None:
         async with pair(TEXT) as (there, desk):

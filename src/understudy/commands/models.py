@@ -38,6 +38,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "model": getattr(robot.config, "model", ""),
         "mode": robot.mode,
         "real": str(robot.place or ""),
+        "faces": "open" if robot.real is None else "closed while it is REAL",
         "dof": len(joints),
         "joints": joints,
         "tools": tools_of(robot),

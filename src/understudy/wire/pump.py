@@ -7,7 +7,7 @@ while somebody is owed an answer, or, at `max`, while something is under way.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from understudy.errors import Refused
@@ -127,6 +127,12 @@ class Pump:
         self._exchange.settle()
         self._schedule()
         return outcome
+
+    def close(self, endpoints: Iterable[str], why: str) -> None:
+        """Nobody is behind these endpoints, until they are closed for no reason."""
+        self._catch_up()
+        self._exchange.close(endpoints, why)
+        self._schedule()
 
     def snapshot(self) -> Snapshot:
         self._catch_up()
