@@ -59,14 +59,15 @@ async def _called(driver: Caller, place: Place) -> AsyncIterator[Pump]:
 
 
 class Watch:
-    """A bar that is moved on until the end is told; Ctrl-C gives up."""
+    """A bar that is moved on until the end is told; Ctrl-C and SIGTERM give up."""
 
     def __init__(self, what: str, total: int, give_up: Callable[[], object]) -> None:
         self._what, self._total = what, total
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Refused | None] = loop.create_future()
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGINT, give_up)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, give_up)
 
     @property
     def over(self) -> bool:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.faces import grblhal_tables as table
+from understudy.faces.grblhal_connection import Connection
 from understudy.faces.grblhal_dollar import Dollar
 from understudy.faces.grblhal_fields import messages, name_field
 from understudy.faces.grblhal_framing import (
@@ -29,7 +30,7 @@ from understudy.faces.grblhal_framing import (
     pieces,
 )
 from understudy.faces.grblhal_report import INTERVAL, Reports, SavedReports
-from understudy.faces.outbox import Outbox, Stirred
+from understudy.faces.outbox import Stirred
 from understudy.gcode.wire import Notice, Pins, WireController, Wired
 from understudy.ports import Deps, Luck
 from understudy.units import NS_PER_MS
@@ -40,11 +41,6 @@ ROBOTS = ("arm", "machine")
 """Kinds of robot that it stands in front of."""
 TOO_LONG = 11
 LEGACY = 39
-BACKLOG = 64 * 1024
-"""Bytes beyond the firmware's buffer that are kept for a sender that does not count."""
-HELPING = 1024
-"""So many bytes are read before it is looked again whether anybody takes the answers."""
-OUTBOX_LIMIT = 256 * 1024
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,43 +50,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 class Saved(Struct):
     """What a snapshot holds of the face; `order` are the connections, the served one last."""
 
-    reader: SavedReader
+    readers: dict[str, SavedReader]
     reports: SavedReports
     order: list[str]
     outboxes: dict[str, list[bytes]]
+    asker: str
     ended: list[str]
     sticky: int
     working: bool
     next_report: int | None
-
-
-class Connection:
-    """`Session` of one client: a plug for the one line there is."""
-
-    def __init__(self, face: "GrblHalFace", peer: str, said: list[bytes] | None = None) -> None:
-        self._face = face
-        self.peer = peer
-        self.outbox = Outbox(lambda: face.stir.add(peer), said or ())
-        self.ended = False
-
-    def receive(self, data: bytes, now: int) -> None:
-        self._face.receive(data, now)
-
-    def take(self, room: int) -> bytes:
-        return self.outbox.take(room)
-
-    def eof(self, now: int) -> None:
-        self.ended = True
-
-    def closed(self, now: int) -> None:
-        self._face.unplug(self.peer, now)
-
-    def credit(self) -> int:
-        served = self._face.serves(self.peer) and self.outbox.size < OUTBOX_LIMIT
-        return min(self._face.room(), HELPING) if served and not self.ended else 0
-
-    def owed(self) -> bool:
-        return self._face.serves(self.peer) and self._face.owes()
 
 
 class GrblHalFace:
@@ -102,7 +70,8 @@ class GrblHalFace:
         self.stir = Stirred()
         self._controller = controller
         self._sessions: dict[str, Connection] = {}
-        self._reader = Reader()
+        self._nobodys = Reader()
+        self._asker = ""
         self._reports = Reports()
         self._dollar = Dollar(controller, pins, say=self._say, note=self._reports.note)
         self._sticky = 0
@@ -127,7 +96,11 @@ class GrblHalFace:
         return self.stir.drain()
 
     def unplug(self, peer: str, now: int) -> None:
+        """What it said and was not yet read goes with it; the one before it is heard again."""
         self._sessions.pop(peer, None)
+        if served := self._served():
+            self.stir.add(served.peer)
+        self._serve(now)
 
     def next_wake(self) -> int | None:
         return self._now if self._stalled and not self._piled_up() else self._next_report
@@ -156,10 +129,11 @@ class GrblHalFace:
 
     def save(self) -> Saved:
         return Saved(
-            reader=self._reader.save(),
+            readers={peer: s.reader.save() for peer, s in self._sessions.items()},
             reports=self._reports.save(),
             order=list(self._sessions),
             outboxes={peer: s.outbox.save() for peer, s in self._sessions.items()},
+            asker=self._asker,
             ended=[peer for peer, s in self._sessions.items() if s.ended],
             sticky=self._sticky,
             working=self._working,
@@ -168,14 +142,15 @@ class GrblHalFace:
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
-        self._reader.load(saved.reader)
         self._reports.load(saved.reports)
         self._sessions = {
             peer: Connection(self, peer, saved.outboxes[peer]) for peer in saved.order
         }
+        for peer, session in self._sessions.items():
+            session.reader.load(saved.readers[peer])
         for peer in saved.ended:
             self._sessions[peer].ended = True
-        self._sticky, self._working = saved.sticky, saved.working
+        self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
         self._next_report = saved.next_report
         self._stalled = self._reader.waiting > 0
 
@@ -185,12 +160,15 @@ class GrblHalFace:
         """The newest connection is the one that is plugged in."""
         return next(reversed(self._sessions), None) == peer
 
-    def room(self) -> int:
-        return max(0, RX_SIZE + BACKLOG - self._reader.waiting)
-
-    def owes(self) -> bool:
+    def owes(self, peer: str) -> bool:
         """A line was read whose answer needs time; in Hold, Door and Tool it needs an operator."""
-        return self._working and not self._controller.lines.stranded(self._now)
+        waits = self._working and (peer == self._asker or self.serves(peer))
+        return waits and not self._controller.lines.stranded(self._now)
+
+    @property
+    def _reader(self) -> Reader:
+        served = self._served()
+        return self._nobodys if served is None else served.reader
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
@@ -221,7 +199,7 @@ class GrblHalFace:
             self._tell_due(now)
             if line is None:
                 return
-            self._working = True
+            self._working, self._asker = True, next(reversed(self._sessions), "")
             code = self._take_line(line, now)
             if code is not None:
                 self._answer(code)
@@ -261,7 +239,8 @@ class GrblHalFace:
     def _answer(self, code: int) -> None:
         self._working = False
         self._sticky = code
-        self._say(f"error:{code}" if code else "ok")
+        if asker := self._sessions.get(self._asker):
+            asker.outbox.say(b"error:%d\r\n" % code if code else b"ok\r\n")
 
     # ── bytes that act at once ──
 
@@ -334,7 +313,9 @@ class GrblHalFace:
             self._say(f"[MSG:{table.UNLOCK}]")
 
     def _flush(self) -> None:
-        self._reader.flush()
+        """Whoever stops it, nothing that was said before is run."""
+        for session in self._sessions.values():
+            session.reader.flush()
 
     def _void(self, notice: Notice, now: int) -> None:
         self._working = False
@@ -348,9 +329,8 @@ class GrblHalFace:
         return self._served() is not None and not self._piled_up()
 
     def _piled_up(self) -> bool:
-        """Whoever is plugged in does not take what is said: what he asks for has to wait."""
         served = self._served()
-        return served is not None and served.outbox.size >= OUTBOX_LIMIT
+        return served is not None and served.piled_up
 
     def _say(self, text: str) -> None:
         """To whoever is plugged in; to nobody if nobody is."""

@@ -5,7 +5,8 @@ from collections import deque
 
 import pytest
 
-from understudy.faces.grblhal import OUTBOX_LIMIT, GrblHalFace
+from understudy.faces.grblhal import GrblHalFace
+from understudy.faces.grblhal_connection import OUTBOX_LIMIT
 from understudy.ports import UNLIMITED
 
 from .bench import Bench, fields

@@ -254,6 +254,58 @@ def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
     assert answers(lines(first)) == ["ok"], "now it is"
 
 
+def test_half_a_line_goes_with_whoever_said_it() -> None:
+    bench = Bench().fast()
+    bench.say(b"G0 X1")
+    bench.client.leave()
+    other = bench.rehearsal.connect(bench.endpoint)
+    other.heard()
+    assert other.ask(b"G0 Y1\n") == b"ok\r\n"
+    bench.rehearsal.advance(1.0)
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000,1.000")
+
+
+def test_two_clients_mix_no_bytes_and_no_answers() -> None:
+    """The first is in the middle of a line, and waits for another, when the second comes."""
+    bench = Bench().fast()
+    first = bench.client
+    first.say(b"G4 P1\nG91\nG0 X")
+    second = bench.rehearsal.connect(bench.endpoint)
+    second.heard()
+    second.say(b"G0 Y1\nG0 Y2\n")
+    assert answers(bench.wait(1.5)) == []
+    assert answers(lines(second)) == ["ok", "ok"], "its own"
+    second.leave()
+    first.say(b"3\n")
+    bench.rehearsal.advance(1.0)
+    assert answers(lines(first)) == ["ok", "ok", "ok"], "of the dwell too, which was read before"
+    first.say(b"?")
+    assert fields(lines(first)[0])["MPos"].startswith("3.000,2.000")
+
+
+def test_a_stop_by_another_client_forgets_what_the_first_one_said() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 20)
+    other = bench.rehearsal.connect(bench.endpoint)
+    other.say(b"\x19")
+    bench.wait(1.0)
+    other.leave()
+    bench.wait(5.0)
+    assert fields(bench.report())["MPos"].startswith("0.000")
+
+
+def test_what_a_client_that_left_had_not_been_answered_for_is_not_run() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 100)
+    bench.client.leave()
+    other = bench.rehearsal.connect(bench.endpoint)
+    bench.rehearsal.advance(10.0)
+    assert answers(lines(other)) == []
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000")
+
+
 def test_a_connection_changes_nothing_in_the_machine() -> None:
     bench = Bench().fast()
     bench.ask("G1 X20 F3000")
