@@ -28,7 +28,7 @@ CONTROL_PORT = 5550
 STATE_PORT = 5562
 HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
+PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
