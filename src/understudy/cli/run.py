@@ -103,15 +103,13 @@ async def _live(
     errand: Errand | None,
 ) -> bool:
     """Until it is finished; was it interrupted?"""
-    announce()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
-            ends.push_async_callback(page.stop)
         live = Live(config, options)
         signals = _end_on_signals(live)
         await live.listen()
-        ends.push_async_callback(live.stop)
+        ends.push_async_callback(_stop, live, page)
         if errand:
             errand.start(live)
             ends.push_async_callback(errand.stop)
@@ -127,6 +125,11 @@ async def _live(
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
         await live.finished.wait()
     return bool(signals)
+
+
+async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
+    """At the same time: each waits for the other's sockets to close."""
+    await asyncio.gather(live.stop(), *([page.stop()] if page else []))
 
 
 def _end_on_signals(live: Live) -> list[int]:
