@@ -19,8 +19,8 @@ from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import UNLIMITED
+from understudy.wire.place import parse_place
 from understudy.wire.rehearsal import Client, Rehearsal
-from understudy.wire.serial import parse_place
 
 Outcome = TypeVar("Outcome")
 Deed = Callable[[int], Outcome]
