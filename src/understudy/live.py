@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -111,10 +110,7 @@ class Live:
         self._pump.start()
 
     def prepare(self) -> Iterator[None]:
-        """A piece at a time, what a first motion would have to wait for; nothing where no part of
-        the cell needs compiled code."""
-        if "numba" not in sys.modules:
-            return
+        """A piece at a time, what a first motion would have to wait for."""
         from understudy.cell.collision.watch import CollisionWatch
         from understudy.motion.warm import warm, warm_ways
 

@@ -37,9 +37,10 @@ def is_warm() -> bool:
     """Whether the cache holds a kernel of each room, not older than its source."""
     from understudy.gcode.reader import split_lines
     from understudy.motion.plan import motions_at
+    from understudy.space.certify import certify
     from understudy.space.forward import flange_frames
 
-    return all(map(_is_cached, (split_lines, motions_at, flange_frames)))
+    return all(map(_is_cached, (split_lines, motions_at, certify, flange_frames)))
 
 
 def _is_cached(kernel: Any) -> bool:

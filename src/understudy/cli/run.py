@@ -14,7 +14,7 @@ from rich.table import Table
 
 from understudy.app import load_config
 from understudy.cli import hmi
-from understudy.cli.kernels import announce
+from understudy.cli.kernels import announce, is_warm
 from understudy.cli.run_program import Errand
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
@@ -132,9 +132,13 @@ async def _live(
 
 
 async def _prepare(live: Live) -> None:
-    """So that no first motion waits; whoever says something meanwhile gets his turn in between."""
-    for _ in live.prepare():
-        await asyncio.sleep(BETWEEN_S)
+    """So that no first motion waits; whoever says something meanwhile gets his turn in between.
+
+    Only what is compiled already: nobody wants to wait for a compiler before he asks for a motion.
+    """
+    if "numba" in sys.modules and is_warm():
+        for _ in live.prepare():
+            await asyncio.sleep(BETWEEN_S)
 
 
 async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
