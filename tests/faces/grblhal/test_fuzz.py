@@ -166,3 +166,12 @@ def test_a_line_of_a_megabyte() -> None:
     bench = Bench()
     bench.say(b"G0 X" + b"1" * 1_000_000 + b"\nG0 X1\n\nG0 X1\n")
     assert bench.heard() == ["error:11", "error:11", "ok", "ok"]
+
+
+@settings(RELAXED, max_examples=10)
+@given(st.lists(st.tuples(st.sampled_from(LINES), places), max_size=6))
+def test_an_arm_answers_each_line_once_too(lines: list[tuple[str, list[tuple[int, int]]]]) -> None:
+    bench = Bench("default", "g60.grblhal")
+    for line, where in lines:
+        bench.say(sprinkled(line.encode("latin-1") + b"\n", where, HARMLESS + HOLDING))
+        assert len(answers(bench.heard() + let_on(bench))) == 1, line

@@ -91,12 +91,8 @@ def test_answers_that_nobody_takes_are_not_piled_up_and_none_is_missing() -> Non
     assert isinstance(face, GrblHalFace)
     session = face.open("deaf", 0)
     session.receive(b"!", 0)
-    asked = 0
-    while (credit := session.credit()) >= 3:
-        count = credit // 3
-        session.receive(b"$$\n" * count, 0)
-        asked += count
-    assert asked > 20_000
+    asked = 1000
+    session.receive(b"$$\n" * asked, 0)
     session.receive(b"~", 0)
     heard = 0
     while True:

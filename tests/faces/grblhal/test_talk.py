@@ -347,4 +347,4 @@ def test_an_arc_nobody_means_is_refused_before_it_is_cut(cell: str, arc: str) ->
     bench = Bench(cell, f"{'machine' if cell == 'grblhal_6axis' else 'g60'}.grblhal")
     assert bench.ask(arc) == ["error:39"]
     assert bench.ask("") == ["ok"]
-    assert bench.ask("G2 X0 Y0 I1 P100 F600") == ["ok"]
+    assert bench.ask("G2 X0 Y0 I0.01 P2 F600") == ["ok"]
