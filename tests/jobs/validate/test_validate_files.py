@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from playwright.sync_api import sync_playwright
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved
 
@@ -134,7 +135,7 @@ def test_the_page_holds_everything_and_asks_for_nothing(flawed: Report) -> None:
 
 
 def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
-    line = replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
+    line = structs.replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
     text = page([replace(flawed, lines=(line,))], cell("bare").environment())
     assert text.count("<script") == 2
 

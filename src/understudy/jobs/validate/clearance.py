@@ -1,9 +1,10 @@
 """The certified sweep of a program: some hundred lines at a time, one verdict per line."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 
 from understudy.jobs.validate.contacts import Contacts, Seen, Thing, thing, things
 from understudy.jobs.validate.report import CLEARANCE, Finding, Options
@@ -22,8 +23,7 @@ MOST_SEARCHED = 1000
 """On so many lines; beyond them only the first pair of each line is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True, gc=False):
     """The verdict on a line: metres that are proven, and what is to be said about it."""
 
     line: int

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
+
 from understudy.space.sweep import EPS
 from understudy.units import MM
 
@@ -60,8 +62,7 @@ class Finding:
     code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LineReport:
+class LineReport(Struct, frozen=True, gc=False):
     """A line of the program. `clearance` in metres, None where nothing moves or could touch.
     `moves`: the robot does, on it."""
 
