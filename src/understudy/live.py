@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +109,22 @@ class Live:
     def go(self) -> None:
         """Let time run."""
         self._pump.start()
+
+    def prepare(self) -> Iterator[None]:
+        """A piece at a time, what a first motion would have to wait for; nothing where no part of
+        the cell needs compiled code."""
+        if "numba" not in sys.modules:
+            return
+        from understudy.cell.collision.watch import CollisionWatch
+        from understudy.motion.warm import warm, warm_ways
+
+        warm()
+        for part in self._cell.parts.values():
+            if isinstance(part, CollisionWatch):
+                yield
+                warm_ways(part.body.chain)
+                yield
+                yield from part.prepare()
 
     async def stop(self) -> None:
         await self.cell_desk.stop()

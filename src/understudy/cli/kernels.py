@@ -15,7 +15,7 @@ def add_to(app: typer.Typer) -> None:
 def warm() -> None:
     """Fill the kernel cache (once, at set-up)."""
     from understudy.config.files import shipped_robots
-    from understudy.gcode import reader
+    from understudy.gcode import program
     from understudy.motion.dynamics import dynamics
     from understudy.motion.warm import warm as warm_motion
     from understudy.motion.warm import warm_ways
@@ -24,7 +24,7 @@ def warm() -> None:
     from understudy.space.warm import warm as warm_space
 
     begun = time.monotonic()
-    reader.warm()
+    program.warm()
     for name, file in shipped_robots().items():
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
         warm_space(arm)

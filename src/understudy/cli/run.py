@@ -26,6 +26,9 @@ from understudy.wire.clock import Rate, parse_rate
 
 log = logging.getLogger(__name__)
 
+BETWEEN_S = 0.02
+"""Seconds between two pieces of what is prepared while the cell runs already."""
+
 
 def add_to(app: typer.Typer) -> None:
     app.command(name="run", epilog="Example: understudy run text_robot --rate 10 --ephemeral")(run)
@@ -123,8 +126,15 @@ async def _live(
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
+        ends.callback(asyncio.create_task(_prepare(live)).cancel)
         await live.finished.wait()
     return bool(signals)
+
+
+async def _prepare(live: Live) -> None:
+    """So that no first motion waits; whoever says something meanwhile gets his turn in between."""
+    for _ in live.prepare():
+        await asyncio.sleep(BETWEEN_S)
 
 
 async def _stop(live: Live, page: hmi.PageProcess | None) -> None:

@@ -21,6 +21,7 @@ from understudy.faces.grblhal_fields import messages, name_field
 from understudy.faces.grblhal_framing import (
     PRINTABLE_COMMANDS,
     RX_SIZE,
+    SILENT,
     Line,
     Reader,
     SavedReader,
@@ -78,6 +79,8 @@ class Saved(Struct):
 
 class Connection:
     """`Session` of one client: a plug for the one line there is."""
+
+    silent = SILENT
 
     def __init__(self, face: "GrblHalFace", peer: str, said: list[bytes] | None = None) -> None:
         self._face = face

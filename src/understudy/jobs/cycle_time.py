@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.setup import Setup
@@ -20,8 +21,7 @@ EFFORT_STEP_S = 0.01
 Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True, gc=False):
     """A line of the program, and when it is run.
 
     `kind`: what took its time, or most of it; empty where it only sets modes.
@@ -91,8 +91,7 @@ class CycleTimeEstimator:
         return added_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct, gc=False):
     """A row whose times are not all known yet."""
 
     line: int
@@ -130,8 +129,8 @@ class Ledger:
 
     def add(self, event: Event) -> None:
         if isinstance(event, ProgramLine):
-            if event.text.strip():
-                self._open.append(_Open(event.number, event.text.strip(), self._now, self._now))
+            if text := event.text.strip():
+                self._open.append(_Open(event.number, text, self._now, self._now))
         elif isinstance(event, Run):
             self._run(event)
         elif isinstance(event, Glide):
@@ -223,4 +222,5 @@ def as_document(cycle: CycleTime) -> dict[str, Any]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__}
+    names = getattr(value, "__struct_fields__", None) or value.__slots__
+    return {name: getattr(value, name) for name in names}

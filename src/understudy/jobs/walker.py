@@ -23,6 +23,7 @@ from understudy.jobs.setup import (
     Thrown,
     ToolLineMover,
 )
+from understudy.jobs.straights import Straights
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
 from understudy.motion.plan import Plan
@@ -119,7 +120,7 @@ class Here:
     @property
     def pose(self) -> Axes:
         walker = self._walker
-        return walker.assumed or walker.mover.pose(walker.q)
+        return walker.mover.pose(walker.q)
 
 
 class Walker:
@@ -135,7 +136,7 @@ class Walker:
         self.exact = False
         self.tool = setup.modal.tool
         self.commanded: Axes | None = None
-        self.assumed: Axes | None = None
+        self.here = Here(self)
         self.events: list[Event] = []
         self._paths: list[Path] = []
         self._straight: list[ask.AxisMove] = []
@@ -160,16 +161,24 @@ class Walker:
         """Whether lines of the tool can be collected and handed over together."""
         return self._tool_mover is not None and not self.exact
 
-    def tool_lines(
-        self, moves: Sequence[ask.LineMove], lines: Sequence[int]
-    ) -> tuple[int, Refused | None]:
+    def tool_lines(self, lines: Straights, numbers: Sequence[int]) -> tuple[int, Refused | None]:
         """Many at once: how many could be taken, and why the next one could not, if so."""
         assert self._tool_mover is not None
         self._gather()
-        paths, count, refused = self._tool_mover.tool_lines(moves, self.q, line=lines)
-        for path in paths:
+        done = 0
+        while done < len(lines):
+            rest = slice(done, None)
+            path, count = self._tool_mover.tool_lines(
+                lines.targets[rest], lines.speeds[rest], self.q, line=numbers[rest]
+            )
             self._append(path)
-        return count, refused
+            done += count
+            if done < len(lines):
+                # What is out of the ordinary is looked at by itself.
+                if refused := self.move(lines.move(done), numbers[done]):
+                    return done, refused
+                done += 1
+        return done, None
 
     def probe(self, probe: ask.Probe, line: int) -> Refused | None:
         """By itself: from rest, and until it has met something."""

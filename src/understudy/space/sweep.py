@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.space import certify
@@ -60,8 +61,7 @@ class Spot:
     """The numbers of the two shapes in the world."""
 
 
-@dataclass(frozen=True)
-class Swept:
+class Swept(Struct, frozen=True, gc=False):
     """The verdict on one line of a path."""
 
     line: int
@@ -140,7 +140,7 @@ class Sweeper:
         found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
             certify.UNDECIDED
         )
-        return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
+        return self._told(course, found, named.tolist())
 
     def pairs(self) -> list[Pair]:
         """All that are watched, by the numbers of their shapes."""
@@ -203,15 +203,21 @@ class Sweeper:
         )  # fmt: skip
         return found
 
-    def _swept(self, course: Course, found: Found, k: int, line: int) -> Swept:
+    def _told(self, course: Course, found: Found, lines: list[int]) -> tuple[Swept, ...]:
+        """The verdict on every line."""
         foot = self._detector.foot_contact
-        verdict = VERDICTS[found.verdict[k]]
         if foot.collision:
-            return Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
-        if verdict is Verdict.PROVEN:
-            return Swept(line, verdict, float(found.clearance[k]))
-        spot = None if found.pair[k, 0] < 0 else self._spot(course, found, k)
-        return Swept(line, verdict, float(found.clearance[k]), spot)
+            return tuple(
+                Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
+                for k, line in enumerate(lines)
+            )
+        rows = zip(lines, found.verdict.tolist(), found.clearance.tolist(), strict=True)
+        return tuple(
+            Swept(line, VERDICTS[verdict], clearance)
+            if verdict == certify.PROVEN or found.pair[k, 0] < 0
+            else Swept(line, VERDICTS[verdict], clearance, self._spot(course, found, k))
+            for k, (line, verdict, clearance) in enumerate(rows)
+        )
 
     def _spot(self, course: Course, found: Found, k: int, looks: int = LOOKS) -> Spot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])

@@ -43,7 +43,7 @@ class Doubt:
 
     def read(self, block: object) -> None:
         """A line of the program comes."""
-        if not isinstance(block, Block):
+        if not isinstance(block, Block) or not (self.lost or "distance" in block.commands):
             return
         named = set(block.commands.values())
         self.absolute = "G90" in named or (self.absolute and "G91" not in named)
