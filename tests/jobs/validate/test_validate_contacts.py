@@ -118,6 +118,17 @@ def test_a_contact_that_goes_on_is_one_violation_and_a_new_one_is_another() -> N
     assert told == [(4, "table", 7), (6, "post", 7)]
 
 
+def test_where_no_further_contacts_are_looked_for_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
+    assert not proved_text(text, "workshop").notes
+    monkeypatch.setattr("understudy.jobs.validate.clearance.MOST_SEARCHED", 2)
+    report = proved_text(text, "workshop")
+    assert any(note.startswith("4 lines touch something") for note in report.notes)
+    assert not report.passed
+
+
 def test_a_zone_that_is_entered_hides_nothing_either() -> None:
     """The elbow in the zone behind, the tool on its way into the floor."""
     found = found_in("G21\nG0 A180 B0\nG0 A0 B-80 C0\n")
