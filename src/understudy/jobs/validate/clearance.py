@@ -52,8 +52,8 @@ class Clearance:
         if self._searched <= MOST_SEARCHED:
             return ()
         return (
-            f"{self._searched} lines touch something: beyond the first {MOST_SEARCHED} only what is "
-            "touched first is told of each",
+            f"{self._searched} lines touch something: beyond the first {MOST_SEARCHED} only what "
+            "is touched first is told of each",
         )
 
     def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
