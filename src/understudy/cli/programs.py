@@ -39,7 +39,7 @@ def add_to(app: typer.Typer) -> None:
 
 def cycle_time(
     program: Annotated[Path, typer.Argument(help="a program: G-code, or a text robot's moves")],
-    cell: Annotated[str, typer.Option(help="whose first arm runs it")] = "default",
+    cell: Annotated[str, typer.Option(help="whose first arm or robot runs it")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
     settings: Annotated[
         Path | None, typer.Option(help="`$n=v` lines: on the grblHAL machine they describe")

@@ -39,8 +39,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def validate(
-    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code files")],
-    cell: Annotated[str, typer.Option(help="whose first arm runs them")] = "default",
+    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves")],
+    cell: Annotated[str, typer.Option(help="whose first arm or robot runs them")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
     dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
     scenario: Annotated[Path | None, typer.Option(help="a file with scenario rules")] = None,
@@ -51,7 +51,7 @@ def validate(
     clearance_mm: Annotated[
         float | None, typer.Option(min=0.0, max=1000.0, help="to be kept everywhere")
     ] = None,
-    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is proved as well")] = False,
+    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is looked at, too")] = False,
     max_violations: Annotated[int | None, typer.Option(min=1, help="tell so many")] = None,
     mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
 ) -> None:

@@ -24,8 +24,10 @@ from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, R
 from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.ports import Deps
+from understudy.proving.arm import notes_of
 from understudy.proving.stage import LEFT_ON
 from understudy.space.chain import Frames
+from understudy.space.environment import Environment
 from understudy.space.sweep import Sweeper
 from understudy.units import MM
 
@@ -64,7 +66,8 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
             stopping=model.home_limits.acceleration,
         )
 
-    return Subject(program, config.name, robot, with_tool, environment)
+    notes = notes_of(body.detector(Environment(), 0), own.collision, environment)
+    return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
 def _robot(own: Config, config: CellConfig) -> Robot:

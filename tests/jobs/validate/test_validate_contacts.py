@@ -3,13 +3,14 @@ stops off the path."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.jobs.validate.rehearsals import cell, proved_text
 
 from understudy.jobs.validate import Arm, Report
 from understudy.jobs.validate.braking import stopping_ways
+from understudy.jobs.validate.clearance import MOST_PAIRS
 from understudy.motion.plan import Motion
 from understudy.proving import Options, validate_text
 from understudy.proving.prove import subject_of
@@ -86,11 +87,46 @@ def touching(detector: CollisionDetector, q: np.ndarray) -> set[tuple[str, str]]
     }
 
 
+LOWER, UPPER = (-90, -60, -60, -90, -90, -90), (90, 55, 120, 90, 90, 90)
+POSES = st.tuples(*(st.integers(a, b) for a, b in zip(LOWER, UPPER, strict=True)))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(POSES, min_size=1, max_size=2))
+def test_whatever_a_look_sees_touching_is_told(poses: list[tuple[int, ...]]) -> None:
+    """Swings of the joints through the workshop, each thing and each part on its line."""
+    words = (" ".join(f"{a}{q}" for a, q in zip("ABCUVW", pose, strict=True)) for pose in poses)
+    config = cell("workshop")
+    report = validate_text("G21\n" + "".join(f"G0 {each}\n" for each in words), config)
+    arm = subject_of("", config, "g60").arm(1)
+    assert isinstance(arm, Arm)
+    told = {
+        (line, pair)
+        for each in report.violations
+        for line in range(each.line, (each.last or each.line) + 1)
+        for pair in (contact.objects for contact in (each.contact, *each.also) if contact)
+    }
+    for q, line in list(zip(report.course.joints, report.course.lines, strict=True))[::5]:
+        for pair in touching(arm.detector, np.array(q)):
+            assert (line, pair) in told or len(told) >= MOST_PAIRS
+
+
 def test_a_contact_that_goes_on_is_one_violation_and_a_new_one_is_another() -> None:
     text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
     report = proved_text(text, "workshop")
     told = [(v.line, v.contact.objects[1], v.last) for v in report.violations if v.contact]
     assert told == [(4, "table", 7), (6, "post", 7)]
+
+
+def test_where_no_further_contacts_are_looked_for_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
+    assert not proved_text(text, "workshop").notes
+    monkeypatch.setattr("understudy.jobs.validate.clearance.MOST_SEARCHED", 2)
+    report = proved_text(text, "workshop")
+    assert any(note.startswith("4 lines touch something") for note in report.notes)
+    assert not report.passed
 
 
 def test_a_zone_that_is_entered_hides_nothing_either() -> None:

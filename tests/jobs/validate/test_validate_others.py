@@ -120,3 +120,11 @@ def test_no_other_language_and_no_chance(name: str, tmp_path: Path) -> None:
 def test_the_mark_of_an_editor_and_other_line_ends_are_no_part_of_a_program() -> None:
     text = b"\xef\xbb\xbf" + SQUARE.replace("\n", "\r\n").encode()
     assert validate_text(text, cell("text_robot")).total_s == pytest.approx(1.7)
+
+
+def test_what_is_not_looked_at_around_a_kuka_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "blind.yaml"
+    file.write_text("robots:\n  kuka:\n    kind: kuka\n    collision: {enable: false}\n")
+    report = validate_text("T1 G58\nG1 X0 Y0 Z100 A0 B0 C0 F100\n", str(file))
+    assert any("collision checks are off" in note for note in report.notes)
+    assert not report.lines[-1].proven

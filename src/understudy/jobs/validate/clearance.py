@@ -46,6 +46,16 @@ class Clearance:
         self._touching: set[Thing] = set()
         self._searched = 0
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was not looked for."""
+        if self._searched <= MOST_SEARCHED:
+            return ()
+        return (
+            f"{self._searched} lines touch something: beyond the first {MOST_SEARCHED} only what "
+            "is touched first is told of each",
+        )
+
     def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
         """Give the stretches in their order; verdicts come when there are enough."""
         if arm.sweeper is None:

@@ -187,7 +187,7 @@ class Judge:
             violations=tuple(kept),
             warnings=tuple(warnings),
             omitted=len(found) - len(kept),
-            notes=self._subject.notes + self._stops() + self._stillness(),
+            notes=self._notes(),
             course=self._courses.course(),
         )
 
@@ -209,8 +209,9 @@ class Judge:
             row.line in self._moving,
         )  # fmt: skip
 
-    def _stillness(self) -> tuple[str, ...]:
-        return () if self._moving or self._found else ("nothing moves in this program",)
+    def _notes(self) -> tuple[str, ...]:
+        still = () if self._moving or self._found else ("nothing moves in this program",)
+        return self._subject.notes + self._stops() + self._clearance.notes + still
 
     def _stops(self) -> tuple[str, ...]:
         if not self._options.with_stops or not self._proofs:
