@@ -72,7 +72,9 @@ def test_what_the_records_do_not_tell_is_not_held_against_the_robot(text: str) -
         ("G1 X50 F100\nG1 Z-10\n", "line 2"),
         ("G1 X50 F100\nT3\nG1 X60 Y0 Z0\n", "line 3"),
         ("G1 F100\nG1 B170\n", "line 2"),
-        (f"G1 X50 F100\n{FAR}\nG1 X6000\nG1 X50 Y80\n", "one of lines 2…3"),
+        (f"G1 X50 F100\n{FAR}\nG1 X6000\nG1 X50 Y80\n", "line 2"),
+        (f"G1 X50 F100\n{FAR}\nG1 X0\n", "line 2"),
+        ("G1 X20 F100\nG1 Z-9\nG1 X20 Z-5\nG1 X20 Y8 Z0\n", "one of lines 2…3"),
     ],
 )
 def test_a_record_that_moved_nothing_ends_the_job(text: str, line: str) -> None:
@@ -115,6 +117,20 @@ def test_a_robot_that_is_still_under_way_when_the_job_begins_has_no_known_start(
     bench.advance(1.1)
     assert bench.cell.stage.busy(), "what was in flight ends"
     assert bench.outcome("G1 Y10 F100\nG1 X150\n") == "seen"
+
+
+moves = st.tuples(
+    st.integers(0, 200), st.integers(-50, 50), st.integers(0, 100), st.integers(20, 100)
+)
+
+
+@given(st.lists(moves, min_size=1, max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_a_robot_that_goes_where_it_is_sent_is_never_blamed(
+    places: list[tuple[int, int, int, int]],
+) -> None:
+    lines = (f"G1 X{x} Y{y} Z{z} F{f}\n" for x, y, z, f in places)
+    assert Watched().outcome("".join(lines)) == "seen"
 
 
 @given(st.lists(st.binary(min_size=128, max_size=128), max_size=20))

@@ -174,7 +174,7 @@ class KukaEkiDriver:
         job = self._job
         if job is None or job.first is None or job.whereabouts is None:
             return
-        if astray := job.whereabouts.astray(reading, job.first, job.sent):
+        if astray := job.whereabouts.astray(reading, job.first, job.sent, now):
             self._break_off(Refused(astray), now)
         else:
             self._go_on(now)

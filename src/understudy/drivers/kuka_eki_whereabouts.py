@@ -2,7 +2,8 @@
 
 The feedback counts records and never says that one was refused: a target out of reach, below the
 soft limit or with a tool that moves nothing is completed in the moment it is taken up. But then the
-robot stands, or sets out, from somewhere else, and the telemetry shows it.
+robot stands, or sets out, from somewhere else, or was never seen on a way it cannot have gone
+between two frames; and the telemetry shows it.
 """
 
 import math
@@ -13,13 +14,17 @@ from understudy.drivers.kuka_eki_program import LINEAR, Step
 from understudy.ports.kuka import KukaReading
 from understudy.space.pose import Pose
 from understudy.space.transform import angle_between, matrix
-from understudy.units import MM
+from understudy.units import MM, seconds
 
 POSITION = ("X", "Y", "Z", "C", "B", "A")
 """The words in the order of a Pose."""
 Known = tuple[float | None, ...]
 """A pose as far as the records tell: after home, or with another tool or base, not at all."""
 UNKNOWN: Known = (None,) * 6
+FASTEST = 3.0
+"""Metres per second: no such arm is faster, """
+FRAME_SECONDS = 0.02
+"""and so often it tells where it is."""
 
 
 class Tolerance(NamedTuple):
@@ -41,14 +46,18 @@ class Whereabouts:
         self.seen = 0
         """So many steps are completed, and the robot was seen where they lead."""
         self._begun = 0
+        self._last: tuple[Sequence[float], int] | None = None
 
-    def astray(self, reading: KukaReading, first: int, sent: int) -> str:
+    def astray(self, reading: KukaReading, first: int, sent: int, now: int) -> str:
         """Where it is instead, if it is not on its way; ``first``: the number of the first step."""
         flying = reading.progress.in_flight - first
         done = reading.progress.completed - first + 1
         done = done if 0 <= done <= sent else 0  # the last one was of another job
         if not all(map(math.isfinite, reading.pose)):
             return ""
+        if (missed := self._missed(done, reading.pose, now)) is not None:
+            return self._told(f"line {self._steps[missed].line}", reading.pose)
+        self._last = reading.pose[:3], now
         if flying == done < sent:
             there = self._on_way(done, reading.pose)
         elif done and flying == done - 1:
@@ -60,6 +69,21 @@ class Whereabouts:
         self.seen = max(self.seen, done)
         self._begun = max(self._begun, flying + 1)  # what is refused is never in flight
         return ""
+
+    def _missed(self, done: int, here: Pose, now: int) -> int | None:
+        """A step whose end it cannot have been at since the last frame, although it is completed
+        and was never seen in flight."""
+        if self._last is None:
+            return None
+        before, at = self._last
+        possible = FASTEST * (FRAME_SECONDS + seconds(now - at))
+        for step in range(self._begun, done):
+            end = [value for value in self._after[step + 1][:3] if value is not None]
+            if self._steps[step].kind != LINEAR or len(end) < 3:
+                return None
+            if math.dist(before, end) + math.dist(end, here[:3]) > possible:
+                return step
+        return None
 
     def _on_way(self, step: int, here: Pose) -> bool:
         """Between the ends of this step, as far as they are known."""
@@ -88,6 +112,9 @@ class Whereabouts:
         moves = [s for s in self._steps[self._begun : done] if s.words.keys() & set(POSITION)]
         lines = sorted({step.line for step in moves}) or [self._steps[max(done - 1, 0)].line]
         which = f"line {lines[0]}" if len(lines) == 1 else f"one of lines {lines[0]}…{lines[-1]}"
+        return self._told(which, here)
+
+    def _told(self, which: str, here: Pose) -> str:
         at = " ".join(f"{w}{v / MM:.1f}" for w, v in zip("XYZ", here[:3], strict=True))
         return f"{which}: the robot did not go there (it is at {at}); its own log says why"
 
