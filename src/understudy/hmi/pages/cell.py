@@ -99,7 +99,7 @@ def _preview(seat: Seat) -> None:
         checksum = reading.get("checksum", 0)
         if drawn.get(seat.robot, 0) != checksum:
             drawn[seat.robot] = checksum
-            ui.run_javascript(f"window.understudy?.preview({dumps(seat.robot)})")
+            ui.run_javascript(f"window.understudy.preview({dumps(seat.robot)})")
 
     seat.each_round(update)
 
@@ -112,6 +112,6 @@ def _surroundings(seat: Seat) -> None:
         now = seat.picture.surroundings()
         if now != drawn[0]:
             drawn[0] = now
-            ui.run_javascript("window.understudy?.load()")
+            ui.run_javascript("window.understudy.load()")
 
     seat.each_round(update)

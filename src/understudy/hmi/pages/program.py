@@ -1,13 +1,15 @@
 """The program page: the text and its proof, the scene with the ghost, the hand on the robot."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.jog import jog_panel, overrides
-from understudy.hmi.pages.points import point_panel
+from understudy.hmi.pages.points import PointPanel, Points
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.teach import teach_panel
 
@@ -88,7 +90,7 @@ def _run(seat: Seat) -> None:
 def _does(each: ui.button, verb: str) -> ui.button:
     """Pressed, program.js does it: the text is there, and need not travel."""
     each.props(f'data-does-program="{verb}"')
-    each.on("click", js_handler=f"() => window.program?.{verb}()")
+    each.on("click", js_handler=f"() => window.program.{verb}()")
     return each
 
 
@@ -138,14 +140,19 @@ def _way(seat: Seat) -> None:
 
 def _hand(seat: Seat) -> None:
     overrides(seat)
-    panels = {"jog": jog_panel, "points": point_panel, "teach": teach_panel}
+    points = Points(seat)
+    panels: dict[str, Callable[[], object]] = {
+        "jog": lambda: jog_panel(seat),
+        "points": lambda: PointPanel(seat, points),
+        "teach": lambda: teach_panel(seat, points),
+    }
     with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
         for name in panels:
             ui.tab(name, seat.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
     with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
         for name, panel in panels.items():
             with ui.tab_panel(name) as hand:
-                panel(seat)
+                panel()
             within_reach(seat, hand)
 
 
@@ -155,6 +162,7 @@ def _hand(seat: Seat) -> None:
 def _keep_in_step(seat: Seat, page: ui.element) -> None:
     """The browser is told the state of its robot's program when it is new."""
     told: list[Any] = [None]
+    heard = [0]
 
     def update() -> None:
         reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program")
@@ -163,17 +171,23 @@ def _keep_in_step(seat: Seat, page: ui.element) -> None:
         )
         if [seat.robot, reading] != told[0]:
             told[0] = [seat.robot, reading]
-            ui.run_javascript(f"window.program?.tell({json.dumps(reading)})")
+            ui.run_javascript(f"window.program.tell({json.dumps(reading)}, {heard[0]})")
 
     def again() -> None:
         told[0] = None
         update()
 
-    def turn() -> None:
-        robot = json.dumps(seat.robot)
-        ui.run_javascript(f"window.program?.turnTo({robot}); window.understudy?.choose({robot})")
+    async def ordered(event: GenericEventArguments) -> None:
+        order = int(event.args)
+        await seat.picture.refresh()
+        heard[0] = max(heard[0], order)
         again()
 
-    ui.on("program_there", again)
+    def turn() -> None:
+        robot = json.dumps(seat.robot)
+        ui.run_javascript(f"window.program.turnTo({robot}); window.understudy.choose({robot})")
+        again()
+
+    ui.on("program_ordered", ordered)
     seat.on_choice(turn)
     seat.each_round(update)

@@ -12,8 +12,7 @@ TIP_POINTS = 4
 FRAME_POINTS = ("origin", "on_x", "on_y")
 
 
-def teach_panel(seat: Seat) -> None:
-    points = Points(seat)
+def teach_panel(seat: Seat, points: Points) -> None:
     _tip(seat, points)
     _frame(seat, points)
 
