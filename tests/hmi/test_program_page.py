@@ -42,6 +42,8 @@ def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
     cell.ask("rate", rate=1.0)
     cell.ask("enable", robot="g60")
     cell.ask("override", robot="g60", feed_percent=100, rapid_percent=100)
+    for point in cell.ask("points", robot="g60")["points"]:
+        cell.ask("delete_point", robot="g60", name=point["name"])
     load(cell, opened, SEAM)
     yield opened
     cell.ask("stop")
@@ -381,10 +383,50 @@ def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
         screen.page.locator(".q-menu .q-item", has_text=name).click()
         screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
     screen.press("frame")
-    screen.until(lambda: "|" in screen.text("frame-told"), "the frame")
-    for name in "oxy":
-        cell.ask("delete_point", robot="g60", name=name)
+    screen.reads("frame-told", "|")
+    screen.at("origin-only").click()  # it is turned, and G54 turns nothing
+    screen.press("use-frame")
+    screen.reads("work-offset", screen.text("frame-told").split("|")[0].strip())
+    in_scene = "window.understudy.report().robots.g60.works"
+    screen.until(lambda: screen.page.evaluate(in_scene) == 1, "its arrows")
+    cell.ask("set_work_frame", robot="g60", frame_mm_deg=[0] * 6)
     screen.press("tab-jog")
+
+
+def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) -> None:
+    turns = ((0, 0, 0), (20, 0, 0), (0, 25, 0), (-15, 10, 30))
+    start = [450.0, 0.0, 450.0, 180.0, 0.0, 0.0]
+    for number, turn_ in enumerate(turns, 1):
+        angles = [angle + by for angle, by in zip(start[3:], turn_, strict=True)]
+        there = pytest.approx([*start[:3]], abs=1e-3)
+        cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
+        screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
+        assert last_row(cell)["pose_mm_deg"][:3] == there
+        cell.ask("teach_point", robot="g60", name=f"tip {number}")
+    screen.press("tab-points")
+    screen.until(lambda: screen.page.locator("[data-point]").count() == 4, "all of them")
+    screen.press("tab-teach")
+    for number in range(1, 5):
+        screen.at(f"teach-tip-{number}").click()
+        screen.page.locator(".q-menu .q-item", has_text=f"tip {number}").click()
+        screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
+    cell.ask("set_tcp", robot="g60", tcp_mm=[0, 0, 10])
+    screen.until(lambda: screen.at("measured").is_visible(), "another tip than the file's")
+    spot = pytest.approx([each / 1000 for each in start[:3]], abs=1e-5)
+    screen.until(lambda: tip(screen)[:3] != spot, "the scene with it")
+    screen.press("tip")
+    screen.reads("tip-told", "residual 0.0")
+    screen.press("use-tip")
+    screen.reads("tip-told", "robots.g60.tools.1.tcp_mm_deg: [")
+    screen.until(lambda: tip(screen)[:3] == spot, "the tip on the spot")
+    screen.press("tip-as-in-file")
+    screen.until(lambda: not screen.at("measured").is_visible(), "the file's again")
+    screen.press("tab-jog")
+
+
+def tip(screen: Screen) -> list[float]:
+    found: list[float] = screen.scene["robots"]["g60"]["tcp"]
+    return found
 
 
 # ── for every hand and eye ──

@@ -67,10 +67,14 @@ class Picture:
         return seen
 
     def surroundings(self) -> str:
-        """What stands around and what is held, in words that differ when it does."""
+        """What stands around, what is held, where tools end and work begins, in words that differ
+        when it does."""
         parts = self.status.get("parts", {})
         held = {name: part["held"] for name, part in parts.items() if name.endswith(".collision")}
-        return f"{self.environment} {held}"
+        tips = [
+            (each.get("tools"), each.get("work_offsets_mm_deg")) for each in self.robots.values()
+        ]
+        return f"{self.environment} {held} {tips}"
 
     def alarms(self) -> list[Alarm]:
         return alarms(self.robots, self.status.get("parts", {}), self.events)

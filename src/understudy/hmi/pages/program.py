@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from understudy.hmi.pages import stage
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.jog import jog_panel, overrides
 from understudy.hmi.pages.points import PointPanel, Points
@@ -19,7 +20,6 @@ HEAD = """
 <script type="module" src="/static/program.js"></script>
 <script type="module" src="/static/jog.js"></script>
 """
-VIEWS = ("iso", "front", "side", "top", "follow")
 WORDS = ("program", "check", "kind")
 """Sections of the dictionary that program.js speaks from."""
 
@@ -35,8 +35,10 @@ def build(seat: Seat) -> None:
             ui.element("div").classes("u-editor").props('id="editor"')
             _checks(seat)
         with ui.element("section").classes("u-stage"):
-            ui.element("div").classes("u-scene").props(f'id="scene" data-robot="{seat.robot}"')
-            _views(seat)
+            stage.scene(seat)
+            with ui.element("div").classes("u-views"):
+                stage.views(seat)
+                stage.layer(seat, "frames")
             _way(seat)
         with ui.element("aside").classes("u-panel u-hand"):
             _hand(seat)
@@ -111,14 +113,6 @@ def _checks(seat: Seat) -> None:
 # ── the scene ──
 
 
-def _views(seat: Seat) -> None:
-    with ui.element("div").classes("u-views"):
-        for number, view in enumerate(VIEWS, 1):
-            look = button(seat.texts(f"view.{view}"), key=str(number), kind="u-over")
-            look.props(f'data-view="{view}"')
-            look.on("click", js_handler=f"() => window.understudy.view({view!r})")
-
-
 def _way(seat: Seat) -> None:
     """The scrubber; program_way.js moves it."""
     texts = seat.texts
@@ -184,8 +178,7 @@ def _keep_in_step(seat: Seat, page: ui.element) -> None:
         again()
 
     def turn() -> None:
-        robot = json.dumps(seat.robot)
-        ui.run_javascript(f"window.program.turnTo({robot}); window.understudy.choose({robot})")
+        ui.run_javascript(f"window.program.turnTo({json.dumps(seat.robot)})")
         again()
 
     ui.on("program_ordered", ordered)

@@ -78,7 +78,7 @@ class Seat:
         ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
         for rebuild in self._chosen:
             rebuild()
-        self._update()
+        self.refresh()
 
     def take(self) -> None:
         """The page stands: from now on it is kept fresh, until the browser goes."""
@@ -86,7 +86,7 @@ class Seat:
 
         def follow() -> None:
             with client:
-                self._update()
+                self.refresh()
 
         leave = self.picture.on_change(follow)
         self.picture.watch(self.robot)
@@ -97,7 +97,8 @@ class Seat:
 
         client.on_delete(go)
 
-    def _update(self) -> None:
+    def refresh(self) -> None:
+        """Everything on the page as it is now."""
         for update, element in list(self._updates):
             if element is None or not element.is_deleted:
                 update()

@@ -27,7 +27,7 @@ const CONFIGURED = {
 const MOST_CONTACTS = 50;
 const RETRY_MS = 1000;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
-const still = ({ held, tool, ...rest }) => rest; // what of a robot's facts does not change
+const still = ({ held, tool, tools, frames, ...rest }) => rest; // what of a robot's facts does not change
 
 // → what the cell answers; null where it will not, or the page's process is away (the frame says so)
 async function told(address) {
@@ -98,8 +98,11 @@ class Scene {
     for (const thing of this.things.values()) thing.strike();
     this.things.clear();
     for (const thing of environment) this.addThing(thing);
-    for (const [name, { held = [] }] of Object.entries(robots)) {
-      for (const thing of held) this.addThing(thing, this.robots.get(name).chain.flange);
+    for (const [name, { held = [], tools = {}, frames = {} }] of Object.entries(robots)) {
+      const robot = this.robots.get(name);
+      for (const thing of held) this.addThing(thing, robot.chain.flange);
+      robot.retool(tools);
+      robot.stake(frames);
     }
     this.redden();
   }
@@ -160,7 +163,7 @@ class Scene {
       const marks = this.marks.get(robot.name);
       robot.posture = null;
       for (const skin of robot.volumes) skin.visible = layers.volumes;
-      for (const arrows of robot.triads) arrows.visible = layers.frames;
+      for (const arrows of [...robot.triads, ...robot.works]) arrows.visible = layers.frames;
       marks.trail.object.visible = layers.trail;
       marks.preview.object.visible = layers.preview;
       if (layers.workspace && !marks.workspace && robot.isArm) this.surround(robot, marks);
@@ -327,10 +330,10 @@ class Scene {
 
   report() {
     const robots = {};
-    for (const [name, { chain, ghost, object }] of this.robots) {
+    for (const [name, { chain, ghost, object, works }] of this.robots) {
       robots[name] = {
         q: [...chain.q], tcp: chain.tip(), shown: object.visible,
-        ghost: ghost.root.visible, ghost_q: [...ghost.q],
+        ghost: ghost.root.visible, ghost_q: [...ghost.q], works: works.length,
       };
     }
     const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));
