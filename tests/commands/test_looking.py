@@ -46,7 +46,8 @@ def test_robots_tell_what_they_are(bench: Bench) -> None:
     arm, point, kuka = as_json(bench.do("robots"))["robots"]
     assert (arm["kind"], arm["model"], arm["mode"], arm["dof"]) == ("arm", "g60", "SIMULATION", 6)
     assert arm["joints"][1]["lower_deg"] == pytest.approx(-120.0)
-    assert arm["tools"]["1"] == {"name": "torch", "tcp_mm_deg": [0, 0, 150, 0, 0, 0]}
+    torch = {"name": "torch", "tcp_mm_deg": [0, 0, 150, 0, 0, 0], "measured": False}
+    assert arm["tools"]["1"] == torch
     assert {"program", "jog_joint", "jog_cartesian", "io", "home", "override"} <= set(
         arm["capabilities"]
     )

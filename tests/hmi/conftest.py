@@ -12,7 +12,6 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from _pytest.runner import runtestprotocol
 from playwright.sync_api import sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -23,8 +22,9 @@ SWITCHES = [
     "--ignore-gpu-blocklist",
 ]
 PATIENCE_SECONDS = 60.0
-STARTING_SECONDS = 120.0
-"""A cell that finds no compiled kernels compiles them first."""
+"""For whatever is waited for: a loaded machine is slow, and not wrong."""
+STARTING_SECONDS = 180.0
+"""A process that finds no compiled kernels compiles them first: a cell, a proof, a map of reach."""
 SIZE = {"width": 1366, "height": 768}
 
 
@@ -97,14 +97,27 @@ class Screen:
     def press(self, mark: str) -> None:
         self.at(mark).click()
 
+    def built(self) -> None:
+        """Wait until everything that the page builds by itself is there."""
+        self.page.locator(".u-page").wait_for()
+        for selector, there in THERE.items():
+            if self.page.locator(selector).count():
+                self.page.wait_for_function(there)
+
+    def reads(self, mark: str, words: str) -> None:
+        """Wait until these words are there."""
+        self.until(lambda: words in self.text(mark), f"{words!r} at {mark}")
+
     @property
     def scene(self) -> dict[str, Any]:
         found: dict[str, Any] = self.page.evaluate("window.understudy.report()")
         return found
 
-    def until(self, holds: Callable[[], bool], what: str) -> None:
+    def until(
+        self, holds: Callable[[], bool], what: str, *, patience: float = PATIENCE_SECONDS
+    ) -> None:
         """Wait for something to become true; the browser goes on meanwhile."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + patience
         while not holds():
             assert time.monotonic() < end, f"never came: {what}"
             self.page.wait_for_timeout(50)
@@ -119,36 +132,32 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+THERE = {
+    "#scene": "window.understudy?.report().ready && window.understudy.report().frames > 2",
+    "#program-page": "window.program?.report()",
+    "#plots-page": "window.plots?.report()",
+    "#log-page": "window.log?.report()",
+}
+"""What of a page must be there before it can be looked at."""
+
+
 @pytest.fixture(scope="module")
-def open_page(browser: Any) -> Callable[..., Screen]:
+def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
     """A browser of its own for every page: cookies are not shared."""
+    contexts = []
 
     def open_(cell: RunningCell, path: str = "/") -> Screen:
-        page = browser.new_context(viewport=SIZE).new_page()
+        contexts.append(browser.new_context(viewport=SIZE))
+        page = contexts[-1].new_page()
         screen = Screen(page)
         page.on("request", lambda request: screen.requests.append(request.url))
         page.on("websocket", lambda socket: screen.requests.append(socket.url))
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
         page.set_default_timeout(1000 * PATIENCE_SECONDS)
         page.goto(cell.url + path)
-        page.wait_for_function("window.understudy?.report().ready")
-        page.wait_for_function("window.understudy.report().frames > 2")
+        screen.built()
         return screen
 
-    return open_
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None) -> bool | None:
-    """A browser on a busy machine may miss a click: what fails there is tried once more."""
-    if "screen" not in item.fixturenames:
-        return None
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed for report in reports):
-        item._initrequest()
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-    return True
+    yield open_
+    for context in contexts:
+        context.close()

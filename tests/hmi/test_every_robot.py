@@ -47,8 +47,8 @@ def test_a_kuka_is_chosen_and_moves(screen: Screen, cell: RunningCell) -> None:
     assert shown["kuka"]["shown"]
     assert not shown["g60"]["shown"], "both stand on one spot"
     told = screen.page.evaluate("understudy.scene.told('kuka').q")
-    assert shown["kuka"]["q"] == pytest.approx(told)
-    assert screen.page.locator('[data-mark="drives"]').is_hidden()
+    screen.until(lambda: screen.scene["robots"]["kuka"]["q"] == pytest.approx(told), "its posture")
+    screen.until(screen.at("drives").is_hidden, "no drives to switch")
 
 
 def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
@@ -63,7 +63,7 @@ def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
 
     wanted = [0.1, 0.05, 0.2, 0.0, 0.0, math.pi / 2]
     screen.until(lambda: at() == pytest.approx(wanted, abs=1e-9), "the pose")
-    assert "90.00°" in screen.page.locator("#readout").inner_text()
+    screen.until(lambda: "90.00°" in screen.page.locator("#readout").inner_text(), "its figures")
 
 
 def test_a_machine_is_a_tool_on_slides_and_its_pins_have_numbers(
@@ -79,13 +79,14 @@ def test_a_machine_is_a_tool_on_slides_and_its_pins_have_numbers(
         "the tool where it was sent",
     )
     screen.until(lambda: screen.page.locator('[data-pin="DI7"]').is_visible(), "its pins")
-    assert screen.page.locator("#readout").inner_text().startswith("J1\n30.0 mm")
+    figures = screen.page.locator("#readout")
+    screen.until(lambda: figures.inner_text().startswith("J1\n30.0 mm"), "its figures")
 
 
 def test_the_browser_remembers_its_robot(screen: Screen) -> None:
     choose(screen, "kuka")
     screen.page.reload()
-    screen.page.wait_for_function("window.understudy?.report().ready")
+    screen.built()
     assert screen.scene["chosen"] == "kuka"
     choose(screen, "g60")
     assert screen.errors == []
@@ -96,7 +97,7 @@ def test_robots_that_jog_in_steps_only_are_offered_steps_only(
 ) -> None:
     choose(screen, "g60")
     screen.page.goto(f"{cell.url}/program")
-    screen.page.wait_for_function("window.understudy?.report().frames > 2")
+    screen.built()
     screen.until(lambda: "hold" in screen.text("jog-step"), "an arm is jogged while held")
     choose(screen, "bench")
     screen.until(lambda: "hold" not in screen.text("jog-step"), "steps alone")

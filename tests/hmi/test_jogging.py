@@ -31,6 +31,9 @@ class Desk:
             self.stopped.set()
         return None if command == self._refuses else {}
 
+    async def look(self, command: str, parameters: Any = None) -> Any:
+        return await self.ask(command, parameters)
+
     async def order(self, command: str, parameters: Any = None) -> Any:
         return await self.ask(command, parameters)
 

@@ -1,6 +1,7 @@
 """What all browsers are shown, and how a robot stands in it."""
 
 import asyncio
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.hmi.link import LinkError
+from understudy.hmi.pages import picture as module
 from understudy.hmi.pages.picture import EVENTS_KEPT, Picture
 from understudy.hmi.pages.standing import Alarm, alarms, standing
 
@@ -67,6 +69,73 @@ def test_one_round_serves_all_browsers() -> None:
     assert picture.alive
     assert picture.pins["g60"] == {"of": "g60"}
     assert picture.view("g60")["line"] == 7
+
+
+def test_who_follows_is_told_when_something_changed_and_only_then() -> None:
+    cell = Cell()
+    picture = Picture(cell)
+    told: list[int] = []
+    leave = picture.on_change(lambda: told.append(len(picture.events)))
+    for _ in range(3):
+        asyncio.run(picture.refresh())
+    cell.events = [event(1)]
+    asyncio.run(picture.refresh())
+    assert told == [0, 1]
+    cell.gone = True
+    asyncio.run(picture.refresh())
+    assert len(told) == 3, "nothing new comes any more: that is news"
+    leave()
+    cell.gone = False
+    asyncio.run(picture.refresh())
+    assert len(told) == 3
+
+
+def test_one_who_fails_leaves_the_others_fresh() -> None:
+    picture = Picture(Cell())
+    told: list[str] = []
+    picture.on_change(lambda: 1 / 0)
+    picture.on_change(lambda: told.append("fresh"))
+    asyncio.run(picture.refresh())
+    assert told == ["fresh"]
+
+
+def test_a_picture_is_of_one_moment() -> None:
+    """Whatever is read while a round is under way is of the round before."""
+    cell = Cell()
+    picture = Picture(cell)
+    asyncio.run(picture.refresh())
+    answer = cell.call
+
+    async def watched(command: str, parameters: dict[str, Any] | None = None, *, role: str) -> Any:
+        assert picture.robots["g60"]["error"] == ""
+        found = await answer(command, parameters, role=role)
+        if command == "robots":
+            found["robots"][0]["error"] = "emergency stop"
+        return found
+
+    cell.call = watched  # type: ignore[method-assign]
+    cell.events = [event(1, "emergency stop")]
+    asyncio.run(picture.refresh())
+    assert picture.alarms() == [Alarm("g60", "emergency stop", "wait")]
+
+
+def test_after_an_order_the_next_round_comes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROUND_SECONDS", math.inf)
+    cell = Cell()
+    picture = Picture(cell)
+
+    async def look() -> None:
+        rounds = asyncio.Event()
+        picture.on_change(rounds.set)
+        picture.watch("g60")
+        await rounds.wait()
+        rounds.clear()
+        cell.events = [event(1)]
+        picture.hurry()
+        await rounds.wait()
+        picture.leave("g60")
+
+    asyncio.run(asyncio.wait_for(look(), 60.0))
 
 
 def test_a_robot_without_pins_is_not_asked_for_them() -> None:

@@ -3,17 +3,19 @@
 import socket
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
-from tests.hmi.test_hmi_integration import LEGIBLE
+from tests.hmi.test_hmi_integration import legible
 
 CELLS = files("understudy").joinpath("catalog/cells")
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
-MOST_PER_SECOND = 10
+LEAST_MS = 100
+"""Between two questions."""
 
 
 @pytest.fixture(scope="module")
@@ -36,30 +38,25 @@ def cell(cell_file: Path, start_cell: Callable[[str], RunningCell]) -> RunningCe
 
 
 @pytest.fixture(scope="module")
-def open_plain(cell: RunningCell, browser: Any) -> Iterator[Callable[[str], Screen]]:
-    """Pages without a scene; nothing on them may go wrong."""
+def open_plain(
+    cell: RunningCell, open_page: Callable[..., Screen]
+) -> Iterator[Callable[[str], Screen]]:
+    """Pages on which nothing may go wrong."""
     screens: list[Screen] = []
 
     def open_(path: str) -> Screen:
-        page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
-        screens.append(screen := Screen(page))
-        page.on("pageerror", lambda error: screen.errors.append(str(error)))
-        page.on("request", lambda request: screen.requests.append(request.url))
-        page.goto(cell.url + path)
-        return screen
+        screens.append(open_page(cell, path))
+        return screens[-1]
 
     yield open_
     for screen in screens:
         assert screen.errors == []
         assert all(urlsplit(url).netloc == urlsplit(cell.url).netloc for url in screen.requests)
-        screen.page.context.close()
 
 
 @pytest.fixture(scope="module")
 def log(open_plain: Callable[[str], Screen]) -> Screen:
-    screen = open_plain("/log")
-    screen.page.wait_for_function("window.log?.report()")
-    return screen
+    return open_plain("/log")
 
 
 def record(screen: Screen) -> dict[str, Any]:
@@ -82,36 +79,51 @@ def test_plots_show_joints_torques_and_current_while_the_program_runs(
     cell: RunningCell, open_plain: Callable[[str], Screen]
 ) -> None:
     screen = open_plain("/plots")
-    screen.page.wait_for_function("window.plots?.report().rows > 0")
+    screen.page.wait_for_function("window.plots.report().rows > 0")
     cell.ask("run_program", robot="g60")
 
     def plots() -> dict[str, Any]:
         found: dict[str, Any] = screen.page.evaluate("window.plots.report().plots")
         return found
 
-    def last(plot: str) -> list[float]:
-        return [abs(series["last"] or 0.0) for series in plots()[plot]]
+    def most(plot: str) -> float:
+        return float(max(series["most"] for series in plots()[plot]))
 
-    screen.until(lambda: last("weld")[0] > 50.0, "the weld current")
-    assert max(last("positions")) > 10.0
-    screen.until(lambda: max(last("velocities")) > 0.1, "the torch on its way")
-    assert max(last("torques")) > 1.0
+    screen.until(lambda: plots()["weld"][0]["most"] > 50.0, "the weld current")
+    assert most("positions") > 10.0
+    screen.until(lambda: most("velocities") > 0.1, "the torch on its way")
+    assert most("torques") > 1.0
     assert [series["name"] for series in plots()["positions"]] == [f"J{n}" for n in range(1, 7)]
     assert screen.page.locator(".u-chart canvas").count() == 4
-    asked = sum("/api/sample" in url for url in screen.requests)
-    screen.page.wait_for_timeout(1000)
-    assert sum("/api/sample" in url for url in screen.requests) - asked <= MOST_PER_SECOND
+
+
+ASKED = """performance.getEntriesByType("resource")
+  .filter(({ name }) => name.includes("/api/sample")).map(({ startTime }) => startTime)"""
+
+
+def test_plots_ask_no_more_often_than_can_be_seen(open_plain: Callable[[str], Screen]) -> None:
+    screen = open_plain("/plots")
+    screen.until(lambda: len(screen.page.evaluate(ASKED)) > 4, "some questions")
+    asked = screen.page.evaluate(ASKED)
+    assert min(later - earlier for earlier, later in pairwise(asked)) >= LEAST_MS
+    screen.page.context.close()
 
 
 def test_nothing_is_asked_while_nobody_looks(open_plain: Callable[[str], Screen]) -> None:
     screen = open_plain("/plots")
-    screen.page.wait_for_function("window.plots?.report().rows > 0")
-    hide = "Object.defineProperty(document, 'hidden', {get: () => true})"
-    screen.page.evaluate(hide)
-    screen.page.wait_for_timeout(300)
-    asked = len([url for url in screen.requests if "/api/sample" in url])
-    screen.page.wait_for_timeout(500)
-    assert len([url for url in screen.requests if "/api/sample" in url]) == asked
+    screen.page.wait_for_function("window.plots.report().rows > 0")
+    assert screen.page.evaluate(HIDDEN) == 0
+    screen.page.context.close()
+
+
+HIDDEN = """async () => {
+  let asked = 0;
+  const fetch_ = window.fetch;
+  window.fetch = (...given) => (asked += 1, fetch_(...given));
+  Object.defineProperty(document, "hidden", { get: () => true });
+  await new Promise((later) => setTimeout(later, 600));
+  return asked;
+}"""
 
 
 # ── log and alarms ──
@@ -123,7 +135,7 @@ def test_an_arc_fault_becomes_an_alarm_with_advice(cell: RunningCell, log: Scree
     log.until(lambda: "weld fault" in log.text("alarms"), "the alarm")
     log.until(lambda: "look at wire, gas and distance" in log.text("alarms"), "what to do")
     log.until(lambda: "alarm" in kinds(log), "its event")
-    assert [each for each in log.page.evaluate(LEGIBLE) if each["contrast"] < 7.0] == []
+    assert legible(log)
     log.at("alarms").get_by_text("Reset", exact=True).first.click()
     log.until(lambda: "no alarm" in log.text("alarms"), "an end of it")
 
@@ -159,10 +171,9 @@ def say(cell: RunningCell, *lines: bytes) -> None:
 
 def test_the_log_speaks_vietnamese(cell: RunningCell, open_plain: Callable[[str], Screen]) -> None:
     screen = open_plain("/log")
-    screen.page.wait_for_function("window.log?.report()")
     with screen.page.expect_navigation():
         screen.press("language-vi")
-    screen.page.wait_for_function("window.log?.report()")
+    screen.built()
     assert "Cảnh báo" in screen.text("alarms")
     screen.until(
         lambda: any("Mất hồ quang" in row["text"] for row in record(screen)["shown"]), "advice"

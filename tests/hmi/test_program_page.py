@@ -1,13 +1,13 @@
 """HMI Integration: the program page in a browser, in front of a cell that runs."""
 
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from tests.hmi.conftest import RunningCell, Screen
-from tests.hmi.test_hmi_integration import LEGIBLE
+from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen
+from tests.hmi.test_hmi_integration import legible, turn
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
 SHORT = """G21 G90 G94
@@ -42,6 +42,8 @@ def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
     cell.ask("rate", rate=1.0)
     cell.ask("enable", robot="g60")
     cell.ask("override", robot="g60", feed_percent=100, rapid_percent=100)
+    for point in cell.ask("points", robot="g60")["points"]:
+        cell.ask("delete_point", robot="g60", name=point["name"])
     load(cell, opened, SEAM)
     yield opened
     cell.ask("stop")
@@ -103,14 +105,23 @@ def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
 
 
 def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("pause")  # its time: it goes on by steps, and waits for whoever looks
     press(screen, "run")
-    screen.until(lambda: any("F6000" in line for line in shown(screen)["running"]), "line 7")
-    assert shown(screen)["locked"]
+    screen.until(lambda: reading(cell)["state"] == "running", "the run")
+    for line, words in ((7, "F6000"), (WELD_LINE, "Y100 F600")):
+        while reading(cell)["line"] < line:
+            cell.ask("advance", seconds=0.1)
+        shows_running(screen, words)
+        assert shown(screen)["locked"]
     cell.ask("rate", rate=15.0)
-    screen.until(lambda: any("Y100 F600" in line for line in shown(screen)["running"]), "line 11")
+    cell.ask("start")
     screen.until(lambda: shown(screen)["reading"]["state"] == "done", "the end")
     assert not shown(screen)["running"]
     assert not shown(screen)["locked"]
+
+
+def shows_running(screen: Screen, words: str) -> None:
+    screen.until(lambda: any(words in line for line in shown(screen)["running"]), words)
 
 
 def test_a_draft_is_marked_and_another_browser_keeps_in_step(
@@ -126,6 +137,7 @@ def test_a_draft_is_marked_and_another_browser_keeps_in_step(
     assert not shown(other)["draft"]
     press(screen, "load")
     other.until(lambda: shown(other)["text"].endswith("M2 ; last\n"), "the text loaded elsewhere")
+    screen.until(lambda: not shown(screen)["draft"], "no draft any more")
     assert not screen.page.locator("[data-program=banner]").is_visible()
     assert other.errors == []
     other.page.context.close()
@@ -154,7 +166,8 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
         screen.page.keyboard.press("ArrowRight")
     screen.page.keyboard.type(" Z250")
     press(screen, "validate")
-    screen.until(lambda: bool(shown(screen)["result"] or shown(screen)["error"]), "a verdict")
+    found = lambda: bool(shown(screen)["result"] or shown(screen)["error"])  # noqa: E731
+    screen.until(found, "a verdict", patience=STARTING_SECONDS)
     told = shown(screen)
     assert told["error"] == ""
     assert told["result"]["verdict"] == "fail"
@@ -170,9 +183,10 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
 
 
 def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
-    press(screen, "validate")
-    screen.until(lambda: bool(shown(screen)["checking"]), "the beginning")
-    screen.page.locator('[data-check="cancel"]').click()
+    clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
+      document.querySelector(which).click()"""
+    screen.page.evaluate(f"() => {{ {clicks} }}")  # a hand that is faster than the cell
+    assert shown(screen)["checking"]
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
     press(screen, "validate")
@@ -228,6 +242,7 @@ def test_a_run_begins_at_the_chosen_line(screen: Screen, cell: RunningCell) -> N
 
 def test_a_program_is_stepped_paused_and_stopped(screen: Screen, cell: RunningCell) -> None:
     load(cell, screen, SHORT)
+    cell.ask("rate", rate=0.5)
     press(screen, "step")
     screen.until(lambda: reading(cell)["state"] == "paused", "the first step")
     press(screen, "step")
@@ -235,6 +250,7 @@ def test_a_program_is_stepped_paused_and_stopped(screen: Screen, cell: RunningCe
         lambda: reading(cell)["state"] == "paused" and reading(cell)["line"] == 2, "the second"
     )
     screen.until(lambda: any("G0 X450" in line for line in shown(screen)["running"]), "line 2")
+    cell.ask("rate", rate=0.1)
     press(screen, "run")
     screen.until(lambda: shown(screen)["reading"]["state"] == "running", "the rest")
     press(screen, "pause")
@@ -255,9 +271,7 @@ def test_overrides_are_the_cells(screen: Screen, cell: RunningCell) -> None:
     def told() -> Any:
         return cell.ask("robots")["robots"][0]["overrides_percent"]
 
-    screen.at("feed-override").locator(".q-slider__track-container").click(
-        position={"x": 5, "y": 20}
-    )
+    turn(screen, "feed-override", 0.1)
     screen.until(lambda: told()["feed"] < 50.0, "a slower feed")
     cell.ask("override", robot="g60", rapid_percent=25)
     screen.until(lambda: screen.text("rapid-override-value") == "25 %", "what another has set")
@@ -272,9 +286,7 @@ def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCel
     joints(cell)
     screen.until(lambda: bool(joints(cell)), "a first row")
     before = joints(cell)[0]
-    screen.page.locator('[data-jog="0"][data-direction="1"]').hover()
-    screen.page.mouse.down()
-    screen.until(lambda: joints(cell)[0] > before + 1.0, "motion")
+    hold(screen, '[data-jog="0"][data-direction="1"]', lambda: joints(cell)[0] > before + 1.0)
     screen.page.mouse.up()
     screen.until(lambda: not any(last_row(cell)["velocities_deg_s"]), "rest")
     resting = joints(cell)
@@ -282,19 +294,38 @@ def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCel
     assert joints(cell) == pytest.approx(resting, abs=1e-6)
 
 
+def hold(screen: Screen, button: str, moves: Callable[[], bool]) -> None:
+    """Until it moves. A browser that was busy for half a second has let go, and rightly so: then
+    the hand presses again."""
+    for _ in range(10):
+        screen.page.locator(button).hover()
+        screen.page.mouse.down()
+        with suppress(AssertionError):
+            return screen.until(moves, "motion", patience=6.0)
+        screen.page.mouse.up()
+    pytest.fail("never came: motion")
+
+
 def test_a_browser_that_hangs_lets_go(screen: Screen, cell: RunningCell) -> None:
     def state() -> str:
         return str(cell.ask("robots")["robots"][0]["state"])
 
-    screen.page.locator('[data-jog="1"][data-direction="-1"]').hover()
-    screen.page.mouse.down()
-    screen.until(lambda: state() == "Jog", "motion")
-    hang = "const end = performance.now() + 1500; while (performance.now() < end);"
-    screen.page.evaluate(f"() => {{ setTimeout(() => {{ {hang} }}); }}")
-    until = time.monotonic() + 1.5
-    while state() != "Idle":
-        assert time.monotonic() < until, "the robot went on without a hand"
+    hold(screen, '[data-jog="1"][data-direction="-1"]', lambda: state() == "Jog")
+    assert screen.page.evaluate(HANGS) == "Idle"
     screen.page.mouse.up()
+
+
+HANGS = """() => {
+  const end = performance.now() + 30000;
+  for (let state = ""; ; ) {  // nothing else comes to pass in this browser meanwhile
+    const ask = new XMLHttpRequest();
+    ask.open("POST", "/api/robots", false);
+    ask.setRequestHeader("Content-Type", "application/json");
+    ask.send("{}");
+    state = JSON.parse(ask.responseText).robots[0].state;
+    if (state === "Idle" || performance.now() > end) return state;
+  }
+}"""
 
 
 def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
@@ -302,8 +333,8 @@ def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> 
     screen.at("jog-frame").get_by_text("Base", exact=True).click()
     screen.at("jog-step").get_by_text("10", exact=True).click()
     figure = screen.page.locator('[data-figure="2"]')
-    screen.until(lambda: figure.inner_text().endswith("mm"), "the tool's figures")
-    before = float(figure.inner_text().split()[0])
+    before = last_row(cell)["pose_mm_deg"][2]
+    screen.until(lambda: figure.inner_text() == f"{before:.1f} mm", "the tool's figures")
     screen.page.locator('[data-jog="2"][data-direction="1"]').click()
     screen.until(
         lambda: abs(float(figure.inner_text().split()[0]) - before - 10.0) < 0.11, "10 mm up"
@@ -344,16 +375,58 @@ def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
             "set_joint_positions", robot="g60", joints_deg=[posture, 10, 40 + posture, 0, 40, 0]
         )
         cell.ask("teach_point", robot="g60", name=name)
+    screen.press("tab-points")
+    screen.until(lambda: screen.page.locator("[data-point]").count() == 3, "all of them")
     screen.press("tab-teach")
     for mark, name in (("origin", "o"), ("on_x", "x"), ("on_y", "y")):
         screen.at(f"teach-{mark}").click()
         screen.page.locator(".q-menu .q-item", has_text=name).click()
         screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
     screen.press("frame")
-    screen.until(lambda: "|" in screen.text("frame-told"), "the frame")
-    for name in "oxy":
-        cell.ask("delete_point", robot="g60", name=name)
+    screen.reads("frame-told", "|")
+    screen.at("origin-only").click()  # it is turned, and G54 turns nothing
+    screen.press("use-frame")
+    screen.reads("work-offset", screen.text("frame-told").split("|")[0].strip())
+    in_scene = "window.understudy.report().robots.g60.works"
+    screen.until(lambda: screen.page.evaluate(in_scene) == 1, "its arrows")
+    cell.ask("set_work_frame", robot="g60", frame_mm_deg=[0] * 6)
     screen.press("tab-jog")
+
+
+def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) -> None:
+    turns = ((0, 0, 0), (20, 0, 0), (0, 25, 0), (-15, 10, 30))
+    start = [450.0, 0.0, 450.0, 180.0, 0.0, 0.0]
+    for number, turn_ in enumerate(turns, 1):
+        angles = [angle + by for angle, by in zip(start[3:], turn_, strict=True)]
+        there = pytest.approx([*start[:3]], abs=1e-3)
+        cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
+        screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
+        assert last_row(cell)["pose_mm_deg"][:3] == there
+        cell.ask("teach_point", robot="g60", name=f"tip {number}")
+    screen.press("tab-points")
+    screen.until(lambda: screen.page.locator("[data-point]").count() == 4, "all of them")
+    screen.press("tab-teach")
+    for number in range(1, 5):
+        screen.at(f"teach-tip-{number}").click()
+        screen.page.locator(".q-menu .q-item", has_text=f"tip {number}").click()
+        screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
+    cell.ask("set_tcp", robot="g60", tcp_mm=[0, 0, 10])
+    screen.until(lambda: screen.at("measured").is_visible(), "another tip than the file's")
+    spot = pytest.approx([each / 1000 for each in start[:3]], abs=1e-5)
+    screen.until(lambda: tip(screen)[:3] != spot, "the scene with it")
+    screen.press("tip")
+    screen.reads("tip-told", "residual 0.0")
+    screen.press("use-tip")
+    screen.reads("tip-told", "robots.g60.tools.1.tcp_mm_deg: [")
+    screen.until(lambda: tip(screen)[:3] == spot, "the tip on the spot")
+    screen.press("tip-as-in-file")
+    screen.until(lambda: not screen.at("measured").is_visible(), "the file's again")
+    screen.press("tab-jog")
+
+
+def tip(screen: Screen) -> list[float]:
+    found: list[float] = screen.scene["robots"]["g60"]["tcp"]
+    return found
 
 
 # ── for every hand and eye ──
@@ -371,7 +444,4 @@ def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
 
 def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
     click_line(screen, 3)
-    found = screen.page.evaluate(LEGIBLE)
-    assert len(found) > 60
-    assert [each for each in found if each["contrast"] < 7.0] == []
-    assert [each for each in found if each["size"] < 12] == []
+    assert len(legible(screen)) > 60

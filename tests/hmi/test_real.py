@@ -33,14 +33,15 @@ def test_mode_switching(cell: RunningCell, open_page: Callable[..., Screen]) -> 
     assert "SIMULATION" in screen.text("mode")
     change_over(screen)
     screen.until(lambda: screen.text("mode").startswith("REAL"), "REAL on the badge")
-    assert screen.text("stop-label") == "software stop, not a safety function"
-    assert screen.page.locator(".u-band").evaluate(STRIPES)
-    screen.until(lambda: "connected" in screen.text("connection"), "its connection")
-    assert screen.page.locator(".u-simulated").first.evaluate(OUT_OF_REACH)
-    assert screen.page.locator(".u-only-real").is_visible()
+    screen.reads("stop-label", "software stop, not a safety function")
+    screen.until(lambda: screen.page.locator(".u-band").evaluate(STRIPES), "its stripes")
+    screen.reads("connection", "connected")
+    simulated = screen.page.locator(".u-simulated").first
+    screen.until(lambda: simulated.evaluate(OUT_OF_REACH), "nothing simulated under the hand")
+    screen.until(screen.page.locator(".u-only-real").is_visible, "why")
     change_over(screen)
     screen.until(lambda: screen.text("mode").startswith("SIMULATION"), "simulated again")
-    assert screen.text("stop-label") == "every robot of the cell stops"
+    screen.reads("stop-label", "every robot of the cell stops")
     assert screen.errors == []
 
 

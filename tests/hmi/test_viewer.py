@@ -55,7 +55,7 @@ def test_what_acts_is_out_of_a_viewers_reach(viewer: Screen, cell: RunningCell, 
 
 def test_keys_press_nothing_that_is_out_of_reach(viewer: Screen, cell: RunningCell) -> None:
     viewer.page.goto(cell.url)
-    viewer.page.wait_for_function("window.understudy?.report().ready")
+    viewer.built()
     asked: list[str] = []
     viewer.page.on("request", lambda request: asked.append(request.url))
     for key in ("Escape", "d", "h", "s"):

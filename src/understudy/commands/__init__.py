@@ -17,6 +17,7 @@ from understudy.commands.robots import Robots
 from understudy.commands.scene import SceneDesk
 from understudy.commands.slices import Slices
 from understudy.commands.surroundings import SurroundingsDesk
+from understudy.commands.teaching import TeachDesk
 from understudy.config import CellConfig
 from understudy.desk import Commands
 from understudy.ports.hmi import RobotView
@@ -54,9 +55,8 @@ class CellDesk:
             now=pump.now,
         )
         around = SurroundingsDesk(config, cell.parts, pump)
-        clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects = (
-            clock,
+            ClockDesk(cell, pump, self.robots, self.log, facts, quit_),
             ModelDesk(self.robots),
             SceneDesk(config, self.robots, around.here),
             around,
@@ -67,6 +67,7 @@ class CellDesk:
             PinDesk(self.robots),
             ProgramDesk(config, self.robots, self.slices),
             PointDesk(self.robots, cell.parts),
+            TeachDesk(self.robots),
         )
 
     def commands(self) -> Commands:

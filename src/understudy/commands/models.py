@@ -6,6 +6,7 @@ from understudy.commands.motion import pose_mm_deg
 from understudy.commands.robots import Robot, Robots
 from understudy.desk import Command
 from understudy.errors import Refused
+from understudy.gcode.commands import COORDINATE_SYSTEMS
 from understudy.ports import DigitalIO
 from understudy.ports.hmi import Pins, RobotView
 from understudy.units import DEG
@@ -43,6 +44,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "joints": joints,
         "tools": tools_of(robot),
         "tool": tool_of(robot),
+        "work_offsets_mm_deg": work_offsets_of(robot),
         "capabilities": list(robot.skills()),
         "frames": list(robot.side.hands.frames),
         "overrides_percent": overrides_of(robot),
@@ -98,8 +100,15 @@ def joints_of(chain: "Chain") -> list[dict[str, Any]]:
 def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:
     """By number; 0 is the bare flange."""
     if robot.kind == "arm":
+        measured = robot.simulated.controller.tips.measured
         return {
-            str(number): {"name": tool.name, "tcp_mm_deg": list(tool.tcp_mm_deg)}
+            str(number): {
+                "name": tool.name,
+                "tcp_mm_deg": pose_mm_deg(measured[number])
+                if number in measured
+                else list(tool.tcp_mm_deg),
+                "measured": number in measured,
+            }
             for number, tool in robot.config.tools.items()
         }
     if robot.kind == "kuka":
@@ -122,6 +131,15 @@ def tool_of(robot: Robot) -> int:
         held: int = part.firmware.reading(robot.simulated.time.now()).tool
         return held
     return 0
+
+
+def work_offsets_of(robot: Robot) -> dict[str, list[float]]:
+    """G54 … G59.3 that are not zero, where they are offsets of the tool."""
+    if robot.kind != "arm" or robot.real is not None or "base" not in robot.side.hands.frames:
+        return {}
+    modal = robot.simulated.controller.firmware.core.runner.state.modal
+    pairs = zip(COORDINATE_SYSTEMS, modal.offsets, strict=True)
+    return {name: list(offset) for name, offset in pairs if any(offset)}
 
 
 def overrides_of(robot: Robot) -> dict[str, float] | None:

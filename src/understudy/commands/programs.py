@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct, structs, to_builtins
 
 from understudy.app import mover_of
 from understudy.commands.motion import OfRobot
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # imported where needed: it brings compiled code
 LONGEST_PROGRAM = 16 * 1024 * 1024
 READ_AT_ONCE = 10_000
 """Characters: some hundred lines, some milliseconds."""
+LASTING = ("offsets", "g92", "tool", "tools", "tool_length")
+"""What of the modal state a program finds as the one before has left it."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
@@ -144,6 +147,7 @@ class ProgramDesk:
         text = given.text
         if text is None:
             text = robot.side.program.text if robot.side.program else ""
+        setup = _as_it_is(setup, robot)
         here = robot.sight().joints
         known = all(math.isfinite(angle) for angle in here)
         return self._slices.do(preview(text, setup, here if known else ()))
@@ -155,3 +159,15 @@ class ProgramDesk:
             except ConfigError as problem:
                 return Refused(str(problem))
         return self._setups[robot.name]
+
+
+def _as_it_is(setup: "Setup", robot: Robot) -> "Setup":
+    """With the tool in hand, its tip and the offsets of now, where a simulated arm can be asked."""
+    if robot.kind != "arm" or robot.real is not None:
+        return setup
+    part = robot.simulated.controller
+    live = part.firmware.core.runner.state.modal
+    kept = {name: getattr(live, name) for name in LASTING}
+    mover = part.tips.mover(live.tool)
+    modal = structs.replace(setup.modal, **kept, selected=live.tool)
+    return replace(setup, mount=part.tips.mover, mover=mover, modal=modal)

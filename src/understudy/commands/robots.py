@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
 NOT_DURING_PROGRAM = (
-    "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_joint_positions",
+    "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_tcp",
+    "set_joint_positions",
 )  # fmt: skip
 """What would come between a program and its robot."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from understudy.cell.surroundings import Surroundings
-from understudy.commands.models import chain_of, tool_of, tools_of
+from understudy.commands.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.commands.motion import pose_of
 from understudy.commands.robots import Robot, Robots
 from understudy.config import CellConfig
@@ -63,7 +63,14 @@ class SceneDesk:
             self._still[robot.name] = self._geometry(robot)
         watch = getattr(robot.simulated.controller, "parts", {}).get("collision")
         held = [object_of(thing) for thing in watch.held()] if watch else []
-        return {**self._still[robot.name], "tool": tool_of(robot), "held": held}
+        still = self._still[robot.name]
+        tools = {
+            number: {**still["tools"][number], **_tool(tool)}
+            for number, tool in tools_of(robot).items()
+        }
+        frames = {name: _frame(offset) for name, offset in work_offsets_of(robot).items()}
+        changing = {"tool": tool_of(robot), "tools": tools, "frames": frames, "held": held}
+        return {**still, **changing}
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)
@@ -168,6 +175,14 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
     tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
     return {"name": tool["name"], "tcp": tip}
+
+
+def _frame(offset_mm_deg: list[float]) -> list[float]:
+    from understudy.space.transform import matrix
+
+    x, y, z, a, b, c = offset_mm_deg
+    rows: list[float] = matrix(pose_of((x, y, z, a, b, c))).reshape(-1).tolist()
+    return rows
 
 
 def _foot(robot: Robot) -> list[float]:

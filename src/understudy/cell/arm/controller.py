@@ -55,6 +55,7 @@ class VirtualController:
         self._arm = arm
         self._tempo = tempo
         self._drives = Drives(arm, io)
+        self.tips, self.set_tcp = self._drives.tips, self._drives.set_tip
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self._welder: Welder | None = None
         self.collision: CollisionWatch | None = None

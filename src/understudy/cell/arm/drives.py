@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from understudy.cell.arm import refusals as why
 from understudy.cell.arm.attendant import ArmAttendant
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.arm.odometer import Odometer
 from understudy.cell.arm.odometer import State as OdometerState
+from understudy.cell.arm.tips import Tips
 from understudy.cell.io import VirtualIO
 from understudy.cell.program.habits import Habits
 from understudy.cell.program.queue import Queue, time_in, whole_ns
@@ -90,6 +92,7 @@ class Saved(Struct):
     jog_plan: dict[str, Any] | None
     past: list[tuple[int, dict[str, Any]]]
     odometer: OdometerState
+    tips: dict[int, Pose] = {}
 
 
 class Drives:
@@ -97,13 +100,14 @@ class Drives:
 
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
+        self.tips = Tips(arm.mover)
         self.attendant = ArmAttendant(io, self._drop_program)
         self._cut: Callable[[int], None] = lambda now: None
         self.runner = Runner(
             arm.habits,
             io=io,
             queue=arm.queue(),
-            mount=arm.mover,
+            mount=self.tips.mover,
             attendant=self.attendant,
         )
         self._orders: deque[Order] = deque()
@@ -159,6 +163,18 @@ class Drives:
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
         self.runner.go_on_from(position, now)
+
+    def set_tip(self, tip: Pose | None, now: int) -> Refused | None:
+        """The tool in hand ends there, seen from the flange; None: where the cell's file says."""
+        if not self.at_rest(now):
+            return why.BUSY
+        self._odometer.mark(now, self.plan.ends)
+        self.before_change(now)
+        self.tips.take(self.tool, tip)
+        self.runner.mount_again()
+        self.put(self.motion(now).position, now)
+        self.attendant.retooled(now)
+        return None
 
     def on_other_path(self, listener: Callable[[int], None]) -> None:
         """Be told when what was to be run is not run any more, or is run with another tool."""
@@ -259,9 +275,11 @@ class Drives:
         jog = self._jog_plan.to_state() if self._jog_plan else None
         past = [(until, plan.to_state()) for until, plan in self._past]
         program, orders, odometer = self.runner.save(), list(self._orders), self._odometer.state
-        return Saved(program, orders, list(self._jog), jog, past, odometer)
+        tips = dict(self.tips.measured)
+        return Saved(program, orders, list(self._jog), jog, past, odometer, tips)
 
     def load(self, saved: Saved) -> None:
+        self.tips.measured = dict(saved.tips)
         self.runner.load(saved.program)
         self._orders = deque(saved.orders)
         self._odometer.state = saved.odometer

@@ -132,10 +132,14 @@ class Runner:
         self.state.axes = None
         self.run(now)
 
+    def mount_again(self) -> None:
+        """The tool in hand is not what it was, at rest."""
+        self.mover = self._mounted(self.state.mounted)
+
     def adopt(self, habits: Habits, queue: Queue) -> None:
         """Other settings, at rest."""
         self.habits, self.queue = habits, queue
-        self.mover = self._mounted(self.state.mounted)
+        self.mount_again()
 
     # ── what can be read ──
 

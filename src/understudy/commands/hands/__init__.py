@@ -5,7 +5,7 @@ its skills. Every verb takes the moment last and returns at once, with a `Refuse
 
     enable disable · home(axis) · stop emergency_stop reset · hold cycle_start
     send_gcode(text) · override_feed(percent) override_rapid(percent) · set_tool(number)
-    jog(Jog) stop_jog · move_to(Target) · set_joint_positions(radians)
+    jog(Jog) stop_jog · move_to(Target) · set_joint_positions(radians) · set_tcp(pose)
 """
 
 from collections.abc import Mapping
@@ -29,6 +29,7 @@ SKILLS: Mapping[str, str] = {
     "jog": "jog",
     "jog_held": "stop_jog",
     "set_tool": "set_tool",
+    "set_tcp": "set_tcp",
     "set_joint_positions": "set_joint_positions",
 }
 """What a page asks for, and the verb that shows it is there."""

@@ -55,6 +55,7 @@ class ArmHands:
             self.frames = ("joint", "base", "tool")
         if simulated is not None:
             self.set_joint_positions = simulated.set_joint_positions
+            self.set_tcp = simulated.set_tcp
         self.hold = controller.hold
         self.cycle_start = controller.cycle_start
         self.override_feed = controller.override_feed

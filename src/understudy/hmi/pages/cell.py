@@ -4,6 +4,7 @@ from json import dumps
 
 from nicegui import ui
 
+from understudy.hmi.pages import stage
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.injection import injection
 from understudy.hmi.pages.pins import analog_pins, digital_pins
@@ -11,7 +12,6 @@ from understudy.hmi.pages.reach import compute_reach
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.timing import metrics, time_control
 
-VIEWS = {"iso": "1", "front": "2", "side": "3", "top": "4", "follow": "5"}
 LAYERS = (
     "environment", "ghost", "preview", "trail", "volumes", "workspace", "reach", "frames",
 )  # fmt: skip
@@ -22,20 +22,14 @@ def build(seat: Seat) -> None:
     ui.add_head_html('<script type="module" src="/static/scene.js"></script>')
     with ui.element("div").classes("u-cell"):
         with ui.element("div").classes("u-stage"):
-            scene = ui.element("div").classes("u-scene").props("id=scene")
-            scene.props["data-robot"] = seat.robot
-            _views(seat)
+            stage.scene(seat)
+            with ui.element("div").classes("u-views"):
+                stage.views(seat)
             _layers(seat)
             _readout()
         with ui.element("aside").classes("u-panel"):
             _panel(seat)
     _preview(seat)
-    _surroundings(seat)
-
-    def turn_to() -> None:
-        ui.run_javascript(f"window.understudy.choose({dumps(seat.robot)})")
-
-    seat.on_choice(turn_to)
 
 
 def _panel(seat: Seat) -> None:
@@ -54,21 +48,11 @@ def _panel(seat: Seat) -> None:
             injection(seat)
 
 
-def _views(seat: Seat) -> None:
-    with ui.element("div").classes("u-views"):
-        for view, key in VIEWS.items():
-            look = button(seat.texts(f"view.{view}"), key=key, kind="u-over")
-            look.props(f'data-view="{view}"')
-            look.on("click", js_handler=f"() => window.understudy.view({view!r})")
-
-
 def _layers(seat: Seat) -> None:
     with ui.element("div").classes("u-layers"):
         ui.label(seat.texts("layer.title")).classes("u-caption")
         for layer in LAYERS:
-            switch = button(seat.texts(f"layer.{layer}"), kind="u-over u-layer")
-            switch.props(f'data-layer="{layer}"')
-            switch.on("click", js_handler=f"() => window.understudy.layer({layer!r})")
+            switch = stage.layer(seat, layer)
             if layer == "reach":
                 within_reach(seat, switch)
                 ui.on("reach_wanted", lambda: compute_reach(seat))
@@ -99,19 +83,6 @@ def _preview(seat: Seat) -> None:
         checksum = reading.get("checksum", 0)
         if drawn.get(seat.robot, 0) != checksum:
             drawn[seat.robot] = checksum
-            ui.run_javascript(f"window.understudy?.preview({dumps(seat.robot)})")
-
-    seat.each_round(update)
-
-
-def _surroundings(seat: Seat) -> None:
-    """The scene is loaded again when other things stand around, or a robot holds something else."""
-    drawn = [seat.picture.surroundings()]
-
-    def update() -> None:
-        now = seat.picture.surroundings()
-        if now != drawn[0]:
-            drawn[0] = now
-            ui.run_javascript("window.understudy?.load()")
+            ui.run_javascript(f"window.understudy.preview({dumps(seat.robot)})")
 
     seat.each_round(update)

@@ -9,6 +9,7 @@ from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.seat import Seat
+from understudy.hmi.pages.slider import Slider
 
 STEPS = (0, 0.1, 1, 10, 50)
 """mm or degrees; 0: as long as the button is held."""
@@ -69,21 +70,20 @@ def _shown_where(seat: Seat, place: ui.element, capability: str) -> None:
 
 def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
     ui.label(seat.texts(f"hand.{name}")).classes("u-caption")
-    slider = ui.slider(min=bounds[0], max=bounds[1], step=5, value=100).classes("u-slider")
-    slider.props(f"color=blue-grey-2 data-mark={name}-override")
-    mark = f"{name}-override-value"
-    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"), mark=mark)
 
     async def turn(percent: float) -> None:
         await seat.order("override", {f"{name}_percent": percent})
+
+    slider = Slider(seat, bounds, 5, turn).mark(f"{name}-override")
+    mark = f"{name}-override-value"
+    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"), mark=mark)
 
     def update() -> None:
         told = (seat.facts.get("overrides_percent") or {}).get(name)
         if told is not None:
             shown.set_text(f"{told:.0f} %")
-            slider.set_value(told)
+            slider.show(told)
 
-    slider.on("change", lambda event: turn(float(event.args)))
     shown.on_click(lambda: turn(100.0))
     seat.each_round(update)
 
@@ -122,7 +122,7 @@ class Jogging:
             return
         self._wait_for_it()
         real = self._seat.picture.robots.get(self._robot, {}).get("mode") == "REAL"
-        if real and await self._seat.ask("heartbeat", {"robot": self._robot}) is None:
+        if real and await self._seat.look("heartbeat", {"robot": self._robot}) is None:
             self.let_go()
 
     def let_go(self) -> None:
@@ -153,7 +153,7 @@ def jog_panel(seat: Seat) -> None:
             _homing(seat)
         with ui.element("div").classes("u-inline"):
             step = _choice(seat, "step", {}, None)
-        speed = _speed(seat)
+        speed = Speed(seat)
         rows = ui.element("div").classes("u-axes").props('id="axes"')
 
     def rebuild() -> None:
@@ -171,13 +171,14 @@ def jog_panel(seat: Seat) -> None:
                 ui.label(seat.texts("hand.no_jog")).classes("u-caption")
 
     async def begin(event: GenericEventArguments) -> None:
-        axis, direction = int(event.args["axis"]), float(event.args["direction"])
-        signed = float(speed.value) * (1.0 if direction > 0 else -1.0)
-        order = {"frame": frame.value, "axis": axis, "speed": signed}
+        wanted = event.args
+        if wanted["robot"] != seat.robot:  # the rows under the hand were another's
+            return
+        signed = speed.value * (1.0 if wanted["direction"] > 0 else -1.0)
+        order = {"frame": wanted["frame"], "axis": int(wanted["axis"]), "speed": signed}
         await (jogging.step(order, step.value) if step.value else jogging.hold(order))
 
     frame.on_value_change(rebuild)
-    seat.on_choice(rebuild)
     _when_known(seat, rebuild)
     ui.on("jog_begin", begin)
     ui.on("jog_hold", jogging.feel)
@@ -205,14 +206,23 @@ def _step_text(seat: Seat, step: float) -> str:
     return f"{step:g}" if step else seat.texts("hand.continuous")
 
 
-def _speed(seat: Seat) -> ui.slider:
-    with ui.element("div").classes("u-inline u-speed-line"):
-        ui.label(seat.texts("hand.speed")).classes("u-caption")
-        slider = ui.slider(min=SLOWEST, max=FASTEST, step=1, value=AT_FIRST).classes("u-slider")
-        slider.props("color=blue-grey-2 data-mark=jog-speed")
-        shown = ui.label().classes("u-figure u-speed")
-        shown.bind_text_from(slider, "value", lambda value: f"{value:g} mm/s · °/s")
-    return slider
+class Speed:
+    """How fast a hand jogs; this browser's own."""
+
+    def __init__(self, seat: Seat) -> None:
+        with ui.element("div").classes("u-inline u-speed-line"):
+            ui.label(seat.texts("hand.speed")).classes("u-caption")
+            self._slider = Slider(seat, (SLOWEST, FASTEST), 1, self._turn).mark("jog-speed")
+            self._shown = ui.label().classes("u-figure u-speed")
+        self._take(AT_FIRST)
+
+    async def _turn(self, value: float) -> None:
+        self._take(value)
+
+    def _take(self, value: float) -> None:
+        self.value = value
+        self._slider.show(value)
+        self._shown.set_text(f"{value:g} mm/s · °/s")
 
 
 def _names(seat: Seat, frame: str | None) -> list[str]:
@@ -238,7 +248,8 @@ def _jog_button(axis: int, name: str, direction: int) -> None:
 
 
 def _when_known(seat: Seat, rebuild: Any) -> None:
-    """At once, and again when the robot's facts come late."""
+    """At once, for another robot, and again when the robot's facts come late."""
+    seat.on_choice(rebuild)
     known = [False]
 
     def update() -> None:

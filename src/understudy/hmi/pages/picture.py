@@ -1,14 +1,18 @@
 """The picture: what every browser is shown, asked of the cell once for all of them."""
 
 import asyncio
+import contextlib
+import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from understudy.hmi.link import LinkError, Role
 from understudy.hmi.pages.standing import Alarm, alarms
+
+log = logging.getLogger(__name__)
 
 ROUND_SECONDS = 0.2
 LATE_SECONDS = 3.0
@@ -29,14 +33,20 @@ class Caller(Protocol):
 
 
 class Picture:
-    """Status, robots, pins and events as they were a moment ago; fresh while somebody looks."""
+    """Status, robots, pins and events of one moment, a moment ago; fresh while somebody looks.
+
+    All of it is exchanged at once: who reads two things of it reads them of the same round."""
 
     def __init__(self, link: Caller) -> None:
         self._link = link
         self._watchers: Counter[str] = Counter()
+        self._listeners: list[Callable[[], object]] = []
         self._task: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._hurry = asyncio.Event()
         self._round = 0
         self._drawn = -math.inf
+        self._views: Mapping[str, Any] = {}
         self.robots: dict[str, Mapping[str, Any]] = {}
         self.status: Mapping[str, Any] = {}
         self.metrics: Mapping[str, Any] = {}
@@ -53,64 +63,108 @@ class Picture:
 
     def view(self, robot: str) -> Mapping[str, Any]:
         """What the link told of it last, by itself."""
-        seen: Mapping[str, Any] = self._link.status.get("robots", {}).get(robot, {})
+        seen: Mapping[str, Any] = self._views.get(robot, {})
         return seen
 
     def surroundings(self) -> str:
-        """What stands around and what is held, in words that differ when it does."""
+        """What stands around, what is held, where tools end and work begins, in words that differ
+        when it does."""
         parts = self.status.get("parts", {})
         held = {name: part["held"] for name, part in parts.items() if name.endswith(".collision")}
-        return f"{self.environment} {held}"
+        tips = [
+            (each.get("tools"), each.get("work_offsets_mm_deg")) for each in self.robots.values()
+        ]
+        return f"{self.environment} {held} {tips}"
 
     def alarms(self) -> list[Alarm]:
         return alarms(self.robots, self.status.get("parts", {}), self.events)
+
+    # ── who looks ──
 
     def watch(self, robot: str) -> None:
         """A browser looks at this robot from now on."""
         self._watchers[robot] += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep_fresh())
+        self.hurry()
 
     def leave(self, robot: str) -> None:
         self._watchers[robot] -= 1
         self._watchers += Counter()  # drops what fell to zero
 
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Told when there is something new to see; call what is returned to be told no more."""
+        self._listeners.append(listener)
+
+        def leave() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return leave
+
+    # ── how it stays fresh ──
+
+    def hurry(self) -> None:
+        """The next round comes at once: somebody has changed something."""
+        self._hurry.set()
+
     async def refresh(self) -> None:
-        """One round of questions; what cannot be asked is left as it was, and told as not alive."""
-        try:
-            await self._ask()
-            self._drawn = time.monotonic()
-            self._round += 1
-        except LinkError:
-            self._drawn = -math.inf
-            self._round = 0
+        """One round of questions, all of them asked after this was called; what cannot be asked is
+        left as it was, and told as not alive."""
+        async with self._turn:
+            before, lived = self._shown(), self.alive
+            try:
+                async with asyncio.timeout(LATE_SECONDS):
+                    await self._ask()
+                self._drawn = time.monotonic()
+                self._round += 1
+            except (LinkError, TimeoutError):
+                self._drawn = -math.inf
+                self._round = 0
+            if self._shown() != before or self.alive != lived:
+                self._tell()
+
+    def _shown(self) -> tuple[object, ...]:
+        return (
+            self._since, self._views, self.robots, self.status, self.metrics, self.environment,
+            dict(self.pins),
+        )  # fmt: skip
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener()
+            except Exception:  # one page that fails leaves the others fresh
+                log.exception("a page could not show the picture")
 
     async def _keep_fresh(self) -> None:
         while self._watchers:
+            self._hurry.clear()
             await self.refresh()
-            await asyncio.sleep(ROUND_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), ROUND_SECONDS)
 
     async def _ask(self) -> None:
-        robots = await self._look("robots")
-        self.robots = {each["name"]: each for each in robots["robots"]}
-        if not self.faults:
-            self.faults = await self._look("faults")
-        if self._round % SELDOM == 0:
-            self.environment = await self._look("environment")
-        self.status = await self._look("status")
-        self.metrics = await self._look("metrics")
+        robots = {each["name"]: each for each in (await self._look("robots"))["robots"]}
+        faults = self.faults or await self._look("faults")
+        seldom = self._round % SELDOM == 0
+        environment = await self._look("environment") if seldom else self.environment
+        status = await self._look("status")
+        metrics = await self._look("metrics")
+        pins = {}
         for robot in list(self._watchers):
-            skills = self.robots.get(robot, {}).get("capabilities", ())
-            if "io" in skills:
-                self.pins[robot] = await self._look("io", robot=robot)
-        await self._hear()
-
-    async def _hear(self) -> None:
-        """The events since the last round; where the numbers begin anew it is another cell."""
+            if "io" in robots.get(robot, {}).get("capabilities", ()):
+                pins[robot] = await self._look("io", robot=robot)
         heard = await self._look("events", since=self._since)
-        if heard["last"] < self._since:
-            self.events.clear()
+        anew = heard["last"] < self._since  # where the numbers begin anew it is another cell
+        if anew:
             heard = await self._look("events", since=0)
+        # Nothing is awaited from here on: all of it is exchanged at once.
+        self.robots, self.faults, self.environment = robots, faults, environment
+        self.status, self.metrics, self.pins = status, metrics, {**self.pins, **pins}
+        self._views = self._link.status.get("robots", {})
+        if anew:
+            self.events.clear()
         self.events.extend(heard["events"])
         self._since = heard["last"]
 

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from understudy.hmi.pages.frame import button, light, within_reach
 from understudy.hmi.pages.seat import Seat
+from understudy.hmi.pages.slider import Slider
 
 NUMBERED = re.compile(r"[AD][IO]\d+$")
 LOWEST_VOLTS, HIGHEST_VOLTS = 0.0, 10.0
@@ -67,8 +68,17 @@ def _input(seat: Seat, number: int) -> None:
         release = button("F", kind="u-forced", hint=seat.texts("io.release"))
         release.props(f'data-release="DI{number}"')
 
+    orders: list[bool] = []  # those that the picture does not show yet
+
     def level() -> bool:
-        return bool(_pin(seat, "digital_inputs", number)["value"])
+        return orders[-1] if orders else bool(_pin(seat, "digital_inputs", number)["value"])
+
+    async def force() -> None:
+        orders.append(value := not level())
+        await seat.order("set_input", {"pin": number, "value": value})
+        await seat.picture.refresh()
+        orders.pop(0)
+        update()
 
     def update() -> None:
         pin = _pin(seat, "digital_inputs", number)
@@ -76,7 +86,7 @@ def _input(seat: Seat, number: int) -> None:
         box.props(f"aria-checked={str(level()).lower()}")
         release.set_visibility(bool(pin["forced"]))
 
-    box.on("click", lambda: seat.order("set_input", {"pin": number, "value": not level()}))
+    box.on("click", force)
     release.on_click(lambda: seat.order("release_input", {"pin": number}))
     seat.each_round(update, while_there=box)
 
@@ -94,24 +104,22 @@ def _output(seat: Seat, number: int) -> None:
 
 
 def _analog_input(seat: Seat, number: int, name: str) -> None:
+    async def pull(value: float | None) -> None:
+        await seat.order("set_analog_input", {"pin": number, "value": value})
+
     with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
         ui.label(name).classes("u-pin-name")
         volts = ui.label().classes("u-figure")
-        slider = ui.slider(min=LOWEST_VOLTS, max=HIGHEST_VOLTS, step=0.1).classes("u-slider")
-        slider.props("color=blue-grey-2")
+        slider = Slider(seat, (LOWEST_VOLTS, HIGHEST_VOLTS), 0.1, pull)
         release = button("F", kind="u-forced", hint=seat.texts("io.release"))
 
     def update() -> None:
         pin = _pin(seat, "analog_inputs", number)
         volts.set_text(f"{pin['value']:.2f} V")
-        slider.set_value(round(pin["value"], 1))
+        slider.show(round(pin["value"], 1))
         release.set_visibility(bool(pin["forced"]))
 
-    async def pull(value: float) -> None:
-        await seat.order("set_analog_input", {"pin": number, "value": value})
-
-    slider.on("change", lambda event: pull(float(event.args)))
-    release.on_click(lambda: seat.order("set_analog_input", {"pin": number, "value": None}))
+    release.on_click(lambda: pull(None))
     seat.each_round(update, while_there=row)
 
 

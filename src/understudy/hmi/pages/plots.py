@@ -39,6 +39,6 @@ def build(seat: Seat) -> None:
                     ui.label(texts("plots.weightless")).classes("u-hint")
 
     def turn() -> None:
-        ui.run_javascript(f"window.plots?.turnTo({json.dumps(seat.robot)})")
+        ui.run_javascript(f"window.plots.turnTo({json.dumps(seat.robot)})")
 
     seat.on_choice(turn)

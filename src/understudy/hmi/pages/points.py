@@ -4,12 +4,11 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from understudy.hmi.pages.frame import button
 from understudy.hmi.pages.seat import Seat
 
-LOOK_SECONDS = 0.5
 TOOL_WORDS = "XYZABC"
 JOINT_WORDS = {"grblhal": "XYZABC"}
 
@@ -24,8 +23,10 @@ class Points:
         self.all: list[Point] = []
         self._seat = seat
         self._followers: list[Follow] = []
-        ui.timer(LOOK_SECONDS, self.look)
+        self._seen: object = None
+        self._page = ui.context.client
         seat.on_choice(lambda: self._take([]))
+        seat.each_round(self._look)
 
     def follow(self, follow: Follow) -> None:
         self._followers.append(follow)
@@ -38,10 +39,19 @@ class Points:
         taken = {point["name"] for point in self.all}
         return next(f"P{n}" for n in range(1, len(taken) + 2) if f"P{n}" not in taken)
 
-    async def look(self) -> None:
-        count = self._seat.picture.status.get("parts", {}).get(f"{self._seat.robot}.points")
-        if count is not None and self._seat.picture.alive:
-            self.take(await self._seat.order("points"))
+    def _look(self) -> None:
+        """Asks when the cell tells of others than before."""
+        robot = self._seat.robot
+        there = self._seat.picture.status.get("parts", {}).get(f"{robot}.points")
+        if there is not None and [robot, there] != self._seen:
+            self._seen = [robot, there]
+            background_tasks.create(self._ask(robot))
+
+    async def _ask(self, robot: str) -> None:
+        with self._page:
+            answer = await self._seat.look("points", {"robot": robot})
+            if robot == self._seat.robot:
+                self.take(answer)
 
     def take(self, answer: Any) -> None:
         """What a command about points has answered, if it was carried out."""
@@ -119,19 +129,31 @@ class PointPanel:
     # ── what is done ──
 
     async def _teach(self) -> None:
-        name = (self._name.value or "").strip() or self._points.free_name()
+        said = self._taken_name()
+        name = said or self._points.free_name()
         answer = await self._seat.order("teach_point", {"name": name})
-        if answer is not None:
+        if answer is None:
+            self._give_back(said)
+        else:
             self._chosen = name
-            self._name.set_value("")
             self._points.take(answer)
             self._show()
+
+    def _taken_name(self) -> str:
+        """What stands in the field, which is empty from now on: what is typed meanwhile stays."""
+        said = (self._name.value or "").strip()
+        self._name.set_value("")
+        return said
+
+    def _give_back(self, said: str) -> None:
+        if not self._name.value:
+            self._name.set_value(said)
 
     async def _touch_up(self) -> None:
         self._points.take(await self._seat.order("touch_up", {"name": self._chosen}))
 
     async def _rename(self) -> None:
-        to = (self._name.value or "").strip()
+        to = self._taken_name()
         if not to:
             ui.notify(self._seat.texts("points.new_name"), position="top")
             return
@@ -139,8 +161,7 @@ class PointPanel:
         answer = await self._seat.order("rename_point", {"name": before, "to": to})
         if answer is None:
             self._chosen = before
-            return
-        self._name.set_value("")
+            self._give_back(to)
         self._points.take(answer)
 
     async def _delete(self) -> None:
@@ -155,10 +176,6 @@ class PointPanel:
             return
         move = json.dumps(straight_to(point, self._seat.facts.get("dialect", "")))
         ui.run_javascript(f"window.program.insert({move}, {json.dumps(point['name'])})")
-
-
-def point_panel(seat: Seat) -> None:
-    PointPanel(seat, Points(seat))
 
 
 def figures(pose_mm_deg: list[float]) -> str:

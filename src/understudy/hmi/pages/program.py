@@ -1,13 +1,16 @@
 """The program page: the text and its proof, the scene with the ghost, the hand on the robot."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
+from understudy.hmi.pages import stage
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.jog import jog_panel, overrides
-from understudy.hmi.pages.points import point_panel
+from understudy.hmi.pages.points import PointPanel, Points
 from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.teach import teach_panel
 
@@ -17,7 +20,6 @@ HEAD = """
 <script type="module" src="/static/program.js"></script>
 <script type="module" src="/static/jog.js"></script>
 """
-VIEWS = ("iso", "front", "side", "top", "follow")
 WORDS = ("program", "check", "kind")
 """Sections of the dictionary that program.js speaks from."""
 
@@ -33,8 +35,10 @@ def build(seat: Seat) -> None:
             ui.element("div").classes("u-editor").props('id="editor"')
             _checks(seat)
         with ui.element("section").classes("u-stage"):
-            ui.element("div").classes("u-scene").props(f'id="scene" data-robot="{seat.robot}"')
-            _views(seat)
+            stage.scene(seat)
+            with ui.element("div").classes("u-views"):
+                stage.views(seat)
+                stage.layer(seat, "frames")
             _way(seat)
         with ui.element("aside").classes("u-panel u-hand"):
             _hand(seat)
@@ -88,7 +92,7 @@ def _run(seat: Seat) -> None:
 def _does(each: ui.button, verb: str) -> ui.button:
     """Pressed, program.js does it: the text is there, and need not travel."""
     each.props(f'data-does-program="{verb}"')
-    each.on("click", js_handler=f"() => window.program?.{verb}()")
+    each.on("click", js_handler=f"() => window.program.{verb}()")
     return each
 
 
@@ -107,14 +111,6 @@ def _checks(seat: Seat) -> None:
 
 
 # ── the scene ──
-
-
-def _views(seat: Seat) -> None:
-    with ui.element("div").classes("u-views"):
-        for number, view in enumerate(VIEWS, 1):
-            look = button(seat.texts(f"view.{view}"), key=str(number), kind="u-over")
-            look.props(f'data-view="{view}"')
-            look.on("click", js_handler=f"() => window.understudy.view({view!r})")
 
 
 def _way(seat: Seat) -> None:
@@ -138,14 +134,19 @@ def _way(seat: Seat) -> None:
 
 def _hand(seat: Seat) -> None:
     overrides(seat)
-    panels = {"jog": jog_panel, "points": point_panel, "teach": teach_panel}
+    points = Points(seat)
+    panels: dict[str, Callable[[], object]] = {
+        "jog": lambda: jog_panel(seat),
+        "points": lambda: PointPanel(seat, points),
+        "teach": lambda: teach_panel(seat, points),
+    }
     with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
         for name in panels:
             ui.tab(name, seat.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
     with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
         for name, panel in panels.items():
             with ui.tab_panel(name) as hand:
-                panel(seat)
+                panel()
             within_reach(seat, hand)
 
 
@@ -155,6 +156,7 @@ def _hand(seat: Seat) -> None:
 def _keep_in_step(seat: Seat, page: ui.element) -> None:
     """The browser is told the state of its robot's program when it is new."""
     told: list[Any] = [None]
+    heard = [0]
 
     def update() -> None:
         reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program")
@@ -163,17 +165,22 @@ def _keep_in_step(seat: Seat, page: ui.element) -> None:
         )
         if [seat.robot, reading] != told[0]:
             told[0] = [seat.robot, reading]
-            ui.run_javascript(f"window.program?.tell({json.dumps(reading)})")
+            ui.run_javascript(f"window.program.tell({json.dumps(reading)}, {heard[0]})")
 
     def again() -> None:
         told[0] = None
         update()
 
-    def turn() -> None:
-        robot = json.dumps(seat.robot)
-        ui.run_javascript(f"window.program?.turnTo({robot}); window.understudy?.choose({robot})")
+    async def ordered(event: GenericEventArguments) -> None:
+        order = int(event.args)
+        await seat.picture.refresh()
+        heard[0] = max(heard[0], order)
         again()
 
-    ui.on("program_there", again)
+    def turn() -> None:
+        ui.run_javascript(f"window.program.turnTo({json.dumps(seat.robot)})")
+        again()
+
+    ui.on("program_ordered", ordered)
     seat.on_choice(turn)
     seat.each_round(update)

@@ -33,7 +33,7 @@ async def compute_reach(seat: Seat) -> None:
 async def _over(seat: Seat, number: int, told: ui.notification) -> Any:
     """The run, once it has come to its end."""
     while True:
-        runs = await seat.ask("runs")
+        runs = await seat.look("runs")
         run = next((each for each in runs or () if each["id"] == number), None)
         if run is None:
             return {"id": number, "state": "failed", "error": seat.texts("reach.lost")}

@@ -7,7 +7,7 @@ from typing import Any
 from nicegui import ui
 
 from understudy.hmi.link import LinkError, Role
-from understudy.hmi.pages.picture import ROUND_SECONDS, Caller, Picture
+from understudy.hmi.pages.picture import Caller, Picture
 from understudy.hmi.texts import Texts
 
 NOTICE_MS = 6000
@@ -36,7 +36,14 @@ class Seat:
         return capability in self.facts.get("capabilities", ())
 
     async def ask(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
-        """What the cell answers; None, and a notice on the page, where it will not."""
+        """What the cell answers to an order; None, and a notice on the page, where it will not.
+        What has changed is seen at once."""
+        answer = await self.look(command, parameters)
+        self.picture.hurry()
+        return answer
+
+    async def look(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """The same of a question: nothing has changed by it."""
         try:
             return await self._link.call(command, parameters or {}, role=self.role)
         except LinkError as refusal:
@@ -71,15 +78,27 @@ class Seat:
         ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
         for rebuild in self._chosen:
             rebuild()
-        self._update()
+        self.refresh()
 
     def take(self) -> None:
         """The page stands: from now on it is kept fresh, until the browser goes."""
-        self.picture.watch(self.robot)
-        ui.context.client.on_delete(lambda: self.picture.leave(self.robot))
-        ui.timer(ROUND_SECONDS, self._update)
+        client = ui.context.client
 
-    def _update(self) -> None:
+        def follow() -> None:
+            with client:
+                self.refresh()
+
+        leave = self.picture.on_change(follow)
+        self.picture.watch(self.robot)
+
+        def go() -> None:
+            leave()
+            self.picture.leave(self.robot)
+
+        client.on_delete(go)
+
+    def refresh(self) -> None:
+        """Everything on the page as it is now."""
         for update, element in list(self._updates):
             if element is None or not element.is_deleted:
                 update()

@@ -3,12 +3,14 @@
 import math
 
 from nicegui import ui
-from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages.frame import button, light, within_reach
 from understudy.hmi.pages.seat import Seat
+from understudy.hmi.pages.slider import Slider
 
 SLOWEST, FASTEST = 0.1, 10.0
+EXPONENT = 0.05
+"""The slider's step; of the scale's logarithm."""
 STEPS_S = (0.01, 0.1, 1.0)
 
 
@@ -79,8 +81,8 @@ class Scale:
             await self._seat.ask("rate", {"rate": wish})
         await self._seat.ask("start")
 
-    async def turn(self, event: GenericEventArguments) -> None:
-        scale = round(10.0 ** float(event.args), 2)
+    async def turn(self, exponent: float) -> None:
+        scale = round(10.0**exponent, 2)
         if self._seat.picture.metrics.get("state") == "PAUSED":
             self._wish = scale
         else:
@@ -90,8 +92,7 @@ class Scale:
         low, high = math.log10(SLOWEST), math.log10(FASTEST)
         with ui.element("div").classes("u-inline"):
             ui.label(self._seat.texts("time.scale")).classes("u-caption")
-            self._slider = ui.slider(min=low, max=high, step=0.05, value=0.0).classes("u-slider")
-            self._slider.props("data-mark=time-scale color=blue-grey-2").on("change", self.turn)
+            self._slider = Slider(self._seat, (low, high), EXPONENT, self.turn).mark("time-scale")
             self._shown = ui.label().classes("u-figure u-scale")
             self._shown.props("data-mark=time-scale-value")
         self._seat.each_round(self._update)
@@ -105,7 +106,7 @@ class Scale:
         set_ = status.get("parts", {}).get("engine", {}).get("time_scale", 1.0)
         told = min(max(self._wish or rate or set_, SLOWEST), FASTEST)
         self._shown.set_text(f"{told:.1f}×")
-        self._slider.set_value(round(math.log10(told) / 0.05) * 0.05)
+        self._slider.show(round(math.log10(told) / EXPONENT) * EXPONENT)
 
 
 def metrics(seat: Seat) -> None:

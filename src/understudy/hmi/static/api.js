@@ -2,6 +2,7 @@
 
 const NOTICE_MS = 6000;
 const LOOK_MS = 250;
+const SAVING_MS = 60000; // by then a slow browser has read it
 const OVER = ["failed", "cancelled"];
 
 export class NotDone extends Error {}
@@ -52,6 +53,15 @@ export async function run(kind, parameters, told) {
     ({ run: now, result } = await call("run_result", { id: now.id }));
   }
   return result;
+}
+
+// A file for the person in front of the browser.
+export function save(text, name, type = "text/plain") {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), SAVING_MS);
 }
 
 export function notice(message, type = "negative") {

@@ -1,6 +1,7 @@
 // The frame in the browser: says when what is shown is old, lends the keyboard to the buttons.
 
 import { feed } from "./feed.js";
+import "./slider.js";
 
 const LOOK_MS = 200;
 const STOP_MS = 1500;
@@ -22,13 +23,18 @@ feed.onFrame(look);
 
 // ── the stop: straight to the cell, and a word where it does not confirm ──
 
+const doubt = (is) => document.body.classList.toggle("u-in-doubt", is);
+
+// An answer that comes late still is one.
 async function stop() {
   const order = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
-  let done = false;
+  const late = setTimeout(() => doubt(true), STOP_MS);
   try {
-    done = (await fetch("/api/emergency_stop", { ...order, signal: AbortSignal.timeout(STOP_MS) })).ok;
+    doubt(!(await fetch("/api/emergency_stop", order)).ok);
+  } catch {
+    doubt(true);
   } finally {
-    document.body.classList.toggle("u-in-doubt", !done);
+    clearTimeout(late);
   }
 }
 
@@ -64,7 +70,7 @@ function keys() {
 
 window.understudyFrame = {
   keys,
-  stop: () => stop().catch(() => {}),
+  stop,
   remember,
   language(name) {
     remember("language", name);

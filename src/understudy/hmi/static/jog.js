@@ -28,10 +28,12 @@ onceThere("#axes", (place) => {
     button.setPointerCapture(event.pointerId);
     held = button;
     button.classList.add("u-held-button");
-    emitEvent("jog_begin", { axis: Number(button.dataset.jog), direction: Number(button.dataset.direction) });
+    const [{ robot, frame }, { jog, direction }] = [place.dataset, button.dataset];
+    emitEvent("jog_begin", { robot, frame, axis: Number(jog), direction: Number(direction) });
     beat = setInterval(() => emitEvent("jog_hold"), FELT_MS);
   });
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) place.addEventListener(end, letGo);
+  // Wherever the hand is by then, and even if the button under it is gone.
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) document.addEventListener(end, letGo);
   place.addEventListener("contextmenu", (event) => event.preventDefault());
   window.addEventListener("blur", letGo);
   document.addEventListener("visibilitychange", letGo);

@@ -1,7 +1,8 @@
 // The record: events of the cell and bytes on its wires in one list, the newest on top; the filters
 // are this browser's own.
 
-import { call, onceThere, whileSeen, words } from "./api.js";
+import { call, onceThere, save, whileSeen, words } from "./api.js";
+import { offer } from "./offer.js";
 
 const LOOK_MS = 300;
 const MOST_KEPT = 4000;
@@ -87,11 +88,7 @@ class Log {
 
   download() {
     const lines = this.through().map(({ at, place, kind, text }) => `${at.toFixed(6)}\t${place}\t${kind}\t${text}`);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([lines.join("\n")], { type: "text/plain" }));
-    link.download = "log.txt";
-    link.click();
-    URL.revokeObjectURL(link.href);
+    save(lines.join("\n"), "log.txt");
   }
 
   report() {
@@ -122,6 +119,5 @@ function lineOf({ at, kind, place, text, todo, peer }) {
   return row;
 }
 
-onceThere("#log-page", (place) => {
-  window.log = new Log(place);
-});
+const take = offer("log", ["toggle", "freeze", "download"], { report: () => null });
+onceThere("#log-page", (place) => take(new Log(place)));

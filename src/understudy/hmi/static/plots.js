@@ -1,7 +1,8 @@
 // The last minute of a robot, drawn: asked for in pieces, and only while it can be seen.
 
 import { echarts } from "nicegui-echart";
-import { call, onceThere, whileSeen, words } from "./api.js";
+import { call, onceThere, save, whileSeen, words } from "./api.js";
+import { offer } from "./offer.js";
 
 const LOOK_MS = 150;
 const MOST_ROWS = 2400;
@@ -98,19 +99,15 @@ class Plots {
   download() {
     const names = ["time_s", ...Object.keys(FIELDS).flatMap((plot) => (FIELDS[plot].of(this.rows[0] || {}) || []).map((_, n) => `${plot}_${n + 1}`))];
     const lines = this.rows.map((row) => [row.time_s, ...Object.values(FIELDS).flatMap(({ of }) => of(row))].join(","));
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([[names.join(","), ...lines].join("\n")], { type: "text/csv" }));
-    link.download = `${this.robot}.csv`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    save([names.join(","), ...lines].join("\n"), `${this.robot}.csv`, "text/csv");
   }
 
   report() {
-    const series = (plot) => this.charts.get(plot).getOption().series.map(({ name, data }) => ({ name, count: data.length, last: data[data.length - 1]?.[1] }));
+    const most = (data) => data.reduce((largest, [, value]) => Math.max(largest, Math.abs(value ?? 0)), 0);
+    const series = (plot) => this.charts.get(plot).getOption().series.map(({ name, data }) => ({ name, count: data.length, most: most(data) }));
     return { robot: this.robot, rows: this.rows.length, span: this.span, frozen: Boolean(this.frozen), plots: Object.fromEntries([...this.charts.keys()].map((plot) => [plot, series(plot)])) };
   }
 }
 
-onceThere("#plots-page", (place) => {
-  window.plots = new Plots(place);
-});
+const take = offer("plots", ["look", "freeze", "download", "turnTo"], { report: () => null });
+onceThere("#plots-page", (place) => take(new Plots(place)));

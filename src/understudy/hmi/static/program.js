@@ -3,7 +3,8 @@
 // The robot's program is the cell's: every browser shows it. What is typed here is a draft until it
 // is loaded; a draft outlives the page (sessionStorage), not the browser.
 
-import { ask, notice, onceThere, words } from "./api.js";
+import { ask, notice, onceThere, save, words } from "./api.js";
+import { offer } from "./offer.js";
 import { Checks, marksOf } from "./program_checks.js";
 import { Editor } from "./program_editor.js";
 import { Way } from "./program_way.js";
@@ -20,6 +21,7 @@ class Program {
     this.reading = NO_READING;
     this.loaded = ""; // the text that the robot has
     this.known = null; // its checksum
+    this.orders = 0; // that were given
     this.name = place.querySelector("[data-program=name]");
     this.banner = place.querySelector("[data-program=banner]");
     this.state = place.querySelector("[data-program=state]");
@@ -40,7 +42,9 @@ class Program {
 
   // ── what the cell tells ──
 
-  async tell(reading) {
+  // `heard`: how many of our orders the cell had heard by then; what it told before that is old.
+  async tell(reading, heard = this.orders) {
+    if (heard < this.orders) return;
     this.reading = reading || NO_READING;
     if (reading && reading.checksum !== this.known) await this.fetch(reading.checksum);
     this.show();
@@ -137,11 +141,7 @@ class Program {
   }
 
   download() {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([this.editor.text], { type: "text/plain" }));
-    link.download = this.name.value || "program.gcode";
-    link.click();
-    URL.revokeObjectURL(link.href);
+    save(this.editor.text, this.name.value || "program.gcode");
   }
 
   // A move below the cursor; it has a feed of its own if none is in force there.
@@ -195,7 +195,7 @@ class Program {
 
   async load() {
     const { text } = this.editor;
-    const told = await ask("load_program", { robot: this.robot, text, name: this.name.value });
+    const told = await this.ordered("load_program", { text, name: this.name.value });
     if (!told) return false;
     Object.assign(this, { loaded: text, known: told.checksum, reading: told });
     this.keep();
@@ -228,8 +228,21 @@ class Program {
   }
 
   async order(command, parameters = {}) {
-    const told = await ask(command, { robot: this.robot, ...parameters });
+    const told = await this.ordered(command, parameters);
     if (told) this.tell(told);
+  }
+
+  // → the answer, if it is still about this robot and nothing was ordered since. Until the page's
+  // process knows of the order, what it tells of the program may be from before it.
+  async ordered(command, parameters) {
+    const { robot } = this;
+    const mine = ++this.orders;
+    try {
+      const told = await ask(command, { robot, ...parameters });
+      return robot === this.robot && mine === this.orders ? told : null;
+    } finally {
+      emitEvent("program_ordered", mine);
+    }
   }
 
   // ── what tests and curious people see ──
@@ -246,9 +259,8 @@ class Program {
   }
 }
 
-onceThere("#program-page", (place) => {
-  const program = new Program(place);
-  window.program = program;
-  window.dispatchEvent(new Event("program"));
-  emitEvent("program_there");
-});
+const CALLS = [
+  "tell", "turnTo", "insert", "open", "download", "take", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+];
+const take = offer("program", CALLS, { report: () => null });
+onceThere("#program-page", (place) => take(new Program(place)));

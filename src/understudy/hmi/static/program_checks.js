@@ -1,7 +1,7 @@
 // The proof of a program, in a process of its own: begun, watched, cancelled; what it found goes
 // beside the lines.
 
-import { NotDone, ask, run, words } from "./api.js";
+import { NotDone, run, words } from "./api.js";
 
 const CLOSE_MM = 5;
 
@@ -20,13 +20,13 @@ export class Checks {
     const mine = (this.run = { progress: 0 });
     this.show();
     const told = (now) => {
-      if (this.run !== mine) return false; // the text is another by now
+      if (this.run !== mine || mine.unwanted) return false; // the text is another by now, or enough
       Object.assign(mine, now);
       return this.show();
     };
     try {
       const result = await run("validate", { robot, text, name }, told);
-      if (this.run === mine) this.end("", result);
+      if (this.run === mine) this.end(result ? "" : words("cancelled"), result);
     } catch (problem) {
       if (!(problem instanceof NotDone)) throw problem;
       if (this.run === mine) this.end(words(problem.message), null);
@@ -40,8 +40,9 @@ export class Checks {
     this.show();
   }
 
-  async cancel() {
-    if (this.run?.id) await ask("cancel_run", { id: this.run.id });
+  // Also before the run has begun.
+  cancel() {
+    if (this.run) this.run.unwanted = true;
   }
 
   end(error, result) {

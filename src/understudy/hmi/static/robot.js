@@ -80,6 +80,7 @@ export class Robot {
     this.red = new Set();
     this.volumes = [];
     this.triads = [];
+    this.works = []; // work frames, as arrows
     this.tool = null;
     this.dress();
     this.showTool(facts.tool);
@@ -161,6 +162,22 @@ export class Robot {
     this.ghost.useTool(number);
     this.tool = facts ? toolBody(facts) : new THREE.Group();
     this.chain.flange.add(this.tool);
+  }
+
+  // Their tips may have been measured anew.
+  retool(tools) {
+    if (JSON.stringify(tools) === JSON.stringify(this.facts.tools || {})) return;
+    this.facts.tools = tools;
+    const number = this.toolNumber;
+    this.toolNumber = null;
+    this.showTool(number);
+  }
+
+  // Work frames, by name: G54 …, as seen from where the tool's pose is told.
+  stake(frames) {
+    this.works.forEach(dispose);
+    this.works = Object.values(frames).map((rows) => place(triad(0.16), rows));
+    if (this.works.length) this.object.add(...this.works);
   }
 
   show(q, tcp) {

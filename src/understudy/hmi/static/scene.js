@@ -4,6 +4,7 @@
 import { THREE } from "./three/index.js";
 import { feed, mix, mixPose } from "./feed.js";
 import { Arc, boundary, cloud, preview, weldTrail } from "./marks.js";
+import { offer } from "./offer.js";
 import { show } from "./readout.js";
 import { Robot } from "./robot.js";
 import { dispose } from "./shapes.js";
@@ -26,7 +27,17 @@ const CONFIGURED = {
 const MOST_CONTACTS = 50;
 const RETRY_MS = 1000;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
-const still = ({ held, tool, ...rest }) => rest; // what of a robot's facts does not change
+const still = ({ held, tool, tools, frames, ...rest }) => rest; // what of a robot's facts does not change
+
+// → what the cell answers; null where it will not, or the page's process is away (the frame says so)
+async function told(address) {
+  try {
+    const answer = await fetch(address);
+    return answer.ok ? await answer.json() : null;
+  } catch {
+    return null;
+  }
+}
 
 class Scene {
   constructor(place) {
@@ -38,6 +49,10 @@ class Scene {
     this.things = new Map(); // what stands around or is held, by name
     this.marks = new Map(); // robot → {trail, preview, arc, cloud, workspace}
     this.contacts = [];
+    this.wiped = []; // contacts that were cleared, and that frames from before still tell
+    this.byHand = {}; // layer → whether somebody wants to see it
+    this.ways = new Map(); // robot → points of its program's way
+    this.loads = 0;
     this.pinned = new Map(); // robot → joints of a ghost that somebody wants to look at
     this.seen = null;
     feed.onFrame((frame) => this.hear(frame));
@@ -45,14 +60,13 @@ class Scene {
     this.stage.renderer.setAnimationLoop(() => this.draw());
   }
 
+  // Of two that are under way the later one counts, whichever is answered first.
   async load() {
-    try {
-      const answer = await fetch("/api/scene");
-      if (answer.ok) return this.build(await answer.json());
-    } catch {
-      // the page's process is away; so is the cell's picture, and the frame says so
-    }
-    setTimeout(() => this.load(), RETRY_MS);
+    const mine = ++this.loads;
+    const facts = await told("/api/scene");
+    if (mine !== this.loads) return;
+    if (facts) this.build(facts);
+    else setTimeout(() => mine === this.loads && this.load(), RETRY_MS);
   }
 
   // ── what stands there ──
@@ -72,8 +86,9 @@ class Scene {
     for (const { object } of [...this.robots.values(), ...this.marks.values()]) dispose(object);
     for (const kept of [this.robots, this.marks]) kept.clear();
     for (const color in COLORS) this.colors[color] = wishes[color] ?? COLORS[color];
-    for (const layer in CONFIGURED) this.layers[layer] = wishes[CONFIGURED[layer]] ?? SHOWN[layer];
+    for (const layer in CONFIGURED) this.layers[layer] = this.byHand[layer] ?? wishes[CONFIGURED[layer]] ?? SHOWN[layer];
     for (const [name, robot] of Object.entries(robots)) this.addRobot(name, robot);
+    for (const [name, points] of this.ways) this.marks.get(name)?.preview.add(points);
     if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
     this.arrange();
   }
@@ -83,8 +98,11 @@ class Scene {
     for (const thing of this.things.values()) thing.strike();
     this.things.clear();
     for (const thing of environment) this.addThing(thing);
-    for (const [name, { held = [] }] of Object.entries(robots)) {
-      for (const thing of held) this.addThing(thing, this.robots.get(name).chain.flange);
+    for (const [name, { held = [], tools = {}, frames = {} }] of Object.entries(robots)) {
+      const robot = this.robots.get(name);
+      for (const thing of held) this.addThing(thing, robot.chain.flange);
+      robot.retool(tools);
+      robot.stake(frames);
     }
     this.redden();
   }
@@ -145,7 +163,7 @@ class Scene {
       const marks = this.marks.get(robot.name);
       robot.posture = null;
       for (const skin of robot.volumes) skin.visible = layers.volumes;
-      for (const arrows of robot.triads) arrows.visible = layers.frames;
+      for (const arrows of [...robot.triads, ...robot.works]) arrows.visible = layers.frames;
       marks.trail.object.visible = layers.trail;
       marks.preview.object.visible = layers.preview;
       if (layers.workspace && !marks.workspace && robot.isArm) this.surround(robot, marks);
@@ -181,7 +199,10 @@ class Scene {
 
   // What touched stays red until somebody clears it; what still touches is red again at once.
   touch(contacts) {
-    const fresh = contacts.filter((contact) => !this.contacts.some((known) => same(known, contact)));
+    const among = (all) => (contact) => all.some((each) => same(each, contact));
+    this.wiped = this.wiped.filter(among(contacts)); // once it is told no more it can come anew
+    const old = among([...this.contacts, ...this.wiped]);
+    const fresh = contacts.filter((contact) => !old(contact));
     if (!fresh.length) return;
     this.contacts = [...this.contacts, ...fresh].slice(-MOST_CONTACTS);
     this.redden();
@@ -251,26 +272,27 @@ class Scene {
   }
 
   layer(name, on = !this.layers[name]) {
-    this.layers[name] = on;
+    this.layers[name] = this.byHand[name] = on;
     this.apply();
     if (name === "reach" && on && !this.marks.get(this.chosen)?.cloud) window.emitEvent("reach_wanted");
   }
 
   clear(name) {
-    if (name === "preview") for (const marks of this.marks.values()) marks.preview.clear();
+    if (name === "preview") for (const robot of this.marks.keys()) this.showPreview(robot, []);
     if (name === "contacts") {
-      this.contacts = [];
+      [this.wiped, this.contacts] = [this.contacts, []];
       this.redden();
     }
     this.stage.changed = true;
   }
 
   async preview(robot) {
-    const answer = await fetch(`/api/preview?robot=${encodeURIComponent(robot)}`);
-    if (answer.ok) this.showPreview(robot, (await answer.json()).tcp);
+    const way = await told(`/api/preview?robot=${encodeURIComponent(robot)}`);
+    if (way) this.showPreview(robot, way.tcp);
   }
 
   showPreview(robot, points) {
+    this.ways.set(robot, points);
     const way = this.marks.get(robot)?.preview;
     way?.clear();
     way?.add(points);
@@ -279,10 +301,10 @@ class Scene {
 
   // What came out of a run: x, y, z in mm from the robot's foot, and in how many directions.
   async reach(robot, run) {
-    const answer = await fetch(`/api/run_result?id=${run}`);
+    const answer = await told(`/api/run_result?id=${run}`);
     const mine = this.marks.get(robot);
-    if (!answer.ok || !mine) return;
-    const { points_mm: points, orientations_tried: tried } = (await answer.json()).result;
+    if (!answer || !mine) return;
+    const { points_mm: points, orientations_tried: tried } = answer.result;
     if (mine.cloud) dispose(mine.cloud);
     const places = points.map(([x, y, z]) => [x / 1000, y / 1000, z / 1000]);
     mine.cloud = cloud(places, points.map((point) => point[3] / tried));
@@ -302,12 +324,16 @@ class Scene {
     return feed.latest?.robots[robot];
   }
 
+  frames() {
+    return feed.frames;
+  }
+
   report() {
     const robots = {};
-    for (const [name, { chain, ghost, object }] of this.robots) {
+    for (const [name, { chain, ghost, object, works }] of this.robots) {
       robots[name] = {
         q: [...chain.q], tcp: chain.tip(), shown: object.visible,
-        ghost: ghost.root.visible, ghost_q: [...ghost.q],
+        ghost: ghost.root.visible, ghost_q: [...ghost.q], works: works.length,
       };
     }
     const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));
@@ -327,11 +353,10 @@ function open() {
   const place = document.getElementById("scene");
   if (!place || !window.socket?.connected) return setTimeout(open, 50);
   const scene = new Scene(place);
-  const offered = [
-    "load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin", "report",
-  ];
-  window.understudy = Object.fromEntries(offered.map((name) => [name, scene[name].bind(scene)]));
-  window.understudy.scene = scene;
+  take({ ...Object.fromEntries([...CALLS, "report"].map((name) => [name, scene[name].bind(scene)])), scene });
 }
+
+const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin"];
+const take = offer("understudy", CALLS, { report: () => ({ ready: false }) });
 
 open();

@@ -1,0 +1,47 @@
+"""The scene on a page: the place for it, its views and layers, and what makes it look again."""
+
+from json import dumps
+
+from nicegui import ui
+
+from understudy.hmi.pages.frame import button
+from understudy.hmi.pages.seat import Seat
+
+VIEWS = {"iso": "1", "front": "2", "side": "3", "top": "4", "follow": "5"}
+
+
+def scene(seat: Seat) -> None:
+    """Drawn by scene.js, which the page must bring."""
+    place = ui.element("div").classes("u-scene").props("id=scene")
+    place.props["data-robot"] = seat.robot
+    _surroundings(seat)
+    turn = lambda: ui.run_javascript(f"window.understudy.choose({dumps(seat.robot)})")  # noqa: E731
+    seat.on_choice(turn)
+
+
+def views(seat: Seat) -> None:
+    for view, key in VIEWS.items():
+        look = button(seat.texts(f"view.{view}"), key=key, kind="u-over")
+        look.props(f'data-view="{view}"')
+        look.on("click", js_handler=f"() => window.understudy.view({view!r})")
+
+
+def layer(seat: Seat, name: str) -> ui.button:
+    switch = button(seat.texts(f"layer.{name}"), kind="u-over u-layer")
+    switch.props(f'data-layer="{name}"')
+    switch.on("click", js_handler=f"() => window.understudy.layer({name!r})")
+    return switch
+
+
+def _surroundings(seat: Seat) -> None:
+    """It is loaded again when other things stand around, a robot holds something else, or a tool
+    ends elsewhere."""
+    drawn = [seat.picture.surroundings()]
+
+    def update() -> None:
+        now = seat.picture.surroundings()
+        if now != drawn[0]:
+            drawn[0] = now
+            ui.run_javascript("window.understudy.load()")
+
+    seat.each_round(update)
