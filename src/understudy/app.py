@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -47,7 +48,13 @@ FACES = {
 
 def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:
     """The literal table, extended by what is installed."""
-    return dict(table) | {entry.name: entry.value for entry in entry_points(group=group)}
+    return dict(table) | installed(group)
+
+
+@cache
+def installed(group: str) -> dict[str, str]:
+    """Looked for once: every package that is installed is asked."""
+    return {entry.name: entry.value for entry in entry_points(group=group)}
 
 
 def robot_module(kind: str) -> ModuleType:

@@ -17,7 +17,7 @@ from understudy.live import Live, Options
 from understudy.units import DEG, MM
 from understudy.wire.dial import Destination
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 TEXT, ARM = "text_robot", "default"
 FACE = {TEXT: "bench.text_tcp", ARM: "g60.grblhal"}
 NAME = {TEXT: "bench", ARM: "g60"}

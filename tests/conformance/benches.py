@@ -42,7 +42,7 @@ LIMITS = tuple(
 )
 CONFIG = Config(poll_ms=50, digital_output_names={"ARC_START": 0})
 STEP = 0.05
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def driver(config: Config = CONFIG) -> GrblHalDriver:

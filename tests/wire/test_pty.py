@@ -8,7 +8,7 @@ from understudy.app import load_config
 from understudy.live import Live, Options
 
 CELL = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 async def talk(path: str, said: bytes, until: bytes) -> bytes:

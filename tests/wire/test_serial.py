@@ -19,7 +19,7 @@ from understudy.wire.rehearsal import Rehearsal
 from understudy.wire.serial import Device
 from understudy.wire.terminal import make_terminal, streams_over
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from understudy.faces.grblhal_framing import RX_SIZE, Reader
+from understudy.faces.grblhal_framing import RX_SIZE, SILENT, Reader
 from understudy.faces.outbox import Outbox, Stirred
 
 BACKLOG = 64 * 1024
@@ -29,7 +29,9 @@ class Socket(Protocol):
 class Connection:
     """`Session` of one client: a plug for the one line there is, and its own receive buffer."""
 
-    def __init__(self, face: "Socket", peer: str, said: list[bytes] | None = None) -> None:
+    silent = SILENT
+
+    def __init__(self, face: Socket, peer: str, said: list[bytes] | None = None) -> None:
         self._face = face
         self.peer = peer
         self.outbox = Outbox(lambda: face.stir.add(peer), said or ())

@@ -77,33 +77,18 @@ class ArmMover:
         return found
 
     def tool_lines(
-        self, moves: Sequence[LineMove], start: Floats, *, line: Sequence[int]
-    ) -> tuple[list[Path], int, Refused | None]:
-        """Many lines of the tool, each with a speed: their paths, how many they are, and why the
-        next one is refused, if it is."""
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+    ) -> tuple[Path, int]:
+        """Many lines of the tool at once, through targets (lines, 6; m and rad) at m/s: their path,
+        and how many they are. It ends before the first that is out of the ordinary."""
         arm = limb(self.chain, self.limits, self.frames)
-        targets = self.frames.base @ matrices([move.target for move in moves])
-        feed = np.array([move.speed for move in moves], dtype=np.float64)
+        if arm is None:
+            return nothing(self.chain.dof), 0
+        ends = self.frames.base @ matrices(targets)
         numbers = np.array(line, dtype=np.int64)
-        paths: list[Path] = []
-        done, count = 0, 0
-        q = np.array(start)
-        while done < len(moves):
-            rest = slice(done, None)
-            if arm is not None:
-                path, count = lines_through(
-                    arm, q, targets[rest],
-                    feed=feed[rest], line=numbers[rest], deviation=self.deviation,
-                )  # fmt: skip
-            if count == 0:
-                found = self.path(moves[done], q, line=line[done])
-                if isinstance(found, Refused):
-                    return paths, done, found
-                path, count = found, 1
-            paths.append(path)
-            done += count
-            q = path.end[-1] if len(path) else q
-        return paths, done, None
+        return lines_through(
+            arm, np.array(start), ends, feed=speeds, line=numbers, deviation=self.deviation
+        )
 
     # ── joints ──
 

@@ -6,7 +6,7 @@ path; when they come about is read off the plan, so that hold, override and brak
 but the time. What changes the path itself (stop, jog, tool, surroundings) lets it look anew.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -115,6 +115,16 @@ class CollisionWatch:
         self._scene.carry(mover.tool, ())
         self._law: Law | None = None
         self._due: int | None = None
+
+    def prepare(self) -> Iterator[None]:
+        """A piece at a time, what the first motion would have to wait for: the pairs that can
+        touch, and compiled code. Changes nothing that anybody could see."""
+        from understudy.space.sweep import straight
+
+        scene, here = self._scene, np.zeros(self.body.chain.dof)
+        scene.detector.touchable_pairs()
+        yield
+        scene.sweeper.sweep(*straight(here, here + 1e-9))
 
     # ── what changes ──
 
