@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_blocks, plain_entries, plain_trapezoid
-from setups import GOLDEN, arm, machine, program_text
+from tests.jobs.setups import GOLDEN, arm, machine, program_text
+from tests.motion.plain_motion import plain_blocks, plain_entries, plain_trapezoid
 
 from understudy.app import load_config, mover_of
 from understudy.gcode.program import ProgramLine

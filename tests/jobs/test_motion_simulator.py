@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from setups import arm, machine
+from tests.jobs.setups import arm, machine
 
 from understudy.app import build_cell, load_config, mover_of
 from understudy.cell.arm.controller import VirtualController

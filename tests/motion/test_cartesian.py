@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 
 from understudy.motion.cartesian import (
     Blocked,

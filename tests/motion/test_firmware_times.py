@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 import pytest
-from mini_gcode import GOLDEN, path_of, settings
+from tests.motion.mini_gcode import GOLDEN, path_of, settings
 
 from understudy.motion.lines import lines
 from understudy.motion.plan import Plan

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_braking, plain_stream
-from programs import AXES, Program, grid, programs
+from tests.motion.plain_motion import plain_braking, plain_stream
+from tests.motion.programs import AXES, Program, grid, programs
 
 from understudy.errors import ConfigError
 from understudy.motion.brake import brake

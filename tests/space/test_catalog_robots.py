@@ -7,7 +7,7 @@ import coal
 import numpy as np
 import pinocchio
 import pytest
-from own_arms import catalog_text
+from tests.space.own_arms import catalog_text
 
 from understudy.space.chain import Chain
 from understudy.space.robot import Capsule, Cylinder

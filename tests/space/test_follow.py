@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from own_arms import seven_axes
+from tests.space.own_arms import seven_axes
 
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind, follow

@@ -7,7 +7,15 @@ import pytest
 from eaik.IK_HP import HPRobot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_arms import built, frame, gantry, puma, seven_axes, spherical_wrist_arm, three_parallel
+from tests.space.own_arms import (
+    built,
+    frame,
+    gantry,
+    puma,
+    seven_axes,
+    spherical_wrist_arm,
+    three_parallel,
+)
 
 from understudy.errors import Refused
 from understudy.space.anthropomorphic import anthropomorphic

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
+from tests.cell.arm.bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
 from understudy import Refused, VirtualController
 from understudy.units import DEG

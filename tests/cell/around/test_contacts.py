@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from around_bench import POST, arm, hits, names, send
+from tests.cell.around.around_bench import POST, arm, hits, names, send
 
 from understudy import VirtualController
 from understudy.cell.arm import VirtualController as Inner

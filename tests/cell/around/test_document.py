@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from around_bench import POST, arm, hits, names, send
+from tests.cell.around.around_bench import POST, arm, hits, names, send
 
 from understudy.app import load_cell
 from understudy.space.pose import Pose

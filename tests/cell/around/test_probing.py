@@ -1,7 +1,7 @@
 """G38.2 … G38.5 on an arm: the tip of the tool answers where it touches what stands around."""
 
 import pytest
-from around_bench import arm, hits, send
+from tests.cell.around.around_bench import arm, hits, send
 
 from understudy import VirtualController
 from understudy.app import build_cell, read_config

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from restored import END, run_on
+from tests.cell.around.restored import END, run_on
 
 from understudy.app import load_cell
 from understudy.cell.cell import write_snapshot

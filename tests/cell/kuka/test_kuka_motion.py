@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kuka_bench import Robot, model, tips
+from tests.cell.kuka.kuka_bench import Robot, model, tips
 
 from understudy.cell.kuka.moves import FARTHEST
 from understudy.ports.kuka import Record

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kuka_bench import Robot, tips
+from tests.cell.kuka.kuka_bench import Robot, tips
 
 from understudy.cell.kuka.server import BUFFER
 from understudy.units import NS_PER_SECOND, nanoseconds, seconds

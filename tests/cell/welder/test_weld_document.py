@@ -3,7 +3,7 @@
 from importlib import resources
 
 import pytest
-from weld_bench import SEAM, WeldingCell
+from tests.cell.welder.weld_bench import SEAM, WeldingCell
 
 import understudy
 from understudy.agenda import advance

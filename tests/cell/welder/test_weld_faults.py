@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weld_bench import Stand
+from tests.cell.welder.weld_bench import Stand
 
 from understudy.cell.scenario import Rule
 from understudy.errors import Refused

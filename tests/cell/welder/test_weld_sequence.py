@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weld_bench import GOOD_WELD, MS, Stand
+from tests.cell.welder.weld_bench import GOOD_WELD, MS, Stand
 
 from understudy.cell.pins import Link
 from understudy.cell.scenario import Rule

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
 from msgspec import structs
+from tests.faces.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
 
 from understudy.app import load_cell
 from understudy.cell.cell import read_snapshot, write_snapshot

@@ -1,7 +1,7 @@
 """EX2, EX3 and EX4: what the robot tells of itself, and commands that are only written down."""
 
 import pytest
-from kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
+from tests.faces.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
 
 from understudy.app import build_cell, load_config
 from understudy.faces.kuka_eki_others import EX2, EX4, DryRunFace, TelemetryFace, written_down

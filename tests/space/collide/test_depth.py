@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import shallowest, windings
-from scenes import any_place, any_shape, ball, coal_depth, our_distance, our_touch, pair, sheet
+from tests.space.collide.oracles import shallowest, windings
+from tests.space.collide.scenes import (
+    any_place,
+    any_shape,
+    ball,
+    coal_depth,
+    our_distance,
+    our_touch,
+    pair,
+    sheet,
+)
 
 from understudy.space.meshes import inside_mesh
 from understudy.space.pairs import scratch

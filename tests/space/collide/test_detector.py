@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenes import Coal, any_place, ball, crowd, with_tools
+from tests.space.collide.scenes import Coal, any_place, ball, crowd, with_tools
 
 from understudy.errors import ConfigError
 from understudy.space.chain import Chain

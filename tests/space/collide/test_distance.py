@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles import (
+from tests.space.collide.oracles import (
     along,
     nearest_of_grid,
     point_box,
@@ -12,7 +12,15 @@ from oracles import (
     point_segment,
     point_triangle,
 )
-from scenes import KINDS, any_place, any_shape, ball, coal_distance, our_distance, pair
+from tests.space.collide.scenes import (
+    KINDS,
+    any_place,
+    any_shape,
+    ball,
+    coal_distance,
+    our_distance,
+    pair,
+)
 
 from understudy.space.gjk import core_distance, support, triangle_weights
 from understudy.space.meshes import core_mesh, line_mesh, mesh_mesh

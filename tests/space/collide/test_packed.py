@@ -1,7 +1,7 @@
 """A world in two arrays: the same arrays come out of it, and the same answers."""
 
 import numpy as np
-from scenes import ball, crowd, with_tools
+from tests.space.collide.scenes import ball, crowd, with_tools
 
 from understudy.space.chain import Chain
 from understudy.space.collide import CollisionDetector

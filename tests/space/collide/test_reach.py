@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_arms import seven_axes
+from tests.space.own_arms import seven_axes
 
 from understudy.errors import Refused
 from understudy.space.chain import Chain, Frames

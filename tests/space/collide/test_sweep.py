@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import distances_from_axes as plain_distances
-from oracles import moved_at_most as plain_bound
-from scenes import Coal, ball, crowd, sheet, with_tools
+from tests.space.collide.oracles import distances_from_axes as plain_distances
+from tests.space.collide.oracles import moved_at_most as plain_bound
+from tests.space.collide.scenes import Coal, ball, crowd, sheet, with_tools
 
 from understudy.space.certify import CREEP, certified_until, near
 from understudy.space.chain import Chain
