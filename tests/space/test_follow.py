@@ -19,7 +19,7 @@ FOLDED = np.array([0.2, -1.3, 1.6, 0.4, 0.8, -0.5])
 
 
 def shifted(frame: np.ndarray, *by: float) -> np.ndarray:
-    return translation(*by) @ frame
+    return np.asarray(translation(*by) @ frame)
 
 
 def plain_follow(arm: Chain, start: np.ndarray, targets: np.ndarray) -> np.ndarray:
