@@ -86,7 +86,8 @@ def test_the_tool_keeps_its_speed(setup: Setup) -> None:
     lines = made(setup)
     x, y, z = lines.tip(START)[:3]
     written = write(lines, f"G1 X{x * 1000:.6f} Y{y * 1000 + 150:.6f} Z{z * 1000:.6f} F3000")
-    total, before = 0.0, START
+    total = 0.0
+    before: tuple[float, ...] = START
     for line in written:
         total += duration_of(line, before)
         before = joints_of(line)

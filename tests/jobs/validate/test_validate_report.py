@@ -36,9 +36,9 @@ def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tup
     while arm.busy() and (at := built.next_wake()) is not None:
         built.advance(at)
         end = at
-        line = arm.status(at).line
-        if line and (not begun or begun[-1][1] != line):
-            begun.append((at, line))
+        number = arm.status(at).line
+        if number and (not begun or begun[-1][1] != number):
+            begun.append((at, number))
     return arm, begun, end
 
 
