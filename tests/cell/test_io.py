@@ -308,7 +308,11 @@ def test_devices_are_told_inside_the_change() -> None:
 def test_an_onlooker_may_touch_pins_itself() -> None:
     io = pins()
     told: list[Change] = []
-    io.subscribe(lambda c: io.set_digital_output(1, True, c.at) and None)
+
+    def touch(change: Change) -> None:
+        io.set_digital_output(1, True, change.at)
+
+    io.subscribe(touch)
     io.subscribe(told.append)
     io.set_digital_output(0, True, 3)
     assert [change.pin for change in told] == [0, 1]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cell.welder.weld_bench import MS, Stand
 
-from understudy.cell.scenario import Rule
+from understudy.cell.rules import Rule
 from understudy.cell.welder import WeldParameters
 from understudy.errors import Refused
 

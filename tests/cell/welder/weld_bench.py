@@ -14,9 +14,10 @@ from understudy.cell.arm import VirtualController
 from understudy.cell.io import VirtualIO
 from understudy.cell.pins import Config as Pins
 from understudy.cell.pins import Link
-from understudy.cell.scenario import Rule, Scenario
+from understudy.cell.rules import Rule
+from understudy.cell.scenario import Scenario
 from understudy.cell.welder import Config, Welder
-from understudy.cell.welder.phases import State
+from understudy.cell.welder.phases import Phase, State
 from understudy.units import NS_PER_MS, nanoseconds
 
 MS = NS_PER_MS
@@ -93,6 +94,9 @@ class Stand:
         number = self.io.di.number(pin)
         history = self.io.history()
         return [(c.at / MS, c.value) for c in history if (c.bank, c.pin) == ("DI", number)]
+
+    def phase(self) -> Phase:
+        return self.welder.phase
 
     @property
     def state(self) -> State:
