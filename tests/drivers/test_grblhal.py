@@ -1,7 +1,7 @@
 """The driver of a real grblHAL: what it says, when, and what it makes of the answers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -278,7 +278,7 @@ class TestStreaming:
         peer = Peer().ready(INFO.replace(",1024,", ",128,"))
         read = 0
 
-        def lines():  # type: ignore[no-untyped-def]
+        def lines() -> Iterator[str]:
             nonlocal read
             for _ in range(1000):
                 read += 1
