@@ -52,7 +52,7 @@ def rows() -> list[Row]:
         ),
         Row(
             "collision check, one call each", f"{one / 1e3:.0f} k/s",
-            f"{other / 1e3:.0f} k/s pin SSaP", f"{one / other:.1f}×", "",
+            f"{other / 1e3:.0f} k/s pin SSaP", f"{one / other:.1f}×", "≥ 3×",
         ),
     ]  # fmt: skip
 
@@ -93,15 +93,16 @@ def certified(
 def checks(
     detector: CollisionDetector, pin: Pinocchio, Q: np.ndarray
 ) -> tuple[float, float, float]:
-    """Configurations a second: all at once, one by one, and by the peer; all say the same."""
+    """Configurations a second: all at once, those that are free one by one, and by the peer; all
+    say the same."""
     hits = detector.collides(Q)
     assert hits.tolist() == [pin.collides(q) for q in Q]
     free = Q[~hits]
     many, _ = alternately(lambda: detector.collides(Q), lambda: None)
     one, other = alternately(
-        lambda: [detector.check_collision(q) for q in free], lambda: [pin.collides(q) for q in Q]
+        lambda: [detector.check_collision(q) for q in free], lambda: [pin.collides(q) for q in free]
     )
-    return len(Q) / many, len(free) / one, len(Q) / other
+    return len(Q) / many, len(free) / one, len(free) / other
 
 
 def alternately(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:

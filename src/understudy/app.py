@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
@@ -47,7 +48,13 @@ FACES = {
 
 def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:
     """The literal table, extended by what is installed."""
-    return dict(table) | {entry.name: entry.value for entry in entry_points(group=group)}
+    return dict(table) | installed(group)
+
+
+@cache
+def installed(group: str) -> dict[str, str]:
+    """Looked for once: every package that is installed is asked."""
+    return {entry.name: entry.value for entry in entry_points(group=group)}
 
 
 def robot_module(kind: str) -> ModuleType:
@@ -177,6 +184,7 @@ def _build(config: CellConfig) -> Cell:
         parts |= _beside(name, built)
     parts["environment"] = surroundings = Surroundings(config.environment())
     surroundings.join(parts)
+    parts |= _encounters(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
@@ -188,6 +196,18 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _encounters(parts: Mapping[str, Any]) -> dict[str, Part]:
+    """Where several arms do not stand on one spot, they can meet."""
+    ending = ".collision"
+    watches = {n.removesuffix(ending): part for n, part in parts.items() if n.endswith(ending)}
+    if len(watches) < 2:
+        return {}
+    from understudy.cell.collision.encounters import Encounters
+
+    meeting = Encounters(watches)
+    return {"encounters": meeting} if meeting.any() else {}
 
 
 def _beside(name: str, robot: Any) -> dict[str, Part]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +108,19 @@ class Live:
     def go(self) -> None:
         """Let time run."""
         self._pump.start()
+
+    def prepare(self) -> Iterator[None]:
+        """A piece at a time, what a first motion would have to wait for."""
+        from understudy.cell.collision.watch import CollisionWatch
+        from understudy.motion.warm import warm, warm_ways
+
+        warm()
+        for part in self._cell.parts.values():
+            if isinstance(part, CollisionWatch):
+                yield
+                warm_ways(part.body.chain)
+                yield
+                yield from part.prepare()
 
     async def stop(self) -> None:
         await self.cell_desk.stop()

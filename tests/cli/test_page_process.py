@@ -1,5 +1,6 @@
 """`run` and the page's process: it comes with the cell, comes back, and goes with it."""
 
+import asyncio
 import json
 import os
 import signal
@@ -18,9 +19,10 @@ import pytest
 
 from understudy.cli import hmi
 from understudy.cli.cells import check
+from understudy.config import Hmi
 from understudy.errors import ConfigError
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 CELL = """\
 hmi: {port: 0}
 robots:
@@ -178,3 +180,22 @@ def test_a_page_does_not_listen_where_something_else_does(
     file.write_text(f"{ports}\nrobots: {{bench: {{kind: point}}}}\n")
     with pytest.raises(ConfigError, match=f"{pair} listen on the same port"):
         check(str(file))
+
+
+def test_told_to_end_it_ends_by_itself_even_while_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hmi, "CLOSING_SECONDS", PATIENCE_SECONDS)
+    nowhere = dict.fromkeys(("hmi_link", "hmi_link.status", "state"), "tcp://127.0.0.1:9")
+
+    async def start_and_stop() -> int | None:
+        page = hmi.PageProcess(Hmi(), 0)
+        page.start(nowhere, lambda address: None)
+        while page.pid is None:  # noqa: ASYNC110 - nobody but the system tells
+            await asyncio.sleep(0.01)
+        try:
+            return await page.stop()
+        finally:
+            page.close()
+
+    assert asyncio.run(start_and_stop()) == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.gcode.reader import warm
+from understudy.gcode.program import warm
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,8 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Problem, parse
+from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Dialect, Problem, parse
+from understudy.gcode.forms import forms
 from understudy.gcode.program import program_lines
+from understudy.gcode.reader import read
 
 PROGRAM = """%
 (MSG,start)
@@ -43,3 +45,30 @@ def test_nothing_is_a_program_too() -> None:
 def test_lines_of_a_program_are_parsed_like_single_lines(lines: list[str]) -> None:
     for line in program_lines("\n".join(lines), SEED):
         assert line.block == parse(line.text, SEED, line=line.number)
+
+
+WORD = st.sampled_from(
+    ["G1", "G 0", "G90", "G91.1", "M3", "M3.5", "X1", "X-2.50", "Y7", "N5", "N-5", "L1", "L2",
+     "L1.5", "O3", "$0", "$1", "F100", "%", "(there)", "G64", "T1", "/", "?"]
+)  # fmt: skip
+LINE = st.lists(WORD, max_size=5).map(" ".join)
+
+
+@given(st.lists(LINE, max_size=12), st.sampled_from([SEED, GRBLHAL_MACHINE]))
+def test_lines_of_one_form_differ_in_their_numbers_alone(
+    lines: list[str], dialect: Dialect
+) -> None:
+    """oracle of number_forms: every line parsed by itself says the same, at the same columns."""
+    found = [line.block for line in program_lines("\n".join(lines), dialect)]
+    wanted = [parse(line, dialect, line=number) for number, line in enumerate(lines, 1)]
+    assert found == wanted[: len(found)]
+    for one, other in zip(found, wanted, strict=False):
+        if isinstance(one, Block) and isinstance(other, Block):
+            assert (one.columns, one.line) == (other.columns, other.line)
+
+
+def test_a_contour_has_a_form_or_two() -> None:
+    text = "\n".join(f"N{k} G1 X{k / 7:.3f} Y{k / 9:.3f}" for k in range(100))
+    kinds, leads = forms(read(f"{text}\nG0 X1\nN1 G1 X0 Y0 (end)\n".encode()))
+    assert leads.tolist() == [0, 100]
+    assert kinds.tolist() == [0] * 100 + [1, -1]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from understudy.motion.jog import Range, jog, stop_jog
@@ -18,6 +18,8 @@ both = pytest.mark.parametrize("profile", ["trapezoid", "jerk_limited"])
 
 
 @both
+@example(moods=[(2.5, -0.5, 0.9455112765814114), (2.5, 0.0, 1e-05), (2.5, 0.0, 0.999999)])
+@example(moods=[(0.0, 2.5, 1.1), (-3.0, 2.5, 2.939069760066193e-05), (1.0, 1.0, 1.292144893529293)])
 @given(moods=st.lists(st.tuples(SPEED, SPEED, st.floats(0.0, 1.5)), max_size=8))
 def test_limits_and_soft_limits_hold_through_every_change(
     moods: list[tuple[float, float, float]], profile: Profile

@@ -11,7 +11,7 @@ from understudy.space.warm import warm
 COUNT = """
 from understudy.config.files import shipped_robots
 from understudy.space import (
-    branches, certify, depth, follow, forward, pairs, reach, refine, selfpairs, world,
+    branches, certify, depth, follow, forward, packed, pairs, reach, refine, selfpairs, world,
 )
 from understudy.space.chain import chain
 from understudy.space.urdf import read
@@ -22,7 +22,7 @@ kernels = (
     forward.flange_frames, forward.joint_frames, forward.jacobians, branches.all_branches,
     branches.limited_branches, follow.follow_branches, refine.search,
     certify.certify, depth.core_depth, pairs.distance, reach.reach_points,
-    selfpairs.extremes, selfpairs.apart_everywhere, world.contact_at, world.contacts,
+    selfpairs.extremes, selfpairs.apart_everywhere, packed.contact_in, world.contacts,
     world.least_distance, world.pose,
 )
 print({kernel.__name__ for kernel in kernels if len(kernel.signatures) != 1} or {})

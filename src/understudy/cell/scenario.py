@@ -52,6 +52,9 @@ class Scenario:
 
     def __init__(self, rules: Mapping[str, Rule], seed: int) -> None:
         self._rules = rules
+        self._points: Mapping[str, When] = {
+            name: r.when for name, r in rules.items() if r.when and r.when.near_mm is not None
+        }
         self._seed = seed
         self._state = State({name: Count() for name in rules})
         self._figures = {name: figures_of(r.fault, r.parameters) for name, r in rules.items()}
@@ -121,7 +124,7 @@ class Scenario:
         """Has a tool come near the point that a rule waits for?"""
         state = self._state
         state.seen = now
-        for name, when in self._points().items():
+        for name, when in self._points.items():
             robot: Any = self._places[when.of]
             point = tuple(value * MM for value in when.near_mm or ())
             near = dist(robot.tcp(now)[:3], point) <= when.within_mm * MM
@@ -130,10 +133,6 @@ class Scenario:
                 self._set_off(name, now)
             elif not near and name in state.near:
                 state.near = [other for other in state.near if other != name]
-
-    def _points(self) -> Mapping[str, When]:
-        rules = self._rules.items()
-        return {name: r.when for name, r in rules if r.when and r.when.near_mm is not None}
 
     def rule(self, name: str) -> Rule:
         return self._rules[name]
@@ -167,9 +166,11 @@ class Scenario:
     # ── brought about ──
 
     def next_wake(self) -> int | None:
+        if not (self._rules or self._state.pending):
+            return None
         dues = [rule.due(self._state.counts[name].tries) for name, rule in self._rules.items()]
         dues += [pending.due for pending in self._state.pending[:1]]
-        moving: list[Any] = [self._places[when.of] for when in self._points().values()]
+        moving: list[Any] = [self._places[when.of] for when in self._points.values()]
         if any(robot.busy() for robot in moving):
             dues.append((self._state.seen // WATCH + 1) * WATCH)
         return min((due for due in dues if due is not None), default=None)
@@ -179,7 +180,7 @@ class Scenario:
             due = rule.due(self._state.counts[name].tries)
             if due is not None and due <= now and self._try(name):
                 self._act(name, now)
-        if self._points() and now >= (self._state.seen // WATCH + 1) * WATCH:
+        if self._points and now >= (self._state.seen // WATCH + 1) * WATCH:
             self._look(now)
         while self._state.pending and self._state.pending[0].due <= now:
             self._act(self._state.pending.pop(0).rule, now)

@@ -58,6 +58,10 @@ class PageProcess:
         host, port = self._listener.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
     def start(self, endpoints: Mapping[str, str], ready: Callable[[str], None]) -> None:
         """``ready`` is told the address when the page is served for the first time."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))
@@ -65,13 +69,13 @@ class PageProcess:
         addresses = [f"--{door}={endpoints[name]}" for door, name in doors.items()]
         self._keeper = asyncio.get_running_loop().create_task(self._keep(addresses, ready))
 
-    async def stop(self) -> None:
-        """It is told to end, and then ended."""
+    async def stop(self) -> int | None:
+        """It is told to end, and ended where it does not; returns its exit code."""
         if self._keeper is not None:
             self._keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
-        await self._end()
+        return await self._end()
 
     def close(self) -> None:
         """Its port is free again."""
@@ -115,17 +119,18 @@ class PageProcess:
             self._told = True
             ready(self.address)
 
-    async def _end(self) -> None:
+    async def _end(self) -> int | None:
         process = self._process
         if process is None or process.returncode is not None:
-            return
+            return None
         try:
             async with asyncio.timeout(CLOSING_SECONDS):
-                await process.communicate()  # its input ends
+                await process.communicate(b"")  # its input ends: without a word it would stay open
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.communicate()
+        return process.returncode
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -15,7 +15,7 @@ def add_to(app: typer.Typer) -> None:
 def warm() -> None:
     """Fill the kernel cache (once, at set-up)."""
     from understudy.config.files import shipped_robots
-    from understudy.gcode import reader
+    from understudy.gcode import program
     from understudy.motion.dynamics import dynamics
     from understudy.motion.warm import warm as warm_motion
     from understudy.motion.warm import warm_ways
@@ -24,7 +24,7 @@ def warm() -> None:
     from understudy.space.warm import warm as warm_space
 
     begun = time.monotonic()
-    reader.warm()
+    program.warm()
     for name, file in shipped_robots().items():
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
         warm_space(arm)
@@ -37,9 +37,10 @@ def is_warm() -> bool:
     """Whether the cache holds a kernel of each room, not older than its source."""
     from understudy.gcode.reader import split_lines
     from understudy.motion.plan import motions_at
+    from understudy.space.certify import certify
     from understudy.space.forward import flange_frames
 
-    return all(map(_is_cached, (split_lines, motions_at, flange_frames)))
+    return all(map(_is_cached, (split_lines, motions_at, certify, flange_frames)))
 
 
 def _is_cached(kernel: Any) -> bool:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from understudy.app import load_config
 from understudy.cli import hmi
-from understudy.cli.kernels import announce
+from understudy.cli.kernels import announce, is_warm
 from understudy.cli.run_program import Errand
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
@@ -25,6 +25,9 @@ from understudy.wire.chat import ChatWriter, Event, write_facts
 from understudy.wire.clock import Rate, parse_rate
 
 log = logging.getLogger(__name__)
+
+BETWEEN_S = 0.02
+"""Seconds between two pieces of what is prepared while the cell runs already."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -103,15 +106,13 @@ async def _live(
     errand: Errand | None,
 ) -> bool:
     """Until it is finished; was it interrupted?"""
-    announce()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
-            ends.push_async_callback(page.stop)
         live = Live(config, options)
         signals = _end_on_signals(live)
         await live.listen()
-        ends.push_async_callback(live.stop)
+        ends.push_async_callback(_stop, live, page)
         if errand:
             errand.start(live)
             ends.push_async_callback(errand.stop)
@@ -125,8 +126,24 @@ async def _live(
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
+        ends.callback(asyncio.create_task(_prepare(live)).cancel)
         await live.finished.wait()
     return bool(signals)
+
+
+async def _prepare(live: Live) -> None:
+    """So that no first motion waits; whoever says something meanwhile gets his turn in between.
+
+    Only what is compiled already: nobody wants to wait for a compiler before he asks for a motion.
+    """
+    if "numba" in sys.modules and is_warm():
+        for _ in live.prepare():
+            await asyncio.sleep(BETWEEN_S)
+
+
+async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
+    """At the same time: each waits for the other's sockets to close."""
+    await asyncio.gather(live.stop(), *([page.stop()] if page else []))
 
 
 def _end_on_signals(live: Live) -> list[int]:

@@ -21,6 +21,9 @@ PRINTABLE_COMMANDS = b"?!~"
 KEEPING = ("$", "[", "(")
 
 _CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
+SILENT = re.compile(rb"(?s:[^\x00-\x1f?!~\x7f-\xff]+|.)")
+"""Text that no answer can follow, and every other byte by itself."""
+_ORDINARY = re.compile(rb"[^\x00-\x1f$(;\[\x7f-\xff]*")
 _LINE_END = re.compile(rb"[\r\n]")
 
 COMMENTS = re.compile(r"\([^)]*\)?|;.*")
@@ -114,6 +117,10 @@ class Reader:
         return None
 
     def _read(self, text: bytearray) -> None:
+        room = LONGEST_LINE - len(self._line)
+        if not self._verbatim and len(text) <= room and _ORDINARY.fullmatch(text):
+            self._line += text if self._line else text.lstrip(b" ")
+            return
         for byte in text:
             if self._too_long:
                 return

@@ -32,10 +32,11 @@ _PLAIN_WORDS = {
 }
 
 
-class Block(Struct, frozen=True, eq=False):
+class Block(Struct, frozen=True, eq=False, gc=False):
     """One line of a program, understood word by word but not yet carried out.
 
-    Two blocks are equal when they say the same, wherever in the line it stood.
+    `words` are the names of its commands and the letters of its values, as they stood in the line,
+    each at its column. Two blocks are equal when they say the same, wherever in the line it stood.
     """
 
     commands: Mapping[Group, str] = {}
@@ -43,7 +44,8 @@ class Block(Struct, frozen=True, eq=False):
     axis: AxisUse = ""
     message: str | None = None
     demarcation: bool = False
-    columns: Mapping[str, int] = {}
+    words: tuple[str, ...] = ()
+    columns: tuple[int, ...] = ()
     line: int = 0
 
     def __eq__(self, other: object) -> bool:
@@ -55,7 +57,11 @@ class Block(Struct, frozen=True, eq=False):
     def problem(self, code: int, word: str, message: str) -> Problem:
         """`word` is a command's name or the letter of a value."""
         text = word + short_text(self.values[word]) if word in self.values else word
-        return Problem(code, message, text, self.columns.get(word, 0), self.line)
+        return Problem(code, message, text, self.column(word), self.line)
+
+    def column(self, word: str) -> int:
+        """Where a word stands in the line, counted from 1; 0 if it does not."""
+        return self.columns[self.words.index(word)] if word in self.words else 0
 
 
 def parse(text: str, dialect: Dialect, *, line: int = 0) -> Block | Problem:
@@ -67,7 +73,7 @@ def build(line_of_words: Line, dialect: Dialect, *, line: int = 0) -> Block | Pr
     """The words of a line into a block."""
     commands: dict[Group, str] = {}
     values: dict[str, float] = {}
-    columns: dict[str, int] = {}
+    names: list[str] = []
     axis: AxisUse = ""
     for word in line_of_words.words:
         letter, value, column = word
@@ -76,7 +82,7 @@ def build(line_of_words: Line, dialect: Dialect, *, line: int = 0) -> Block | Pr
             if code:
                 return _value_problem(code, word, line)
             values[letter] = value
-            columns[letter] = column
+            names.append(letter)
             continue
         command = find(letter, value, without=dialect.without)
         code = _conflict(command, word, axis, commands)
@@ -85,13 +91,15 @@ def build(line_of_words: Line, dialect: Dialect, *, line: int = 0) -> Block | Pr
             message = _PLAIN_WORDS[code].format(other=other)
             return Problem(code, message, str(word), column, line)
         commands[command.group] = command.name
-        columns[command.name] = column
+        names.append(command.name)
         axis = command.axis or axis
     if line_of_words.problem is not None:
         return line_of_words.problem
+    columns = tuple([word.column for word in line_of_words.words])
     return Block(
-        commands, values, axis, line_of_words.message, line_of_words.demarcation, columns, line
-    )
+        commands, values, axis, line_of_words.message, line_of_words.demarcation,
+        tuple(names), columns, line,
+    )  # fmt: skip
 
 
 def _conflict(

@@ -126,7 +126,7 @@ def _check_unused(work: Work) -> Refused | None:
         work.use(work.dialect.letters)
     if not work.left:
         return None
-    letter = min(work.left, key=lambda left: work.block.columns.get(left, 0))
+    letter = min(work.left, key=work.block.column)
     return work.refuse(faults.UNUSED_WORD, letter, "means nothing in this line")
 
 

@@ -2,15 +2,17 @@
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from understudy.gcode.blocks import Block, build
-from understudy.gcode.dialect import Dialect
+from msgspec import Struct
+
+from understudy.gcode.blocks import Block
+from understudy.gcode.dialect import SEED, Dialect
+from understudy.gcode.forms import blocks
 from understudy.gcode.reader import read
 from understudy.gcode.words import Problem
 
 
-class ProgramLine(NamedTuple):
+class ProgramLine(Struct, frozen=True, gc=False):
     number: int
     text: str
     block: Block | Problem
@@ -23,8 +25,13 @@ def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
     which some editors begin such a file is no part of it.
     """
     source = (data.encode() if isinstance(data, str) else data).removeprefix(BOM_UTF8)
-    for number, (text, words) in enumerate(read(source, dialect.spelling).lines(), 1):
-        block = build(words, dialect, line=number)
-        if not text.isascii():
-            text = text.encode("latin-1").decode("utf-8", "replace")
-        yield ProgramLine(number, text, block)
+    words = read(source, dialect.spelling)
+    places = zip(words.starts.tolist(), words.stops.tolist(), strict=True)
+    for (start, stop), block in zip(places, blocks(words, dialect), strict=True):
+        yield ProgramLine(block.line, source[start:stop].decode("utf-8", "replace"), block)
+
+
+def warm() -> None:
+    """Compiles the kernels, or loads them from the cache."""
+    for _ in program_lines(b"G1 X1.5 F100 (there)\r\n", SEED):
+        pass

@@ -3,7 +3,6 @@
 Says exactly what `words.tokenize` says of every line; that one is the specification.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,22 +55,15 @@ class ProgramWords:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def text(self, index: int) -> str:
-        return self.data[self.starts[index] : self.stops[index]].decode("latin-1")
-
-    def lines(self) -> Iterator[tuple[str, Line]]:
-        """Text and words of every line; what is out of the ordinary is read the plain way."""
-        letters = self.letters.tobytes().decode("ascii")
-        words = tuple(map(Word, letters, self.values.tolist(), self.columns.tolist()))
-        text = self.data.decode("latin-1")
-        starts, stops = self.starts.tolist(), self.stops.tolist()
-        first, marks = self.first.tolist(), self.marks.tolist()
-        for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
-            line = text[start:stop]
-            if marks[index] == PLAIN:
-                yield line, Line(words[first[index] : first[index + 1]])
-            else:
-                yield line, tokenize(line, self.spelling, line=index + 1)
+    def line(self, index: int) -> Line:
+        """The words of a line; what is out of the ordinary is read the plain way."""
+        if self.marks[index] != PLAIN:
+            text = self.data[self.starts[index] : self.stops[index]].decode("latin-1")
+            return tokenize(text, self.spelling, line=index + 1)
+        part = slice(self.first[index], self.first[index + 1])
+        letters = self.letters[part].tobytes().decode("ascii")
+        values, columns = self.values[part].tolist(), self.columns[part].tolist()
+        return Line(tuple(map(Word, letters, values, columns)))
 
 
 def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
@@ -93,11 +85,6 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
         data, spelling, letters[:count], values[:count], columns[:count],
         first, starts, stops, codes, places, marks,
     )  # fmt: skip
-
-
-def warm() -> None:
-    """Compiles the kernels, or loads them from the cache."""
-    read(b"G1 X1.5 F100 (there)\r\n")
 
 
 @njit(cache=True, nogil=True)

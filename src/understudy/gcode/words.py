@@ -5,6 +5,7 @@ real controller: ``G 0 X1 (to) 0`` is ``G0 X10``. Nothing here raises, whatever 
 """
 
 import math
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,10 @@ class Line(Struct, frozen=True):
     demarcation: bool = False
 
 
+_SINGLE = struct.Struct("f")
+_TENTH, _HUNDREDTH = float(np.float32(0.1)), float(np.float32(0.01))
+
+
 class _Reading(NamedTuple):
     value: float
     stop: int
@@ -92,7 +97,8 @@ def short_text(value: float) -> str:
 
 def single(value: float) -> float:
     """The nearest single-precision number."""
-    return float(np.float32(value))
+    (nearest,) = _SINGLE.unpack(_SINGLE.pack(value))
+    return float(nearest)
 
 
 def scaled(digits: int, exponent: int) -> float:
@@ -107,15 +113,16 @@ def scaled_single(digits: int, exponent: int) -> float:
 
     A coordinate midway between two steps goes up or down by these roundings.
     """
-    value = np.float32(digits)
+    # The product of two such numbers is exact in double precision: rounding it is multiplying.
+    value = single(digits)
     while exponent <= -2:
-        value *= np.float32(0.01)
+        value = single(value * _HUNDREDTH)
         exponent += 2
     if exponent == -1:
-        value *= np.float32(0.1)
+        value = single(value * _TENTH)
     for _ in range(exponent):
-        value *= np.float32(10.0)
-    return float(value)
+        value = single(value * 10.0)
+    return value
 
 
 def tokenize(text: str, spelling: Spelling | None = None, *, line: int = 0) -> Line:

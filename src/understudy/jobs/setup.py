@@ -9,7 +9,6 @@ from understudy.gcode import Modal
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.requests import (
     AxisMove,
-    LineMove,
     Move,
     Probe,
     Request,
@@ -56,12 +55,13 @@ class StraightMover(Protocol):
 
 @runtime_checkable
 class ToolLineMover(Protocol):
-    """A mover that takes many lines of the tool at once, each with a speed."""
+    """A mover that takes many lines of the tool at once."""
 
     def tool_lines(
-        self, moves: Sequence[LineMove], start: Floats, *, line: Sequence[int]
-    ) -> tuple[list[Path], int, Refused | None]:
-        """The paths of so many moves, and why the one after them is refused, if it is."""
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+    ) -> tuple[Path, int]:
+        """Through targets (lines, 6; m and rad) at m/s: the path, and of how many of them. It ends
+        before the first line that `path` has to look at."""
         ...
 
 
@@ -74,12 +74,13 @@ class ExplainingMover(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something a line does that it should not; it is run all the same."""
+    """Something a line does that it should not; it is run all the same. `slight`: a warning."""
 
     line: int
-    kind: Literal["process", "io"]
+    kind: Literal["process", "io", "velocity"]
     message: str
     time_s: float
+    slight: bool = False
 
 
 @dataclass(frozen=True, slots=True)

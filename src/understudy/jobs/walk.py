@@ -1,22 +1,22 @@
 """Through a program without running it: its lines read, and handed to a walker."""
 
 from collections.abc import Iterator
-from functools import lru_cache
-from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode import Block, Modal, Problem, Step, interpret
 from understudy.gcode import requests as ask
-from understudy.gcode.dialect import Axes
+from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.jobs.setup import ExplainingMover, Met, Setup
+from understudy.jobs.straights import is_straight, straights
 from understudy.jobs.walker import (
     MOVES,
     OBSTACLES,
     UNSUPPORTED,
     Event,
-    Here,
+    Glide,
     Kind,
+    Mounted,
     Run,
     Stand,
     Switch,
@@ -26,15 +26,15 @@ from understudy.jobs.walker import (
     spans_of,
 )
 from understudy.motion.path import Floats
-from understudy.space.transform import rotation, turns
-from understudy.units import DEG
 
 __all__ = [
     "MOVES",
     "OBSTACLES",
     "UNSUPPORTED",
     "Event",
+    "Glide",
     "Kind",
+    "Mounted",
     "ReadAhead",
     "Reader",
     "Run",
@@ -49,8 +49,6 @@ __all__ = [
 
 MOST_AHEAD = 256
 """Lines that are read before they are carried out together."""
-PLAIN_GROUPS = frozenset({"motion", "distance", "units", "feed mode"})
-TOOL_LETTERS = frozenset("XYZ")
 
 
 class Reader:
@@ -59,7 +57,6 @@ class Reader:
     def __init__(self, setup: Setup, walker: Walker) -> None:
         self._setup = setup
         self._walker = walker
-        self._here = Here(walker)
         self.modal = setup.modal
 
     def read(self, line: ProgramLine) -> None:
@@ -69,7 +66,9 @@ class Reader:
         """What a line asks for, if it comes next; changes nothing."""
         if isinstance(line.block, Problem):
             return line.block.refused()
-        return interpret(line.block, self.modal, dialect=self._setup.dialect, position=self._here)
+        return interpret(
+            line.block, self.modal, dialect=self._setup.dialect, position=self._walker.here
+        )
 
     def carry_out(self, line: ProgramLine, step: Step | Refused) -> None:
         self._walker.events.append(line)
@@ -129,7 +128,7 @@ class Reader:
         if isinstance(request, ask.ProgramEnd):
             walker.process = False
         if isinstance(request, ask.ToolChange):
-            return walker.change_tool(request.tool)
+            return walker.change_tool(request.tool, line)
         return None
 
     def _met(self, request: ask.Request, line: int) -> float:
@@ -166,7 +165,7 @@ class Reader:
 
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
-        self._walker.events.append(Violation(line, kind, refused.reason))
+        self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
 
 
 def _zero(modal: Modal) -> tuple[object, ...]:
@@ -175,108 +174,67 @@ def _zero(modal: Modal) -> tuple[object, ...]:
     return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
-class _Ahead(NamedTuple):
-    """A line of the tool that was read, but not carried out."""
-
-    line: ProgramLine
-    step: Step
-    move: ask.LineMove
-
-
 class ReadAhead:
     """Reads lines of the tool on, as if each could be run, and carries many out at once.
 
     If one cannot, what was read after it is read again: the arm is elsewhere then.
     """
 
-    def __init__(self, reader: Reader, walker: Walker) -> None:
+    def __init__(self, reader: Reader, walker: Walker, dialect: Dialect) -> None:
         self._reader = reader
         self._walker = walker
-        self._waiting: list[_Ahead] = []
+        self._dialect = dialect
+        self._waiting: list[ProgramLine] = []
         self._most = 1
 
     def read(self, line: ProgramLine) -> None:
-        if not self._may_wait(line.block):
-            self.settle()
-            self._reader.read(line)
+        block = line.block
+        if (
+            self._walker.takes_tool_lines
+            and isinstance(block, Block)
+            and is_straight(block, self._reader.modal)
+        ):
+            self._waiting.append(line)
+            if len(self._waiting) >= self._most:
+                self.settle()
             return
-        step = self._reader.understood(line)
-        move = _line_of_the_tool(step)
-        if move is None or isinstance(step, Refused):
-            # What was assumed when it was understood may have been wrong.
-            self.settle()
-            self._reader.read(line)
-            return
-        self._waiting.append(_Ahead(line, step, move))
-        self._reader.modal = step.modal
-        self._walker.assumed = _as_reckoned(step.pose)
-        if len(self._waiting) >= self._most:
-            self.settle()
+        self.settle()
+        self._reader.read(line)
 
     def settle(self) -> None:
         """Carry out what waits."""
         if not self._waiting:
             return
-        walker, waiting, self._waiting = self._walker, self._waiting, []
-        walker.assumed = walker.commanded = None
-        moves, numbers = [each.move for each in waiting], [each.line.number for each in waiting]
-        done, refused = walker.tool_lines(moves, numbers)
-        walker.events += [each.line for each in waiting[:done]]
+        reader, walker = self._reader, self._walker
+        waiting, self._waiting = self._waiting, []
+        blocks = [line.block for line in waiting if isinstance(line.block, Block)]
+        moves = straights(blocks, reader.modal, self._dialect, walker.here.pose)
+        walker.commanded = None
+        done, refused = walker.tool_lines(moves, [line.number for line in waiting])
+        walker.events += waiting[:done]
         if refused is None:
             self._most = min(2 * self._most, MOST_AHEAD)
+            reader.modal = moves.after(-1)
             return
         self._most = 1
-        line, step, move = waiting[done]
-        walker.events.append(line)
-        self._reader.leave_out(line, move, refused)
-        self._reader.modal = step.modal
-        for each in waiting[done + 1 :]:
-            self.read(each.line)
+        walker.events.append(waiting[done])
+        reader.leave_out(waiting[done], moves.move(done), refused)
+        reader.modal = moves.after(done)
+        for line in waiting[done + 1 :]:
+            self.read(line)
         self.settle()
-
-    def _may_wait(self, block: Block | Problem) -> bool:
-        """Nothing but a line of the tool, for which where the joints are does not matter."""
-        return (
-            isinstance(block, Block)
-            and not TOOL_LETTERS.isdisjoint(block.values)
-            and PLAIN_GROUPS.issuperset(block.commands)
-            and self._walker.takes_tool_lines
-        )
-
-
-def _line_of_the_tool(step: Step | Refused) -> ask.LineMove | None:
-    if isinstance(step, Refused) or len(step.requests) != 1:
-        return None
-    move = step.requests[0]
-    if not isinstance(move, ask.LineMove) or not move.speed or move.duration is not None:
-        return None
-    return move
-
-
-def _as_reckoned(pose: Axes | None) -> Axes | None:
-    """A commanded pose with its angles as they would be read from the joints."""
-    if pose is None:
-        return None
-    x, y, z, *angles = pose
-    return (x, y, z, *_plain_angles(*angles))
-
-
-@lru_cache(maxsize=1024)
-def _plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
-    """Degrees of the same rotation."""
-    a, b, c = turns(rotation(rx * DEG, ry * DEG, rz * DEG))
-    return a / DEG, b / DEG, c / DEG
 
 
 def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
     """All that happens in a program, in the order in which it is known."""
     walker = Walker(setup, start)
-    reader = ReadAhead(Reader(setup, walker), walker)
+    reader = ReadAhead(Reader(setup, walker), walker, setup.dialect)
     last = 0
     for line in program_lines(program, setup.dialect):
         reader.read(line)
         last = line.number if line.text.strip() else last
-        yield from walker.take()
+        if walker.events:
+            yield from walker.take()
     reader.settle()
     walker.end(last)
     yield from walker.take()

@@ -23,6 +23,7 @@ from understudy.jobs.setup import (
     Thrown,
     ToolLineMover,
 )
+from understudy.jobs.straights import Straights
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
 from understudy.motion.plan import Plan
@@ -64,6 +65,26 @@ class Stand:
     timeout: float | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Glide:
+    """A line on which a robot without axes moves, in a time of its own: where it is when, at some
+    moments from beginning to end. Seconds; mm and deg."""
+
+    line: int
+    times: Floats
+    poses: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mounted:
+    """A line after which the robot has another tool in hand, where it stands."""
+
+    line: int
+    tool: int
+    q: Floats
+    time_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Switch:
     """A line that sets an output; motion goes on."""
@@ -73,14 +94,15 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A line that cannot be run, and why; it is left out."""
+    """A line that cannot be run, and why; it is left out. `code`: grblHAL's number of the error."""
 
     line: int
     kind: Kind
     message: str
+    code: int = 0
 
 
-Event = ProgramLine | Run | Stand | Switch | Violation | Remark
+Event = ProgramLine | Run | Glide | Mounted | Stand | Switch | Violation | Remark
 """A line is told when it is begun; its motion when the run it belongs to is complete."""
 
 
@@ -98,7 +120,7 @@ class Here:
     @property
     def pose(self) -> Axes:
         walker = self._walker
-        return walker.assumed or walker.mover.pose(walker.q)
+        return walker.mover.pose(walker.q)
 
 
 class Walker:
@@ -114,7 +136,7 @@ class Walker:
         self.exact = False
         self.tool = setup.modal.tool
         self.commanded: Axes | None = None
-        self.assumed: Axes | None = None
+        self.here = Here(self)
         self.events: list[Event] = []
         self._paths: list[Path] = []
         self._straight: list[ask.AxisMove] = []
@@ -139,16 +161,24 @@ class Walker:
         """Whether lines of the tool can be collected and handed over together."""
         return self._tool_mover is not None and not self.exact
 
-    def tool_lines(
-        self, moves: Sequence[ask.LineMove], lines: Sequence[int]
-    ) -> tuple[int, Refused | None]:
+    def tool_lines(self, lines: Straights, numbers: Sequence[int]) -> tuple[int, Refused | None]:
         """Many at once: how many could be taken, and why the next one could not, if so."""
         assert self._tool_mover is not None
         self._gather()
-        paths, count, refused = self._tool_mover.tool_lines(moves, self.q, line=lines)
-        for path in paths:
+        done = 0
+        while done < len(lines):
+            rest = slice(done, None)
+            path, count = self._tool_mover.tool_lines(
+                lines.targets[rest], lines.speeds[rest], self.q, line=numbers[rest]
+            )
             self._append(path)
-        return count, refused
+            done += count
+            if done < len(lines):
+                # What is out of the ordinary is looked at by itself.
+                if refused := self.move(lines.move(done), numbers[done]):
+                    return done, refused
+                done += 1
+        return done, None
 
     def probe(self, probe: ask.Probe, line: int) -> Refused | None:
         """By itself: from rest, and until it has met something."""
@@ -211,7 +241,7 @@ class Walker:
         taken, self.events = self.events, []
         return taken
 
-    def change_tool(self, tool: int) -> Refused | None:
+    def change_tool(self, tool: int, line: int) -> Refused | None:
         if self.setup.mount is None:
             return None
         self.rest()
@@ -220,6 +250,7 @@ class Walker:
             return mover
         self._hold(mover)
         self.tool = tool
+        self.events.append(Mounted(line, tool, self.q, self.now))
         return None
 
     def _hold(self, mover: Mover) -> None:
@@ -283,4 +314,4 @@ def impossible(line: int, refused: Refused, text: str, known: Kind | None = None
     }
     where = f" ({text.strip()})" if text else ""
     kind = known or kinds.get(refused.code, "unreachable")
-    return Violation(line, kind, f"line {line}: {refused.reason}{where}")
+    return Violation(line, kind, f"line {line}: {refused.reason}{where}", refused.code)

@@ -18,6 +18,9 @@ from understudy.motion.profile import Profile
 
 LONG = 1e6
 """Seconds that a jog without a limit in its way goes on."""
+ON_THE_END = 1e-10
+"""Units by which a stop may miss the end of the range and still be the way there. Ruckig, asked for
+no way at all but the stop, is content with one that ends up to 1e-8 off, on either side."""
 SLOWEST = 1e-9
 """Units per second below which an axis is not moved at all."""
 
@@ -103,8 +106,10 @@ def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Pha
     way = end - change[-1].end - (brake[-1].end if brake else 0.0)
     if way * wanted < 0.0:
         # Too near for that speed: ruckig finds the way, or there is only time to stop.
-        near = fastest_way(state, bounds, speed=0.0, position=end)
-        return near or _ramped(state, 0.0, end, bounds)
+        stop = _ramped(state, 0.0, end, bounds)
+        if abs(stop[-1].end - end) <= ON_THE_END:
+            return stop
+        return fastest_way(state, bounds, speed=0.0, position=end) or stop
     cruise = Phase(min(way / wanted, LONG), change[-1].end, wanted, 0.0, 0.0)
     return [*change, cruise, *(phase._replace(s=phase.s + cruise.end) for phase in brake)]
 

@@ -23,6 +23,11 @@ class Law:
     def __len__(self) -> int:
         return len(self.piece)
 
+    def segment(self, t: float) -> int:
+        """The segment that runs at t; before the first one begins the first, after all the last."""
+        k = int(self.begins.searchsorted(t, side="right")) - 1
+        return min(max(k, 0), len(self) - 1)
+
     def until(self, t: float) -> "Law":
         """The same law, over at t."""
         count = max(int(np.searchsorted(self.begins[:-1], t, side="left")), min(len(self), 1))

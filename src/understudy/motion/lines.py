@@ -137,10 +137,10 @@ def lines(
         acceleration=acceleration,
         jerk=jerk,
         fastest=fastest,
-        feed=_positive(each.number(feed)) * np.where(each.flag(inverse_time), length, 1.0),
+        feed=_paces(each, feed, inverse_time, length),
         rapid=each.flag(rapid),
         fixed=np.zeros(len(length), dtype=np.bool_),
-        junction=np.where(each.flag(exact), 0.0, junction),
+        junction=np.where(each.flag(exact), 0.0, junction) if np.any(exact) else junction,
         dwell=np.zeros(len(length)),
         measure=np.full(len(length), AXES, dtype=np.int8),
         block=np.arange(len(length), dtype=np.int64),
@@ -165,10 +165,14 @@ def _measured(
     return (shape, end, length, acceleration, jerk, fastest, junction), source[:n]
 
 
-def _positive(feed: Floats) -> Floats:
-    if not (feed > 0.0).all():
-        raise ValueError(f"a feed must be above 0, got {feed.min()}")
-    return feed
+def _paces(each: Each, feed: ArrayLike, inverse_time: ArrayLike, length: Floats) -> Floats:
+    """Length per second."""
+    asked = each.number(feed)
+    if not (asked > 0.0).all():
+        raise ValueError(f"a feed must be above 0, got {asked.min()}")
+    if not np.any(inverse_time):
+        return asked
+    return asked * np.where(each.flag(inverse_time), length, 1.0)
 
 
 def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:

@@ -8,7 +8,7 @@ All speeds are per second.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,8 @@ class Path:
     """Seconds at rest; such a piece has no length."""
     measure: NDArray[np.int8]
     block: Ints
-    """Which block of the path the piece belongs to; never falls, and look-ahead counts these."""
+    """Which block of the path the piece belongs to: that of the piece before or the next one;
+    look-ahead counts these."""
     line: Ints
     """The number by which whoever asked for the block knows it: a program line, a ticket."""
 
@@ -94,18 +95,26 @@ class Path:
     def tangent(self, piece: int, s: float) -> Floats:
         """dq/ds at the distance s along a piece."""
         rows = self.shape[piece]
+        if len(rows) == 2:
+            return np.asarray(rows[1])
         powers = np.array([k * s ** (k - 1) for k in range(1, len(rows))])
         return np.asarray(powers @ rows[1:], dtype=np.float64)
 
+    def blocks_from(self, piece: int) -> int:
+        """How many blocks there are from a piece on."""
+        return int(self.block[-1] - self.block[piece]) + 1 if piece < len(self) else 0
+
     def rows(self, first: int, last: int) -> "Path":
         """Pieces ``first`` up to, but without, ``last``."""
-        return Path(*(getattr(self, column.name)[first:last] for column in fields(self)))
+        return Path(*[getattr(self, name)[first:last] for name in COLUMNS])
 
     def with_entry(self, junction: float) -> "Path":
         """The same path, entered no faster than the square root of ``junction``."""
         entries = self.junction.copy()
         entries[:1] = junction
-        return replace(self, junction=entries)
+        columns: list[Any] = [getattr(self, name) for name in COLUMNS]
+        columns[COLUMNS.index("junction")] = entries
+        return Path(*columns)
 
     def to_state(self) -> dict[str, Any]:
         return {column.name: getattr(self, column.name).tolist() for column in fields(self)} | {
@@ -124,6 +133,8 @@ class Path:
         return Path(**columns)
 
 
+COLUMNS = tuple(column.name for column in fields(Path))
+
 KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
     "rapid": np.bool_,
     "fixed": np.bool_,
@@ -135,7 +146,8 @@ KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
 
 def floats(value: ArrayLike, count: int) -> Floats:
     """One number for all, or a number each."""
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
+    given = np.asarray(value, dtype=np.float64)
+    return given if given.shape == (count,) else np.full(count, given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +161,8 @@ class Each:
         return self._of(floats(value, self.total))
 
     def flag(self, value: ArrayLike) -> NDArray[np.bool_]:
-        return self._of(np.broadcast_to(np.asarray(value, dtype=np.bool_), self.total))
+        given = np.asarray(value, dtype=np.bool_)
+        return self._of(given if given.shape == (self.total,) else np.full(self.total, given))
 
     def _of(self, values: NDArray[Any]) -> NDArray[Any]:
         return values if len(self.chosen) == self.total else values[self.chosen]
@@ -160,9 +173,9 @@ def joined(paths: Sequence[Path]) -> Path:
     paths = [path for path in paths if len(path)] or list(paths[:1])
     degree = max(path.shape.shape[1] for path in paths)
     columns = {
-        column.name: np.concatenate([getattr(path, column.name) for path in paths])
-        for column in fields(Path)
-        if column.name not in ("shape", "block")
+        name: np.concatenate([getattr(path, name) for path in paths])
+        for name in COLUMNS
+        if name not in ("shape", "block")
     }
     numbers = [paths[0].block]
     for path in paths[1:]:

@@ -168,11 +168,15 @@ class Plan:
         positions_at(when, self._law(), self.path.shape, self.target, rows)
         return rows
 
+    def piece_at(self, t: float) -> int:
+        """The piece running at t."""
+        return int(self.law.piece[self.law.segment(t)]) if len(self.law) else 0
+
     def place(self, t: float) -> Place:
         """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
         if not len(self.law):
             return Place(0)
-        law, k = self.law, self._segment(t)
+        law, k = self.law, self.law.segment(t)
         piece = int(law.piece[k])
         x = min(max(t, law.begins[0]), self.ends) - law.begins[k]
         if self.path.dwell[piece] > 0.0:
@@ -198,19 +202,28 @@ class Plan:
         """The line being run at t; none before the plan begins, in a gap, or after it ends."""
         if not self.begins <= t < self.ends:
             return None
-        segment = self._segment(t)
-        return int(self.path.line[self.law.piece[segment]]) if self._runs()[segment] else None
+        segment = self.law.segment(t)
+        return (
+            int(self.path.line[self.law.piece[segment]]) if self._runs(self.law)[segment] else None
+        )
 
     def lines(self) -> tuple[Ints, Floats]:
         """The line of each block in the plan, in the order they are run, and when each begins."""
-        running = np.flatnonzero(self._runs())
-        piece = self.law.piece[running]
-        first = np.flatnonzero(np.diff(self.path.block[piece], prepend=-1))
-        return self.path.line[piece[first]], self.law.begins[running[first]]
+        return self._lines(self.law)
 
-    def _runs(self) -> NDArray[np.bool_]:
+    def lines_since(self, t: float) -> tuple[Ints, Floats]:
+        """Those that begin at t or later; the one that is run at t may be among them."""
+        return self._lines(self.law.since(t))
+
+    def _lines(self, law: Law) -> tuple[Ints, Floats]:
+        running = np.flatnonzero(self._runs(law))
+        piece = law.piece[running]
+        block = self.path.block[piece]
+        first = np.flatnonzero(np.concatenate([[True], block[1:] != block[:-1]])[: len(block)])
+        return self.path.line[piece[first]], law.begins[running[first]]
+
+    def _runs(self, law: Law) -> NDArray[np.bool_]:
         """Which segments are more than a wait for the block they stand before."""
-        law = self.law
         waiting = (law.v == 0.0) & (law.a == 0.0) & (law.j == 0.0) & (law.s == 0.0)
         return np.asarray(~waiting | (self.path.dwell[law.piece] > 0.0))
 
@@ -236,10 +249,6 @@ class Plan:
     def from_state(state: dict[str, Any]) -> "Plan":
         path, law = Path.from_state(state["path"]), Law.from_state(state["law"])
         return Plan(path, law, np.array(state["target"], dtype=np.float64))
-
-    def _segment(self, t: float) -> int:
-        k = int(np.searchsorted(self.law.begins, t, side="right")) - 1
-        return min(max(k, 0), len(self.law) - 1)
 
     def _law(self) -> Columns:
         law = self.law

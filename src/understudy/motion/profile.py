@@ -85,8 +85,8 @@ def trapezoid(path: Path, nominal: Floats, entry: Floats, *, at: float, run: flo
     room = 3 * len(path) + 1
     begins, pieces = np.empty(room), np.empty(room, dtype=np.int64)
     begins[0] = at
-    rest = np.zeros((3, room))
-    rows = (begins, pieces, rest[0], rest[1], rest[2])
+    s, v, a = np.empty(room), np.empty(room), np.empty(room)
+    rows = (begins, pieces, s, v, a)
     n = trapezoids(path.length, path.acceleration, nominal, path.dwell, entry, run, rows)
-    s, v, a = (column[:n].copy() for column in rest)
-    return Law(begins[: n + 1].copy(), pieces[:n].copy(), s, v, a, np.zeros(n))
+    # What is left of the room was never written on: it costs nothing to keep.
+    return Law(begins[: n + 1], pieces[:n], s[:n], v[:n], a[:n], np.zeros(n))

@@ -19,9 +19,10 @@ from understudy.motion.brake import Stop, brake
 from understudy.motion.law import Law, empty
 from understudy.motion.lines import seam
 from understudy.motion.lookahead import entries
-from understudy.motion.path import Floats, Limits, Path, joined, nothing
+from understudy.motion.path import Floats, Limits, Path, nothing
 from understudy.motion.plan import Motion, Place, Plan
 from understudy.motion.profile import Profile, trapezoid
+from understudy.motion.roll import Roll
 
 FIRMWARE_COMMIT = 0.09
 """Seconds of motion that grblHAL's step segments hold."""
@@ -102,7 +103,9 @@ class Stream:
         self._end: Floats = np.array(position, dtype=np.float64)
         self._target = self._end
         self._path = nothing(len(self._end))
+        self._roll = Roll()
         self._law = empty(at)
+        self._plan = Plan(self._path, self._law, self._target)
         self._next = Place(0)
         self._final = at
         self._waiting: list[Path] = []
@@ -191,7 +194,7 @@ class Stream:
     def plan(self) -> Plan:
         """All that is known now; after a hold it ends where the hold does."""
         self._settle()
-        return Plan(self._path, self._law, self._target)
+        return self._plan_now()
 
     @property
     def end(self) -> Floats:
@@ -212,8 +215,10 @@ class Stream:
         self._settle()
         if self._idle(now):
             return 0
-        _, place = self._cut(now)
-        return len(np.unique(self._path.block[place.piece :]))
+        fixed = max(now + self.commit, self._final)
+        if fixed >= self._law.begins[-1]:
+            return self._path.blocks_from(self._next.piece)
+        return self._path.blocks_from(self._plan_now().piece_at(fixed))
 
     def save(self) -> dict[str, Any]:
         """Plain values; what was configured is not among them."""
@@ -248,12 +253,18 @@ class Stream:
         done = self._next.piece >= len(self._path) and fixed >= self._law.begins[-1]
         return bool(done) and not self._waiting
 
+    def _plan_now(self) -> Plan:
+        plan = self._plan
+        if not (plan.path is self._path and plan.law is self._law and plan.target is self._target):
+            plan = self._plan = Plan(self._path, self._law, self._target)
+        return plan
+
     def _settle(self) -> None:
         """Plan what waits, from the instant at which it came."""
         if not self._waiting:
             return
         known = self._path
-        self._path = joined([known, *self._waiting])
+        self._path = self._roll.joined(known, self._waiting)
         self._waiting = []
         if not self.held:
             self._run(*self._first_change(known, *self._cut(self._since)))
@@ -264,15 +275,14 @@ class Stream:
         fixed = max(now + (self.commit if commit is None else commit), self._final)
         over = float(self._law.begins[-1])
         if fixed < over:
-            return fixed, Plan(self._path, self._law, self._target).place(fixed)
+            return fixed, self._plan_now().place(fixed)
         return max(now, over), self._next
 
     def _first_change(self, known: Path, at: float, place: Place) -> tuple[float, Place]:
         """New blocks change nothing before the last window of the known ones."""
-        first = np.flatnonzero(np.diff(known.block, prepend=known.block[:1] - 1))
-        if self.profile != "trapezoid" or len(first) < self.window:
+        if self.profile != "trapezoid" or known.blocks_from(0) < self.window:
             return at, place
-        piece = int(first[len(first) - self.window + 1])
+        piece = int(np.searchsorted(known.block, known.block[-1] - self.window + 2))
         segment = int(np.searchsorted(self._law.piece, piece))
         if piece <= place.piece or segment == len(self._law):
             return at, place
@@ -312,7 +322,7 @@ class Stream:
     def _brake(self, at: float, place: Place) -> None:
         if at >= self._law.begins[-1]:
             return
-        stop = BRAKE[self.profile](Plan(self._path, self._law, self._target), at)
+        stop = BRAKE[self.profile](self._plan_now(), at)
         self._law = stop.law
         self._next = Place(stop.piece, stop.s)
         self._target = self._path.position(stop.piece, stop.s)

@@ -18,6 +18,7 @@ from understudy.space.solids import (
     FAR,
     KIND,
     LINE,
+    ROUND,
     SKIN,
     Ints,
     Solids,
@@ -113,7 +114,7 @@ def gap(sizes: Array, ends: Array, boxes: Array, moving: int, i: int, j: int) ->
     if j >= moving:
         least = gap_to_box(ends, i, sizes[i, FAR], boxes, j - moving)
     else:
-        least = gap_between(ends, i, j, sizes[i, FAR] + sizes[j, FAR])
+        least = gap_between(ends, i, j, sizes[i, ROUND] + sizes[j, ROUND])
     return least
 
 

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.errors import ConfigError, unknown
 from understudy.space.assembly import arm_parts, assembled, carried_part, standing_part
 from understudy.space.chain import Chain
-from understudy.space.pairs import scratch
+from understudy.space.packed import contact_in, packed
+from understudy.space.pairs import Scratch, scratch
 from understudy.space.selfpairs import Pair, touchable
 from understudy.space.shapes import CollisionObject, Meshes, unique
 from understudy.space.solids import Ints, Part
 from understudy.space.touch import Touch, touch
 from understudy.space.transform import Array
-from understudy.space.world import Stand, World, contact_at, contacts, least_distance, pose, stand
+from understudy.space.world import Stand, World, contacts, least_distance, pose, stand
 
 SUNK = 1e-3
 """Metres the foot may sink into what it stands on before that is called a collision."""
@@ -60,7 +61,6 @@ class CollisionDetector:
         self._pairs: frozenset[Pair] | None = None
         self._can_touch: tuple[Pair, ...] | None = None
         self._self, self._environment = check_self_collision, check_environment
-        self._scratch = scratch()
         self._built: _Built | None = None
         if chain is not None:
             self.set_robot_model(chain, meshes=meshes)
@@ -177,11 +177,13 @@ class CollisionDetector:
 
     def check_collision(self, q: ArrayLike) -> CollisionResult:
         """A contact in configuration q, if there is one."""
-        built = self._built_now()
+        built = self._built or self._built_now()
         if built.foot.collision:
             return built.foot
-        i, j = contact_at(built.world, _floats(q), built.at, self._scratch)
-        return FREE if i < 0 else self._result(built, i, j)
+        numbers, wholes, there = built.row
+        there[:] = q
+        pair = contact_in(numbers, wholes)
+        return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
 
     def check_trajectory(
         self, trajectory: ArrayLike, sample_rate: int = 10
@@ -197,25 +199,25 @@ class CollisionDetector:
         built = self._built_now()
         rows = np.atleast_2d(_floats(Q))
         out = np.empty((len(rows), 2), dtype=np.int64)
-        contacts(built.world, rows, built.at, self._scratch, out)
+        contacts(built.world, rows, built.at, built.scratch, out)
         return np.asarray((out[:, 0] >= 0) | built.foot.collision)
 
     def get_min_distance(self, q: ArrayLike) -> float:
         """The least distance of all checked pairs; negative: how deep; infinite: no pairs."""
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
-        least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, self._scratch)
+        least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
         return float(self._touch(built, i, j).distance if least <= 0.0 else least)
 
     def check_objects(self) -> list[CollisionResult]:
         """The objects of the surroundings that overlap."""
         parts = [standing_part(thing, self._foot) for thing in self._objects.values()]
         world = assembled(None, (), parts)
-        at = stand(world)
+        at, aside = stand(world), scratch()
         found = []
         for j in range(len(parts)):
             for i in range(j):
-                touched = touch(world.solids, at, i, j, self._scratch)
+                touched = touch(world.solids, at, i, j, aside)
                 if touched.distance < 0.0:
                     found.append(self._named(parts[i].name, parts[j].name, touched))
         return found
@@ -267,7 +269,8 @@ class CollisionDetector:
             for thing in (self._objects.values() if self._environment else ())
         )
         world = assembled(self._chain, moving, standing, self._partners())
-        built = _Built(world, stand(world), (*moving, *standing), FREE)
+        row = packed(world)
+        built = _Built(row[:3], row.world, row.at, row.scratch, (*moving, *standing), FREE)
         for i in range(world.foot):
             for j in range(world.moving, len(built.parts)):
                 touched = self._touch(built, i, j)
@@ -276,7 +279,7 @@ class CollisionDetector:
         return built
 
     def _touch(self, built: "_Built", i: int, j: int) -> Touch:
-        return touch(built.world.solids, built.at, i, j, self._scratch)
+        return touch(built.world.solids, built.at, i, j, built.scratch)
 
     def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
         return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))
@@ -286,10 +289,13 @@ class CollisionDetector:
         return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Built:
+    row: tuple[Array, Ints, Array]
+    """The world packed, and in it the place for a configuration."""
     world: World
     at: Stand
+    scratch: Scratch
     parts: tuple[Part, ...]
     foot: CollisionResult
 

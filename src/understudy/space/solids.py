@@ -24,9 +24,10 @@ LINE, BOX, CYLINDER, HULL, MESH = range(5)
 KIND, FIRST, COUNT, ROOT, CLOSED, BODY = range(6)
 """Columns of ``traits``; FIRST and COUNT are rows of ``points`` (three to a triangle), ROOT a node,
 CLOSED whether a mesh has an inside, BODY what carries the shape (-1: it stands in the world)."""
-SKIN, HALF_X, HALF_Y, HALF_Z, FAR = range(5)
+SKIN, HALF_X, HALF_Y, HALF_Z, FAR, ROUND = range(SIZES := 6)
 """Columns of ``sizes``: skin, half extents of the core (a cylinder: radius, radius, half length),
-and the radius of the capsule around everything whose axis is ``axes``."""
+the radius of the capsule around everything whose axis is ``axes``, and that of a sphere around it
+all whose middle is the axis' own."""
 
 
 class Solids(NamedTuple):
@@ -60,7 +61,7 @@ class Part:
 def solids(parts: Sequence[Part]) -> Solids:
     """All parts as arrays."""
     traits = np.zeros((len(parts), 6), dtype=np.int64)
-    sizes, axes = np.zeros((len(parts), 5)), np.zeros((len(parts), 6))
+    sizes, axes = np.zeros((len(parts), SIZES)), np.zeros((len(parts), 6))
     points: list[Array] = []
     nodes: list[Array] = []
     children: list[Ints] = []
@@ -69,6 +70,7 @@ def solids(parts: Sequence[Part]) -> Solids:
         traits[i, FIRST], traits[i, ROOT] = _total(points), _total(nodes)
         sizes[i, :4], around = _measures(part.shape)
         axes[i], sizes[i, FAR] = _axis(part.shape, *around)
+        sizes[i, ROUND] = sizes[i, FAR] + 0.5 * np.linalg.norm(axes[i, 3:] - axes[i, :3])
         if isinstance(part.shape, Hull):
             points.append(part.shape.points)
         elif isinstance(part.shape, TriangleMesh):

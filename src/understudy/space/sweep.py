@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.space import certify
@@ -60,8 +61,7 @@ class Spot:
     """The numbers of the two shapes in the world."""
 
 
-@dataclass(frozen=True)
-class Swept:
+class Swept(Struct, frozen=True, gc=False):
     """The verdict on one line of a path."""
 
     line: int
@@ -140,19 +140,40 @@ class Sweeper:
         found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
             certify.UNDECIDED
         )
-        return tuple(self._swept(course, found, k, int(line)) for k, line in enumerate(named))
+        return self._told(course, found, named.tolist())
 
     def pairs(self) -> list[Pair]:
         """All that are watched, by the numbers of their shapes."""
         self._keep_up()
         return [(int(i), int(j)) for i, j in self._watch.pairs]
 
+    def contacts(
+        self, shape: ArrayLike, length: ArrayLike, *, most: int, known: Spot | None = None
+    ) -> list[Spot]:
+        """The first contact of each two names along a path, in its order, ``most`` at most; of the
+        ``known`` one it is known. The foot is not looked at."""
+        found = [known] if known else []
+        while len(found) < most:
+            told = {(spot.object1_name, spot.object2_name) for spot in found}
+            ignoring = {(i, j) for i, j in self.pairs() if (self._names[i], self._names[j]) in told}
+            spot = self.first_contact(shape, length, ignoring, looks=LOOKS)
+            if spot is None:
+                break
+            found.append(spot)
+        return sorted(found, key=lambda spot: (spot.piece, spot.s))
+
     def first_contact(
-        self, shape: ArrayLike, length: ArrayLike, ignoring: Collection[Pair] = ()
+        self,
+        shape: ArrayLike,
+        length: ArrayLike,
+        ignoring: Collection[Pair] = (),
+        *,
+        looks: int = 1,
     ) -> Spot | None:
         """The first place of a path at which two shapes touch, but for pairs that do already.
 
-        The foot, which touches what it touches wherever the arm goes, is not looked at.
+        The foot, which touches what it touches wherever the arm goes, is not looked at. How deep
+        they touch on the rest of it is seen at so many ``looks``.
         """
         self._keep_up()
         way = np.require(shape, np.float64, ["C", "W"])
@@ -168,7 +189,7 @@ class Sweeper:
         found = self._certify(course, watch, 1, EPS)
         if found.verdict[0] != certify.CONTACT:
             return None
-        return self._spot(course, found, 0, looks=1)
+        return self._spot(course, found, 0, looks=looks)
 
     def _keep_up(self) -> None:
         if self._detector.world is not self._world:
@@ -182,15 +203,21 @@ class Sweeper:
         )  # fmt: skip
         return found
 
-    def _swept(self, course: Course, found: Found, k: int, line: int) -> Swept:
+    def _told(self, course: Course, found: Found, lines: list[int]) -> tuple[Swept, ...]:
+        """The verdict on every line."""
         foot = self._detector.foot_contact
-        verdict = VERDICTS[found.verdict[k]]
         if foot.collision:
-            return Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
-        if verdict is Verdict.PROVEN:
-            return Swept(line, verdict, float(found.clearance[k]))
-        spot = None if found.pair[k, 0] < 0 else self._spot(course, found, k)
-        return Swept(line, verdict, float(found.clearance[k]), spot)
+            return tuple(
+                Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
+                for k, line in enumerate(lines)
+            )
+        rows = zip(lines, found.verdict.tolist(), found.clearance.tolist(), strict=True)
+        return tuple(
+            Swept(line, VERDICTS[verdict], clearance)
+            if verdict == certify.PROVEN or found.pair[k, 0] < 0
+            else Swept(line, VERDICTS[verdict], clearance, self._spot(course, found, k))
+            for k, (line, verdict, clearance) in enumerate(rows)
+        )
 
     def _spot(self, course: Course, found: Found, k: int, looks: int = LOOKS) -> Spot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])

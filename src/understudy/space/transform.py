@@ -47,7 +47,7 @@ def matrix(pose: Pose) -> Array:
     return out
 
 
-def matrices(poses: Sequence[Pose]) -> Array:
+def matrices(poses: ArrayLike | Sequence[Pose]) -> Array:
     """(m, 4, 4): `matrix` of many at once."""
     x, y, z, *angles = np.array(poses, dtype=np.float64).reshape(-1, 6).T
     cx, sx, cy, sy, cz, sz = (f(a) for a in angles for f in (np.cos, np.sin))

@@ -11,7 +11,7 @@ import numpy as np
 
 from understudy.space.compiled import borrowed, compiled
 from understudy.space.pairs import Scratch, distance, lent
-from understudy.space.solids import BODY, FAR, Ints, Solids
+from understudy.space.solids import BODY, FAR, ROUND, Ints, Solids
 from understudy.space.transform import Array
 
 NEAR = 1e-6
@@ -121,10 +121,7 @@ def gap_between(ends: Array, i: int, j: int, around: float) -> float:
     x = ends[i, 0] + ends[i, 3] - ends[j, 0] - ends[j, 3]
     y = ends[i, 1] + ends[i, 4] - ends[j, 1] - ends[j, 4]
     z = ends[i, 2] + ends[i, 5] - ends[j, 2] - ends[j, 5]
-    ux, uy, uz = ends[i, 3] - ends[i, 0], ends[i, 4] - ends[i, 1], ends[i, 5] - ends[i, 2]
-    vx, vy, vz = ends[j, 3] - ends[j, 0], ends[j, 4] - ends[j, 1], ends[j, 5] - ends[j, 2]
-    long = math.sqrt(ux * ux + uy * uy + uz * uz) + math.sqrt(vx * vx + vy * vy + vz * vz)
-    return 0.5 * (math.sqrt(x * x + y * y + z * z) - long) - around
+    return 0.5 * math.sqrt(x * x + y * y + z * z) - around
 
 
 @compiled
@@ -165,7 +162,7 @@ def least_distance(  # kernel
                     return least, first, second
     for k in range(len(partners)):
         i, b = partners[k, 0], partners[k, 1]
-        if gap_between(ends, i, b, sizes[i, FAR] + sizes[b, FAR]) >= least:
+        if gap_between(ends, i, b, sizes[i, ROUND] + sizes[b, ROUND]) >= least:
             continue
         d, _ = distance(solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch)
         if d < least:

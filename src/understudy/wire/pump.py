@@ -5,10 +5,11 @@ while somebody is owed an answer, or, at `max`, while something is under way.
 """
 
 import asyncio
+import re
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from understudy.errors import Refused
 from understudy.ports import Snapshot
@@ -21,6 +22,16 @@ TURN_SECONDS = 0.02
 OVERTAKEN = Refused("another moment was brought back meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
+
+NONE = re.compile(rb"(?s:.)")
+
+
+@runtime_checkable
+class Patient(Protocol):
+    """A session that says after which bytes it never has an answer: `silent` finds them, as many as
+    come together, and every other byte by itself."""
+
+    silent: re.Pattern[bytes]
 
 
 class Pump:
@@ -128,6 +139,12 @@ class Pump:
         self._schedule()
         return outcome
 
+    def close(self, endpoints: Iterable[str], why: str) -> None:
+        """Nobody is behind these endpoints, until they are closed for no reason."""
+        self._catch_up()
+        self._exchange.close(endpoints, why)
+        self._schedule()
+
     def snapshot(self) -> Snapshot:
         self._catch_up()
         return self._exchange.snapshot()
@@ -154,9 +171,12 @@ class Pump:
     # ── inside ──
 
     def _receive_in_step(self, line: Line, data: bytes) -> None:
-        """Byte by byte, so that packets make no difference to when time runs."""
-        for at in range(len(data)):
-            answered = self._exchange.receive(line, data[at : at + 1])
+        """Byte by byte, so that packets make no difference to when time runs; but bytes that no
+        answer can follow go together."""
+        session = line.session
+        silent = session.silent if isinstance(session, Patient) else NONE
+        for part in silent.findall(data):
+            answered = self._exchange.receive(line, part)
             runs = answered and not self._paused
             if runs and self._stage.busy() and not self._exchange.owed():
                 self._leap_to(self._stage.now + self._poll_step)

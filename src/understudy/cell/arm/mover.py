@@ -8,6 +8,7 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
+from understudy.gcode.faults import RANGE
 from understudy.gcode.requests import (
     ArcMove,
     AxisArc,
@@ -17,7 +18,7 @@ from understudy.gcode.requests import (
     LineMove,
     Move,
 )
-from understudy.motion.arcs import chords
+from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
 from understudy.motion.cartesian import Blocked, along, limb, lines_through
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
@@ -33,6 +34,7 @@ SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
 """grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
 JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9
+LONGEST_WAY = 10_000.0  # metres; no arm goes on for so long in one line
 ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
 
 
@@ -75,33 +77,18 @@ class ArmMover:
         return found
 
     def tool_lines(
-        self, moves: Sequence[LineMove], start: Floats, *, line: Sequence[int]
-    ) -> tuple[list[Path], int, Refused | None]:
-        """Many lines of the tool, each with a speed: their paths, how many they are, and why the
-        next one is refused, if it is."""
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+    ) -> tuple[Path, int]:
+        """Many lines of the tool at once, through targets (lines, 6; m and rad) at m/s: their path,
+        and how many they are. It ends before the first that is out of the ordinary."""
         arm = limb(self.chain, self.limits, self.frames)
-        targets = self.frames.base @ matrices([move.target for move in moves])
-        feed = np.array([move.speed for move in moves], dtype=np.float64)
+        if arm is None:
+            return nothing(self.chain.dof), 0
+        ends = self.frames.base @ matrices(targets)
         numbers = np.array(line, dtype=np.int64)
-        paths: list[Path] = []
-        done, count = 0, 0
-        q = np.array(start)
-        while done < len(moves):
-            rest = slice(done, None)
-            if arm is not None:
-                path, count = lines_through(
-                    arm, q, targets[rest],
-                    feed=feed[rest], line=numbers[rest], deviation=self.deviation,
-                )  # fmt: skip
-            if count == 0:
-                found = self.path(moves[done], q, line=line[done])
-                if isinstance(found, Refused):
-                    return paths, done, found
-                path, count = found, 1
-            paths.append(path)
-            done += count
-            q = path.end[-1] if len(path) else q
-        return paths, done, None
+        return lines_through(
+            arm, np.array(start), ends, feed=speeds, line=numbers, deviation=self.deviation
+        )
 
     # ── joints ──
 
@@ -125,6 +112,9 @@ class ArmMover:
         )
 
     def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
+        count = chord_count(move.angle, move.radius, JOINT_ARC_TOLERANCE)
+        if count > MOST_CHORDS:
+            return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
         turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
         through = chords(
             start,
@@ -192,6 +182,9 @@ class ArmMover:
         way = self._way(move, start)
         if way.length < IN_PLACE:
             return nothing(self.chain.dof)
+        if not way.length <= LONGEST_WAY:
+            far = f"a way of {way.length:.4g} m is longer than {LONGEST_WAY:g} m"
+            return Blocked(Kind.UNREACHABLE, 0.0, far)
         turning = getattr(move, "turning", None)
         in_place = isinstance(way, Line) and way.distance < IN_PLACE
         feed = (turning if in_place else move.speed) or math.inf

@@ -62,7 +62,7 @@ class Core:
         plan = self.runner.queue.plan
         if not len(plan.path) or whole_ns(plan.ends) <= now:
             return False
-        return not plan.path.dwell[plan.place(seconds(now)).piece] > 0.0
+        return not plan.path.dwell[plan.piece_at(seconds(now))] > 0.0
 
     def under_way(self, now: int) -> bool:
         """The axes move, whoever has them do so."""

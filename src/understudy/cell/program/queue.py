@@ -99,7 +99,7 @@ class Queue:
         plan, ahead = self.plan, self._stream.commit
         moments = [whole_ns(plan.ends)]
         if room or starts:
-            _, begins = plan.lines()
+            _, begins = plan.lines_since(seconds(now - 1))
             if starts or not ahead:
                 moments += _next_after(now, begins)
             if room and ahead:
