@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from understudy.hmi.pages import PAGES
-from understudy.hmi.pages.cell import CLEARED, LAYERS, VIEWS
+from understudy.hmi.pages.cell import CLEARED, LAYERS
+from understudy.hmi.pages.stage import VIEWS
 from understudy.hmi.texts import Texts
 
 ROOT = Path(__file__).parents[2]
