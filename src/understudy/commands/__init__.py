@@ -55,9 +55,8 @@ class CellDesk:
             now=pump.now,
         )
         around = SurroundingsDesk(config, cell.parts, pump)
-        clock = ClockDesk(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects = (
-            clock,
+            ClockDesk(cell, pump, self.robots, self.log, facts, quit_),
             ModelDesk(self.robots),
             SceneDesk(config, self.robots, around.here),
             around,
