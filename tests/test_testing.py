@@ -26,7 +26,7 @@ def test_faults_on_demand(text_robot: StandIn) -> None:
 
 
 def test_a_client_of_ones_own(text_robot: StandIn) -> None:
-    with socket.create_connection((text_robot.host, text_robot.port), timeout=5) as client:
+    with socket.create_connection((text_robot.host, text_robot.port), timeout=60) as client:
         client.sendall(b"HOME\n")
         assert client.recv(100) == b"OK Homing completed\n"
 

@@ -184,6 +184,7 @@ def _build(config: CellConfig) -> Cell:
         parts |= _beside(name, built)
     parts["environment"] = surroundings = Surroundings(config.environment())
     surroundings.join(parts)
+    parts |= _encounters(parts)
     luck.act_on(places, faces)
     parts["scenario"] = luck
     parts["engine"] = SimulationEngine(dict(parts), places, tempo)
@@ -195,6 +196,18 @@ def _build(config: CellConfig) -> Cell:
         tempo=tempo,
         disturbed=dict.fromkeys(luck.disturbs(), luck),
     )
+
+
+def _encounters(parts: Mapping[str, Any]) -> dict[str, Part]:
+    """Where several arms do not stand on one spot, they can meet."""
+    ending = ".collision"
+    watches = {n.removesuffix(ending): part for n, part in parts.items() if n.endswith(ending)}
+    if len(watches) < 2:
+        return {}
+    from understudy.cell.collision.encounters import Encounters
+
+    meeting = Encounters(watches)
+    return {"encounters": meeting} if meeting.any() else {}
 
 
 def _beside(name: str, robot: Any) -> dict[str, Part]:

@@ -18,6 +18,7 @@ from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build as luck
 from understudy.cell.surroundings import Surroundings
 from understudy.cell.tempo import Tempo
+from understudy.config.contents import contents
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import Refused
@@ -56,7 +57,8 @@ class VirtualController:
         self._inner = build("arm", config, deps)
         around: EnvironmentConfig = read(environment or {}, EnvironmentConfig)
         self.surroundings = Surroundings(around.build(deps.read))
-        digest = sha256(msgspec.json.encode((config, around))).hexdigest()[:16]
+        whole = (config, around, contents((config, around), deps.read))
+        digest = sha256(msgspec.json.encode(whole)).hexdigest()[:16]
         parts = {"arm": self._inner, **self._inner.parts, "environment": self.surroundings}
         self.surroundings.join(parts)
         self._cell = Cell("arm", digest=digest, parts=parts, faces={}, tempo=self._tempo)

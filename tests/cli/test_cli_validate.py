@@ -1,6 +1,7 @@
 """`understudy validate`: exit codes, files, and what stands in the terminal."""
 
 import json
+import os
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -73,9 +74,11 @@ def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     "arguments",
     [
         ["no_such.gcode"],
+        [PROGRAMS],
         [SOUND, "--cell", "no_such"],
-        [SOUND, "--robot", "bench"],
-        [SOUND, "--cell", "text_robot"],
+        [SOUND, "--robot", "nobody"],
+        [SOUND, "--cell", "text_robot", "--dialect", "seed"],
+        [SOUND, "--cell", "grblhal_6axis", "--robot", "g60"],
         [SOUND, "--scenario", "no_such.yaml"],
         [SOUND, "--json", "/no/such/folder/report.json"],
         [SOUND, "--mode-of-operation", "PICKPLACE"],
@@ -107,9 +110,9 @@ def test_reach_writes_what_the_ending_says(
     assert "points can be reached" in capsys.readouterr().out
     head, *rows = (tmp_path / "reach.csv").read_text().splitlines()
     assert head.split(",")[-1] == "collision_free"
-    arrays = np.load(tmp_path / "reach.npz")
-    assert len(arrays["points"]) == len(rows)
-    assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
+    with np.load(tmp_path / "reach.npz") as arrays:
+        assert len(arrays["points"]) == len(rows)
+        assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
     assert (tmp_path / "reach.html").read_text().count("<svg") == 3
 
 
@@ -126,3 +129,49 @@ def test_reach_of_a_programs_poses(
 
 def test_reach_of_no_known_kind_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run(monkeypatch, "reach", "--out", tmp_path / "reach.pdf") == 2
+
+
+def test_a_files_name_that_is_no_text_can_be_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = Path(os.fsdecode(bytes(tmp_path) + b"/[red]\xff.gcode"))
+    odd.write_text("G21\nG0 A171\n")
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "sarif", "html")}
+    options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
+    assert run(monkeypatch, "validate", odd, "--cell", "g60_welding", *options) == 1
+    assert json.loads(files["json"].read_text())["program"].endswith("[red]\ufffd.gcode")
+    assert all(file.read_text() for file in files.values())
+
+
+def test_a_wrong_rule_is_told_with_the_file_it_stands_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: {dark: {fault: no_such, on: g60}}\n")
+    assert run(monkeypatch, "validate", SOUND, "--scenario", rules) == 2
+    assert f"{rules}: rules.dark" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "code"),
+    [
+        ("grblhal_6axis", "G21 G90\nG0 X10\nG1 X20 F300\n", 0),
+        ("grblhal_6axis", "G1 X20\n", 1),
+        ("text_robot", "MOVE_ABS 100,200,150,0,0,90\nHOME\n", 0),
+        ("text_robot", "G0 X1\n", 1),
+    ],
+)
+def test_robots_without_a_body_are_judged_as_well(
+    cell: str,
+    text: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program = tmp_path / "program.txt"
+    program.write_text(text)
+    page = tmp_path / "report.html"
+    assert run(monkeypatch, "validate", program, "--cell", cell, "--html", page) == code
+    assert "no body" in capsys.readouterr().out
+    assert run(monkeypatch, "cycle-time", program, "--cell", cell) == code

@@ -23,7 +23,7 @@ from understudy.cli.transcript import Transcript
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 COMMANDS = ["run", "cells", "faces", "faults", "doctor", "check", "new", "record", "replay"]
 COMMANDS += ["status", "stop", "warm"]
 RECORD = ["record", "--to", ":1", "--out", "x.chat"]

@@ -22,7 +22,7 @@ from understudy.cli.cells import check
 from understudy.config import Hmi
 from understudy.errors import ConfigError
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 CELL = """\
 hmi: {port: 0}
 robots:

@@ -12,12 +12,12 @@ from msgspec import structs
 
 from understudy.app import load_config
 from understudy.commands.hands import Sight
-from understudy.config.real import TcpPlace
 from understudy.errors import ConfigError, Refused
 from understudy.live import Live, Options
 from understudy.units import DEG, MM
+from understudy.wire.dial import Destination
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 TEXT, ARM = "text_robot", "default"
 FACE = {TEXT: "bench.text_tcp", ARM: "g60.grblhal"}
 NAME = {TEXT: "bench", ARM: "g60"}
@@ -98,7 +98,7 @@ async def alive(
     name = NAME[cell]
     if at:
         robots = dict(config.robots)
-        robots[name] = structs.replace(robots[name], real=TcpPlace("127.0.0.1", at))
+        robots[name] = structs.replace(robots[name], real=Destination("127.0.0.1", at))
         config = replace(config, robots=robots)
     config = replace(config, head=structs.replace(config.head, controller=controller))
     live = Live(config, Options(**{"ephemeral": True, "hmi": False, **options}))
@@ -187,6 +187,35 @@ def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None
             await desk.until(lambda facts: not facts["error"])
             assert desk.on("set_mode", mode="simulation")["mode"] == "SIMULATION"
             assert desk.on("teach_point", name="p")["points"][0]["pose_mm_deg"][0] == 0.0
+
+    run(test)
+
+
+def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
+    """Who sends to it would move something that nobody looks at."""
+
+    async def test() -> None:
+        async with pair(TEXT, mode="simulation") as (_, desk):
+            port = int(desk.live.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET_STATUS\n")
+            assert (await reader.readline()).startswith(b"OK Idle")
+            assert desk.facts["faces"] == "open"
+            desk.on("set_mode", mode="real")
+            await desk.connected()
+            assert await reader.read() == b"", "hung up on"
+            writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"MOVE_ABS 1,2,3,0,0,0\n")
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b"", "turned away"
+            writer.close()
+            assert desk.facts["faces"] == "closed while it is REAL"
+            desk.on("set_mode", mode="simulation")
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET_STATUS\n")
+            assert (await reader.readline()).startswith(b"OK Idle")
+            writer.close()
 
     run(test)
 

@@ -136,3 +136,21 @@ def test_one_reset_clears_the_controller_and_its_welder(
     cell.forward(0.1)
     assert not cell.do("status")["parts"]["g60.welder"].fault
     assert cell.facts("g60")["error"] == ""
+
+
+@pytest.mark.parametrize("waiting", [5, 400])
+def test_while_it_is_paused_nothing_is_under_way(arm: Bench, waiting: int) -> None:
+    """At `max` time runs ahead only while something goes on by itself: a hold does not."""
+    arm.do(
+        "load_program",
+        robot="g60",
+        text="".join(f"G1 A{n % 2 * 20} F600\n" for n in range(1, waiting)),
+    )
+    arm.do("run_program", robot="g60")
+    arm.forward(1.0)
+    assert arm.live._cell.busy()
+    arm.do("pause_program", robot="g60")
+    arm.forward(2.0)
+    assert not arm.live._cell.busy()
+    arm.do("run_program", robot="g60")
+    assert arm.live._cell.busy()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.config.files import read_program, shipped_programs
+from understudy.config.files import found_beside, read_model, read_program, shipped_programs
 from understudy.errors import ConfigError
 
 
@@ -24,3 +24,22 @@ def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch) -> None:
 def test_what_cannot_be_read_is_told(name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_program(Path(name))
+
+
+def test_a_model_whose_name_no_file_can_have_is_told() -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_model("a\0b.urdf", beside="")
+
+
+def test_a_relative_name_is_looked_for_beside_the_cell_file_first(tmp_path, monkeypatch) -> None:
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    monkeypatch.chdir(tmp_path)
+    cell = str(folder / "cell.yaml")
+    with pytest.raises(ConfigError) as told:
+        found_beside(cell, "around.yaml", Path())
+    for place in (folder, tmp_path, Path()):
+        assert str(place / "around.yaml") in str(told.value)
+    for place in (Path(), tmp_path, folder):
+        (place / "around.yaml").touch()
+        assert found_beside(cell, "around.yaml", Path()).samefile(place / "around.yaml")

@@ -19,8 +19,8 @@ from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import UNLIMITED
+from understudy.wire.place import parse_place
 from understudy.wire.rehearsal import Client, Rehearsal
-from understudy.wire.serial import parse_place
 
 Outcome = TypeVar("Outcome")
 Deed = Callable[[int], Outcome]
@@ -42,7 +42,7 @@ LIMITS = tuple(
 )
 CONFIG = Config(poll_ms=50, digital_output_names={"ARC_START": 0})
 STEP = 0.05
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def driver(config: Config = CONFIG) -> GrblHalDriver:

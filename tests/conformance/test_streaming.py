@@ -20,8 +20,8 @@ from understudy.units import DEG
 from understudy.wire.clock import Clock
 from understudy.wire.dial import Dial
 from understudy.wire.exchange import Exchange
+from understudy.wire.place import parse_place
 from understudy.wire.pump import Pump
-from understudy.wire.serial import parse_place
 
 ARM = "robots: {{g60: {{kind: arm, faces: {{grblhal: {{{wire}}}}}}}}}\n"
 MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {port: 0}}}}\n"

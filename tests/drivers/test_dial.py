@@ -23,7 +23,7 @@ from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 
 Outcome = TypeVar("Outcome")
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 QUICK = Config(poll_ms=5, redial_s=(0.01, 0.02))
 ENDPOINT = "bench.text_tcp"
 THERE = Pose(100 * MM, 0.0, 100 * MM, 0.0, 0.0, 0.0)
@@ -69,7 +69,7 @@ class Station:
         return self
 
     async def __aexit__(self, *problem: object) -> None:
-        async with asyncio.timeout(2.0):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await self.dial.stop()
         self.pump.stop()
 

@@ -174,6 +174,23 @@ def test_a_job_begins_with_one_unless_that_could_be_mistaken() -> None:
     assert first_number(57, 10) == 1
     assert first_number(5, 10) == 6
     assert first_number(2**31 - 1, 10) == 1
+    assert first_number(-1, 10, last=4) == 5
+    assert first_number(57, 10, last=60) == 1
+    assert first_number(1, 10, last=2**31 - 1) == 1
+
+
+def test_what_is_still_in_flight_of_a_job_given_up_is_not_taken_for_the_next() -> None:
+    bench = Bench()
+    bench.run(program("G1 X200 F100\nG1 X100\n"))
+    bench.advance(0.5)
+    bench.do(bench.driver.give_up)
+    bench.advance(1.1)
+    bench.run(program("G1 Y10\nG1 Y20\n"))
+    while bench.completed() < 1:
+        bench.advance(0.01)
+    job = bench.driver.progress()
+    assert job is not None
+    assert (job.sent, job.completed) == (2, 0), "that was another's"
 
 
 def test_what_the_robot_did_before_is_not_taken_for_this_job() -> None:

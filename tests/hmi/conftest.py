@@ -22,7 +22,7 @@ SWITCHES = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 STARTING_SECONDS = 120.0
 """A cell that finds no compiled kernels compiles them first."""
 SIZE = {"width": 1366, "height": 768}

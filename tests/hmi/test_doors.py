@@ -56,7 +56,7 @@ def page(cell: StandIn) -> Iterator[str]:
 def ask(
     page: str, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, Any]:
-    line = HTTPConnection(urlsplit(page).netloc, timeout=20)
+    line = HTTPConnection(urlsplit(page).netloc, timeout=60)
     fields = {name.replace("_", "-"): value for name, value in headers.items()}
     line.request(method, path, body, {"Content-Type": "application/json", **fields})
     answer = line.getresponse()

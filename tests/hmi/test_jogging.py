@@ -41,7 +41,7 @@ def played(scene: Callable[[Desk, Jogging], Awaitable[None]], **desk: str) -> li
         await scene(seat, Jogging(cast(Seat, seat), nullcontext()))
         return seat.asked
 
-    return asyncio.run(asyncio.wait_for(play(), 10.0))
+    return asyncio.run(asyncio.wait_for(play(), 60.0))
 
 
 def test_a_hand_that_lets_go_ends_the_jog() -> None:

@@ -151,7 +151,7 @@ def test_the_log_is_filtered_by_kind_place_and_word(cell: RunningCell, log: Scre
 
 def say(cell: RunningCell, *lines: bytes) -> None:
     address = urlsplit(cell.ask("status")["endpoints"]["bench.text_tcp"])
-    with socket.create_connection((address.hostname, address.port), timeout=10) as line:
+    with socket.create_connection((address.hostname, address.port), timeout=60) as line:
         for each in lines:
             line.sendall(each)
             assert line.recv(4096)

@@ -314,12 +314,16 @@ def zigzag(lines: int) -> str:
     return "\n".join(["G21 G90 F3000", *rows])
 
 
+def cpu_seconds(program: str) -> float:
+    began = process_time()
+    assert estimate(program).blocks == program.count("\n") - 1
+    return process_time() - began
+
+
 def cost(lines: int) -> tuple[float, float]:
     """CPU seconds and peak bytes, per line."""
     program = zigzag(lines)
-    began = process_time()
-    assert estimate(program).blocks == lines - 1
-    spent = process_time() - began
+    spent = min(cpu_seconds(program) for _ in range(3))  # others use the processor's caches too
     tracemalloc.start()
     estimate(program)
     peak = tracemalloc.get_traced_memory()[1]

@@ -143,10 +143,13 @@ class SlowTransport:
 
     def __init__(self) -> None:
         self.waiting = 0
-        self.aborted = False
+        self.aborted = self.closing = False
 
     def write(self, data: bytes) -> None:
         self.waiting += len(data)
+
+    def is_closing(self) -> bool:
+        return self.closing
 
     def get_write_buffer_size(self) -> int:
         return self.waiting
@@ -164,6 +167,27 @@ class Alarm:
 
     def cancel(self) -> None:
         return None
+
+
+def test_nothing_is_written_to_a_line_that_is_being_closed() -> None:
+    """asyncio would complain of it, once for every message."""
+    transport = SlowTransport()
+    transport.closing = True
+
+    async def said() -> None:
+        connection = Connection(TcpServer("x", Address(), NOBODY))
+        connection.transport = cast(asyncio.Transport, transport)
+        connection.send(b"x" * 100)
+
+    asyncio.run(said())
+    assert transport.waiting == 0
+
+
+def test_bytes_are_read_in_helpings_that_keep_nobody_waiting() -> None:
+    async def helping() -> int:
+        return len(Connection(TcpServer("x", Address(), NOBODY)).get_buffer(-1))
+
+    assert asyncio.run(helping()) <= 4096
 
 
 def test_slow_is_not_deaf(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def cell(rate: Rate, *, rules: bool = False) -> StandIn:

@@ -8,7 +8,7 @@ from understudy.app import load_config
 from understudy.live import Live, Options
 
 CELL = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 async def talk(path: str, said: bytes, until: bytes) -> bytes:
@@ -52,3 +52,30 @@ def test_a_terminal_is_a_line_that_stays_open(tmp_path: Path) -> None:
     assert b"[AUX IO:8,8,4,4]\r\nok\r\n" in first
     assert b"G91" in second.splitlines()[1]
     assert b"GrblHAL 1.1f" not in second, "nobody heard that it was closed and opened again"
+
+
+async def closed_and_opened(cell: Path) -> list[bytes]:
+    live = Live(load_config(str(cell)), Options(rate=1.0, ephemeral=True))
+    await live.start()
+    try:
+        path = live.endpoints["machine.grblhal"].removeprefix("pty:")
+        heard = [await talk(path, b"G91\n", b"ok\r\n")]
+        live._pump.close(["machine.grblhal"], "a test")
+        terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        os.write(terminal, b"G90\n")
+        await asyncio.sleep(0.05)
+        os.write(terminal, b"G20\n")
+        await asyncio.sleep(0.05)
+        os.close(terminal)
+        live._pump.close(["machine.grblhal"], "")
+        return [*heard, await talk(path, b"$G\n", b"]\r\nok\r\n")]
+    finally:
+        await live.stop()
+
+
+def test_a_terminal_behind_which_nobody_is_says_nothing_and_begins_anew(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL)
+    _, second = asyncio.run(closed_and_opened(cell))
+    assert second.startswith(b"\r\nGrblHAL 1.1f"), "somebody is there again"
+    assert b"G21 G91" in second, "what was said to nobody was heard by nobody"

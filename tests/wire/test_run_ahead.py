@@ -29,7 +29,7 @@ def play(scene: Scene) -> None:
         where = address(live, "kuka.kuka_eki.telemetry")
         _, writer = await asyncio.open_connection(*where)
         try:
-            await asyncio.wait_for(scene(live), 20.0)
+            await asyncio.wait_for(scene(live), 60.0)
         finally:
             writer.transport.abort()
             await live.stop()

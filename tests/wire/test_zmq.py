@@ -16,7 +16,7 @@ from understudy.live import Live, Options
 from understudy.testing import StandIn
 from understudy.wire import zmq as wire
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 Connect = Callable[[int, str], zmq.Socket[bytes]]
 

@@ -68,7 +68,8 @@ class Cell:
             )
         if snapshot.digest != self.digest:
             raise ConfigError(
-                f"a snapshot of another configuration (cell {snapshot.cell!r})",
+                f"a snapshot of another configuration (cell {snapshot.cell!r}): the cell file, its "
+                "seed, or a model or mesh it names is not what it was then",
                 key="digest",
                 value=snapshot.digest,
                 allowed=self.digest,

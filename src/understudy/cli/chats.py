@@ -13,10 +13,10 @@ from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 from understudy.wire.address import parse_address
 from understudy.wire.chat import Chat, parse
+from understudy.wire.place import parse_place
 from understudy.wire.play import Tolerance, play
 from understudy.wire.record import Recorder, Terminal
 from understudy.wire.rehearsal import Rehearsal
-from understudy.wire.serial import parse_place
 
 
 def add_to(app: typer.Typer) -> None:

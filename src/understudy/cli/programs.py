@@ -17,8 +17,8 @@ from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
+    from understudy.config import CellConfig
     from understudy.jobs.cycle_time import CycleTime
-    from understudy.jobs.setup import Setup
 
 SLOWEST_LINES = 10
 
@@ -38,8 +38,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def cycle_time(
-    program: Annotated[Path, typer.Argument(help="a G-code file")],
-    cell: Annotated[str, typer.Option(help="whose first arm runs it")] = "default",
+    program: Annotated[Path, typer.Argument(help="a program: G-code, or a text robot's moves")],
+    cell: Annotated[str, typer.Option(help="whose first arm or robot runs it")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
     settings: Annotated[
         Path | None, typer.Option(help="`$n=v` lines: on the grblHAL machine they describe")
@@ -48,12 +48,13 @@ def cycle_time(
     json: Annotated[bool, typer.Option("--json", help="for machines to read")] = False,
 ) -> None:
     """How long a program takes: travel, process, dwells and switches, line by line."""
-    from understudy.jobs.cycle_time import CycleTimeEstimator, as_document
+    from understudy.jobs.cycle_time import as_document
 
     data = read_program(program)
-    setup = _setup(cell, robot, settings, dialect)
-    announce()
-    result = CycleTimeEstimator(setup).estimate(data)
+    if settings is not None:
+        result = _on_machine(data, settings, dialect)
+    else:
+        result = _on_cell(data, load_config(cell), robot, dialect)
     if json:
         print(msgspec.json.encode(as_document(result)).decode())
     else:
@@ -64,18 +65,27 @@ def cycle_time(
         raise typer.Exit(1)
 
 
-def _setup(cell: str, robot: str, settings: Path | None, dialect: DialectName | None) -> "Setup":
-    if settings is None:
-        from understudy.proving.arm import arm_setup
+def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "CycleTime":
+    from understudy.jobs.cycle_time import CycleTimeEstimator
 
-        return arm_setup(load_config(cell), robot, dialect.value if dialect else "")
     if dialect is DialectName.SEED:
         raise ConfigError(
             "--settings describe a grblHAL machine, which speaks no other dialect",
             value=f"--dialect {dialect}",
             allowed="--dialect grblhal, or no --settings",
         )
-    return machine_of(read_text(settings), str(settings))
+    setup = machine_of(read_text(settings), str(settings))
+    announce()
+    return CycleTimeEstimator(setup).estimate(data)
+
+
+def _on_cell(
+    data: bytes, config: "CellConfig", robot: str, dialect: DialectName | None
+) -> "CycleTime":
+    from understudy.proving import cycle_time
+
+    announce()
+    return cycle_time(data, config, robot=robot, dialect=dialect.value if dialect else "")
 
 
 def _show(program: Path, result: "CycleTime") -> None:

@@ -3,19 +3,23 @@
 import asyncio
 import contextlib
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from understudy.app import driver_of, load_config
 from understudy.cell.cell import Cell
+from understudy.cli.telemetry import Telemetry, observed
 from understudy.drivers import grblhal, kuka_eki, kuka_eki_program, text_program, text_tcp
 from understudy.drivers.text_picture import NOT_ASKED, NOT_CALLED
 from understudy.errors import Refused
 from understudy.gcode.words import Problem
 from understudy.ports import Caller, Ticket
+from understudy.ports.kuka import KukaReading
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 from understudy.wire.clock import Clock
@@ -29,12 +33,14 @@ POLL_MS = 50
 
 @dataclass(frozen=True)
 class Job:
-    """What is sent where; `dialect` and `cell` matter to those who reckon with an arm."""
+    """What is sent where; `dialect` and `cell` matter to those who reckon with an arm, `telemetry`
+    to those whose robot does not say otherwise that it has not moved."""
 
     program: str
     place: Place
     dialect: str = "grblhal"
     cell: str = ""
+    telemetry: Telemetry | None = None
 
 
 @contextlib.asynccontextmanager
@@ -53,14 +59,15 @@ async def _called(driver: Caller, place: Place) -> AsyncIterator[Pump]:
 
 
 class Watch:
-    """A bar that is moved on until the end is told; Ctrl-C gives up."""
+    """A bar that is moved on until the end is told; Ctrl-C and SIGTERM give up."""
 
     def __init__(self, what: str, total: int, give_up: Callable[[], object]) -> None:
         self._what, self._total = what, total
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Refused | None] = loop.create_future()
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(signal.SIGINT, give_up)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, give_up)
 
     @property
     def over(self) -> bool:
@@ -90,6 +97,9 @@ class Watch:
 # ── KUKA ──
 
 
+UNSEEN = "whether the robot went where it was sent is not known"
+
+
 async def send_kuka(job: Job) -> Refused | None:
     steps = kuka_eki_program.read_program(job.program)
     if isinstance(steps, Problem):
@@ -98,18 +108,38 @@ async def send_kuka(job: Job) -> Refused | None:
         return None
     driver = kuka_eki.build(kuka_eki.Config())
     async with _called(driver, job.place) as pump:
-        watch = Watch("records", len(steps), lambda: pump.act(driver.give_up))
-        driver.on_finished(watch.finished)
-        while isinstance(started := pump.act(lambda now: driver.run(steps, now)), Refused):
-            if started != kuka_eki.NOT_CALLED:
-                return started
-            await asyncio.sleep(LOOK_SECONDS)
+        if job.telemetry is None:
+            outcome, blind = await _stream(driver, pump, steps), "--telemetry would show it"
+        else:
+            tell = partial(_observe, driver, pump)
+            async with observed(job.telemetry, tell) as blind:
+                if blind and job.telemetry.wanted:
+                    return Refused(blind)
+                outcome = await _stream(driver, pump, steps)
+    if outcome is None and not driver.status(0).seen:
+        print(f"{UNSEEN}: {blind or 'the telemetry fell silent'}", file=sys.stderr)
+    return outcome
 
-        def completed() -> int | None:
-            progress = driver.progress()
-            return progress.completed if progress else None
 
-        return await watch.see_through(completed)
+def _observe(driver: kuka_eki.KukaEkiDriver, pump: Pump, reading: KukaReading) -> None:
+    pump.act(lambda now: driver.observe(reading, now))
+
+
+async def _stream(
+    driver: kuka_eki.KukaEkiDriver, pump: Pump, steps: list[kuka_eki_program.Step]
+) -> Refused | None:
+    watch = Watch("records", len(steps), lambda: pump.act(driver.give_up))
+    driver.on_finished(watch.finished)
+    while isinstance(started := pump.act(lambda now: driver.run(steps, now)), Refused):
+        if started != kuka_eki.NOT_CALLED:
+            return started
+        await asyncio.sleep(LOOK_SECONDS)
+
+    def completed() -> int | None:
+        progress = driver.progress()
+        return progress.completed if progress else None
+
+    return await watch.see_through(completed)
 
 
 # ── grblHAL ──

@@ -1,6 +1,7 @@
 """`understudy validate`: proves programs before a robot runs them."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Table
 
 from understudy import __version__
 from understudy.app import load_config
@@ -39,8 +39,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def validate(
-    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code files")],
-    cell: Annotated[str, typer.Option(help="whose first arm runs them")] = "default",
+    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves")],
+    cell: Annotated[str, typer.Option(help="whose first arm or robot runs them")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
     dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
     scenario: Annotated[Path | None, typer.Option(help="a file with scenario rules")] = None,
@@ -51,7 +51,7 @@ def validate(
     clearance_mm: Annotated[
         float | None, typer.Option(min=0.0, max=1000.0, help="to be kept everywhere")
     ] = None,
-    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is proved as well")] = False,
+    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is looked at, too")] = False,
     max_violations: Annotated[int | None, typer.Option(min=1, help="tell so many")] = None,
     mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
 ) -> None:
@@ -85,7 +85,12 @@ def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report"
 
     text = read_program(program)
     with _bar(program, text.count(b"\n")) as told:
-        return validate_text(text, config, options=options, program=str(program), progress=told)
+        return validate_text(text, config, options=options, program=_name(program), progress=told)
+
+
+def _name(program: Path) -> str:
+    """As reports can write it: not every file's name is text."""
+    return os.fsencode(program).decode("utf-8", "replace")
 
 
 @contextmanager
@@ -157,7 +162,7 @@ def _show(console: Console, report: "Report") -> None:
     if report.omitted:
         console.print(f"  and {report.omitted} more")
     for note in report.notes:
-        console.print(f"  note: {escape(note)}")
+        console.print(f"  note: {escape(note)}", soft_wrap=True)
     console.print(_times(report))
     console.print(_proof(report))
 
@@ -169,24 +174,25 @@ def _show_findings(console: Console, found: Sequence["Finding"], color: str) -> 
         console.print(f"  and {len(found) - SHOWN} more: --json has them all")
 
 
-def _times(report: "Report") -> Table:
-    table = Table(title="cycle time", title_justify="left")
-    for name in ("motion", "process", "dwell", "io", "total"):
-        table.add_column(name, justify="right", no_wrap=True)
-    names = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
-    table.add_row(*(f"{report.cycle_time[name]:.3f} s" for name in names))
-    return table
+def _times(report: "Report") -> str:
+    """In a line: a table of figures is cut off in a narrow terminal."""
+    kinds = ("motion", "process", "dwell", "io")
+    parts = [(kind, report.cycle_time[f"{kind}_s"]) for kind in kinds]
+    told = ", ".join(f"{kind} {seconds:.3f} s" for kind, seconds in parts if seconds > 0.0)
+    return f"cycle time {report.total_s:.3f} s{': ' if told else ''}{told}"
 
 
 def _proof(report: "Report") -> str:
-    moving = [row for row in report.lines if row.clearance is not None]
+    moving = sum(row.moves for row in report.lines)
     unproven = sum(not row.proven for row in report.lines)
     least = report.least_clearance
-    told = f"{len(moving)} lines move, {report.distance_m:.2f} m"
+    told = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
     if least is not None:
         told += f"; proven clearance {least * 1e3:.1f} mm"
+    elif moving and all(row.clearance is None for row in report.lines):
+        told += "; no clearance is proven"
     elif unproven:
-        told += f"; {unproven} lines are not proven"
+        told += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"
     if report.wall_s > 0.0:
         told += f"; {report.total_s / report.wall_s:.0f} times real time"
     return told

@@ -50,6 +50,7 @@ class CellDesk:
             self.log,
             allowed=real,
             real_time=lambda: _real_time(cell, pump),
+            close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
             now=pump.now,
         )
         around = SurroundingsDesk(config, cell.parts, pump)
@@ -79,6 +80,10 @@ class CellDesk:
         self.history.stop()
         self.slices.stop()
         await self.modes.stop()
+
+
+def _faces_of(robot: str, cell: Cell) -> list[str]:
+    return [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot]
 
 
 def _real_time(cell: Cell, pump: Pump) -> None:

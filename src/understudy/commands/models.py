@@ -38,6 +38,7 @@ def facts(robot: Robot) -> dict[str, Any]:
         "model": getattr(robot.config, "model", ""),
         "mode": robot.mode,
         "real": str(robot.place or ""),
+        "faces": "open" if robot.real is None else "closed while it is REAL",
         "dof": len(joints),
         "joints": joints,
         "tools": tools_of(robot),
@@ -124,8 +125,9 @@ def tool_of(robot: Robot) -> int:
 
 
 def overrides_of(robot: Robot) -> dict[str, float] | None:
-    """Of feed and rapid, where the simulated controller can be asked."""
+    """Of feed and rapid as they are set, where the simulated controller can be asked."""
     if robot.real is not None or robot.kind not in ("arm", "machine"):
         return None
-    overrides = robot.simulated.controller.firmware.core.runner.queue.overrides
-    return {"feed": overrides.feed * 100.0, "rapid": overrides.rapid * 100.0}
+    firmware, time = robot.simulated.controller.firmware, robot.simulated.time
+    feed, rapid, _ = firmware.reading(time.now()).overrides
+    return {"feed": float(feed), "rapid": float(rapid)}

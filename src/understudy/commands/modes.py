@@ -1,7 +1,8 @@
 """SIMULATION or REAL: who answers for a robot, and what is not done to a real one.
 
 A real robot needs `--real` on the command line. It is switched to at rest only; if it is lost it
-is called again, and nothing else takes its place. While one is REAL, time is the wall's.
+is called again, and nothing else takes its place. While one is REAL, time is the wall's, and nobody
+is behind the faces of its stand-in.
 """
 
 import asyncio
@@ -87,6 +88,7 @@ class ModeDesk:
         *,
         allowed: bool,
         real_time: Callable[[], None],
+        close: Callable[[str, str], None],
         now: Callable[[], int],
     ) -> None:
         self._config = config
@@ -95,6 +97,7 @@ class ModeDesk:
         self._log = log
         self._allowed = allowed
         self._real_time = real_time
+        self._close = close
         self._now = now
         self._wanted = config.head.controller
         self._places = {name: each.real for name, each in config.robots.items() if each.real}
@@ -161,8 +164,10 @@ class ModeDesk:
         self._lines[robot.name], robot.real = line, line.side
         self._watch.attend_real(robot, lambda at: self._now())
         self._real_time()
+        self._close(robot.name, f"{robot.name} is REAL, and this is its stand-in")
         line.call()
-        self._tell(robot.name, f"REAL at {self._places[robot.name]}")
+        place = self._places[robot.name]
+        self._tell(robot.name, f"REAL at {place}; nobody is behind its stand-in's faces now")
         return robot.brief()
 
     def _beat(self, given: OfRobot) -> Any:
@@ -191,6 +196,7 @@ class ModeDesk:
     def _leave(self, robot: Robot) -> None:
         self.dead_man.let_go(robot.name)
         line, robot.real = self._lines.pop(robot.name), None
+        self._close(robot.name, "")
         task = asyncio.get_running_loop().create_task(line.hang_up())
         self._goodbyes.add(task)
         task.add_done_callback(self._goodbyes.discard)

@@ -12,14 +12,13 @@ from understudy.commands.hands import Hands
 from understudy.commands.hands.point import PointHands
 from understudy.commands.robots import Robot, Side
 from understudy.config import CellConfig
-from understudy.config.real import RealPlace, TcpPlace
+from understudy.config.real import RealPlace
 from understudy.errors import Refused
 from understudy.ports import Part
 from understudy.wire.clock import Clock
-from understudy.wire.dial import Destination, Dial, Place
+from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
-from understudy.wire.serial import Device
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -68,12 +67,12 @@ def line_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealLine | Re
         parts[f"{robot.name}.program"] = client.program
     pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})), Clock(), poll_step=1)
     side = Side(client.driver, client.hands, pump, client.program)
-    return RealLine(side, Dial(client.driver, _destination(place), pump), pump)
+    return RealLine(side, Dial(client.driver, place, pump), pump)
 
 
 async def answers(place: RealPlace) -> bool:
     """Whether somebody is there: a connection comes about, or the device exists."""
-    if not isinstance(place, TcpPlace):
+    if not isinstance(place, Destination):
         return await asyncio.to_thread(os.path.exists, place.path)
     try:
         async with asyncio.timeout(PROBE_SECONDS):
@@ -82,12 +81,6 @@ async def answers(place: RealPlace) -> bool:
         return False
     writer.close()
     return True
-
-
-def _destination(place: RealPlace) -> Place:
-    if isinstance(place, TcpPlace):
-        return Destination(place.host, place.port)
-    return Device(place.path, place.baud)
 
 
 def _text(config: CellConfig, robot: Robot) -> Client:

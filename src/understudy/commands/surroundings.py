@@ -15,7 +15,7 @@ from understudy.cell.engine import SimulationEngine
 from understudy.cell.surroundings import Surroundings
 from understudy.config import CellConfig
 from understudy.config.cell import read_environment
-from understudy.config.files import read_model, read_text
+from understudy.config.files import found_beside, read_model, read_text
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import Part
@@ -99,9 +99,9 @@ class SurroundingsDesk:
 
     def _load(self, given: FromFile) -> Any:
         def read() -> Environment:
-            text = read_text(Path(given.file))
-            found = read_environment(text, given.file)
-            return found.build(lambda name: read_model(name, beside=given.file))
+            path = found_beside(self._config.document.file, given.file, Path())
+            found = read_environment(read_text(path), str(path))
+            return found.build(lambda name: read_model(name, beside=str(path)))
 
         return self._put_up(read)
 

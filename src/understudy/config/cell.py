@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from understudy.cell.rules import Config as Scenario
+from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import read_model, read_text
+from understudy.config.files import found_beside, read_model, read_text
 from understudy.config.real import Controller, Real, RealPlace, place_of
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
@@ -27,7 +28,7 @@ CONTROL_PORT = 5550
 STATE_PORT = 5562
 HMI_PORT = 8080
 
-PARTS_OF_EVERY_CELL = ("engine", "environment", "scenario")
+PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -140,9 +141,12 @@ class CellConfig:
     def without_rules(self) -> "CellConfig":
         return replace(self, head=structs.replace(self.head, scenario=Scenario()))
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Names the configuration; where it listens makes no difference to what it is."""
+        """Names the configuration with the files it is made of, as they are when first asked.
+
+        Where it listens makes no difference to what it is.
+        """
         parts = {
             "seed": self.head.seed,
             "poll_step_ms": self.head.poll_step_ms,
@@ -156,6 +160,7 @@ class CellConfig:
                 ]
                 for name, robot in self.robots.items()
             },
+            "files": contents((self.head.environment, self.robots), self.read_file),
         }
         plain = msgspec.to_builtins(parts, str_keys=True)
         return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
@@ -198,7 +203,7 @@ def read_cell(
 def _included(document: Document, include: Include) -> SimulationFile:
     if include.simulation is None:
         return SimulationFile()
-    path = _beside(document, include.simulation)
+    path = found_beside(document.file, include.simulation)
     return read_simulation(read_text(path), str(path))
 
 
@@ -206,7 +211,7 @@ def _with_rules(document: Document, head: Head) -> Head:
     """The cell's own rules, and those of the scenario file it includes."""
     if head.include.scenario is None:
         return head
-    path = _beside(document, head.include.scenario)
+    path = found_beside(document.file, head.include.scenario)
     text = read_text(path)
     file, found = parse(text, str(path)), read_rules(text, str(path))
     for name in found.rules:
@@ -227,7 +232,7 @@ def _with_environment(document: Document, head: Head) -> Head:
     """The cell's own objects, and those of the environment file it includes."""
     if head.include.environment is None:
         return head
-    path = _beside(document, head.include.environment)
+    path = found_beside(document.file, head.include.environment)
     found = read_environment(read_text(path), str(path))
     own = head.environment
     both = EnvironmentConfig(
@@ -240,13 +245,6 @@ def read_environment(text: str, file: str) -> EnvironmentConfig:
     document = parse(text, file)
     found: EnvironmentConfig = _at(document, (), read, document.value, EnvironmentConfig)
     return found
-
-
-def _beside(document: Document, name: str) -> Path:
-    """A relative file is looked for beside the cell file, then in the folder above."""
-    folder = Path(document.file).parent
-    places = [folder / name, folder.parent / name]
-    return next((place for place in places if place.exists()), places[0])
 
 
 def _robot(

@@ -44,14 +44,13 @@ def read_model(name: str, *, beside: str) -> bytes:
     if name in shipped:
         return shipped[name].read_bytes()
     path = Path(beside).parent / name
-    if path.suffix not in MODEL_FILES and not path.exists():
+    if path.suffix not in MODEL_FILES and not os.path.exists(path):  # never raises
         raise unknown("robot (neither shipped nor the path of a file)", name, shipped, key="model")
     try:
         return path.read_bytes()
-    except OSError as problem:
-        raise ConfigError(
-            f"cannot be read: {problem.strerror}", key="model", value=str(path)
-        ) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise ConfigError(f"cannot be read: {reason}", key="model", value=str(path)) from None
 
 
 def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
@@ -79,6 +78,17 @@ def find_cell(name: str) -> tuple[str, str]:
     if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):  # never raises
         raise unknown("cell (neither shipped nor the path of a file)", name, shipped)
     return name, read_text(path)
+
+
+def found_beside(cell_file: str, name: str, *elsewhere: Path) -> Path:
+    """A file by a relative name: beside the cell file, in the folder above, then elsewhere."""
+    folders = (Path(cell_file).parent, Path(cell_file).parent.parent, *elsewhere)
+    tried = list(dict.fromkeys(folder / name for folder in folders))
+    for place in tried:
+        if os.path.exists(place):  # never raises
+            return place
+    looked = ", ".join(str(place) for place in tried)
+    raise ConfigError(f"cannot be read: no such file; looked for {looked}", file=name)
 
 
 def name_of_cell(file: str) -> str:

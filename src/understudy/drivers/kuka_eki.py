@@ -3,6 +3,9 @@
 A record goes out when fewer than four are unconfirmed, at most 32 in a second. A job is done when
 the robot says that its last record is. A call that ends, or a robot that falls silent, ends the
 job: what the robot did of it is known up to the last confirmed record, and nothing is sent again.
+
+The feedback never tells that a record was refused. Whoever also reads the telemetry passes it to
+`observe`: a robot that is not where its records lead then ends the job.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.drivers.kuka_eki_program import Step
+from understudy.drivers.kuka_eki_whereabouts import Tolerance, Whereabouts
 from understudy.drivers.redial import Phase, Redial
 from understudy.errors import Refused
 from understudy.faces.kuka_eki_frames import (
@@ -26,7 +30,7 @@ from understudy.faces.kuka_eki_frames import (
 from understudy.faces.outbox import Outbox
 from understudy.ports import Finished, Ticket
 from understudy.ports.kuka import KukaReading
-from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
 
 HIGHEST_SEQ = 2**31 - 1
 Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
@@ -42,7 +46,9 @@ GIVEN_UP = Refused("given up")
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """How the driver talks. `silence_s`: how long the robot may say nothing during a job; a real
     one says nothing while it moves. `greeting_ms`: how long to wait for its first word before a
-    job is numbered. `redial_s`: the rests between calls; the last one is repeated."""
+    job is numbered. `redial_s`: the rests between calls; the last one is repeated. `tolerance_…`:
+    how far off its way it is still on it; `sight_s`: how long to wait for telemetry that has fallen
+    silent, before a job that is done counts as done unseen."""
 
     window: Annotated[int, Meta(ge=1, le=512)] = 4
     records_per_s: Annotated[float, Meta(gt=0, le=10_000)] = 32.0
@@ -50,6 +56,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     greeting_ms: Milliseconds = 200
     silence_s: Delay = 600.0
     redial_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    tolerance_mm: Annotated[float, Meta(gt=0, le=1000)] = 1.0
+    tolerance_deg: Annotated[float, Meta(gt=0, le=180)] = 0.5
+    sight_s: Delay = 5.0
 
 
 class JobProgress(Struct, frozen=True):
@@ -62,13 +71,17 @@ class JobProgress(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How the conversation goes, and the robot's own words: g_seq and g_queue_size."""
+    """How the conversation goes, and the robot's own words: g_seq and g_queue_size.
+
+    `seen`: the telemetry showed the robot where the last job that is done was to end.
+    """
 
     line: Phase
     trouble: str
     robot_seq: int | None
     robot_waiting: int
     job: JobProgress | None
+    seen: bool
 
 
 @dataclass(slots=True)
@@ -81,6 +94,11 @@ class Job:
     first: int | None = None
     sent: int = 0
     completed: int = 0
+    whereabouts: Whereabouts | None = None
+
+    @property
+    def seen(self) -> bool:
+        return self.whereabouts is not None and self.whereabouts.seen == len(self.steps)
 
     def hear(self, seq: int) -> None:
         """The robot has completed a record; news that is old, or not of this job, is none."""
@@ -104,6 +122,12 @@ class KukaEkiDriver:
         self._config = config
         self._period = round(NS_PER_SECOND / config.records_per_s)
         self._silence = nanoseconds(config.silence_s)
+        self._sight = nanoseconds(config.sight_s)
+        self._tolerance = Tolerance(config.tolerance_mm * MM, config.tolerance_deg * DEG)
+        self._last = -1
+        self._reading: KukaReading | None = None
+        self._observed_at = 0
+        self._seen = False
         self._listeners: list[Finished] = []
         self._stir_listeners: list[Callable[[], None]] = []
         self._redial = Redial(
@@ -132,7 +156,7 @@ class KukaEkiDriver:
             return refusal
         ticket = Ticket(self._next_ticket)
         self._next_ticket += 1
-        self._job = Job(ticket, steps, send_at=now)
+        self._job = Job(ticket, steps, send_at=now, whereabouts=self._whereabouts(steps, now))
         self._heard_at = max(self._heard_at, now)
         self._go_on(now)
         return ticket
@@ -141,6 +165,19 @@ class KukaEkiDriver:
         """End the job by hanging up; what the robot does with what it has is its own affair."""
         if self._job is not None:
             self._break_off(GIVEN_UP, now)
+
+    def observe(self, reading: KukaReading, now: int) -> None:
+        """What the telemetry tells; a job that began after it first spoke is held to it."""
+        self._now = now
+        self._reading, self._observed_at = reading, now
+        self._last = max(self._last, reading.progress.in_flight)
+        job = self._job
+        if job is None or job.first is None or job.whereabouts is None:
+            return
+        if astray := job.whereabouts.astray(reading, job.first, job.sent, now):
+            self._break_off(Refused(astray), now)
+        else:
+            self._go_on(now)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)
@@ -157,7 +194,7 @@ class KukaEkiDriver:
     def status(self, now: int) -> Status:
         seq, waiting = self._heard or (None, 0)
         trouble = self._trouble.reason if self._trouble else ""
-        return Status(self._redial.phase, trouble, seq, waiting, self.progress())
+        return Status(self._redial.phase, trouble, seq, waiting, self.progress(), self._seen)
 
     def next_wake(self) -> int | None:
         if self._orphan is not None:
@@ -168,6 +205,8 @@ class KukaEkiDriver:
             return None
         if self._job.first is None:
             return self._greeting_ends(self._job)
+        if self._waits_for_sight(self._job):
+            return self._observed_at + self._sight
         silent = self._heard_at + self._silence
         return min(self._job.send_at, silent) if self._may_send(self._job) else silent
 
@@ -238,15 +277,29 @@ class KukaEkiDriver:
         if job is None:
             return
         if job.completed == len(job.steps):
-            self._job = None
+            if self._waits_for_sight(job) and now < self._observed_at + self._sight:
+                return
+            self._job, self._seen = None, job.seen
             self._tell(job.ticket, None, now)
             return
         if job.first is None and (self._heard or now >= self._greeting_ends(job)):
-            job.first = first_number(self._heard[0] if self._heard else -1, len(job.steps))
+            heard = self._heard[0] if self._heard else -1
+            job.first = first_number(heard, len(job.steps), self._last)
         if job.first is not None and self._may_send(job) and now >= job.send_at:
-            self._outbox.say(write_command(job.steps[job.sent].numbered(job.first + job.sent)))
+            self._last = job.first + job.sent
+            self._outbox.say(write_command(job.steps[job.sent].numbered(self._last)))
             job.sent += 1
             job.send_at = now + self._period
+
+    def _whereabouts(self, steps: Sequence[Step], now: int) -> Whereabouts | None:
+        """From where it stands, if it does; None where no telemetry comes."""
+        if self._reading is None or now >= self._observed_at + self._sight:
+            return None
+        rests = not (self._reading.progress.under_way or self._reading.progress.waiting)
+        return Whereabouts(steps, self._reading.pose if rests else None, self._tolerance)
+
+    def _waits_for_sight(self, job: Job) -> bool:
+        return job.whereabouts is not None and job.completed == len(job.steps) and not job.seen
 
     def _may_send(self, job: Job) -> bool:
         return job.sent < len(job.steps) and job.sent - job.completed < self._config.window
@@ -274,11 +327,15 @@ class KukaEkiDriver:
             listener()
 
 
-def first_number(robot_seq: int, count: int) -> int:
-    """1, as the real client begins; but no number that the robot's own word could be taken for."""
-    if not 1 <= robot_seq <= count:
+def first_number(robot_seq: int, count: int, last: int = -1) -> int:
+    """1, as the real client begins; but no number that the robot's own word could be taken for.
+
+    ``last``: the highest that it may still have to carry out from before.
+    """
+    last = max(robot_seq, last)
+    if last < 1 or robot_seq > count:
         return 1
-    return robot_seq + 1 if robot_seq <= HIGHEST_SEQ - count else 1
+    return last + 1 if last <= HIGHEST_SEQ - count else 1
 
 
 class TelemetryReader:

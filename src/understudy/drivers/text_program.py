@@ -7,6 +7,7 @@
 What follows a `#` is a remark. Anything else is a problem, told with its line.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from understudy.errors import Refused
@@ -23,18 +24,31 @@ class Move(NamedTuple):
     values: tuple[float, ...]
 
 
+class ReadLine(NamedTuple):
+    """A line of a program: its move, if it has one, or what is wrong with it."""
+
+    number: int
+    text: str
+    move: Move | Refused | None
+
+
 def read_program(text: str) -> list[Move] | Refused:
     """All its moves, or the first thing wrong with it."""
     moves = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split(None, 1)
-        if not words:
-            continue
-        move = _read(number, words[0].upper(), words[1].strip() if len(words) > 1 else "")
-        if isinstance(move, Refused):
-            return move
-        moves.append(move)
+    for line in read_lines(text):
+        if isinstance(line.move, Refused):
+            return line.move
+        if line.move is not None:
+            moves.append(line.move)
     return moves
+
+
+def read_lines(text: str) -> Iterator[ReadLine]:
+    """Line by line; one that is wrong hides none after it."""
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        words = line.partition("#")[0].split(None, 1)
+        rest = words[1].strip() if len(words) > 1 else ""
+        yield ReadLine(number, line, _read(number, words[0].upper(), rest) if words else None)
 
 
 def _read(line: int, verb: str, rest: str) -> Move | Refused:

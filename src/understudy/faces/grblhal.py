@@ -16,12 +16,13 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.faces import grblhal_tables as table
+from understudy.faces.grblhal_connection import Connection
 from understudy.faces.grblhal_dollar import Dollar
 from understudy.faces.grblhal_fields import messages, name_field
 from understudy.faces.grblhal_framing import (
     PRINTABLE_COMMANDS,
     RX_SIZE,
-    SILENT,
     Line,
     Reader,
     SavedReader,
@@ -29,9 +30,8 @@ from understudy.faces.grblhal_framing import (
     pieces,
 )
 from understudy.faces.grblhal_report import INTERVAL, Reports, SavedReports
-from understudy.faces.grblhal_tables import BANNER, NEWS, UNLOCK
-from understudy.faces.outbox import Outbox, Stirred
-from understudy.gcode.wire import Notice, Override, Pins, Toggle, WireController, Wired
+from understudy.faces.outbox import Stirred
+from understudy.gcode.wire import Notice, Pins, WireController, Wired
 from understudy.ports import Deps, Luck
 from understudy.units import NS_PER_MS
 
@@ -41,23 +41,6 @@ ROBOTS = ("arm", "machine")
 """Kinds of robot that it stands in front of."""
 TOO_LONG = 11
 LEGACY = 39
-BACKLOG = 64 * 1024
-"""Bytes beyond the firmware's buffer that are kept for a sender that does not count."""
-OUTBOX_LIMIT = 256 * 1024
-
-FULL_STATUS, JOG_CANCEL, STOP, AUTO_REPORT = 0x87, 0x85, 0x19, 0x8C
-STATUS = (0x05, 0x80)
-OVERRIDES: dict[int, tuple[Override, int, bool]] = {
-    0x90: ("feed", 100, False), 0x91: ("feed", 10, True), 0x92: ("feed", -10, True),
-    0x93: ("feed", 1, True), 0x94: ("feed", -1, True),
-    0x95: ("rapid", 100, False), 0x96: ("rapid", 50, False), 0x97: ("rapid", 25, False),
-    0x99: ("spindle", 100, False), 0x9A: ("spindle", 10, True), 0x9B: ("spindle", -10, True),
-    0x9C: ("spindle", 1, True), 0x9D: ("spindle", -1, True),
-}  # fmt: skip
-"""Byte: which override, and by or to how many per cent."""
-TOGGLES: dict[int, Toggle] = {
-    0x88: "optional stop", 0x89: "single block", 0x9E: "spindle", 0xA0: "flood", 0xA1: "mist",
-}  # fmt: skip
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,45 +50,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 class Saved(Struct):
     """What a snapshot holds of the face; `order` are the connections, the served one last."""
 
-    reader: SavedReader
+    readers: dict[str, SavedReader]
     reports: SavedReports
     order: list[str]
     outboxes: dict[str, list[bytes]]
+    asker: str
     ended: list[str]
     sticky: int
     working: bool
     next_report: int | None
-
-
-class Connection:
-    """`Session` of one client: a plug for the one line there is."""
-
-    silent = SILENT
-
-    def __init__(self, face: "GrblHalFace", peer: str, said: list[bytes] | None = None) -> None:
-        self._face = face
-        self.peer = peer
-        self.outbox = Outbox(lambda: face.stir.add(peer), said or ())
-        self.ended = False
-
-    def receive(self, data: bytes, now: int) -> None:
-        self._face.receive(data, now)
-
-    def take(self, room: int) -> bytes:
-        return self.outbox.take(room)
-
-    def eof(self, now: int) -> None:
-        self.ended = True
-
-    def closed(self, now: int) -> None:
-        self._face.unplug(self.peer, now)
-
-    def credit(self) -> int:
-        served = self._face.serves(self.peer) and self.outbox.size < OUTBOX_LIMIT
-        return self._face.room() if served and not self.ended else 0
-
-    def owed(self) -> bool:
-        return self._face.serves(self.peer) and self._face.owes()
 
 
 class GrblHalFace:
@@ -117,12 +70,13 @@ class GrblHalFace:
         self.stir = Stirred()
         self._controller = controller
         self._sessions: dict[str, Connection] = {}
-        self._reader = Reader()
+        self._nobodys = Reader()
+        self._asker = ""
         self._reports = Reports()
         self._dollar = Dollar(controller, pins, say=self._say, note=self._reports.note)
         self._sticky = 0
         self._working = False
-        self._report_due = False
+        self._report_due = self._stalled = False
         self._next_report: int | None = None
         self._now = 0
         controller.listen(self._hear)
@@ -142,12 +96,20 @@ class GrblHalFace:
         return self.stir.drain()
 
     def unplug(self, peer: str, now: int) -> None:
+        """What it said and was not yet read goes with it; the one before it is heard again."""
         self._sessions.pop(peer, None)
+        if served := self._served():
+            self.stir.add(served.peer)
+        self._serve(now)
 
     def next_wake(self) -> int | None:
-        return self._next_report
+        return self._now if self._stalled and not self._piled_up() else self._next_report
 
     def wake(self, now: int) -> None:
+        self._now = now
+        if self._stalled:
+            self._stalled = False
+            self._serve(now)
         if self._next_report is not None and self._next_report <= now:
             self._next_report = self._following_report(now)
             if self._heeded():
@@ -167,10 +129,11 @@ class GrblHalFace:
 
     def save(self) -> Saved:
         return Saved(
-            reader=self._reader.save(),
+            readers={peer: s.reader.save() for peer, s in self._sessions.items()},
             reports=self._reports.save(),
             order=list(self._sessions),
             outboxes={peer: s.outbox.save() for peer, s in self._sessions.items()},
+            asker=self._asker,
             ended=[peer for peer, s in self._sessions.items() if s.ended],
             sticky=self._sticky,
             working=self._working,
@@ -179,15 +142,17 @@ class GrblHalFace:
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
-        self._reader.load(saved.reader)
         self._reports.load(saved.reports)
         self._sessions = {
             peer: Connection(self, peer, saved.outboxes[peer]) for peer in saved.order
         }
+        for peer, session in self._sessions.items():
+            session.reader.load(saved.readers[peer])
         for peer in saved.ended:
             self._sessions[peer].ended = True
-        self._sticky, self._working = saved.sticky, saved.working
+        self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
         self._next_report = saved.next_report
+        self._stalled = self._reader.waiting > 0
 
     # ── what the connections share ──
 
@@ -195,12 +160,15 @@ class GrblHalFace:
         """The newest connection is the one that is plugged in."""
         return next(reversed(self._sessions), None) == peer
 
-    def room(self) -> int:
-        return max(0, RX_SIZE + BACKLOG - self._reader.waiting)
-
-    def owes(self) -> bool:
+    def owes(self, peer: str) -> bool:
         """A line was read whose answer needs time; in Hold, Door and Tool it needs an operator."""
-        return self._working and not self._controller.lines.stranded(self._now)
+        waits = self._working and (peer == self._asker or self.serves(peer))
+        return waits and not self._controller.lines.stranded(self._now)
+
+    @property
+    def _reader(self) -> Reader:
+        served = self._served()
+        return self._nobodys if served is None else served.reader
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
@@ -224,11 +192,14 @@ class GrblHalFace:
     def _serve(self, now: int) -> None:
         """Hand lines on as long as the controller takes them."""
         while not self._working and self._controller.lines.listening(now):
+            self._stalled = self._piled_up()
+            if self._stalled:
+                break
             line = self._reader.next_line()
             self._tell_due(now)
             if line is None:
                 return
-            self._working = True
+            self._working, self._asker = True, next(reversed(self._sessions), "")
             code = self._take_line(line, now)
             if code is not None:
                 self._answer(code)
@@ -268,19 +239,20 @@ class GrblHalFace:
     def _answer(self, code: int) -> None:
         self._working = False
         self._sticky = code
-        self._say(f"error:{code}" if code else "ok")
+        if asker := self._sessions.get(self._asker):
+            asker.outbox.say(b"error:%d\r\n" % code if code else b"ok\r\n")
 
     # ── bytes that act at once ──
 
     def _act(self, byte: int, now: int) -> None:
-        if byte in OVERRIDES:
-            what, percent, relative = OVERRIDES[byte]
+        if byte in table.OVERRIDES:
+            what, percent, relative = table.OVERRIDES[byte]
             values = self._controller.reading(now).overrides
             now_at = values[("feed", "rapid", "spindle").index(what)] if relative else 0
             self._controller.knobs.override(what, now_at + percent, now)
-        elif byte in TOGGLES:
-            self._controller.knobs.toggle(TOGGLES[byte], now)
-        elif byte == ord("?") or (byte in STATUS and not self._reports.auto):
+        elif byte in table.TOGGLES:
+            self._controller.knobs.toggle(table.TOGGLES[byte], now)
+        elif byte == ord("?") or (byte in table.STATUS and not self._reports.auto):
             self._report(now)
         elif byte in ACTS:
             ACTS[byte](self, now)
@@ -336,12 +308,14 @@ class GrblHalFace:
 
     def _greet(self, *, locked: bool) -> None:
         self._say("")
-        self._say(BANNER)
+        self._say(table.BANNER)
         if locked:
-            self._say(f"[MSG:{UNLOCK}]")
+            self._say(f"[MSG:{table.UNLOCK}]")
 
     def _flush(self) -> None:
-        self._reader.flush()
+        """Whoever stops it, nothing that was said before is run."""
+        for session in self._sessions.values():
+            session.reader.flush()
 
     def _void(self, notice: Notice, now: int) -> None:
         self._working = False
@@ -352,8 +326,11 @@ class GrblHalFace:
 
     def _heeded(self) -> bool:
         """Somebody takes what is said; what nobody asked for is not piled up."""
+        return self._served() is not None and not self._piled_up()
+
+    def _piled_up(self) -> bool:
         served = self._served()
-        return served is not None and served.outbox.size < OUTBOX_LIMIT
+        return served is not None and served.piled_up
 
     def _say(self, text: str) -> None:
         """To whoever is plugged in; to nobody if nobody is."""
@@ -368,19 +345,19 @@ ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {
     0x81: lambda face, now: face._controller.panel.start(now),
     0xA3: lambda face, now: face._controller.panel.start(now),
     0x18: GrblHalFace._reset,
-    STOP: GrblHalFace._stop,
+    table.STOP: GrblHalFace._stop,
     0x83: lambda face, now: face._dollar.modes(now),
     0x84: lambda face, now: face._controller.panel.door(now),
-    JOG_CANCEL: GrblHalFace._cancel_jog,
-    FULL_STATUS: GrblHalFace._full_report,
-    AUTO_REPORT: GrblHalFace._toggle_auto,
+    table.JOG_CANCEL: GrblHalFace._cancel_jog,
+    table.FULL_STATUS: GrblHalFace._full_report,
+    table.AUTO_REPORT: GrblHalFace._toggle_auto,
 }
 
 HEARD: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     "answer": GrblHalFace._answer_line,
     "alarm": lambda face, notice, now: face._say(f"ALARM:{notice.code}"),
     "reset": GrblHalFace._begin_anew,
-    "news": lambda face, notice, now: face._say(f"[MSG:{NEWS[notice.text]}]"),
+    "news": lambda face, notice, now: face._say(f"[MSG:{table.NEWS[notice.text]}]"),
     "message": lambda face, notice, now: face._say(f"[MSG:{notice.text}]"),
     "startup": lambda face, notice, now: face._say(
         f">{notice.text}:{f'error:{notice.code}' if notice.code else 'ok'}"

@@ -1,6 +1,9 @@
-"""grblHAL's numbers in words: settings as `$ES` tells of them, alarms, errors, messages."""
+"""grblHAL's numbers in words: settings as `$ES` tells of them, alarms, errors, messages, and the
+bytes that act at once."""
 
 from typing import NamedTuple
+
+from understudy.gcode.wire import Override, Toggle
 
 BANNER = "GrblHAL 1.1f ['$' or '$HELP' for help]"
 HELP = "[HLP:$$ $# $G $I $N $x=val $Nx=line $J=line $SLP $C $X $H $B ~ ! ? ctrl-x]"
@@ -20,6 +23,20 @@ NEWS = {
     "estop": "Emergency stop - clear, then reset to continue",
     "motor fault": "Motor fault - clear, then reset to continue",
 }
+
+FULL_STATUS, JOG_CANCEL, STOP, AUTO_REPORT = 0x87, 0x85, 0x19, 0x8C
+STATUS = (0x05, 0x80)
+OVERRIDES: dict[int, tuple[Override, int, bool]] = {
+    0x90: ("feed", 100, False), 0x91: ("feed", 10, True), 0x92: ("feed", -10, True),
+    0x93: ("feed", 1, True), 0x94: ("feed", -1, True),
+    0x95: ("rapid", 100, False), 0x96: ("rapid", 50, False), 0x97: ("rapid", 25, False),
+    0x99: ("spindle", 100, False), 0x9A: ("spindle", 10, True), 0x9B: ("spindle", -10, True),
+    0x9C: ("spindle", 1, True), 0x9D: ("spindle", -1, True),
+}  # fmt: skip
+"""Byte: which override, and by or to how many per cent."""
+TOGGLES: dict[int, Toggle] = {
+    0x88: "optional stop", 0x89: "single block", 0x9E: "spindle", 0xA0: "flood", 0xA1: "mist",
+}  # fmt: skip
 
 ALARMS = {
     1: "Hard limit has been triggered. Machine position is likely lost due to sudden halt. "

@@ -15,6 +15,10 @@ _FULL_CIRCLE_WITHIN = 5e-7
 _WHOLE_WITHIN = 1e-3
 _RADII_DIFFER_MM, _RADII_DIFFER_MOST_MM, _RADII_DIFFER_SHARE = 0.005, 0.5, 0.001
 _HALF_CIRCLE_SLACK = 1e-12
+_LONGEST_MM = 1e5
+"""An arc is cut into pieces, and they need room."""
+MOST_TURNS = 1000
+"""Every turn is cut into chords when its line is read: so many take no time worth telling."""
 
 
 class Circle(NamedTuple):
@@ -42,15 +46,19 @@ def circle(work: Work) -> Circle | Refused:
         turns = int(work.value("P"))
         if abs(work.value("P") - turns) >= _WHOLE_WITHIN:
             return work.refuse(faults.NOT_INTEGER, "P", "turns are whole")
-        if turns <= 0:
-            return work.refuse(faults.RANGE, "P", "is at least one turn")
+        if not 1 <= turns <= MOST_TURNS:
+            return work.refuse(faults.RANGE, "P", f"is 1…{MOST_TURNS} turns")
         work.use("P")
     centre = _centre_by_radius(work, plane) if by_radius else _centre_by_offset(work, plane)
     if isinstance(centre, Refused):
         return centre
     i, j = centre
     absolute = work.here[plane[0]] + i, work.here[plane[1]] + j
-    return Circle(plane, absolute, math.hypot(i, j), _angle(work, plane, centre, turns))
+    radius, angle = math.hypot(i, j), _angle(work, plane, centre, turns)
+    if not radius * abs(angle) <= _LONGEST_MM:
+        message = f"is {radius * abs(angle) / 1e3:.4g} m long; {_LONGEST_MM / 1e3:g} m are allowed"
+        return work.refuse(faults.RANGE, work.motion, message)
+    return Circle(plane, absolute, radius, angle)
 
 
 def _way(work: Work, plane: tuple[int, int]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.setup import Setup
-from understudy.jobs.walk import Event, Run, Stand, Switch, Violation, spans_of, walk
+from understudy.jobs.walk import Event, Glide, Run, Stand, Switch, Violation, spans_of, walk
 from understudy.jobs.waypoints import Waypoint, follow
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
@@ -78,7 +78,7 @@ class CycleTimeEstimator:
 
         A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
         """
-        return _add_up(walk(program, self._setup, self._start), self._setup.dynamics)
+        return added_up(walk(program, self._setup, self._start), self._setup.dynamics)
 
     def estimate_waypoints(
         self,
@@ -88,7 +88,7 @@ class CycleTimeEstimator:
     ) -> CycleTime:
         """Speeds of the tool where a waypoint has none of its own."""
         speeds = (travel_speed_mm_s * MM, process_speed_mm_s * MM)
-        return _add_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
+        return added_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
 
 
 class _Open(Struct, gc=False):
@@ -133,6 +133,9 @@ class Ledger:
                 self._open.append(_Open(event.number, text, self._now, self._now))
         elif isinstance(event, Run):
             self._run(event)
+        elif isinstance(event, Glide):
+            self._took("motion", float(event.times[0]), float(event.times[-1]))
+            self.blocks += 1
         elif isinstance(event, Stand):
             self._stand(event)
         elif isinstance(event, Switch):
@@ -183,19 +186,24 @@ class Ledger:
         self._close(len(self._open) - 1)
 
     def _stand(self, stand: Stand) -> None:
-        self._close(len(self._open) - 1)
-        self.seconds[stand.kind] += stand.ends - stand.begins
-        self._now = stand.ends
-        self._open[-1].took(stand.kind, stand.begins, stand.ends)
+        self._took(stand.kind, stand.begins, stand.ends)
         if stand.timeout is not None:
             self.waits.append(Wait(stand.line, stand.timeout))
+
+    def _took(self, kind: Kind, begins: float, ends: float) -> None:
+        """The line at hand, and nothing beside it."""
+        self._close(len(self._open) - 1)
+        self.seconds[kind] += ends - begins
+        self._now = ends
+        self._open[-1].took(kind, begins, ends)
 
     def _close(self, count: int) -> None:
         self.rows += [row.closed() for row in self._open[:count]]
         del self._open[:count]
 
 
-def _add_up(events: Iterable[Event], dynamics: Dynamics | None) -> CycleTime:
+def added_up(events: Iterable[Event], dynamics: Dynamics | None = None) -> CycleTime:
+    """What the events of a program come to."""
     total = Ledger(dynamics)
     for event in events:
         total.add(event)

@@ -74,12 +74,13 @@ class ExplainingMover(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something a line does that it should not; it is run all the same."""
+    """Something a line does that it should not; it is run all the same. `slight`: a warning."""
 
     line: int
-    kind: Literal["process", "io"]
+    kind: Literal["process", "io", "velocity"]
     message: str
     time_s: float
+    slight: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,9 @@ from understudy.jobs.walker import (
     OBSTACLES,
     UNSUPPORTED,
     Event,
+    Glide,
     Kind,
+    Mounted,
     Run,
     Stand,
     Switch,
@@ -30,7 +32,9 @@ __all__ = [
     "OBSTACLES",
     "UNSUPPORTED",
     "Event",
+    "Glide",
     "Kind",
+    "Mounted",
     "ReadAhead",
     "Reader",
     "Run",
@@ -124,7 +128,7 @@ class Reader:
         if isinstance(request, ask.ProgramEnd):
             walker.process = False
         if isinstance(request, ask.ToolChange):
-            return walker.change_tool(request.tool)
+            return walker.change_tool(request.tool, line)
         return None
 
     def _met(self, request: ask.Request, line: int) -> float:
@@ -161,7 +165,7 @@ class Reader:
 
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
-        self._walker.events.append(Violation(line, kind, refused.reason))
+        self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
 
 
 def _zero(modal: Modal) -> tuple[object, ...]:

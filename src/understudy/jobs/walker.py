@@ -65,6 +65,26 @@ class Stand:
     timeout: float | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Glide:
+    """A line on which a robot without axes moves, in a time of its own: where it is when, at some
+    moments from beginning to end. Seconds; mm and deg."""
+
+    line: int
+    times: Floats
+    poses: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mounted:
+    """A line after which the robot has another tool in hand, where it stands."""
+
+    line: int
+    tool: int
+    q: Floats
+    time_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Switch:
     """A line that sets an output; motion goes on."""
@@ -74,14 +94,15 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A line that cannot be run, and why; it is left out."""
+    """A line that cannot be run, and why; it is left out. `code`: grblHAL's number of the error."""
 
     line: int
     kind: Kind
     message: str
+    code: int = 0
 
 
-Event = ProgramLine | Run | Stand | Switch | Violation | Remark
+Event = ProgramLine | Run | Glide | Mounted | Stand | Switch | Violation | Remark
 """A line is told when it is begun; its motion when the run it belongs to is complete."""
 
 
@@ -220,7 +241,7 @@ class Walker:
         taken, self.events = self.events, []
         return taken
 
-    def change_tool(self, tool: int) -> Refused | None:
+    def change_tool(self, tool: int, line: int) -> Refused | None:
         if self.setup.mount is None:
             return None
         self.rest()
@@ -229,6 +250,7 @@ class Walker:
             return mover
         self._hold(mover)
         self.tool = tool
+        self.events.append(Mounted(line, tool, self.q, self.now))
         return None
 
     def _hold(self, mover: Mover) -> None:
@@ -292,4 +314,4 @@ def impossible(line: int, refused: Refused, text: str, known: Kind | None = None
     }
     where = f" ({text.strip()})" if text else ""
     kind = known or kinds.get(refused.code, "unreachable")
-    return Violation(line, kind, f"line {line}: {refused.reason}{where}")
+    return Violation(line, kind, f"line {line}: {refused.reason}{where}", refused.code)

@@ -14,6 +14,9 @@ from understudy.motion.path import Floats
 SAME_PLACE = 5e-7
 """An arc whose end is this near its start (rad) is a whole turn."""
 
+MOST_CHORDS = 200_000
+"""Of one arc: more would keep everybody waiting, and nobody means them."""
+
 
 def swept_angle(start: ArrayLike, end: ArrayLike, centre: ArrayLike, *, turns: int) -> float:
     """The signed angle about the centre: counter-clockwise for turns > 0, clockwise below."""

@@ -4,9 +4,13 @@ from understudy.proving.prove import (
     Cancelled,
     Options,
     Progress,
+    cycle_time,
     validate,
     validate_text,
     validate_waypoints,
 )
 
-__all__ = ["Cancelled", "Options", "Progress", "validate", "validate_text", "validate_waypoints"]
+__all__ = [
+    "Cancelled", "Options", "Progress", "cycle_time", "validate", "validate_text",
+    "validate_waypoints",
+]  # fmt: skip

@@ -15,7 +15,7 @@ from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Arm, Subject
 from understudy.proving.stage import CellStage, Room
 from understudy.space.collide import CollisionDetector
-from understudy.space.environment import Environment, place
+from understudy.space.environment import CollisionConfig, Environment, place
 from understudy.space.sweep import Sweeper
 
 NO_RULES = Rules()
@@ -61,7 +61,7 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
         )
 
     bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
-    notes = _notes(bare, own, environment)
+    notes = notes_of(bare, own.collision, environment)
     return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
@@ -70,11 +70,10 @@ def foot_of(config: Config) -> np.ndarray:
     return place((x, y, z), (rx, ry, rz))
 
 
-def _notes(
-    detector: CollisionDetector, config: Config, environment: Environment
+def notes_of(
+    detector: CollisionDetector, rules: CollisionConfig, environment: Environment
 ) -> tuple[str, ...]:
     """What is not looked at, in this cell."""
-    rules = config.collision
     if not rules.enable:
         return ("collision checks are off in this cell: no clearance is proven",)
     notes = []

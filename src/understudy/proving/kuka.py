@@ -11,22 +11,28 @@ from understudy.cell.kuka.build import robot_of
 from understudy.cell.kuka.config import Config
 from understudy.cell.kuka.course import through
 from understudy.cell.kuka.guarded import body_of
-from understudy.cell.kuka.moves import Leg, Outcome, Robot, Standing
+from understudy.cell.kuka.moves import BASES, FIRST_BASE, TOOLS, Leg, Outcome, Robot, Standing
 from understudy.cell.rules import Config as Rules
 from understudy.cell.tempo import Tempo
 from understudy.config import CellConfig
 from understudy.drivers.kuka_eki_program import ReadLine, Step, read_lines
 from understudy.gcode import Block, Problem
 from understudy.gcode.program import ProgramLine
+from understudy.jobs.setup import Remark
 from understudy.jobs.validate import Arm, Subject
-from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Run, Violation
+from understudy.jobs.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, Run, Violation
 from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.ports import Deps
+from understudy.proving.arm import notes_of
+from understudy.proving.stage import LEFT_ON
 from understudy.space.chain import Frames
+from understudy.space.environment import Environment
 from understudy.space.sweep import Sweeper
+from understudy.units import MM
 
 HOMES = (28, 30)
+ROUNDING = 1.0 + 1e-6
 
 
 def kuka_events(program: str | bytes, config: CellConfig, robot: str) -> Iterator[Event]:
@@ -36,7 +42,7 @@ def kuka_events(program: str | bytes, config: CellConfig, robot: str) -> Iterato
     walk = _Walk(_robot(own, config), own.blend_percent / 100.0)
     for line in read_lines(text):
         yield from walk.read(line)
-    yield from walk.rest()
+    yield from walk.end()
 
 
 def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
@@ -57,9 +63,11 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
             detector=detector,
             dynamics=dynamics(chain),
             sweeper=Sweeper(detector) if own.collision.enable else None,
+            stopping=model.home_limits.acceleration,
         )
 
-    return Subject(program, config.name, robot, with_tool, environment)
+    notes = notes_of(body.detector(Environment(), 0), own.collision, environment)
+    return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
 def _robot(own: Config, config: CellConfig) -> Robot:
@@ -77,8 +85,11 @@ class _Walk:
         self._legs: list[Leg] = []
         self._tool = robot.start.tool
         self._now = 0.0
+        self._job = 0
+        self._line = 0
 
     def read(self, line: ReadLine) -> Iterator[Event]:
+        self._line = line.number if line.text.strip() else self._line
         if isinstance(line.steps, Problem):
             yield ProgramLine(line.number, line.text, line.steps)
             refused = line.steps.refused()
@@ -87,8 +98,13 @@ class _Walk:
             return
         yield ProgramLine(line.number, line.text, _block(line.steps))
         for step in line.steps:
+            if lacking := self._lacks(step):
+                yield Violation(line.number, "unsupported", f"line {line.number}: {lacking}")
+                continue
+            yield from self._hurries(step, line.number)
             outcome = self._robot.carry_out(step.numbered(0), self._standing)
             self._standing = outcome.after
+            self._job = self._job if outcome.job is None else outcome.job
             if outcome.message:
                 said = f"line {line.number}: {outcome.message} ({line.text.strip()})"
                 yield Violation(line.number, _kind(outcome), said)
@@ -97,6 +113,28 @@ class _Walk:
             else:
                 yield from self.rest()
 
+    def _lacks(self, step: Step) -> str:
+        """A tool or base that the robot does not have is told once, where it is chosen."""
+        robot, base = self._robot, step.kind - FIRST_BASE + 1
+        if step.kind in TOOLS and step.kind not in robot.tools:
+            return f"there is no tool {step.kind}; there are {sorted(robot.tools)}"
+        if step.kind in BASES and base not in robot.bases:
+            return f"there is no base {base} (G{step.kind}); there are {sorted(robot.bases)}"
+        return ""
+
+    def _hurries(self, step: Step, line: int) -> Iterator[Event]:
+        """The server slows down to the speed it allows; the program was meant for another."""
+        asked, allowed = step.words.get("F", 0.0), self._robot.speed_limit
+        if asked > allowed * ROUNDING:
+            told = f"F = {asked / MM:g} mm/s is more than the {allowed / MM:g} that are allowed"
+            yield Remark(line, "velocity", told, np.nan, slight=True)
+
+    def end(self) -> Iterator[Event]:
+        """Nothing comes any more."""
+        yield from self.rest()
+        if self._job:
+            yield Remark(self._line, "process", LEFT_ON, self._now)
+
     def rest(self) -> Iterator[Event]:
         """Motion ends here."""
         if self._legs:
@@ -104,7 +142,9 @@ class _Walk:
             self._legs.clear()
             self._now = plan.ends
             yield Run(plan, process=False, tool=self._tool)
-        self._tool = self._standing.tool
+        if self._tool != self._standing.tool:
+            self._tool = self._standing.tool
+            yield Mounted(self._line, self._tool, np.array(self._standing.axes), self._now)
 
     def _follow(self, leg: Leg, line: int) -> Iterator[Event]:
         """A line passes into the next; a swing home or a turn on the spot is from rest to rest."""

@@ -14,12 +14,16 @@ from understudy.config.cell import read_rules
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
+from understudy.jobs.cycle_time import CycleTime, CycleTimeEstimator, added_up
+from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Judge, Report, Subject, judged
 from understudy.jobs.validate import Options as Judging
 from understudy.jobs.walk import Event, walk
 from understudy.jobs.waypoints import Waypoint, follow
-from understudy.proving.arm import arm_setup, arm_subject
+from understudy.proving.arm import NO_RULES, arm_setup, arm_subject
 from understudy.proving.kuka import kuka_events, kuka_subject
+from understudy.proving.machine import machine_setup, machine_subject
+from understudy.proving.point import point_events, point_subject
 from understudy.units import MM
 
 Progress = Callable[[int, int], bool]
@@ -27,6 +31,11 @@ Progress = Callable[[int, int], bool]
 EVERY = 200
 """Lines between two words of progress."""
 WELDING = "WELDING"
+BODIES = ("arm", "kuka")
+"""Kinds of robots that reach somewhere, and could touch something there."""
+KINDS = (*BODIES, "machine", "point")
+OWN_LANGUAGE = {"kuka": kuka_events, "point": point_events}
+NO_CHANCE = "scenario rules do not act on programs of this robot"
 
 
 class Cancelled(Exception):  # noqa: N818 (no error: somebody wanted it so)
@@ -115,33 +124,67 @@ def _cast(
     robot = robot_of(config, options.robot)
     _check_mode(config, robot, options.mode_of_operation)
     rules = _rules(config, options.scenario)
-    if config.robots[robot].kind == "kuka":
-        if options.dialect:
-            allowed = "none: a KUKA's G-code server has a language of its own"
-            raise ConfigError("--dialect", value=options.dialect, allowed=allowed)
-        return subject_of(program, config, robot), kuka_events(text, config, robot)
-    setup = arm_setup(config, robot, options.dialect, rules)
-    return subject_of(program, config, robot), walk(text, setup)
+    subject = subject_of(program, config, robot)
+    if options.scenario and config.robots[robot].kind in OWN_LANGUAGE:
+        subject = replace(subject, notes=(*subject.notes, NO_CHANCE))
+    return subject, events_of(text, config, robot, dialect=options.dialect, rules=rules)
 
 
 def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
     """A robot of the cell, as programs are judged by it."""
+    subjects = {
+        "arm": arm_subject,
+        "kuka": kuka_subject,
+        "machine": machine_subject,
+        "point": point_subject,
+    }
+    return subjects[config.robots[robot].kind](program, config, robot)
+
+
+def events_of(
+    text: str | bytes,
+    config: CellConfig,
+    robot: str,
+    *,
+    dialect: str = "",
+    rules: Rules = NO_RULES,
+) -> Iterator[Event]:
+    """What happens in a program of a robot."""
     kind = config.robots[robot].kind
-    return (kuka_subject if kind == "kuka" else arm_subject)(program, config, robot)
+    if kind in OWN_LANGUAGE:
+        if dialect:
+            allowed = f"none: a robot of kind {kind} has a language of its own"
+            raise ConfigError("--dialect", value=dialect, allowed=allowed)
+        return OWN_LANGUAGE[kind](text, config, robot)
+    return walk(text, setup_of(config, robot, dialect, rules))
 
 
-def robot_of(config: CellConfig, robot: str) -> str:
-    """The robot that is meant: the first that can be judged, if none is named."""
-    able = [name for name, each in config.robots.items() if each.kind in KINDS]
+def setup_of(config: CellConfig, robot: str, dialect: str = "", rules: Rules = NO_RULES) -> Setup:
+    """What G-code of a robot is walked on."""
+    setups = {"arm": arm_setup, "machine": machine_setup}
+    return setups[config.robots[robot].kind](config, robot, dialect, rules)
+
+
+def cycle_time(
+    text: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
+) -> CycleTime:
+    """How long a program takes, by the same walk as its proof."""
+    name = robot_of(config, robot)
+    if config.robots[name].kind in OWN_LANGUAGE:
+        return added_up(events_of(text, config, name, dialect=dialect))
+    return CycleTimeEstimator(setup_of(config, name, dialect)).estimate(text)
+
+
+def robot_of(config: CellConfig, robot: str, kinds: Sequence[str] = KINDS) -> str:
+    """The robot that is meant: if none is named the first one with a body, or else the first."""
+    able = [name for name, each in config.robots.items() if each.kind in kinds]
     if not able:
-        kinds = " or ".join(KINDS)
-        raise ConfigError(f"no robot of the cell {config.name} is of kind {kinds}")
+        allowed = " or ".join(kinds)
+        raise ConfigError(f"no robot of the cell {config.name} is of kind {allowed}")
     if robot and robot not in able:
         raise unknown("robot that runs programs", robot, able)
-    return robot or able[0]
-
-
-KINDS = ("arm", "kuka")
+    bodies = [name for name in able if config.robots[name].kind in BODIES]
+    return robot or (bodies or able)[0]
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
@@ -157,8 +200,25 @@ def _rules(config: CellConfig, scenario: str) -> Rules:
     if not scenario:
         return Rules()
     rules = read_rules(read_text(Path(scenario)), scenario)
-    build_cell(config.with_rules(rules))
+    try:
+        build_cell(config.with_rules(rules))
+    except ConfigError as problem:
+        raise _of_scenario(problem, scenario) from None
     return rules
+
+
+def _of_scenario(problem: ConfigError, scenario: str) -> ConfigError:
+    """What is wrong with a rule is told with the file it stands in."""
+    if not problem.key.startswith("scenario."):
+        return problem
+    return ConfigError(
+        problem.problem,
+        file=scenario,
+        key=problem.key.removeprefix("scenario."),
+        value=problem.value,
+        allowed=problem.allowed,
+        nearest=problem.nearest,
+    )
 
 
 def _watched(events: Iterator[Event], total: int, progress: Progress | None) -> Iterator[Event]:

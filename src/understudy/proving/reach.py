@@ -8,9 +8,9 @@ import numpy as np
 from understudy.app import mover_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
-from understudy.jobs.validate import Arm
+from understudy.jobs.validate import Arm, Subject
 from understudy.jobs.validate.poses import program_poses
-from understudy.proving.prove import robot_of, subject_of
+from understudy.proving.prove import BODIES, robot_of, subject_of
 from understudy.space.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap, ReachabilityResult
@@ -37,8 +37,8 @@ class PoseReach:
 
 def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
     """Around the robot's foot, with the tool it begins with."""
-    name = robot_of(config, robot)
-    arm = _arm(config, name)
+    name = robot_of(config, robot, BODIES)
+    arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
     analyzer = ReachabilityAnalyzer(
         arm.chain, arm.detector, frames=Frames(np.eye(4), arm.frames.tool)
     )
@@ -52,18 +52,20 @@ def program_reach(
 ) -> list[PoseReach]:
     """Every pose that a program of an arm names, with the tool it has in hand by then; each tried
     near the one before."""
-    name = robot_of(config, robot)
+    name = robot_of(config, robot, BODIES)
     if config.robots[name].kind != "arm":
         raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
     subject, out = subject_of("", config, name), []
     noted = program_poses(program, mover_of(config, name, dialect))
     for tool, same in groupby(noted, lambda each: each.tool):
-        arm, poses = subject.arm(tool), list(same)
+        arm, poses = _arm(subject, tool), list(same)
         analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
         results = analyzer.check_program(each.pose for each in poses)
         out += [PoseReach(p.line, p.pose, found) for p, found in zip(poses, results, strict=True)]
     return out
 
 
-def _arm(config: CellConfig, robot: str) -> Arm:
-    return subject_of("", config, robot).arm(getattr(config.robots[robot].config, "tool", 0))
+def _arm(subject: Subject, tool: int) -> Arm:
+    found = subject.arm(tool)
+    assert isinstance(found, Arm), "bodies are arms"
+    return found

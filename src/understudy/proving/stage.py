@@ -10,26 +10,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from understudy.agenda import Wakes, advance, earliest
 from understudy.cell.arm.config import Config
 from understudy.cell.arm.mover import ArmMover
 from understudy.cell.arm.stylus import Stylus
 from understudy.cell.collision.body import Body
 from understudy.cell.io import Change, VirtualIO
-from understudy.cell.program.pins import TIMED_OUT, arc_is_met, input_is_met, throw
+from understudy.cell.program.pins import arc_is_met
 from understudy.cell.program.queue import ending_at
-from understudy.cell.program.steps import ArcWait, State
+from understudy.cell.program.steps import ArcWait
 from understudy.cell.rules import Config as Rules
 from understudy.cell.scenario import build
 from understudy.cell.welder import Welder
 from understudy.cell.welder.phases import ARC_START, BURNING, GAS, READY
 from understudy.errors import Refused
-from understudy.gcode import Modal
 from understudy.gcode import requests as ask
 from understudy.jobs.setup import Met, Mover, Probed, Remark, Thrown
 from understudy.jobs.walk import spans_of
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
+from understudy.proving.pinboard import Pinboard, of_places
 from understudy.space.environment import Environment
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
@@ -43,23 +42,12 @@ NO_TOUCH = "the probe meets nothing on its way"
 TOUCHES = "the probe touches something before the move"
 NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
 NO_ARC = "travels on the seam while the arc does not burn"
-OFTEN = 1000
-"""So many remarks of a stage are kept between two questions."""
+RAPID_ARC = "the arc burns on over a rapid"
 
 
 def places_of(name: str) -> tuple[str, ...]:
     """Where a scenario can befall an arm."""
     return name, f"{name}.io", f"{name}.welder"
-
-
-def of_places(rules: Rules, places: Sequence[str]) -> Rules:
-    """The rules that act there, and are set off from there or by time alone."""
-    kept = {
-        name: rule
-        for name, rule in rules.rules.items()
-        if rule.on in places and (rule.when is None or rule.when.of in places)
-    }
-    return Rules(kept)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,46 +67,40 @@ class CellStage:
     def __init__(
         self, name: str, config: Config, rules: Rules, seed: int, room: Room | None = None
     ) -> None:
-        luck = build(of_places(rules, places_of(name)), seed)
-        self._io = VirtualIO(config.io)
+        mine = of_places(rules, places_of(name))
+        luck = build(mine, seed)
+        self._board = board = Pinboard(VirtualIO(config.io), mine, f"{name}.io")
         self._welder: Welder | None = None
         self._arc_wait = config.arc_wait == "implicit"
-        self._now = 0
         self._plan: Plan | None = None
         self.mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
-        self._events: list[tuple[int, str]] = []
         self._cold: list[tuple[int, int]] = []
         self._cold_since: int | None = 0
         self._told = -1
         self._stylus = Stylus(room, self) if room else None
-        self._io.on_change(self._pin_changed)
-        places: dict[str, Any] = {name: self, f"{name}.io": self._io}
+        board.io.on_change(self._pin_changed)
+        places: dict[str, Any] = {name: self, f"{name}.io": board.io}
         if config.welder is not None:
             place = f"{name}.welder"
-            self._welder = Welder(place, config.welder, io=self._io, way=self._way, luck=luck)
+            self._welder = Welder(place, config.welder, io=board.io, way=self._way, luck=luck)
             self._welder.on_phase(self._phase)
             places[place] = self._welder
+            board.join(self._welder)
         luck.act_on(places)
-        self._forced = {
-            round(rule.parameters["pin"])
-            for rule in rules.rules.values()
-            if rule.on == f"{name}.io" and "pin" in rule.parameters
-        }
-        devices = [self._welder] if self._welder else []
-        self._parts: list[Wakes] = [self._io, *devices, luck]
+        board.join(luck)
 
     # ── stage ──
 
     def meet(self, request: ask.Request, line: int, now: float) -> Met:
-        self._to(whole_ns(now))
-        begun, remarks = self._now, self._news(line)
+        self._board.to(whole_ns(now))
+        begun, remarks = self._board.now, self._news(line)
         if isinstance(request, ask.Dwell):
-            self._to(self._now + nanoseconds(request.seconds))
+            self._board.to(self._board.now + nanoseconds(request.seconds))
         elif isinstance(request, ask.Spindle):
             remarks += self._spin(request, line)
         elif isinstance(request, ask.Coolant):
-            self._io.set_digital_output(GAS, request.mist or request.flood, self._now)
+            self._board.io.set_digital_output(GAS, request.mist or request.flood, self._board.now)
         elif isinstance(request, ask.SetOutput | ask.SetAnalog):
             remarks += self._throw(request, line)
         elif isinstance(request, ask.WaitInput):
@@ -126,7 +108,7 @@ class CellStage:
         elif isinstance(request, ask.ProgramEnd):
             remarks += self._end(line)
         remarks += self._news(line)
-        return Met(seconds(self._now - begun), tuple(remarks))
+        return Met(seconds(self._board.now - begun), tuple(remarks))
 
     def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
         assert isinstance(mover, ArmMover)
@@ -134,14 +116,14 @@ class CellStage:
         line = int(plan.path.line[-1])
         remarks: list[Remark] = []
         for each in sorted(thrown, key=lambda one: one.time_s):
-            self._to(whole_ns(each.time_s))
+            self._board.to(whole_ns(each.time_s))
             remarks += self._throw(each.switch, each.line)
-        self._to(whole_ns(plan.ends))
+        self._board.to(whole_ns(plan.ends))
         if self._welder is not None:
-            self._welder.look(self._now)
+            self._welder.look(self._board.now)
             self._welder.clear_trail()
         self._take_faults()
-        remarks += self._without_arc(plan)
+        remarks += self._amiss(plan)
         return (*remarks, *self._news(line))
 
     def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
@@ -156,7 +138,7 @@ class CellStage:
         return Probed(path, NO_TOUCH if probe.required else "")
 
     def over(self, line: int, now: float) -> tuple[Remark, ...]:
-        self._to(whole_ns(now))
+        self._board.to(whole_ns(now))
         return tuple(self._news(line) + ([] if self._ended else self._end(line)))
 
     # ── what a program asks for ──
@@ -166,8 +148,8 @@ class CellStage:
         self._armed, self._ended = burns, False
         if not burns:
             self._assumed = False
-        self._io.set_digital_output(ARC_START, burns, self._now)
-        if burns and self._welder is None and not self._io.digital_output(GAS):
+        self._board.io.set_digital_output(ARC_START, burns, self._board.now)
+        if burns and self._welder is None and not self._board.io.digital_output(GAS):
             return [self._remark(line, "process", NO_GAS)]
         refused = self._wait_for_arc(burns) if self._arc_wait else None
         return [self._remark(line, "process", refused.reason)] if refused else []
@@ -176,69 +158,61 @@ class CellStage:
         """Why there is none; a fault of the power source is among the news anyway."""
         step = ArcWait(burns)
         while not (met := arc_is_met(step, self._welder)) and not self._assumed:
-            at = earliest(self._parts)
+            at = self._board.next_wake()
             if at is None:
                 return None
-            self._to(at)
+            self._board.to(at)
             self._take_faults()
-        told = self._assumed or self._events
+        told = self._assumed or self._board.events
         return met if isinstance(met, Refused) and not told else None
 
     def _throw(self, switch: ask.SetOutput | ask.SetAnalog, line: int) -> list[Remark]:
-        refused = throw(switch, self._io, self._now)
+        refused = self._board.throw(switch)
         return [self._remark(line, "io", refused.reason)] if refused else []
 
     def _wait(self, request: ask.WaitInput, line: int) -> list[Remark]:
         welder_pin = self._welder is not None and request.pin <= READY
         if self._assumed and welder_pin and request.kind == "digital":
             return []
-        state = State(Modal())
-        deadline = self._now + nanoseconds(request.timeout)
-        while not input_is_met(request, state, self._io, self._now):
-            at = earliest(self._parts)
-            self._to(deadline if at is None else min(at, deadline))
-        if state.result != TIMED_OUT:
-            return []
-        moved = welder_pin or request.pin in self._forced
-        moved = moved or self._io.link_delay(request.pin) is not None
-        said = f"input {request.pin} did not come within {request.timeout:g} s"
-        if not moved:
-            said += ": no link, device or scenario rule of the cell ever moves it"
-        return [self._remark(line, "io", said)]
+        said = self._board.wait(request, moved=welder_pin)
+        return [self._remark(line, "io", said)] if said else []
 
     def _end(self, line: int) -> list[Remark]:
         self._ended = True
-        left = self._io.digital_output(ARC_START)
+        left = self._board.io.digital_output(ARC_START)
         remarks = [self._remark(line, "process", LEFT_ON)] if left else []
         self._armed = self._assumed = False
         for pin in (ARC_START, GAS):
-            self._io.set_digital_output(pin, False, self._now)
+            self._board.io.set_digital_output(pin, False, self._board.now)
         if self._arc_wait:
             self._wait_for_arc(False)
         return remarks
 
     # ── what becomes of it ──
 
-    def _without_arc(self, plan: Plan) -> list[Remark]:
-        """Feed lines between M3 and M5 during which there was no arc."""
-        gaps, self._cold = self._cold, []
+    def _amiss(self, plan: Plan) -> list[Remark]:
+        """Feed lines between M3 and M5 during which there was no arc, rapids with one."""
+        cold, self._cold = self._cold, []
         if self._cold_since is not None:
-            gaps = [*gaps, (self._cold_since, self._now)]
+            cold = [*cold, (self._cold_since, self._board.now)]
         if not self._armed or self._assumed:
             return []
-        fed = set(plan.path.line[~plan.path.rapid].tolist())
+        rapid = set(plan.path.line[plan.path.rapid].tolist())
+        wanted = self._board.io.digital_output(ARC_START)
         out = []
         for line, (begins, ends) in spans_of(plan).items():
             first, last = whole_ns(begins), whole_ns(ends)
-            cold = [max(a, first) for a, b in gaps if min(b, last) - max(a, first) > COLD]
-            if line in fed and cold:
-                out.append(Remark(line, "process", NO_ARC, seconds(min(cold))))
+            without = [max(a, first) for a, b in cold if min(b, last) - max(a, first) > COLD]
+            if line in rapid and wanted and not without:
+                out.append(Remark(line, "process", RAPID_ARC, begins))
+            elif line not in rapid and without:
+                out.append(Remark(line, "process", NO_ARC, seconds(min(without))))
         return out
 
     def _news(self, line: int) -> list[Remark]:
         """What has happened since last time; while the arm moved, on the line it was on."""
         self._take_faults()
-        events, self._events = self._events, []
+        events = self._board.take_events()
         if self._welder is not None:
             fresh = [issue for issue in self._welder.issues() if issue.at > self._told]
             self._told = max((issue.at for issue in fresh), default=self._told)
@@ -248,7 +222,7 @@ class CellStage:
     def _take_faults(self) -> None:
         """A weld fault is told once; then the seam is taken as welded, up to its M5."""
         if self._welder is not None and self._welder.phase == "Fault":
-            self._welder.reset(self._now)
+            self._welder.reset(self._board.now)
             self._assumed = True
 
     def _line(self, at: int, otherwise: int) -> int:
@@ -256,20 +230,13 @@ class CellStage:
         return (plan.line_at(seconds(at)) if plan else None) or otherwise
 
     def _remark(self, line: int, kind: Literal["process", "io"], said: str) -> Remark:
-        return Remark(line, kind, said, seconds(self._now))
-
-    def _to(self, now: int) -> None:
-        advance(self._parts, now, self._settled)
-        self._now = max(self._now, now)
-
-    def _settled(self, at: int) -> None:
-        self._now = max(self._now, at)
+        return Remark(line, kind, said, self._board.seconds())
 
     # ── listening ──
 
     def _phase(self, phase: str, now: int) -> None:
-        if phase == "Fault" and self._welder is not None and len(self._events) < OFTEN:
-            self._events.append((now, f"weld fault: {self._welder.reason}"))
+        if phase == "Fault" and self._welder is not None:
+            self._board.note(now, f"weld fault: {self._welder.reason}")
         self._burn(phase in BURNING, now)
 
     def _pin_changed(self, change: Change) -> None:
@@ -295,12 +262,10 @@ class CellStage:
         return ("emergency_stop", "emergency_release", "axis_fault")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        if fault != "emergency_release" and len(self._events) < OFTEN:
-            self._events.append((now, f"the scenario brings about {fault}: the program is cut off"))
-        return None
+        return self._board.cut_off(fault, parameters, now)
 
     def busy(self) -> bool:
-        return self._plan is not None and self._now < whole_ns(self._plan.ends)
+        return self._plan is not None and self._board.now < whole_ns(self._plan.ends)
 
     def tcp(self, now: int) -> Pose:
         if self._plan is None or self.mover is None:

@@ -52,7 +52,9 @@ def loaded(cell: CellName) -> CellConfig:
     """The cell that runs, out of its file again."""
     config = load_config(cell.file, seed=cell.seed)
     if config.digest != cell.digest:
-        raise ConfigError("the cell file was changed since the cell was started", file=cell.file)
+        raise ConfigError(
+            "the cell file or a model of it was changed since the cell was started", file=cell.file
+        )
     return config
 
 

@@ -12,6 +12,7 @@ from understudy.space.fixtures import fixture
 from understudy.space.pose import Pose
 from understudy.space.robot import Mesh, Solid
 from understudy.space.shapes import (
+    FARTHEST,
     CollisionObject,
     Meshes,
     ObjectType,
@@ -134,8 +135,10 @@ class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
-    if not all(map(math.isfinite, (*position_mm, *rotation_deg))):
-        raise ConfigError("a place", value=(*position_mm, *rotation_deg), allowed="finite numbers")
+    near = all(abs(value) * MM <= FARTHEST for value in position_mm)
+    if not (near and all(map(math.isfinite, rotation_deg))):
+        allowed = f"finite numbers, x y z within {FARTHEST:g} m"
+        raise ConfigError("a place", value=(*position_mm, *rotation_deg), allowed=allowed)
     x, y, z = (value * MM for value in position_mm)
     rx, ry, rz = (angle * DEG for angle in rotation_deg)
     return matrix(Pose(x, y, z, rx, ry, rz))

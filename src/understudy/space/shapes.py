@@ -18,6 +18,8 @@ from understudy.space.robot import Box, Capsule, Cylinder, Mesh, Sphere, Vector
 from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
+FARTHEST = 1000.0
+"""Metres: nothing in a cell is larger or stands farther away, and no arithmetic with it is lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,18 +117,20 @@ class CollisionObject:
         return at
 
     def _size(self, key: str, value: float) -> float:
-        if not (np.isfinite(value) and value > 0):
-            raise ConfigError("a size", key=f"{self.name}.{key}", value=value, allowed="above 0")
+        if not 0 < value <= FARTHEST:
+            allowed = f"above 0 and at most {FARTHEST:g} m"
+            raise ConfigError("a size", key=f"{self.name}.{key}", value=value, allowed=allowed)
         return float(value)
 
     def _straight(self) -> float:
         """The part of a capsule between its ends; without one it is a sphere."""
-        return self._size("height", self.height) if not self.height <= 0 else 0.0
+        return self._size("height", self.height) if self.height != 0 else 0.0
 
     def _points(self) -> Array:
         points = np.asarray(self.vertices, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1:] != (3,) or not np.isfinite(points).all():
-            raise ConfigError("points", key=f"{self.name}.vertices", allowed="rows of x, y, z")
+        if points.ndim != 2 or points.shape[1:] != (3,) or not (np.abs(points) <= FARTHEST).all():
+            allowed = f"rows of x, y, z within {FARTHEST:g} m"
+            raise ConfigError("points", key=f"{self.name}.vertices", allowed=allowed)
         return points
 
 

@@ -147,12 +147,33 @@ class Sweeper:
         self._keep_up()
         return [(int(i), int(j)) for i, j in self._watch.pairs]
 
+    def contacts(
+        self, shape: ArrayLike, length: ArrayLike, *, most: int, known: Spot | None = None
+    ) -> list[Spot]:
+        """The first contact of each two names along a path, in its order, ``most`` at most; of the
+        ``known`` one it is known. The foot is not looked at."""
+        found = [known] if known else []
+        while len(found) < most:
+            told = {(spot.object1_name, spot.object2_name) for spot in found}
+            ignoring = {(i, j) for i, j in self.pairs() if (self._names[i], self._names[j]) in told}
+            spot = self.first_contact(shape, length, ignoring, looks=LOOKS)
+            if spot is None:
+                break
+            found.append(spot)
+        return sorted(found, key=lambda spot: (spot.piece, spot.s))
+
     def first_contact(
-        self, shape: ArrayLike, length: ArrayLike, ignoring: Collection[Pair] = ()
+        self,
+        shape: ArrayLike,
+        length: ArrayLike,
+        ignoring: Collection[Pair] = (),
+        *,
+        looks: int = 1,
     ) -> Spot | None:
         """The first place of a path at which two shapes touch, but for pairs that do already.
 
-        The foot, which touches what it touches wherever the arm goes, is not looked at.
+        The foot, which touches what it touches wherever the arm goes, is not looked at. How deep
+        they touch on the rest of it is seen at so many ``looks``.
         """
         self._keep_up()
         way = np.require(shape, np.float64, ["C", "W"])
@@ -168,7 +189,7 @@ class Sweeper:
         found = self._certify(course, watch, 1, EPS)
         if found.verdict[0] != certify.CONTACT:
             return None
-        return self._spot(course, found, 0, looks=1)
+        return self._spot(course, found, 0, looks=looks)
 
     def _keep_up(self) -> None:
         if self._detector.world is not self._world:

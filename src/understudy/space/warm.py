@@ -1,7 +1,11 @@
 """Calls every kernel of the room once, so that set-up fills the compiler's cache."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from understudy.space.assembly import arm_parts
+from understudy.space.between import Between, Figure
 from understudy.space.chain import Chain
 from understudy.space.collide import CollisionDetector
 from understudy.space.follow import follow
@@ -50,5 +54,7 @@ def warm_collisions(chain: Chain) -> None:
     detector.collides(q[None])
     detector.get_min_distance(q)
     sweep(detector, *straight(q, q + 0.01))
+    figure = Figure(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
+    Between(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
     if closed_form(chain) is not None:
         ReachabilityAnalyzer(chain).generate_map(0.5, extent=0.5)

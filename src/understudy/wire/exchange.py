@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -70,6 +70,28 @@ class Line:
     held_size: int = 0
 
 
+class NoSession:
+    """`Session` of a peer at an endpoint behind which nobody is: it is hung up on."""
+
+    def receive(self, data: bytes, now: int) -> None:
+        return None
+
+    def take(self, room: int) -> bytes:
+        return b""
+
+    def eof(self, now: int) -> None:
+        return None
+
+    def closed(self, now: int) -> None:
+        return None
+
+    def credit(self) -> int:
+        return HANG_UP
+
+    def owed(self) -> bool:
+        return False
+
+
 class SavedLine(Struct):
     """What a snapshot holds of a line: what was not yet read, and what goes out later."""
 
@@ -119,10 +141,15 @@ class Exchange:
         self._lines: dict[tuple[str, str], Line] = {}
         self._unread: dict[Line, None] = {}
         self._mischief = {e: Mischief(luck, e) for e, luck in stage.disturbed.items()}
+        self._closed: dict[str, str] = {}
 
     # ── what peers do ──
 
     def open(self, endpoint: str, sink: Sink) -> Line:
+        if why := self._closed.get(endpoint):
+            log.info("%s: a client was turned away: %s", endpoint, why)
+            sink.hang_up()
+            return Line(endpoint, "", NoSession(), sink)
         self._opened[endpoint] += 1
         peer = str(self._opened[endpoint])
         line = Line(endpoint, peer, self.stage.faces[endpoint].open(peer, self.stage.now), sink)
@@ -133,6 +160,9 @@ class Exchange:
 
     def receive(self, line: Line, data: bytes) -> bool:
         """Hand bytes to the session; true if it answered at once."""
+        if not self._holds(line):
+            line.sink.hang_up()
+            return False
         self._record(line, ">", data)
         line.unread += data
         self._unread[line] = None
@@ -156,6 +186,18 @@ class Exchange:
         if self._holds(line):
             self._deliver(line)
             self.settle()
+
+    def close(self, endpoints: Iterable[str], why: str) -> None:
+        """Nobody is behind these any more: who is there is hung up on, and who comes; no ``why``:
+        they are open again."""
+        for endpoint in endpoints:
+            self._closed[endpoint] = why
+            there = [line for line in self._lines.values() if line.endpoint == endpoint]
+            for line in there if why else []:
+                self._record(line, "!", b"closed")
+                self._drop(line)
+                line.sink.hang_up()
+        self.settle()
 
     # ── time ──
 

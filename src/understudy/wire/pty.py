@@ -1,7 +1,8 @@
 """A face on a pseudo-terminal: what a serial port would be, for programs that want one.
 
 There is one line, and it is always open: nobody hears that a program has opened or closed the other
-end, as on a serial cable. What nobody reads stays until somebody does, up to a bound.
+end, as on a serial cable. What nobody reads stays until somebody does, up to a bound. A cable is
+not hung up on: if the face does, the next bytes begin a new conversation.
 """
 
 import asyncio
@@ -34,14 +35,15 @@ class PtyServer:
         return f"pty:{os.ttyname(self._theirs)}"
 
     async def stop(self) -> None:
-        if self._line is None:
+        if self._ours < 0:
             return
-        line, self._line = self._line, None
-        self._board.closed(line)
+        if self._line is not None:
+            self._board.closed(self._line)
         self._loop.remove_reader(self._ours)
         self._loop.remove_writer(self._ours)
         os.close(self._ours)
         os.close(self._theirs)
+        self._ours = self._theirs = -1
 
     # ── sink ──
 
@@ -59,7 +61,8 @@ class PtyServer:
             self._loop.remove_reader(self._ours)
 
     def hang_up(self) -> None:
-        """A cable is not hung up on."""
+        """The cable stays; the conversation is over."""
+        self._line = None
 
     # ── terminal ──
 
@@ -68,8 +71,9 @@ class PtyServer:
             data = os.read(self._ours, READ_SIZE)
         except BlockingIOError:
             return
-        if self._line is not None:
-            self._board.receive(self._line, data)
+        if self._line is None:
+            self._line = self._board.open(self.endpoint, self)
+        self._board.receive(self._line, data)
 
     def _write(self) -> None:
         with contextlib.suppress(BlockingIOError):

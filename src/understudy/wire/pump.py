@@ -8,7 +8,7 @@ import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar, runtime_checkable
 
 from understudy.errors import Refused
@@ -138,6 +138,12 @@ class Pump:
         self._exchange.settle()
         self._schedule()
         return outcome
+
+    def close(self, endpoints: Iterable[str], why: str) -> None:
+        """Nobody is behind these endpoints, until they are closed for no reason."""
+        self._catch_up()
+        self._exchange.close(endpoints, why)
+        self._schedule()
 
     def snapshot(self) -> Snapshot:
         self._catch_up()

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from understudy.errors import ConfigError
-from understudy.wire.address import parse_address
-from understudy.wire.dial import Destination, Dial, words_of
+from understudy.wire.dial import Dial, words_of
 from understudy.wire.exchange import UNLIMITED
 from understudy.wire.tcp import LARGEST_BACKLOG
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 READ_SIZE = 4096
 BAUD = 115_200
-SCHEMES = ("serial:", "pty:")
+BAUDS = range(50, 4_000_001)
 
 
 class Device(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,24 +31,10 @@ class Device(Struct, frozen=True, forbid_unknown_fields=True):
     baud: Annotated[int, Meta(ge=50, le=4_000_000)] = BAUD
 
     def __str__(self) -> str:
-        return f"serial:{self.path}"
+        return f"serial:{self.path}" + (f"@{self.baud}" if self.baud != BAUD else "")
 
     def call(self, dial: Dial, number: int) -> "SerialCall":
         return SerialCall(dial, number, self)
-
-
-def parse_place(text: str) -> Destination | Device:
-    """`/dev/ttyACM0`, `/dev/ttyACM0@250000`, `pty:/dev/pts/3`, or HOST:PORT."""
-    scheme = next((scheme for scheme in SCHEMES if text.startswith(scheme)), "")
-    if scheme or text.startswith("/"):
-        path, at, baud = text.removeprefix(scheme).partition("@")
-        if not path or (at and not (baud.isdecimal() and 50 <= int(baud) <= 4_000_000)):
-            raise ConfigError("not a serial device", value=text, allowed="/dev/NAME[@BAUD]")
-        return Device(path, int(baud) if at else BAUD)
-    place = parse_address(text)
-    if place.port == 0:
-        raise ConfigError("not an address", value=text, allowed="HOST:PORT or /dev/NAME[@BAUD]")
-    return Destination(place.host, place.port)
 
 
 def open_device(device: Device) -> "Serial":

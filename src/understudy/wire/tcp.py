@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_BACKLOG = 256 * 1024
 CLOSING_SECONDS = 1.0
+HELPING = 2048
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
@@ -59,8 +60,9 @@ class Door(Protocol):
     def went(self, connection: "Connection") -> None: ...
 
 
-class Connection(asyncio.Protocol):
-    """One peer; `Sink` for its line."""
+class Connection(asyncio.BufferedProtocol):
+    """One peer; `Sink` for its line. Its bytes are read in small helpings, so that whoever floods
+    one wire keeps the others waiting for a moment only."""
 
     def __init__(self, server: Door) -> None:
         self._server = server
@@ -69,6 +71,7 @@ class Connection(asyncio.Protocol):
         self._watch: asyncio.TimerHandle | None = None
         self._sent = 0
         self._taken = 0
+        self._helping = bytearray(HELPING)
 
     # ── asyncio ──
 
@@ -81,9 +84,12 @@ class Connection(asyncio.Protocol):
         self._server.came(self)
         self._line = self._board.open(self._server.endpoint, self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._helping
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._line is not None:
-            self._board.receive(self._line, data)
+            self._board.receive(self._line, bytes(self._helping[:nbytes]))
 
     def eof_received(self) -> bool:
         if self._line is not None:
@@ -112,7 +118,8 @@ class Connection(asyncio.Protocol):
 
     def send(self, data: bytes) -> None:
         self._sent += len(data)
-        self.transport.write(data)
+        if not self.transport.is_closing():  # asyncio would complain of every write to one that is
+            self.transport.write(data)
 
     def listen(self, willing: bool) -> None:
         if willing:

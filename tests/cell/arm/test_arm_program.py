@@ -509,3 +509,18 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
     assert len(wakes) <= lines + 10
     assert degrees(controller)[:2] == [(lines - 1) % 40, (lines - 1) % 7]
     assert np.isfinite(controller.simulation_time())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("G2 X500 Y0 I1000000000 F600", "line 2, column 1: G2: is 6.283e+06 m long"),
+        ("G1 X1000000000 F600", "a way of "),
+    ],
+)
+def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str, told: str) -> None:
+    controller = arm()
+    run(controller, "G0 X500 Y0 Z500 A180 B0 C0")
+    controller.send_gcode(line)
+    controller.advance(0.1)
+    assert controller.status().error_message.startswith(told)

@@ -182,6 +182,12 @@ def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> N
         {**BOX, "position_mm": [float("nan"), 0, 0]},
         {**BOX, "rotation_deg": [0, float("inf"), 0]},
         {"name": "box", "type": "capsule", "radius_mm": 5, "height_mm": float("nan")},
+        {"name": "box", "type": "capsule", "radius_mm": 5, "height_mm": -1},
+        {"name": "box", "type": "sphere", "radius_mm": 1e300},
+        {"name": "box", "type": "cylinder", "radius_mm": 1, "height_mm": 1_000_001},
+        {**BOX, "dimensions_mm": [100, -100, 100]},
+        {**BOX, "dimensions_mm": [100, 100, float("nan")]},
+        {**BOX, "position_mm": [0, 0, 1e300]},
     ],
 )
 def test_what_stands_nowhere_is_refused_and_changes_nothing(
@@ -192,6 +198,17 @@ def test_what_stands_nowhere_is_refused_and_changes_nothing(
     assert there(cell) == ["floor", "post", "aisle"]
     cell.do("add_object", object=BOX)
     assert "box" in there(cell)
+
+
+def test_a_file_is_found_beside_the_cell_file_wherever_we_are(
+    cell: StandIn, folder: Path, tmp_path_factory: Any, monkeypatch: Any
+) -> None:
+    (folder / "other.yaml").write_text("objects: [{name: ball, type: sphere, radius_mm: 5}]")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    cell.do("load_environment", file="other.yaml")
+    assert there(cell) == ["ball"]
+    with pytest.raises(RuntimeError, match=f"no such file; looked for {folder}/none.yaml, .*none"):
+        cell.do("load_environment", file="none.yaml")
 
 
 def test_a_file_that_is_something_else_is_not_told_at_length(cell: StandIn, folder: Path) -> None:

@@ -15,7 +15,7 @@ COORDINATES_WITHIN, FEED_WITHIN = 0.0015, 1.0
 ANSWER = re.compile(r"ok$|error:\d+$")
 NUMBER = re.compile(r"(?<=FS:)\d+|-?\d+\.\d+")
 FULL_STATUS = b"\x87"
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 Step = dict[str, Any]
 

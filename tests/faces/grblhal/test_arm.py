@@ -198,3 +198,47 @@ def test_the_operator_takes_the_arc_away_in_a_hold() -> None:
     assert (bench.state(), bench.outputs) == ("Hold:0", 0)
     bench.say(b"\x9e")
     assert bench.outputs == 1
+
+
+def test_what_is_overridden_in_process_is_told_on_the_wire_and_the_other_way_round() -> None:
+    bench = arm()
+    robot = bench.robot
+    robot.connect(0)
+    robot.enable(0)
+    assert robot.override_feed(50, bench.rehearsal.stage.now) is None
+    bench.wait(0.1)
+    assert robot.override_rapid(25, bench.rehearsal.stage.now) is None
+    bench.wait(0.1)
+    assert fields(bench.report(b"\x87"))["Ov"] == "50,25,100"
+    bench.say(b"\x91")
+    assert fields(bench.report(b"\x87"))["Ov"] == "60,25,100", "ten more, from the same fifty"
+    bench.ask("G1 X60 F1200")
+    bench.wait(1.0)
+    assert fields(bench.report())["FS"] == "720,0"
+
+
+def test_an_override_in_process_that_a_program_forbids_is_kept_for_later() -> None:
+    bench = arm()
+    bench.ask("M50 P0")
+    bench.ask("G1 X60 F1200")
+    assert bench.robot.override_feed(50, bench.rehearsal.stage.now) is None
+    bench.wait(1.0)
+    now = fields(bench.report(b"\x87"))
+    assert (now["FS"], now["Ov"]) == ("1200,0", "50,100,100")
+    bench.say(b"\x18")
+    assert fields(bench.report(b"\x87"))["Ov"] == "100,100,100"
+
+
+def test_how_long_arc_and_gas_take_to_come_back_is_a_setting() -> None:
+    bench = arm()
+    for line in ("$392=0.5", "$393=0", "M3 S100", "M8", "G1 X30 F600"):
+        assert bench.ask(line) == ["ok"]
+    bench.wait(1.0)
+    bench.say(b"\x84")
+    bench.wait(1.0)
+    bench.say(b"~")
+    assert (bench.state(), bench.outputs) == ("Door:3", 1)
+    bench.wait(0.6)
+    assert (bench.state(), bench.outputs) == ("Run", 3)
+    bench.idle()
+    assert bench.ask("$392=0.4") == ["error:52"]

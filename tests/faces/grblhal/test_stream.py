@@ -5,6 +5,10 @@ from collections import deque
 
 import pytest
 
+from understudy.faces.grblhal import GrblHalFace
+from understudy.faces.grblhal_connection import OUTBOX_LIMIT
+from understudy.ports import UNLIMITED
+
 from .bench import Bench, fields
 
 RX_SIZE = 1023
@@ -79,3 +83,24 @@ def test_streaming_for_long() -> None:
     snapshot = bench.rehearsal.snapshot()
     pieces = snapshot.parts["machine"]["program"]["stream"]["plan"]["path"]["length"]
     assert len(pieces) < 5_000, "what is done is forgotten"
+
+
+def test_answers_that_nobody_takes_are_not_piled_up_and_none_is_missing() -> None:
+    bench = Bench()
+    face = bench.rehearsal.stage.faces[bench.endpoint]
+    assert isinstance(face, GrblHalFace)
+    session = face.open("deaf", 0)
+    session.receive(b"!", 0)
+    asked = 1000
+    session.receive(b"$$\n" * asked, 0)
+    session.receive(b"~", 0)
+    heard = 0
+    while True:
+        assert session.outbox.size < OUTBOX_LIMIT + 4096
+        while data := session.take(UNLIMITED):
+            heard += data == b"ok\r\n"
+        if heard == asked:
+            break
+        assert face.next_wake() == 0, "as soon as there is room"
+        face.wake(0)
+    assert face.next_wake() is None

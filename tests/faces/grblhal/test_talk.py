@@ -254,6 +254,58 @@ def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
     assert answers(lines(first)) == ["ok"], "now it is"
 
 
+def test_half_a_line_goes_with_whoever_said_it() -> None:
+    bench = Bench().fast()
+    bench.say(b"G0 X1")
+    bench.client.leave()
+    other = bench.rehearsal.connect(bench.endpoint)
+    other.heard()
+    assert other.ask(b"G0 Y1\n") == b"ok\r\n"
+    bench.rehearsal.advance(1.0)
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000,1.000")
+
+
+def test_two_clients_mix_no_bytes_and_no_answers() -> None:
+    """The first is in the middle of a line, and waits for another, when the second comes."""
+    bench = Bench().fast()
+    first = bench.client
+    first.say(b"G4 P1\nG91\nG0 X")
+    second = bench.rehearsal.connect(bench.endpoint)
+    second.heard()
+    second.say(b"G0 Y1\nG0 Y2\n")
+    assert answers(bench.wait(1.5)) == []
+    assert answers(lines(second)) == ["ok", "ok"], "its own"
+    second.leave()
+    first.say(b"3\n")
+    bench.rehearsal.advance(1.0)
+    assert answers(lines(first)) == ["ok", "ok", "ok"], "of the dwell too, which was read before"
+    first.say(b"?")
+    assert fields(lines(first)[0])["MPos"].startswith("3.000,2.000")
+
+
+def test_a_stop_by_another_client_forgets_what_the_first_one_said() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 20)
+    other = bench.rehearsal.connect(bench.endpoint)
+    other.say(b"\x19")
+    bench.wait(1.0)
+    other.leave()
+    bench.wait(5.0)
+    assert fields(bench.report())["MPos"].startswith("0.000")
+
+
+def test_what_a_client_that_left_had_not_been_answered_for_is_not_run() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 100)
+    bench.client.leave()
+    other = bench.rehearsal.connect(bench.endpoint)
+    bench.rehearsal.advance(10.0)
+    assert answers(lines(other)) == []
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000")
+
+
 def test_a_connection_changes_nothing_in_the_machine() -> None:
     bench = Bench().fast()
     bench.ask("G1 X20 F3000")
@@ -264,3 +316,35 @@ def test_a_connection_changes_nothing_in_the_machine() -> None:
     bench.heard()
     assert fields(bench.report())["MPos"].startswith("20.000")
     assert "G91" in bench.ask("$G")[0]
+
+
+@pytest.mark.parametrize(("cell", "endpoint"), [("grblhal_6axis", "machine"), ("default", "g60")])
+@pytest.mark.parametrize("stopper", [b"!", b"\x84"])
+def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
+    cell: str, endpoint: str, stopper: bytes
+) -> None:
+    bench = Bench(cell, f"{endpoint}.grblhal")
+    bench.say(b"".join(b"G1 X%d F600\n" % (1 + n % 2) for n in range(90)))
+    bench.say(b"G4 P1\nM66 P3 L3 Q5\n")
+    bench.wait(0.05)
+    assert bench.rehearsal.stage.busy()
+    bench.say(stopper)
+    bench.wait(2.0)
+    assert not bench.rehearsal.stage.busy()
+    assert not any(
+        session.owed()
+        for session in bench.rehearsal.stage.faces[bench.endpoint].sessions().values()
+    )
+    bench.say(b"~")
+    assert bench.rehearsal.stage.busy()
+
+
+@pytest.mark.parametrize("cell", ["grblhal_6axis", "default"])
+@pytest.mark.parametrize(
+    "arc", ["G2 X0 Y0 I1 P99999 F600", "G2 X0 Y0 I1 P0 F600", "G3 X0 Y0 I1000000000000 F600"]
+)
+def test_an_arc_nobody_means_is_refused_before_it_is_cut(cell: str, arc: str) -> None:
+    bench = Bench(cell, f"{'machine' if cell == 'grblhal_6axis' else 'g60'}.grblhal")
+    assert bench.ask(arc) == ["error:39"]
+    assert bench.ask("") == ["ok"]
+    assert bench.ask("G2 X0 Y0 I0.01 P2 F600") == ["ok"]

@@ -10,7 +10,7 @@ from kuka_wire import COMMAND, TELEMETRY, command, feedback, told
 
 from understudy.testing import StandIn
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 def connected(robot: StandIn, endpoint: str) -> socket.socket:

@@ -1,6 +1,7 @@
 """JUnit, SARIF and the page: read by others, so checked as others read them."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 from playwright.sync_api import sync_playwright
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved
@@ -16,65 +19,26 @@ from understudy.jobs.validate import Finding, Report
 from understudy.jobs.validate.ci import junit, sarif
 from understudy.jobs.validate.page import page
 from understudy.jobs.validate.report import KINDS
+from understudy.proving import validate_text
 
-TEXT: dict[str, Any] = {
-    "type": "object", "required": ["text"], "additionalProperties": False,
-    "properties": {"text": {"type": "string", "minLength": 1}},
-}  # fmt: skip
-REGION: dict[str, Any] = {
-    "type": "object", "required": ["startLine"], "additionalProperties": False,
-    "properties": {name: {"type": "integer", "minimum": 1} for name in ("startLine", "endLine")},
-}  # fmt: skip
-LOCATION: dict[str, Any] = {
-    "type": "object", "required": ["physicalLocation"], "additionalProperties": False,
-    "properties": {
-        "physicalLocation": {
-            "type": "object", "required": ["artifactLocation"], "additionalProperties": False,
-            "properties": {
-                "artifactLocation": {
-                    "type": "object", "required": ["uri"], "additionalProperties": False,
-                    "properties": {"uri": {"type": "string", "format": "uri-reference"}},
-                },
-                "region": REGION,
-            },
-        }
-    },
-}  # fmt: skip
-SARIF: dict[str, Any] = {
-    "type": "object", "required": ["version", "runs"], "additionalProperties": False,
-    "properties": {
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"enum": ["2.1.0"]},
-        "runs": {"type": "array", "items": {
-            "type": "object", "required": ["tool", "results"], "additionalProperties": False,
-            "properties": {
-                "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                "tool": {"type": "object", "required": ["driver"], "properties": {"driver": {
-                    "type": "object", "required": ["name"], "properties": {
-                        "name": {"type": "string"}, "version": {"type": "string"},
-                        "rules": {"type": "array", "uniqueItems": True, "items": {
-                            "type": "object", "required": ["id"],
-                            "properties": {"id": {"type": "string"}, "name": {"type": "string"},
-                                           "shortDescription": TEXT},
-                        }},
-                    },
-                }}},
-                "results": {"type": "array", "items": {
-                    "type": "object", "required": ["message"], "additionalProperties": False,
-                    "properties": {
-                        "ruleId": {"type": "string"},
-                        "ruleIndex": {"type": "integer", "minimum": -1},
-                        "level": {"enum": ["none", "note", "warning", "error"]},
-                        "message": TEXT,
-                        "locations": {"type": "array", "items": LOCATION},
-                        "properties": {"type": "object"},
-                    },
-                }},
-            },
-        }},
-    },
-}  # fmt: skip
-"""What of the SARIF 2.1.0 schema a validation uses, with its required and allowed keys."""
+SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
+FORMATS = jsonschema.FormatChecker(formats=())
+WHERE = ("locations", 0, "physicalLocation")
+"""Of a result."""
+
+
+@FORMATS.checks("uri-reference")
+@FORMATS.checks("uri")
+def _of_allowed_characters(text: object) -> bool:
+    """RFC 3986: unreserved, reserved, or percent and two digits."""
+    allowed = r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
+    return re.fullmatch(allowed, str(text)) is not None
+
+
+def complaints(document: Any) -> list[str]:
+    """What a reader of SARIF has against a document."""
+    validator = jsonschema.Draft7Validator(SCHEMA, format_checker=FORMATS)
+    return [problem.message for problem in validator.iter_errors(json.loads(json.dumps(document)))]
 
 
 @pytest.fixture(scope="module")
@@ -82,16 +46,72 @@ def flawed() -> Report:
     return proved(PROGRAMS / "flawed" / "wrong_height.gcode")
 
 
-def test_sarif_has_the_shape_of_its_schema(flawed: Report) -> None:
+def test_sarif_is_valid_by_the_schema_of_its_standard(flawed: Report) -> None:
     odd = replace(flawed, program="über mir\\weld 1.gcode")
-    document = json.loads(json.dumps(sarif([flawed, odd], "0.1.0")))
-    jsonschema.validate(document, SARIF)
+    document = sarif([flawed, odd], "0.1.0")
+    assert complaints(document) == []
     first, second = document["runs"][0]["results"]
     rules = document["runs"][0]["tool"]["driver"]["rules"]
     assert rules[first["ruleIndex"]]["id"] == first["ruleId"] == "collision"
     place = second["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "%C3%BCber%20mir/weld%201.gcode"
     assert place["region"] == {"startLine": 5, "endLine": 6}
+
+
+ANY_TEXT = st.text(st.characters())
+"""Surrogates and control characters among them."""
+FINDINGS = st.builds(
+    Finding,
+    line=st.integers(0, 10**9),
+    kind=st.sampled_from(KINDS),
+    message=ANY_TEXT,
+    time_s=st.floats(0, 1e9),
+    last=st.none() | st.integers(0, 10**9),
+)
+
+
+@given(program=ANY_TEXT, found=st.lists(FINDINGS, max_size=3))
+def test_whatever_is_found_can_be_read(flawed: Report, program: str, found: list[Finding]) -> None:
+    told = replace(flawed, program=program, violations=tuple(found), warnings=tuple(found))
+    assert complaints(sarif([told, flawed], "0.1.0")) == []
+    assert len(ElementTree.fromstring(junit([told, flawed]).encode())) == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ((), "level", "fatal"),
+        ((), "message", {}),
+        ((), "line", 5),
+        ((), "ruleIndex", -2),
+        ((*WHERE, "region"), "startLine", 0),
+        ((*WHERE, "artifactLocation"), "uri", "weld 1.gcode"),
+    ],
+)
+def test_the_schema_takes_offence(
+    flawed: Report, place: tuple[str | int, ...], key: str, value: object
+) -> None:
+    document = sarif([flawed], "0.1.0")
+    spoilt: Any = document["runs"][0]["results"][0]
+    for step in place:
+        spoilt = spoilt[step]
+    spoilt[key] = value
+    assert complaints(document)
+
+
+@pytest.mark.parametrize(
+    ("program", "uri"),
+    [
+        ("weld.gcode", "weld.gcode"),
+        ("a/b c.nc", "a/b%20c.nc"),
+        ("/srv/weld.nc", "file:///srv/weld.nc"),
+        ("C:\\jobs\\weld.nc", "file:///C:/jobs/weld.nc"),
+    ],
+)
+def test_a_program_is_named_as_an_address(flawed: Report, program: str, uri: str) -> None:
+    (run,) = sarif([replace(flawed, program=program)], "0.1.0")["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == uri
 
 
 def test_junit_has_a_case_per_kind_and_says_where(flawed: Report) -> None:
@@ -118,6 +138,27 @@ def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
     line = structs.replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
     text = page([replace(flawed, lines=(line,))], cell("bare").environment())
     assert text.count("<script") == 2
+
+
+def test_whatever_moves_fills_the_view(flawed: Report, tmp_path: Path) -> None:
+    """A machine that mills a centimetre as well as an arm; beside the lines, or above them."""
+    small = validate_text("G21 G90\nG0 X10\nG1 Y10 F300\n", cell("grblhal_6axis"))
+    file = tmp_path / "report.html"
+    file.write_text(page([small, flawed], cell("g60_welding").environment()), encoding="utf-8")
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )  # fmt: skip
+        tab = browser.new_page(viewport={"width": 1000, "height": 700})
+        tab.goto(file.as_uri())
+        assert tab.evaluate("eye.size") == pytest.approx(1.4 * 0.01 * 2**0.5, abs=0.01)
+        tab.select_option("#program", "1")
+        assert 1.0 < tab.evaluate("eye.size") < 3.0
+        beside = tab.evaluate("canvas.getBoundingClientRect().width")
+        tab.set_viewport_size({"width": 420, "height": 800})
+        assert tab.evaluate("canvas.getBoundingClientRect().width") == 420 < beside
+        assert tab.evaluate("document.body.scrollWidth") == 420
+        browser.close()
 
 
 def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:

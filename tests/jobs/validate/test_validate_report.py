@@ -338,3 +338,59 @@ def test_a_line_that_overloads_a_joint_for_minutes_is_told_once_at_its_worst() -
     back = proved_text("G0 B50 C-60\nG1 B60 F3\n", "heavy").violations
     assert back[-1].line == 2
     assert back[-1].time_s > 190.0, "the worst is at its end"
+
+
+PLAIN = START + "G1 Z440 F6000\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PLAIN.replace("\n", "\r\n").encode(),
+        PLAIN.replace("\n", "\r").encode(),
+        b"\xef\xbb\xbf" + PLAIN.encode(),
+        PLAIN.rstrip("\n").encode(),
+        PLAIN.replace("G1", "(" + "x" * 1_000_000 + ") G1").encode(),
+        PLAIN.replace("G1 ", "G1 " + " " * 1_000_000).encode(),
+    ],
+    ids=["CRLF", "CR", "marked", "no last line end", "1 MB of remark", "1 MB of spaces"],
+)
+def test_what_a_file_looks_like_changes_nothing(data: bytes) -> None:
+    report = validate_text(data, cell("bare"))
+    plain = validate_text(PLAIN, cell("bare"))
+    assert report.passed
+    assert [(r.line, r.end_s, r.clearance) for r in report.lines] == [
+        (r.line, r.end_s, r.clearance) for r in plain.lines
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n\n", "%\n%\n", "(nothing)\n", "M5\n"])
+def test_a_program_that_moves_nothing_passes_and_says_so(text: str) -> None:
+    report = proved_text(text)
+    assert report.passed
+    assert report.total_s == 0.0
+    assert "nothing moves in this program" in report.notes
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ("G1 Z440 F0.000000000000001", []),
+        ("G93\nG1 Z440 F0.00000000000001", []),
+        ("G4 P99999999", []),
+        ("G2 X460 R99999999999 F600", ["syntax"]),
+        ("G3 X450 Y-100 I10 P100000 F600", ["syntax"]),
+        ("G2 X450 Y-100 I99999999999999 F600", ["syntax"]),
+        ("G0 X99999999", ["unreachable"]),
+    ],
+)
+def test_absurd_figures_hold_nobody_up(line: str, kinds: list[str]) -> None:
+    report = proved_text(START + line + "\n")
+    assert [each.kind for each in report.violations] == kinds
+    assert report.document()["cycle_time"]["total_s"] >= 0.0
+
+
+def test_a_line_of_a_megabyte_is_one_violation() -> None:
+    (found,) = proved_text("G1 " + "X1 " * 350_000 + "\nG0 A10\n").violations
+    assert (found.line, found.kind) == (1, "syntax")
+    assert len(found.message) < 200

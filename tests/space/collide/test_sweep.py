@@ -316,6 +316,27 @@ def test_an_arm_with_nothing_around_it_is_clear_without_end(g60: Chain) -> None:
     assert found.clearance == np.inf
 
 
+def test_all_contacts_of_a_path_are_told_in_their_order(g60: Chain) -> None:
+    """A swing past two posts: the arm through the near one first, then through the far one."""
+    posts = [
+        as_object(name, Cylinder(0.02, 2.0), translation(0.6 * np.cos(a), 0.6 * np.sin(a), 1.0))
+        for name, a in (("near", 20 * DEG), ("far", 50 * DEG))
+    ]
+    sweeper = Sweeper(CollisionDetector(g60, posts))
+    end = np.array([80.0, 0, 0, 0, 0, 0]) * DEG
+    path = straight(HOME, end)
+    found = sweeper.contacts(*path, most=50)
+    pairs = [(spot.object1_name, spot.object2_name) for spot in found]
+    assert len(set(pairs)) == len(pairs)
+    assert [spot.s for spot in found] == sorted(spot.s for spot in found)
+    near, far = ({a for a, b in pairs if b == name} for name in ("near", "far"))
+    assert near == far != set()
+    assert len(sweeper.contacts(*path, most=2)) == 2
+    (first, *rest) = found
+    assert sweeper.contacts(*path, most=50, known=first) == found
+    assert rest
+
+
 def test_the_depth_of_a_contact_is_that_of_the_rest_of_the_line(g60: Chain) -> None:
     block = as_object("block", Box((0.1, 0.1, 0.1)), translation(0.31, 0.537, 0.995))
     detector = CollisionDetector(g60, [block])

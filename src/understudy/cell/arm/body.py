@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec.structs import replace
 
 from understudy.cell.arm.config import Config, ToolConfig
@@ -9,6 +10,7 @@ from understudy.cell.collision.body import Body
 from understudy.space.chain import Chain
 from understudy.space.environment import Environment, Read, meshes_of, place
 from understudy.space.shapes import CollisionObject
+from understudy.units import DEG
 
 if TYPE_CHECKING:
     from understudy.space.collide import CollisionDetector
@@ -23,12 +25,14 @@ def detector_of(
 
 def body_of(config: Config, chain: Chain, read: Read) -> Body:
     x, y, z, rx, ry, rz = config.base_mm_deg
+    speeds = config.max_velocity_deg_s
     return Body(
         chain,
         foot=place((x, y, z), (rx, ry, rz)),
         rules=config.collision,
         tools={number: _shapes(tool, read) for number, tool in config.tools.items()},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
+        fastest=chain.velocity if speeds is None else np.array(speeds) * DEG,
     )
 
 

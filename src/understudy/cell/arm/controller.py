@@ -365,8 +365,9 @@ class VirtualController:
     def _override(
         self, name: str, percent: float, bounds: tuple[float, float], now: int
     ) -> Refused | None:
+        """In whole percent, as the firmware has it: the wire tells the same."""
         refused = why.out_of_bounds(percent, bounds)
-        return refused or self._order(name, now, value=percent / 100.0)
+        return refused or self._order(name, now, number=round(percent))
 
     def _order(
         self, name: str, now: int, *, text: str = "", number: int = 0, value: float = 0.0

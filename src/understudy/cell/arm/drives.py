@@ -19,6 +19,7 @@ from understudy.cell.program.runner import Runner
 from understudy.cell.program.steps import Homing, Line, State
 from understudy.errors import Refused
 from understudy.gcode.requests import Request, Spindle
+from understudy.gcode.wire import Override
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
@@ -110,6 +111,8 @@ class Drives:
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
         self.before_change: Callable[[int], None] = lambda now: None
+        self.override: Callable[[Override, int, int], None] = lambda what, percent, now: None
+        """The firmware's knobs, so that there is one truth about them."""
         self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
@@ -337,6 +340,6 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "stop": Drives._stop,
     "hold": Drives._hold,
     "cycle_start": lambda drives, order, now: drives.runner.cycle_start(now),
-    "override_feed": lambda drives, order, now: drives.runner.override(now, feed=order.value),
-    "override_rapid": lambda drives, order, now: drives.runner.override(now, rapid=order.value),
+    "override_feed": lambda drives, order, now: drives.override("feed", order.number, now),
+    "override_rapid": lambda drives, order, now: drives.override("rapid", order.number, now),
 }

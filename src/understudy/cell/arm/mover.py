@@ -8,6 +8,7 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
+from understudy.gcode.faults import RANGE
 from understudy.gcode.requests import (
     ArcMove,
     AxisArc,
@@ -17,7 +18,7 @@ from understudy.gcode.requests import (
     LineMove,
     Move,
 )
-from understudy.motion.arcs import chords
+from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
 from understudy.motion.cartesian import Blocked, along, limb, lines_through
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
@@ -33,6 +34,7 @@ SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
 """grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
 JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9
+LONGEST_WAY = 10_000.0  # metres; no arm goes on for so long in one line
 ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
 
 
@@ -110,6 +112,9 @@ class ArmMover:
         )
 
     def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
+        count = chord_count(move.angle, move.radius, JOINT_ARC_TOLERANCE)
+        if count > MOST_CHORDS:
+            return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
         turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
         through = chords(
             start,
@@ -177,6 +182,9 @@ class ArmMover:
         way = self._way(move, start)
         if way.length < IN_PLACE:
             return nothing(self.chain.dof)
+        if not way.length <= LONGEST_WAY:
+            far = f"a way of {way.length:.4g} m is longer than {LONGEST_WAY:g} m"
+            return Blocked(Kind.UNREACHABLE, 0.0, far)
         turning = getattr(move, "turning", None)
         in_place = isinstance(way, Line) and way.distance < IN_PLACE
         feed = (turning if in_place else move.speed) or math.inf

@@ -13,7 +13,7 @@ from understudy.units import DEG, MINUTE
 
 WIRE_LINES = 1 << 40
 """Lines over the wire are numbered from here on, so that no other line has their number."""
-CHANGEABLE = (1, 10, 30, 31, 39, 62, 481, 484)
+CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
 """The rest is the arm itself: its limits are its model's."""
 
 
@@ -35,7 +35,9 @@ def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Fi
         drives.attendant.wire = attendant
         return drives.runner
 
-    return Firmware(plant, attended)
+    firmware = Firmware(plant, attended)
+    drives.override = firmware.knobs.override
+    return firmware
 
 
 def figures(arm: Arm) -> Mapping[int, float]:

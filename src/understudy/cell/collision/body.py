@@ -15,6 +15,7 @@ from understudy.space.transform import Array
 from understudy.space.urdf import read
 
 if TYPE_CHECKING:
+    from understudy.space.between import Figure
     from understudy.space.collide import CollisionDetector
     from understudy.space.sweep import Sweeper
 
@@ -36,6 +37,18 @@ class Body:
     rules: CollisionConfig
     tools: Mapping[int, tuple[CollisionObject, ...]]
     meshes: Meshes
+    fastest: Array
+    """rad/s, of the joints."""
+
+    def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "Figure":
+        """As another arm sees it."""
+        from understudy.space.assembly import arm_parts, carried_part
+        from understudy.space.between import Figure
+
+        things = (*self.tools.get(tool, ()), *held)
+        carried = (carried_part(self.chain, thing) for thing in things)
+        parts = (*arm_parts(self.chain, self.meshes), *carried)
+        return Figure(self.chain, self.foot, parts, self.fastest)
 
     def detector(
         self, environment: Environment, tool: int, held: Iterable[CollisionObject] = ()

@@ -7,7 +7,7 @@ but the time. What changes the path itself (stop, jog, tool, surroundings) lets 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -34,6 +34,9 @@ from understudy.space.environment import Environment
 from understudy.space.shapes import CollisionObject
 from understudy.space.transform import Array
 from understudy.units import seconds, whole_ns
+
+if TYPE_CHECKING:
+    from understudy.space.between import Figure
 
 
 class Mover(Protocol):
@@ -70,7 +73,7 @@ class Touching(Struct, frozen=True):
 
 class State(Struct):
     """`swept`: up to where the path is known; `beyond`: the pairs that touch there. `ahead`: what
-    comes about on the way. `stirred`: when the path has become another.
+    comes about on the way. `stirred`: when the path has become another. `met`: other arms.
     """
 
     fresh: bool = True
@@ -82,6 +85,7 @@ class State(Struct):
     seen: int = 0
     tool: int = 0
     held: list[Thing] = []
+    met: list[Contact] = []
     detected: int = 0
     stopped: bool = False
 
@@ -160,6 +164,22 @@ class CollisionWatch:
     def clear(self) -> None:
         """What is touched now is not shown any more, and not told again before it was left."""
         self._state.touching = [replace(t, shown=False) for t in self._state.touching]
+        self._state.met = []
+
+    def meet(self, contact: Contact, now: int) -> None:
+        """Another arm is touched."""
+        self._state.met = [*self._state.met, contact]
+        self._announce(contact, now)
+
+    def leave(self, names: Names) -> None:
+        """Another arm is touched no more."""
+        self._state.met = [contact for contact in self._state.met if contact.names != names]
+
+    def stop_for(self, contact: Contact, now: int) -> None:
+        """If that is what is done about contacts."""
+        if self.body.rules.on_collision == "stop" and not self._state.stopped:
+            self._state.stopped = True
+            self._mover.collided(contact, now)
 
     def release(self) -> None:
         """Whoever was stopped may go on."""
@@ -186,7 +206,7 @@ class CollisionWatch:
     def contacts(self) -> tuple[Contact, ...]:
         """What is touched now."""
         by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
-        return tuple(by_name.values())
+        return (*by_name.values(), *self._state.met)
 
     def held(self) -> tuple[CollisionObject, ...]:
         """What is in the hand, seen from the flange."""
@@ -201,6 +221,19 @@ class CollisionWatch:
             held=tuple(thing.name for thing in state.held),
             contacts=tuple(report(contact) for contact in self.contacts()),
         )
+
+    @property
+    def plan(self) -> Plan:
+        return self._mover.plan
+
+    @property
+    def in_hand(self) -> tuple[int, tuple[str, ...]]:
+        """The tool, and the names of what is held."""
+        return self._mover.tool, tuple(thing.name for thing in self._state.held)
+
+    def figure(self) -> "Figure":
+        """The arm and all that moves with it now."""
+        return self.body.figure(self._mover.tool, self.held())
 
     def flange(self, now: int) -> Array:
         """Where the flange is in the cell, 4×4."""
@@ -267,15 +300,15 @@ class CollisionWatch:
         contact = replace(contact, at=now, line=contact.line % WIRE_LINES)
         shown = not quiet and known.get(contact.names, True)
         state.touching = [*state.touching, Touching(pair, contact, shown)]
-        if quiet or contact.names in known:
-            return
-        state.detected += 1
+        if not quiet and contact.names not in known:
+            self._announce(contact, now)
+
+    def _announce(self, contact: Contact, now: int) -> None:
+        self._state.detected += 1
         self._tell(f"{self._name}: {contact.told()}")
         for listener in self._listeners:
             listener(contact)
-        if self.body.rules.on_collision == "stop" and not state.stopped:
-            state.stopped = True
-            self._mover.collided(contact, now)
+        self.stop_for(contact, now)
 
     def _touched(self) -> dict[Names, bool]:
         return {t.contact.names: t.shown for t in self._state.touching}

@@ -45,4 +45,5 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
         rules=config.collision,
         tools={number: tuple(shape.build(read) for shape in own) for number, own in shapes},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
+        fastest=chain.velocity,
     )

@@ -30,6 +30,11 @@ def segments(angle: float, radius: float, tolerance: float) -> int:
     return math.floor(abs(0.5 * angle * radius) / math.sqrt(tolerance * (2.0 * radius - tolerance)))
 
 
+def chord_count(arc: AxisArc, tolerance: float) -> int:
+    """Of all its turns, or hardly fewer."""
+    return segments(arc.angle, arc.radius, tolerance)
+
+
 def chord_ends(arc: AxisArc, start: Floats, tolerance: float) -> Floats:
     """The ends of all chords, a row each; the last is the arc's target."""
     target = np.array(arc.target)

@@ -22,7 +22,7 @@ from understudy.cell.program.queue import Queue
 from understudy.cell.program.runner import Runner
 from understudy.cell.program.steps import State as SavedProgram
 from understudy.errors import ConfigError, Refused
-from understudy.gcode import GRBLHAL_MACHINE, ZERO, Modal
+from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.gcode.wire import Reading
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
@@ -67,7 +67,7 @@ class Machine:
 
     def __init__(self, name: str, config: Config) -> None:
         self.name = name
-        self.io = _wired(VirtualIO(config.io)) if config.wired else VirtualIO(config.io)
+        self.io = pins_of(config)
         self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
         self._mover = TravelMover(MachineMover.of(Settings()), Settings())
@@ -130,14 +130,7 @@ class Machine:
     def _rebuild(self, figures: Figures, position: Floats, at: float) -> tuple[Habits, Queue]:
         settings = Settings(dict(figures))
         self._mover = TravelMover(MachineMover.of(settings), settings)
-        dialect = structs.replace(
-            GRBLHAL_MACHINE,
-            rotary=settings.rotary,
-            digital_inputs=self._config.io.digital_inputs,
-            digital_outputs=self._config.io.digital_outputs,
-            analog_inputs=self._config.io.analog_inputs,
-            analog_outputs=self._config.io.analog_outputs,
-        )
+        dialect = dialect_of(self._config, settings)
         habits = Habits(
             dialect=dialect,
             modal=Modal(),
@@ -159,15 +152,36 @@ class Machine:
 
 
 def build(name: str, config: Config, deps: Deps) -> Machine:
+    settings_of(config)
+    return Machine(name, config)
+
+
+def settings_of(config: Config) -> Settings:
+    """Those of the cell file, if the firmware takes them."""
     for number, value in config.settings.items():
         refused = Settings().changed(number, f"{value:g}")
         if isinstance(refused, Refused):
             raise ConfigError(refused.reason, key="settings", value=f"${number}={value:g}")
-    return Machine(name, config)
+    return Settings(config.settings)
 
 
-def _wired(io: VirtualIO) -> VirtualIO:
-    """Input n follows output n."""
+def dialect_of(config: Config, settings: Settings) -> Dialect:
+    """The firmware's language, with the axes and pins of this machine."""
+    return structs.replace(
+        GRBLHAL_MACHINE,
+        rotary=settings.rotary,
+        digital_inputs=config.io.digital_inputs,
+        digital_outputs=config.io.digital_outputs,
+        analog_inputs=config.io.analog_inputs,
+        analog_outputs=config.io.analog_outputs,
+    )
+
+
+def pins_of(config: Config) -> VirtualIO:
+    """Its pins; if they are wired, input n follows output n."""
+    io = VirtualIO(config.io)
+    if not config.wired:
+        return io
     for pin in range(min(io.di.count, io.do.count)):
         io.link(pin, pin, 0.0, 0)
     for channel in range(min(io.ai.count, io.ao.count)):

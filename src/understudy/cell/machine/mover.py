@@ -10,7 +10,9 @@ from understudy.cell.machine import arcs
 from understudy.cell.machine.settings import Settings
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
+from understudy.gcode.faults import RANGE
 from understudy.gcode.requests import AxisArc, AxisMove, Move, Request, Spindle
+from understudy.motion.arcs import MOST_CHORDS
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path
 from understudy.units import MINUTE
@@ -51,7 +53,10 @@ class MachineMover:
             return self.straight([move], start, line=[line], exact=exact)
         if not isinstance(move, AxisArc):
             return Refused("a machine has linear and rotary axes, no joints", WRONG_KIND)
-        through = self.on_steps(arcs.chord_ends(move, start, self.settings.arc_tolerance))
+        tolerance = self.settings.arc_tolerance
+        if (count := arcs.chord_count(move, tolerance)) > MOST_CHORDS:
+            return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
+        through = self.on_steps(arcs.chord_ends(move, start, tolerance))
         feed, inverse = self._arc_feed(move)
         return self._lines(
             start, through, feed, inverse=inverse, line=line, exact=exact, chords=True

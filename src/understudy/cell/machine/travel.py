@@ -9,9 +9,11 @@ from understudy.cell.machine.settings import Settings
 from understudy.errors import Refused
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.requests import Move
-from understudy.motion.path import Floats, Path
+from understudy.motion.path import Floats, Limits, Path
 
 SOFT_LIMIT = 2
+SOFT_LIMITS = 20
+"""The setting that switches them on."""
 ON_LIMIT = 1e-6
 
 
@@ -21,6 +23,14 @@ class TravelMover:
 
     mover: MachineMover
     settings: Settings
+
+    @property
+    def limits(self) -> Limits:
+        return self.mover.limits
+
+    @property
+    def deviation(self) -> float:
+        return self.mover.deviation
 
     def axes(self, position: Floats) -> Axes:
         return self.mover.axes(position)
@@ -33,7 +43,7 @@ class TravelMover:
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
         path = self.mover.path(move, start, line=line, exact=exact)
-        if isinstance(path, Refused) or not self.settings[20] or not len(path):
+        if isinstance(path, Refused) or not self.settings[SOFT_LIMITS] or not len(path):
             return path
         travel = self.settings.travel
         over = (path.end > ON_LIMIT) | (path.end < -travel - ON_LIMIT)

@@ -1,12 +1,16 @@
 """Reports as build servers read them: JUnit XML and SARIF 2.1.0."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from understudy.jobs.validate.report import KINDS, Finding, Kind, Report
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+UNSPEAKABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Whatever is no character of XML 1.0."""
 MEANING: dict[Kind, str] = {
     "syntax": "The line cannot be read",
     "unsupported": "The controller does not know this command",
@@ -34,7 +38,7 @@ def _suite(report: Report) -> str:
     by_kind = {kind: [v for v in report.violations if v.kind == kind] for kind in KINDS}
     failed = sum(bool(found) for found in by_kind.values())
     head = (
-        f'name={quoteattr(report.program)} tests="{len(KINDS)}" failures="{failed}" '
+        f'name={quoteattr(_clean(report.program))} tests="{len(KINDS)}" failures="{failed}" '
         f'errors="0" time="{report.wall_s:.3f}"'
     )
     cases = "".join(_case(report, kind, found) for kind, found in by_kind.items())
@@ -42,7 +46,7 @@ def _suite(report: Report) -> str:
 
 
 def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
-    head = f'<testcase classname={quoteattr(report.program)} name="{kind}"'
+    head = f'<testcase classname={quoteattr(_clean(report.program))} name="{kind}"'
     if not found:
         return f"{head}/>\n"
     text = "\n".join(_clean(each.message) for each in found)
@@ -52,7 +56,7 @@ def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
 
 def _clean(text: str) -> str:
     """Without what XML cannot say."""
-    return "".join(c if c >= " " or c in "\t\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
@@ -85,7 +89,8 @@ def _result(program: str, found: Finding, level: str) -> dict[str, Any]:
 
 
 def _uri(program: str) -> str:
-    """A relative reference with forward slashes; what is no plain letter is escaped."""
-    plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
+    """Forward slashes; what is no plain letter is escaped. From a root on it is a file's URI."""
     path = program.replace("\\", "/")
-    return "".join(c if c in plain else "".join(f"%{b:02X}" for b in c.encode()) for c in path)
+    if re.match("[A-Za-z]:/", path):
+        return f"file:///{path[:2]}{quote(path[2:], errors='replace')}"
+    return ("file://" if path.startswith("/") else "") + quote(path, errors="replace")

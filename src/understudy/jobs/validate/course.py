@@ -4,9 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.jobs.validate.report import Course
-from understudy.jobs.validate.subject import Arm
+from understudy.jobs.validate.subject import Arm, Machine
 from understudy.motion.path import Floats
-from understudy.space.chain import Frames
 
 MOST_POINTS = 2000
 """Beyond twice as many every second one is dropped."""
@@ -20,16 +19,13 @@ class Courses:
         self._every = 1
         self._seen = 0
 
-    def add(self, q: Floats, times: Floats, lines: NDArray[np.int64], arm: Arm) -> None:
+    def add(self, q: Floats, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine) -> None:
         """Samples of a run: the first and last always count."""
         chosen = np.arange(-self._seen % self._every, len(q), self._every)
         self._seen += len(q)
         if not len(chosen):
             return
-        axes = arm.chain.axes_of(q[chosen])[:, :, :3, 3]
-        tips = arm.chain.flanges(q[chosen], Frames(np.eye(4), arm.frames.tool))
-        points = np.concatenate([axes, tips[:, None, :3, 3]], axis=1)
-        placed = points @ arm.foot[:3, :3].T + arm.foot[:3, 3]
+        placed = arm.skeleton(q[chosen])
         rows = zip(q[chosen], placed, lines[chosen].tolist(), times[chosen].tolist(), strict=True)
         self._rows += rows
         while len(self._rows) > 2 * MOST_POINTS:

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.jobs.validate.report import Finding
-from understudy.jobs.validate.subject import Arm
+from understudy.jobs.validate.subject import Arm, Machine
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
-from understudy.units import DEG, beside
+from understudy.units import beside
 
 
 def overload_findings(
-    motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm
+    motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine
 ) -> Iterator[Finding]:
     """One per line on which a joint needs more than it has: the joint that is worst off."""
     if arm.dynamics is None:
@@ -27,7 +27,7 @@ def overload_findings(
         rows = np.flatnonzero(over & (lines == line))
         row = int(rows[np.argmax(share[rows].max(axis=1))])
         joint = int(np.argmax(share[row]))
-        name, needs = arm.chain.names[joint], float(torques[row, joint])
+        name, needs = arm.names[joint], float(torques[row, joint])
         has = float(effort[joint])
         told = beside(needs, math.copysign(has, needs), digits=1)
         said = f"line {line}: {name} needs {told} Nm, {has:.1f} are allowed"
@@ -35,25 +35,6 @@ def overload_findings(
         yield Finding(line, "torque", said, float(times[row]), joint=name, excess=excess)
 
 
-def overrun_findings(
-    motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm
-) -> Iterator[Finding]:
-    """Where a joint that brakes by itself, off the path, would run beyond its limit."""
-    q, v = motion.position, motion.velocity
-    stop = q + np.sign(v) * v**2 / (2.0 * arm.limits.acceleration)
-    over = np.maximum(arm.chain.lower - stop, stop - arm.chain.upper)
-    worst = over.max(axis=1)
-    for line in np.unique(lines[worst > 1e-6]).tolist():
-        rows = np.flatnonzero(lines == line)
-        row = int(rows[np.argmax(worst[rows])])
-        joint = int(np.argmax(over[row]))
-        name = arm.chain.names[joint]
-        said = f"line {line}: stopped here {name} would run {over[row, joint] / DEG:.2f}° too far"
-        excess = float(over[row, joint])
-        yield Finding(line, "joint_limit", said, float(times[row]), joint=name, excess=excess)
-
-
-def tool_way(motion: Motion, arm: Arm) -> float:
-    """Metres that the tip goes."""
-    tips = arm.chain.flanges(motion.position, arm.frames)[:, :3, 3]
+def way_of(tips: Floats) -> float:
+    """Metres from the first point to the last, along all of them."""
     return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from understudy.jobs.validate.report import Finding, Kind
 from understudy.jobs.validate.stretch import Stretch
-from understudy.jobs.validate.subject import Arm
+from understudy.jobs.validate.subject import Arm, Machine
 from understudy.motion.cartesian import greatest_bends
 from understudy.motion.path import TOOL, Floats, Ints, Path
 from understudy.space.singular import distances, kinds
 from understudy.space.sweep import greatest_slopes
-from understudy.units import DEG, MM, beside
+from understudy.units import beside
 
 NEAR, INSIDE = 0.1, 0.02
 """Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
@@ -27,7 +27,7 @@ NEAR_RATIO = 0.2
 ROUNDING = 1.0 + 1e-6
 
 
-def feed_findings(stretch: Stretch, arm: Arm) -> Iterator[Finding]:
+def feed_findings(stretch: Stretch, arm: Arm | Machine) -> Iterator[Finding]:
     """One per line that asks for more than the joints have, each at its worst place."""
     path = stretch.path
     asked = ~path.rapid & np.isfinite(path.feed) & (path.dwell == 0.0)
@@ -55,7 +55,7 @@ class _Need:
     path: Path
     speed: Floats
     turn: Floats
-    arm: Arm
+    arm: Arm | Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class _Near:
     at_ends: NDArray[np.bool_]
 
 
-def _nearness(path: Path, pieces: Ints, arm: Arm) -> _Near:
+def _nearness(path: Path, pieces: Ints, arm: Arm | Machine) -> _Near:
     """Only a way of the tool has to mind singular poses."""
-    if path.measure[pieces[0]] != TOOL:
+    if isinstance(arm, Machine) or path.measure[pieces[0]] != TOOL:
         return _Near([""] * len(pieces), np.zeros(len(pieces), dtype=np.bool_))
     names = kinds(arm.chain)
     scale = NEAR_RATIO if names == ("arm",) else 1.0
@@ -123,13 +123,12 @@ def _at_ends(near: NDArray[np.bool_], begins: bool, ends: bool) -> NDArray[np.bo
     return np.asarray(from_start | to_end)
 
 
-def _told(found: _Excess, stretch: Stretch, arm: Arm, line: int) -> Finding:
-    name = arm.chain.names[found.joint]
-    unit, sign = (MM, "mm/s") if arm.chain.slides[found.joint] else (DEG, "deg/s")
-    limits = arm.limits.velocity
+def _told(found: _Excess, stretch: Stretch, arm: Arm | Machine, line: int) -> Finding:
+    name, told = arm.names[found.joint], arm.told(found.joint)
+    limits, time, sign = arm.limits.velocity, told.seconds, f"{told.name}/{told.per}"
     if found.kind == "acceleration":
-        limits, sign = arm.limits.acceleration, sign + "2"
-    has = float(limits[found.joint]) / unit
+        limits, time, sign = arm.limits.acceleration, told.seconds**2, sign + "2"
+    has = float(limits[found.joint]) / told.unit * time
     need = beside(found.share * has, has, digits=0)
     needs = f"{name} would need {need} {sign} at this feed, {has:.0f} are allowed"
     if found.blamed:

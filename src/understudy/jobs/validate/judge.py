@@ -1,6 +1,6 @@
 """Judges what happens in a program, event by event, and gives the report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +9,11 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.cycle_time import Ledger, Row
 from understudy.jobs.setup import Remark
-from understudy.jobs.validate.clearance import Clearance, Proof
+from understudy.jobs.validate.braking import crash_findings, overrun_findings
+from understudy.jobs.validate.clearance import MOST_PAIRS, Clearance, Proof
+from understudy.jobs.validate.contacts import Thing, thing
 from understudy.jobs.validate.course import Courses
-from understudy.jobs.validate.effort import overload_findings, overrun_findings, tool_way
+from understudy.jobs.validate.effort import overload_findings, way_of
 from understudy.jobs.validate.feed import feed_findings
 from understudy.jobs.validate.report import (
     Finding,
@@ -21,8 +23,8 @@ from understudy.jobs.validate.report import (
     proven_clearance,
 )
 from understudy.jobs.validate.stretch import stretches
-from understudy.jobs.validate.subject import Arm, Subject
-from understudy.jobs.walk import Event, Run, Violation
+from understudy.jobs.validate.subject import Arm, Machine, Subject
+from understudy.jobs.walk import Event, Glide, Mounted, Run, Violation
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
 
@@ -68,8 +70,11 @@ class Judge:
         self._warnings: list[Finding] = []
         self._proofs: dict[int, Proof] = {}
         self._unsure: set[int] = set()
+        self._moving: set[int] = set()
         self._doubt = Doubt()
         self._line = ProgramLine(0, "", Block())
+        self._open: dict[Thing, int] = {}
+        self._crashes: dict[int, Finding] = {}
         self._way = 0.0
         self._courses = Courses()
 
@@ -82,29 +87,53 @@ class Judge:
                 self._unsure.add(event.number)
         elif isinstance(event, Run):
             self._run(event, self._subject.arm(event.tool))
+        elif isinstance(event, Mounted):
+            arm = self._subject.arm(event.tool)
+            self._take(self._clearance.stand(event.q, event.line, event.time_s, arm))
+        elif isinstance(event, Glide):
+            self._glide(event)
         elif isinstance(event, Violation):
-            self._found.append(Finding(event.line, event.kind, event.message, time_s=np.nan))
+            self._found.append(self._refused(event))
             self._doubt.left_out(self._line.block)
             self._unsure.add(event.line)
         elif isinstance(event, Remark):
             said = f"line {event.line}: {event.message}"
-            self._found.append(Finding(event.line, event.kind, said, event.time_s))
+            told = self._warnings if event.slight else self._found
+            told.append(Finding(event.line, event.kind, said, event.time_s))
 
-    def _run(self, run: Run, arm: Arm) -> None:
+    def _refused(self, event: Violation) -> Finding:
+        """With the number by which a firmware knows it."""
+        said, code = event.message, event.code if self._subject.numbered else 0
+        if code:
+            said += f" ({'alarm' if event.kind == 'joint_limit' else 'error'}:{code})"
+        return Finding(event.line, event.kind, said, time_s=np.nan, code=code)
+
+    def _run(self, run: Run, arm: Arm | Machine) -> None:
+        moving = np.unique(run.plan.path.line).tolist()
+        self._moving.update(moving)
         if arm.sweeper is None:
-            self._unsure.update(np.unique(run.plan.path.line).tolist())
+            self._unsure.update(moving)
         for stretch in stretches(run.plan):
             self._found += feed_findings(stretch, arm)
             for times in stretch.grids():
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
             self._take(self._clearance.add(stretch, arm))
 
-    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm) -> None:
+    def _glide(self, glide: Glide) -> None:
+        arm = self._subject.arm(0)
+        self._moving.add(glide.line)
+        self._unsure.add(glide.line)
+        self._way += way_of(arm.tips(glide.poses))
+        self._courses.add(glide.poses, glide.times, np.full(len(glide.times), glide.line), arm)
+
+    def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm | Machine) -> None:
         """At samples of a run."""
         self._keep_worst(overload_findings(motion, times, lines, arm))
         if self._options.with_stops:
             self._keep_worst(overrun_findings(motion, times, lines, arm))
-        self._way += tool_way(motion, arm)
+            for found in crash_findings(motion, times, lines, arm, self._clearance.contacts):
+                self._crashes.setdefault(found.line, found)
+        self._way += way_of(arm.tips(motion.position))
         self._courses.add(motion.position, times, lines, arm)
 
     def _keep_worst(self, findings: Iterable[Finding]) -> None:
@@ -121,30 +150,29 @@ class Judge:
             self._proofs[proof.line] = proof
             if proof.warning is not None:
                 self._warnings.append(proof.warning)
-            if proof.violation is None:
-                continue
-            if proof.violation.last is None:
-                self._found.append(proof.violation)
-            else:
-                self._go_on(proof.violation)
+            for found in proof.violations:
+                if found.last is None or not self._go_on(found):
+                    self._found.append(found)
+                    self._open[_what(found)] = len(self._found) - 1
 
-    def _go_on(self, found: Finding) -> None:
-        """Parts touch still, or others by now: one violation, over several lines."""
-        for k in range(len(self._found) - 1, -1, -1):
-            known = self._found[k]
-            if known.contact is not None:
-                self._found[k] = replace(known, last=found.line)
-                return
+    def _go_on(self, found: Finding) -> bool:
+        """The same is touched still, maybe by others by now: one violation, over several lines."""
+        k = self._open.get(_what(found))
+        if k is None or found.contact is None:
+            return False
+        known = self._found[k]
+        parts = {each.objects for each in (known.contact, *known.also) if each}
+        more = (each for each in (found.contact, *found.also) if each.objects not in parts)
+        also = (*known.also, *more)[:MOST_PAIRS]
+        self._found[k] = replace(known, last=found.line, also=also)
+        return True
 
     def report(self) -> Report:
         self._take(self._clearance.flush())
         cycle = self._ledger.result()
         begins = {row.line: row.start_s for row in cycle.lines}
-        found = [
-            each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
-            for each in self._found
-        ]
-        found.sort(key=lambda each: (each.line, each.time_s))
+        self._found += self._further_crashes()
+        found, warnings = (_in_order(each, begins) for each in (self._found, self._warnings))
         most = self._options.most_violations
         kept = found if most is None else found[:most]
         times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
@@ -157,28 +185,55 @@ class Judge:
             gcodes_executed=sum(row.kind != "refused" for row in cycle.lines),
             lines=tuple(self._row(row) for row in cycle.lines),
             violations=tuple(kept),
-            warnings=tuple(self._warnings),
+            warnings=tuple(warnings),
             omitted=len(found) - len(kept),
-            notes=self._subject.notes + self._stops(),
+            notes=self._notes(),
             course=self._courses.course(),
         )
+
+    def _further_crashes(self) -> Iterator[Finding]:
+        """Those of stops that are not on the path as well."""
+        for line, found in self._crashes.items():
+            hit = {
+                _what(each) for each in self._found if each.line <= line <= (each.last or each.line)
+            }
+            if _what(found) not in hit:
+                yield found
 
     def _row(self, row: Row) -> LineReport:
         proof = self._proofs.get(row.line)
         proven = row.line not in self._unsure and (proof is None or proof.proven)
         clearance = None if proof is None else proven_clearance(proof.clearance)
         return LineReport(
-            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind
+            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind,
+            row.line in self._moving,
         )  # fmt: skip
 
+    def _notes(self) -> tuple[str, ...]:
+        still = () if self._moving or self._found else ("nothing moves in this program",)
+        return self._subject.notes + self._stops() + self._clearance.notes + still
+
     def _stops(self) -> tuple[str, ...]:
-        if not self._options.with_stops:
+        if not self._options.with_stops or not self._proofs:
             return ()
         return (
             "stops are certified: a stop or hold brakes along the path, which is proven as a "
-            "whole; joints that brake by themselves stay within their limits unless a violation "
-            "says so",
+            "whole; joints that brake by themselves, off the path, were looked at every 10 ms and "
+            "stay within their limits and touch nothing unless a violation says so",
         )
+
+
+def _what(found: Finding) -> Thing:
+    return thing(found.kind, found.contact.objects) if found.contact else ()
+
+
+def _in_order(found: Iterable[Finding], begins: Mapping[int, float]) -> list[Finding]:
+    """By line and time; what has no time of its own has that of its line."""
+    timed = (
+        each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
+        for each in found
+    )
+    return sorted(timed, key=lambda each: (each.line, each.time_s))
 
 
 def judged(events: Iterable[Event], subject: Subject, options: Options) -> Report:

@@ -43,10 +43,10 @@ def page(reports: Sequence[Report], environment: Environment) -> str:
 
 
 def _report(report: Report) -> dict[str, Any]:
-    """What the page shows; millimetres and a tenth are enough for a picture."""
+    """What the page shows; a hundredth of a millimetre is enough for a picture."""
     document = report.document()
     course = report.course
-    points = [[round(v, 4) for point in row for v in point] for row in course.points]
+    points = [[round(v, 5) for point in row for v in point] for row in course.points]
     return {
         **{key: document[key] for key in ("program", "cell", "robot", "verdict", "cycle_time")},
         "lines": document["lines"][:MOST_ROWS],

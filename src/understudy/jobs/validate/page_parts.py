@@ -18,6 +18,9 @@ tr.unproven td:nth-child(3){font-style:italic}ul{margin:.5em 0;padding-left:1.5e
 li{cursor:pointer;color:var(--bad)}li.warning{color:var(--warn)}
 li.note{color:var(--ink);cursor:auto}
 .pass{color:#16a34a}.fail{color:var(--bad)}
+td:last-child{white-space:pre-wrap;overflow-wrap:anywhere}
+@media(max-width:700px){header{flex-wrap:wrap;gap:.3em 1em}select{max-width:100%}
+main{flex-direction:column}#side{border-left:0;border-top:1px solid var(--soft)}}
 """
 
 SCRIPT = """
@@ -36,17 +39,33 @@ function show(index) {
       if (bad.get(n) !== 'violation') bad.set(n, f.level);
   $('verdict').textContent = report.verdict;
   $('verdict').className = report.verdict;
-  const total = report.cycle_time.total_s.toFixed(3);
-  $('facts').textContent = `${report.cell} · ${report.robot} · ${total} s`;
+  $('facts').textContent = `${report.cell} · ${report.robot} · ${times(report.cycle_time)}`;
   $('findings').replaceChildren(...report.findings.map(finding), ...report.notes.map(note));
   $('lines').replaceChildren(...report.lines.map(row));
   if (report.left_off) $('lines').append(cells(['', '', '', `… ${report.left_off} more lines`]));
   $('time').max = Math.max(report.points.length - 1, 0);
+  fit();
   choose(0);
   if (report.findings.length) {
     choose(report.findings[0].line);
     at(report.findings[0].time_s);
   }
+}
+function times(cycle) {
+  const parts = ['motion', 'process', 'dwell', 'io'].filter(name => cycle[`${name}_s`] > 0);
+  const told = parts.map(name => `${name} ${cycle[`${name}_s`].toFixed(3)}`).join(', ');
+  return `${cycle.total_s.toFixed(3)} s${parts.length > 1 ? ` (${told})` : ''}`;
+}
+function fit() {
+  // All that moves, and the foot it stands on, fills the view.
+  const low = [0, 0, 0], high = [0, 0, 0];
+  for (const flat of report.points)
+    flat.forEach((v, k) => {
+      low[k % 3] = Math.min(low[k % 3], v);
+      high[k % 3] = Math.max(high[k % 3], v);
+    });
+  [eye.x, eye.y, eye.z] = low.map((v, k) => (v + high[k]) / 2);
+  eye.size = 1.4 * Math.max(0.02, Math.hypot(...high.map((v, k) => v - low[k])));
 }
 function finding(f) {
   const item = document.createElement('li');
@@ -120,9 +139,10 @@ function draw() {
   const box = canvas.getBoundingClientRect();
   canvas.width = box.width * devicePixelRatio;
   canvas.height = box.height * devicePixelRatio;
-  stroke([[0, 0, 0], [0.2, 0, 0]], '#ef4444', 1);
-  stroke([[0, 0, 0], [0, 0.2, 0]], '#22c55e', 1);
-  stroke([[0, 0, 0], [0, 0, 0.2]], '#3b82f6', 1);
+  const arrow = 0.1 * eye.size;
+  stroke([[0, 0, 0], [arrow, 0, 0]], '#ef4444', 1);
+  stroke([[0, 0, 0], [0, arrow, 0]], '#22c55e', 1);
+  stroke([[0, 0, 0], [0, 0, arrow]], '#3b82f6', 1);
   for (const thing of things)
     for (const line of thing.lines) stroke(line, thing.zone ? '#f59e0b' : '#94a3b8', 1);
   let run = [];
@@ -134,7 +154,9 @@ function draw() {
       run = [tip(k)];
     }
   }
-  for (const f of report.findings) if (f.point_mm) dot(f.point_mm.map(v => v / 1000), '#dc2626');
+  for (const f of report.findings)
+    for (const contact of [f, ...(f.also || [])])
+      if (contact.point_mm) dot(contact.point_mm.map(v => v / 1000), '#dc2626');
   if (report.points.length) {
     stroke(stick(frame), '#475569', 7);
     stroke(stick(frame), '#f8fafc', 3);

@@ -34,17 +34,20 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Two parts that touch, or come too close: where (m, in the cell), and how deep."""
+    """Two parts that touch, or come too close: where (m, in the cell), how deep, and when."""
 
     objects: tuple[str, str]
     point: tuple[float, float, float]
     depth: float
+    time_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A violation, or a warning that leaves the verdict; `last`: the line on which it ends.
-    `excess`: of what is sampled, how bad it is; the worst of a line is told.
+    `contact`: the first one; `also`: those of other parts with the same thing.
+    `excess`: of what is sampled, how bad it is; the worst of a line is told. `code`: the number of
+    a firmware's error or alarm.
     """
 
     line: int
@@ -54,11 +57,14 @@ class Finding:
     last: int | None = None
     joint: str = ""
     contact: Contact | None = None
+    also: tuple[Contact, ...] = ()
     excess: float = 0.0
+    code: int = 0
 
 
 class LineReport(Struct, frozen=True, gc=False):
-    """A line of the program. `clearance` in metres, None where nothing moves or could touch."""
+    """A line of the program. `clearance` in metres, None where nothing moves or could touch.
+    `moves`: the robot does, on it."""
 
     line: int
     text: str
@@ -67,6 +73,7 @@ class LineReport(Struct, frozen=True, gc=False):
     clearance: float | None
     proven: bool
     kind: str
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +160,23 @@ def finding_document(found: Finding) -> dict[str, Any]:
     }
     if found.last is not None:
         said["last_line"] = found.last
+    if found.code:
+        said["code"] = found.code
     if found.joint:
         said["joint"] = found.joint
     if found.contact is not None:
-        said["objects"] = list(found.contact.objects)
-        said["point_mm"] = [value / MM for value in found.contact.point]
-        said["depth_mm"] = found.contact.depth / MM
+        said |= _contact(found.contact)
+    if found.also:
+        said["also"] = [_contact(each) | {"time_s": each.time_s} for each in found.also]
     return said
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    return {
+        "objects": list(contact.objects),
+        "point_mm": [value / MM for value in contact.point],
+        "depth_mm": contact.depth / MM,
+    }
 
 
 def proven_clearance(metres: float) -> float | None:

@@ -11,6 +11,8 @@ from understudy.motion.plan import Plan
 
 LINES_AT_ONCE = 400
 SAMPLES_AT_ONCE = 8192
+MOST_SAMPLES = 500_000
+"""Of a stretch: 83 minutes."""
 STEP_S = 0.01
 """How closely a motion is looked at where it is sampled."""
 
@@ -32,9 +34,9 @@ class Stretch:
         return self.plan.path.rows(self.first, self.last)
 
     def grids(self) -> Iterator[Floats]:
-        """Times on an even grid of at most 10 ms, some thousand at once; each goes on where the
-        last one ended."""
-        count = int(np.ceil((self.ends - self.begins) / STEP_S)) + 1
+        """Times on an even grid of 10 ms at most (more only where motion crawls for hours), some
+        thousand at once; each goes on where the last one ended."""
+        count = int(np.ceil(min((self.ends - self.begins) / STEP_S, MOST_SAMPLES))) + 1
         for first in range(0, max(count - 1, 1), SAMPLES_AT_ONCE - 1):
             share = np.arange(first, min(first + SAMPLES_AT_ONCE, count)) / max(count - 1, 1)
             yield self.begins + share * (self.ends - self.begins)

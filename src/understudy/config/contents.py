@@ -1,0 +1,55 @@
+"""What the files hold that a configuration names: models, meshes, fixtures."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from msgspec import Struct
+
+from understudy.errors import ConfigError
+from understudy.space.environment import FixtureConfig, ObjectConfig, Read
+from understudy.space.robot import Mesh
+from understudy.space.urdf import elements
+
+
+def contents(config: Any, read: Read) -> dict[str, str]:
+    """A hash of each file by its name; of one that cannot be read, nothing."""
+    found: dict[str, str] = {}
+    names = list(_named(config))
+    while names:
+        name = names.pop()
+        if name in found:
+            continue
+        try:
+            data = read(name)
+        except ConfigError:
+            found[name] = ""  # whoever needs it says so
+            continue
+        found[name] = sha256(data).hexdigest()
+        names += _meshes(data)
+    return found
+
+
+def _named(config: Any) -> Iterator[str]:
+    if isinstance(config, ObjectConfig):
+        yield from filter(None, (config.mesh,))
+    elif isinstance(config, FixtureConfig):
+        yield config.urdf
+    elif isinstance(config, Struct):
+        if isinstance(model := getattr(config, "model", None), str):
+            yield model
+        for key in config.__struct_fields__:
+            yield from _named(getattr(config, key))
+    elif isinstance(config, dict | list | tuple):
+        for value in config.values() if isinstance(config, dict) else config:
+            yield from _named(value)
+
+
+def _meshes(data: bytes) -> list[str]:
+    """Those that the shapes of a URDF name; other files name none."""
+    try:
+        _, links, _ = elements(data.decode("utf-8", "replace"))
+    except ConfigError:
+        return []
+    shapes = [solid.geometry for link in links for solid in link.collision]
+    return [shape.filename for shape in shapes if isinstance(shape, Mesh)]

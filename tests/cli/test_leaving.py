@@ -1,0 +1,33 @@
+"""Ctrl-C and SIGTERM at any moment: also while everything is still being brought in."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import os, signal, sys
+
+class Impatient:
+    def find_spec(self, name, path, target=None):
+        if name == "understudy.cli.run":
+            try:
+                os.kill(os.getpid(), signal.{signal})
+            except BaseException:
+                pass  # as a library would that is being loaded
+
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["understudy", "{command}"]
+from understudy.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "signal", "code"),
+    [("run", "SIGINT", 0), ("run", "SIGTERM", 0), ("cells", "SIGINT", 130)],
+)
+def test_nothing_is_said_and_nothing_goes_on(command: str, signal: str, code: int) -> None:
+    script = SCRIPT.format(command=command, signal=signal)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, b"", b"")

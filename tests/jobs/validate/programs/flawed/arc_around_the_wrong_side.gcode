@@ -1,0 +1,6 @@
+; cell: workshop
+; expect: collision at 6
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G0 X480 Y30 Z300 A180 B0 C0
+G3 X480 Y170 J70 F6000

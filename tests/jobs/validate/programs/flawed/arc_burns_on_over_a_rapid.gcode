@@ -1,0 +1,10 @@
+; cell: workshop
+; expect: process at 8
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+M7
+M3
+G1 X510 F600
+G0 X550 Y-100 Z400 A180 B0 C0
+M5
+M9

@@ -1,0 +1,6 @@
+; cell: workshop
+; expect: collision at 6
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G0 X500 Y-200 Z150 A180 B0 C0
+G2 X500 Y-200 Z20 I-60 J0 F6000

@@ -1,0 +1,10 @@
+; cell: workshop
+; expect: collision at 10
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G0 A70 B40 C-30 U0 V0 W0
+G30.1
+G0 C60
+G0 A110
+G0 C-30
+G30

@@ -1,0 +1,8 @@
+; cell: workshop
+; expect: collision at 7
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G10 L2 P2 X0 Y0 Z-300
+G55
+G1 Z330 F6000
+G1 Z700

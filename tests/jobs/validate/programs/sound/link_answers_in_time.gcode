@@ -1,0 +1,9 @@
+; cell: workshop
+; expect: nothing
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+M64 P20
+G1 Z400 F6000
+M66 P20 L3 Q2
+M65 P20
+M66 P20 L4 Q2

@@ -1,0 +1,9 @@
+; cell: workshop
+; expect: nothing
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+T2 M6
+G0 X500 Y-200 Z100 A180 B0 C0
+G1 X600 F6000
+G1 Z300
+T1 M6

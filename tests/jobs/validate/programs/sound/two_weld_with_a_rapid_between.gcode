@@ -1,0 +1,14 @@
+; cell: workshop
+; expect: nothing
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+M7
+M3
+G1 X510 F600
+M5
+G0 X550 Y-150 Z400 A180 B0 C0
+M3
+G1 X560 F600
+M5
+M9
+M2

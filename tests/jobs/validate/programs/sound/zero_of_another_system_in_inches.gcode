@@ -1,0 +1,13 @@
+; cell: workshop
+; expect: nothing
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G10 L2 P2 X0 Y0 Z300
+G55
+G20
+G91
+G1 Z-2 F200
+G90
+G21
+G1 Z30 F6000
+G54
