@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from understudy.cell.collision.contact import Contact
+from understudy.cell.collision.contact import WIRE_LINES, Contact
 from understudy.motion.law import Law
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
@@ -108,11 +108,11 @@ class Encounters:
             return now + max(SHORTEST, nanoseconds(min(between.safe(apart), seconds(LONGEST))))
         touching = between.touching(q, r)
         self._parted(one, other, {(i, j) for i, j, _ in touching})
+        line = (a.plan.line_at(t) or 0) % WIRE_LINES
         for i, j, how in touching:
             if (one, other, i, j) not in self._state.touching:
                 self._state.touching.append((one, other, i, j))
                 x, y, z = how.point.tolist()
-                line = a.plan.line_at(t) or 0
                 contact = Contact(i, f"{other}.{j}", "collision", (x, y, z), how.depth, line, now)
                 a.meet(contact, now)
                 b.stop_for(contact, now)
