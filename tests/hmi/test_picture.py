@@ -212,13 +212,8 @@ def test_alarms_come_with_what_to_do() -> None:
     assert alarms({"bench": {"error": ""}}, {}, events) == []
 
 
-def test_a_weld_fault_that_ends_a_program_is_one_alarm_at_the_line_of_the_file() -> None:
+def test_a_weld_fault_that_ends_a_program_is_one_alarm() -> None:
     robots = {"g60": {"error": "line 15: weld fault: no gas"}}
-    parts = {
-        "g60.welder": {"fault": "gas", "reason": "no gas"},
-        "g60.program": {"error": "line 13: weld fault: no gas"},
-    }
-    events = [event(1, "line 15: weld fault: no gas"), event(2, "weld fault: no gas")]
-    assert alarms(robots, parts, events) == [Alarm("g60", "line 13: weld fault: no gas", "wait")]
-    parts["g60.program"] = {"error": "line 2: something else, long ago"}
+    parts = {"g60.welder": {"fault": "gas", "reason": "no gas"}}
+    events = [event(1, "line 15: weld fault: no gas")]
     assert alarms(robots, parts, events) == [Alarm("g60", "line 15: weld fault: no gas", "wait")]
