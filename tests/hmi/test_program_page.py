@@ -106,6 +106,7 @@ def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
 
 def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: RunningCell) -> None:
     cell.ask("pause")  # its time: it goes on by steps, and waits for whoever looks
+    screen.page.evaluate("window.program.ahead()")
     press(screen, "run")
     screen.until(lambda: reading(cell)["state"] == "running", "the run")
     for line, words in ((7, "F6000"), (WELD_LINE, "Y100 F600")):
@@ -113,6 +114,12 @@ def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: R
             cell.ask("advance", seconds=0.1)
         shows_running(screen, words)
         assert shown(screen)["locked"]
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "the slider with the robot")
+    put_slider(screen, 1.0)
+    cell.ask("advance", seconds=0.5)
+    assert shown(screen)["at"] == pytest.approx(1.0), "the operator's hand is on it"
+    screen.page.locator('[data-way="close"]').click()
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "with the robot again")
     cell.ask("rate", rate=15.0)
     cell.ask("start")
     screen.until(lambda: shown(screen)["reading"]["state"] == "done", "the end")
@@ -215,13 +222,17 @@ def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
     preview = cell.ask("preview", robot="g60", text=SEAM)
     last = max(n for n, line in enumerate(preview["lines"]) if line == WELD_LINE)
     assert ghost == pytest.approx(preview["q"][last])
-    slider = "document.querySelector('#way input')"
-    move = f"{slider}.value = 1.0; {slider}.dispatchEvent(new Event('input'))"
-    screen.page.evaluate(f"() => {{ {move} }}")
+    put_slider(screen, 1.0)
     assert shown(screen)["at"] == pytest.approx(1.0)
     assert shown(screen)["line"] in preview["lines"]
     screen.page.locator('[data-way="close"]').click()
     assert shown(screen)["ghost"] is None
+
+
+def put_slider(screen: Screen, seconds: float) -> None:
+    slider = "document.querySelector('#way input')"
+    move = f"{slider}.value = {seconds}; {slider}.dispatchEvent(new Event('input'))"
+    screen.page.evaluate(f"() => {{ {move} }}")
 
 
 # ── running in other ways ──
