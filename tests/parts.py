@@ -3,13 +3,18 @@
 from typing import TypeVar
 
 from understudy.cell.cell import Cell
+from understudy.ports import Part
 from understudy.wire.rehearsal import Rehearsal
 
-P = TypeVar("P")
+K = TypeVar("K")
 
 
-def part(cell: Rehearsal, name: str, kind: type[P]) -> P:
+def parts_of(cell: Rehearsal) -> dict[str, Part]:
     assert isinstance(cell.stage, Cell)
-    found = cell.stage.parts[name]
+    return cell.stage.parts
+
+
+def part(cell: Rehearsal, name: str, kind: type[K]) -> K:
+    found = parts_of(cell)[name]
     assert isinstance(found, kind), f"{name} is a {type(found).__name__}"
     return found

@@ -1,6 +1,7 @@
 """The pins: numbers and names, levels, forces, pulses, ramps, ranges, and who is told."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from understudy.units import NS_PER_MS, NS_PER_SECOND
 MS = NS_PER_MS
 
 
-def pins(**settings: object) -> VirtualIO:
-    return VirtualIO(Config(**settings))  # type: ignore[arg-type]
+def pins(**settings: Any) -> VirtualIO:
+    return VirtualIO(Config(**settings))
 
 
 def reason(answer: object) -> str:

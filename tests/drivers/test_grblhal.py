@@ -23,7 +23,7 @@ from understudy.drivers.grblhal.words import (
     sayable,
 )
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Ticket
+from understudy.ports import ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
 from understudy.units import DEG, nanoseconds
 from understudy.wire.exchange import UNLIMITED
@@ -82,7 +82,7 @@ class Peer:
         self.now = to
 
     @property
-    def status(self):  # type: ignore[no-untyped-def]
+    def status(self) -> ControllerStatus:
         return self.driver.status(self.now)
 
 

@@ -17,6 +17,7 @@ import websockets
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
+from websockets.typing import Origin
 
 from understudy.testing import StandIn
 
@@ -189,7 +190,7 @@ def test_browsers_get_frames_of_all_robots(page: str) -> None:
 def test_a_websocket_of_a_foreign_page_is_turned_away(page: str) -> None:
     async def knock() -> None:
         address = page.replace("http", "ws") + "/ws/state"
-        async with websockets.connect(address, origin="http://evil.example"):  # type: ignore[arg-type]
+        async with websockets.connect(address, origin=Origin("http://evil.example")):
             pass
 
     with pytest.raises(websockets.InvalidStatus):

@@ -1,5 +1,7 @@
 """Ways of the tool: on the line, within the joints' limits, without a step, exactly to the end."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,8 +37,8 @@ WAYS: list[Way] = [
 ]
 
 
-def path_along(way: Way, feed: float, **options: float) -> Path:
-    path = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)  # type: ignore[arg-type]
+def path_along(way: Way, feed: float, **options: Any) -> Path:
+    path = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)
     assert isinstance(path, Path), path
     return path
 

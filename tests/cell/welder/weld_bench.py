@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.parts import part, parts_of
 
 import understudy
 from understudy.agenda import advance
@@ -156,10 +157,10 @@ class WeldingCell:
             file.write_text(json.dumps(config).replace('"1":', "1:"))
             self.rehearsal = understudy.load_cell(str(file))
         self.stage = self.rehearsal.stage
-        self.parts: dict[str, Any] = self.stage.parts  # type: ignore[attr-defined]
-        self.g60: VirtualController = self.parts["g60"]
+        self.parts = parts_of(self.rehearsal)
+        self.g60 = part(self.rehearsal, "g60", VirtualController)
         self.io = self.g60.io
-        self.welder: Welder = self.parts["g60.welder"]
+        self.welder = part(self.rehearsal, "g60.welder", Welder)
         self.phases: list[tuple[float, str]] = []
         self.welder.on_phase(lambda phase, now: self.phases.append((now / 1e9, phase)))
         if enabled:
@@ -192,7 +193,8 @@ class WeldingCell:
             self.rehearsal.advance_to(at)
 
     def inject(self, fault: str, **figures: float) -> Any:
-        return self.parts["scenario"].bring(fault, "g60.welder", figures, self.now)
+        luck = part(self.rehearsal, "scenario", Scenario)
+        return luck.bring(fault, "g60.welder", figures, self.now)
 
     @property
     def error(self) -> str:

@@ -89,7 +89,7 @@ robots:
 
 
 @pytest.fixture
-def all_four(tmp_path, monkeypatch) -> Rehearsal:  # type: ignore[no-untyped-def]
+def all_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cell.yaml").write_text(ALL_FOUR)
     return Rehearsal(build_cell(load_config(str(tmp_path / "cell.yaml"))))

@@ -1,5 +1,7 @@
 """What a report says: times that agree, lines left out, clearance, limits of what is told."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,8 +47,8 @@ def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tup
 @pytest.mark.parametrize(
     ("program", "name"), [(SHIPPED, "g60_welding"), (PROGRAMS / "sound/two_seams.gcode", "")]
 )
-def test_report_cycle_time_and_running_cell_agree(program: object, name: str) -> None:
-    text = program.read_text()  # type: ignore[attr-defined]
+def test_report_cycle_time_and_running_cell_agree(program: Path, name: str) -> None:
+    text = program.read_text()
     config = cell(name or "g60_welding")
     report = validate_text(text, config)
     cycle = CycleTimeEstimator(arm_setup(config)).estimate(text)
