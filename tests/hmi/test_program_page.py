@@ -192,8 +192,8 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
 def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""
-    screen.page.evaluate(f"() => {{ {clicks} }}")  # a hand that is faster than the cell
-    assert shown(screen)["checking"]
+    begun = f"() => {{ {clicks}; return window.program.report().checking; }}"
+    assert screen.page.evaluate(begun)  # a hand that is faster than the cell
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
     press(screen, "validate")
