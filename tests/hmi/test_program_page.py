@@ -412,7 +412,7 @@ def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) 
         there = pytest.approx([*start[:3]], abs=1e-3)
         cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
         screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
-        assert last_row(cell)["pose_mm_deg"][:3] == there
+        screen.until(lambda: last_row(cell)["pose_mm_deg"][:3] == there, "the tip on the spot")
         cell.ask("teach_point", robot="g60", name=f"tip {number}")
     screen.press("tab-points")
     screen.until(lambda: screen.page.locator("[data-point]").count() == 4, "all of them")
