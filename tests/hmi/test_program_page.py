@@ -340,7 +340,9 @@ HANGS = """() => {
 
 
 def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
-    cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
+    put = pytest.approx([0, 10, 40, 0, 40, 0])
+    cell.ask("set_joint_positions", robot="g60", joints_deg=put.expected)
+    screen.until(lambda: joints(cell) == put, "the robot put there")
     screen.at("jog-frame").get_by_text("Base", exact=True).click()
     screen.at("jog-step").get_by_text("10", exact=True).click()
     figure = screen.page.locator('[data-figure="2"]')
