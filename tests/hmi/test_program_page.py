@@ -192,8 +192,8 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
 def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""
-    screen.page.evaluate(f"() => {{ {clicks} }}")  # a hand that is faster than the cell
-    assert shown(screen)["checking"]
+    begun = f"() => {{ {clicks}; return window.program.report().checking; }}"
+    assert screen.page.evaluate(begun)  # a hand that is faster than the cell
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
     press(screen, "validate")
@@ -340,7 +340,9 @@ HANGS = """() => {
 
 
 def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
-    cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
+    put = pytest.approx([0, 10, 40, 0, 40, 0])
+    cell.ask("set_joint_positions", robot="g60", joints_deg=put.expected)
+    screen.until(lambda: joints(cell) == put, "the robot put there")
     screen.at("jog-frame").get_by_text("Base", exact=True).click()
     screen.at("jog-step").get_by_text("10", exact=True).click()
     figure = screen.page.locator('[data-figure="2"]')
@@ -412,7 +414,7 @@ def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) 
         there = pytest.approx([*start[:3]], abs=1e-3)
         cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
         screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
-        assert last_row(cell)["pose_mm_deg"][:3] == there
+        screen.until(lambda: last_row(cell)["pose_mm_deg"][:3] == there, "the tip on the spot")
         cell.ask("teach_point", robot="g60", name=f"tip {number}")
     screen.press("tab-points")
     screen.until(lambda: screen.page.locator("[data-point]").count() == 4, "all of them")
