@@ -25,9 +25,10 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(PY) -m benchmarks
 
-## soak: the full-size runs
+## soak: the full-size runs, and properties tried on examples that no run has seen
 soak: $(VENV)/.dev
 	$(PY) -m pytest -m soak -s
+	$(PY) -m pytest -n $(JOBS) --hypothesis-profile search
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,6 +1,20 @@
-"""One profile of hypothesis for all: a busy machine is no finding."""
+"""How hypothesis looks for examples.
+
+`house`: the same examples in every run, so that a verdict on the code does not depend on luck.
+`search` (`make soak`): others each time. No example has a deadline: any may have to wait for the
+compiler or for a busy machine.
+"""
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "house",
+    deadline=None,
+    max_examples=60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "search", settings.get_profile("house"), derandomize=False, max_examples=200
+)
 settings.load_profile("house")

@@ -1,14 +1,10 @@
 """The two arms of the catalogue."""
 
 import pytest
-from hypothesis import settings
 from tests.space.own_arms import catalog_text
 
 from understudy.space.chain import Chain, chain
 from understudy.space.urdf import read
-
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,7 @@ from understudy.ports import Snapshot
 
 from .bench import Bench, answers
 
-RELAXED = settings(
-    deadline=None, max_examples=40, suppress_health_check=list(HealthCheck), derandomize=False
-)
+RELAXED = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 LINES = (
     "", "G0 X1", "G1 X2 Y1 F6000", "G1 X0", "X3", "G2 X1 Y1 I1", "G91", "G90", "G20", "G21",
     "G4 P0.05", "M3 S100", "M5", "M8", "M9", "M0", "M1", "T1 M6", "T2", "M6", "G92 X1", "G92.1",

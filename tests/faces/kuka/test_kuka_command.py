@@ -15,6 +15,7 @@ from understudy.app import load_cell
 from understudy.cell.cell import read_snapshot, write_snapshot
 from understudy.cell.kuka import KukaGcodeServer
 from understudy.errors import ConfigError
+from understudy.faces.kuka_eki_frames import WORDS
 from understudy.ports import UNLIMITED
 from understudy.wire.rehearsal import Client, Rehearsal
 
@@ -247,11 +248,12 @@ def test_bytes_never_break_it(packets: Iterable[bytes], wait: float) -> None:
 
 
 field = st.floats(width=32) | st.floats(-300, 300, width=32)
+feed = field.filter(lambda mm_s: not 0.0 < mm_s < 1.0)  # or it would creep for days
 record = st.builds(
     lambda seq, kind, values, mask: (seq, kind, values, mask),
     st.integers(-(2**31), 2**31 - 1),
     st.sampled_from([0, 0, 0, 1, 5, 9, 28, 54, 59]) | st.integers(-(2**31), 2**31 - 1),
-    st.tuples(*[field] * 8),
+    st.tuples(*[feed if word == "F" else field for word in WORDS]),
     st.integers(0, 255) | st.integers(-(2**31), 2**31 - 1),
 )
 
