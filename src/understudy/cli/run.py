@@ -16,6 +16,7 @@ from understudy.app import load_config
 from understudy.cli import hmi
 from understudy.cli.kernels import announce, is_warm
 from understudy.cli.run_program import Errand
+from understudy.cli.told_once import log_to_stderr
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -76,7 +77,7 @@ def run(
     no_hmi: NoHmi = False,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    log_to_stderr()
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
