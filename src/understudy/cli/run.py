@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 BETWEEN_S = 0.02
 """Seconds between two pieces of what is prepared while the cell runs already."""
 
+UNHEARD_S = 1.0
+"""Seconds that a signal waits for the loop."""
+
 
 def add_to(app: typer.Typer) -> None:
     app.command(name="run", epilog="Example: understudy run text_robot --rate 10 --ephemeral")(run)
@@ -95,7 +98,10 @@ def run(
         raise ConfigError("--exit ends the cell with its program", allowed="--program FILE --exit")
     errand = Errand(program, robot, leave=exit_) if program else None
     files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
-    interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    try:
+        interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    except KeyboardInterrupt:
+        interrupted = True
     if errand is not None and errand.failed and not interrupted:
         raise typer.Exit(1)
 
@@ -152,16 +158,24 @@ async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
 
 
 def _end_on_signals(live: Live) -> list[int]:
-    """Those that have come."""
+    """Those that have come. One that the loop does not hear for a while, since it waits for a
+    compiler, interrupts what it is at."""
     came: list[int] = []
 
     def end(number: int) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         came.append(number)
         live.finished.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
+        signal.signal(number, _wait_a_while)  # the loop is told all the same
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
     return came
+
+
+def _wait_a_while(number: int, frame: object) -> None:
+    signal.setitimer(signal.ITIMER_REAL, UNHEARD_S)
 
 
 def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:
