@@ -120,13 +120,14 @@ async def _live(
         live = Live(config, options)
         signals = _end_on_signals(live)
         await live.listen()
+        if chat:
+            ends.callback(chat.close)  # after the wires: that they close is written down as well
         ends.push_async_callback(_stop, live, page)
         if errand:
             errand.start(live)
             ends.push_async_callback(errand.stop)
         live.go()
         if chat:
-            ends.callback(chat.close)
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
