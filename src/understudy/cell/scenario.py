@@ -77,6 +77,8 @@ class Scenario:
         key = f"scenario.rules.{name}.when"
         if when.of not in self._places:
             raise unknown("thing to watch", when.of, self._places, key=f"{key}.of")
+        if when.command is not None and when.of not in self._endpoints:
+            raise unknown("endpoint to listen to", when.of, self._endpoints, key=f"{key}.of")
         watched: Any = self._places[when.of]
         if when.near_mm is not None and not hasattr(watched, "tcp"):
             raise ConfigError("has no tool to watch", key=f"{key}.of", value=when.of)
