@@ -23,6 +23,8 @@ from understudy.gcode.program import program_lines, warm
 from understudy.gcode.reader import read
 
 LINES, ROUNDS = 20_000, 7
+PARSED = "blocks, line after line"
+"""From text to blocks, each looked at and let go, as whoever walks through a program does."""
 
 
 def program(lines: int) -> bytes:
@@ -57,7 +59,7 @@ def rows() -> list[Row]:
         "words, plain": lambda: [tokenize(text) for text in texts],
         "words, kernel": lambda: read(data),
         "words, kernel, single precision": lambda: read(data, GRBLHAL_MACHINE.spelling),
-        "blocks, line after line": lambda: deque(program_lines(data, GRBLHAL_MACHINE), maxlen=0),
+        PARSED: lambda: deque(program_lines(data, GRBLHAL_MACHINE), maxlen=0),
         "blocks, all of them kept": lambda: list(program_lines(data, GRBLHAL_MACHINE)),
         "requests": lambda: carry_out(data),
     }
@@ -71,5 +73,6 @@ def rows() -> list[Row]:
     for name, taken in times.items():
         median = statistics.median(taken)
         ours = f"{LINES / median / 1000:,.0f} k lines/s"
-        found.append(Row(name, ours, peer, f"{plain / median:.1f}×", ""))
+        aim = "≥ 500 k lines/s" if name == PARSED else ""
+        found.append(Row(name, ours, peer, f"{plain / median:.1f}×", aim))
     return found[1:]

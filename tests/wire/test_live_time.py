@@ -97,10 +97,10 @@ SCRIPT = [
 ] * 3
 
 
-def _answers(packets: list[bytes]) -> tuple[bytes, float]:
+def _answers(packets: list[bytes], name: str = "text_robot") -> tuple[bytes, float]:
     """All that is answered, and the time it takes."""
     with (
-        cell("step", rules=True) as robot,
+        StandIn(name, seed=5, rules=True, rate="step") as robot,
         socket.create_connection(robot.address(), PATIENCE) as line,
     ):
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -120,6 +120,23 @@ def test_in_step_packets_make_no_difference() -> None:
     assert one_packet[0].count(b"\n") == len(script)
     assert _answers(script) == one_packet
     assert _answers([stream[n : n + 1] for n in range(len(stream))]) == one_packet
+
+
+FIRMWARE = [
+    b"G21G90\n", b"G1X5Y2F600\n", b"?", b"G1 X10 (really?)\n", b"?", b"G1X1?2F\x91900\n", b"!",
+    b"?", b"?", b"~", b"G4P0.2\n", b"?\n", b"$G\n", b"$J=X3F100\r\n", b"X?\r\n", b"\x85", b"?",
+    b"G1X0\n", b"\n", b"M3S\x80100\n", b"(MSG, ~ over)\n", b"\x87", b"G0Y0\n",
+]  # fmt: skip
+
+
+def test_in_step_packets_make_no_difference_to_a_firmware_either() -> None:
+    """Although it takes the characters of a line together."""
+    stream = b"".join(FIRMWARE)
+    whole = _answers([stream], "grblhal_6axis")
+    assert whole[0].count(b"MPos:") > 8
+    assert _answers(FIRMWARE, "grblhal_6axis") == whole
+    assert _answers([stream[n : n + 1] for n in range(len(stream))], "grblhal_6axis") == whole
+    assert _answers([stream[n : n + 3] for n in range(0, len(stream), 3)], "grblhal_6axis") == whole
 
 
 async def _session(size: int) -> str:

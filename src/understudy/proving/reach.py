@@ -5,12 +5,12 @@ from itertools import groupby
 
 import numpy as np
 
-from understudy.app import mover_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
 from understudy.jobs.validate import Arm, Subject
 from understudy.jobs.validate.poses import program_poses
 from understudy.proving.prove import BODIES, robot_of, subject_of
+from understudy.setups import mover_of
 from understudy.space.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap, ReachabilityResult
