@@ -101,8 +101,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, problem: Exception | None) -> None:
         self._server.went(self)
         self._stop_watch()
-        if self._line is not None:
-            self._board.closed(self._line)
+        line, self._line = self._line, None  # the two held each other: both are gone at once
+        if line is not None:
+            self._board.closed(line)
 
     def pause_writing(self) -> None:
         self._start_watch()
