@@ -20,20 +20,20 @@ def earliest(parts: Iterable[Wakes]) -> int | None:
     return min((at for part in parts if (at := part.next_wake()) is not None), default=None)
 
 
-def wake_all(parts: Sequence[Wakes], now: int) -> None:
+def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
     """Everything that happens at one instant: in cell-file order, until nobody wants this instant.
 
-    A part may ask for the instant it is being woken at (a queue that goes on without a pause), or
-    make an earlier part do so (an output that moves an input at once).
+    ``due``: who wants it at first. A part may ask for the instant it is being woken at (a queue
+    that goes on without a pause), or make an earlier part do so (an output that moves an input).
     """
     for _ in range(SAME_INSTANT_LIMIT):
-        due = [part for part in parts if _is_due(part, now)]
-        if not due:
-            return
         for part in due:
             if _is_due(part, now):
                 part.wake(now)
-    names = ", ".join(type(part).__name__ for part in parts if _is_due(part, now))
+        due = [part for part in parts if _is_due(part, now)]
+        if not due:
+            return
+    names = ", ".join(type(part).__name__ for part in due)
     raise RuntimeError(f"time does not get past {now} ns: {names} asks for it again and again")
 
 
@@ -43,9 +43,12 @@ def advance(
     settled: Callable[[int], None] = lambda now: None,
 ) -> None:
     """Carry out every wake up to and including ``to``; ``settled`` is told after each instant."""
-    while (at := earliest(parts)) is not None and at <= to:
-        wake_all(parts, at)
-        settled(at)
+    while due := [
+        (at, part) for part in parts if (at := part.next_wake()) is not None and at <= to
+    ]:
+        now = min(at for at, _ in due)
+        wake_all(parts, now, [part for at, part in due if at == now])
+        settled(now)
 
 
 def _is_due(part: Wakes, now: int) -> bool:

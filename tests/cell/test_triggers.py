@@ -132,6 +132,8 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
         ("{fault: overheat, on: bench, when: {of: g60.io, pin: DI99}}", "there is no pin DI99"),
         ("{fault: overheat, on: bench, when: {of: g60.io, near_mm: [0, 0, 0]}}", "no tool"),
         ("{fault: position_noise, on: bench, when: {of: bench, command: A}}", "asked about"),
+        ("{fault: overheat, on: bench, when: {of: bench, command: A}}", "endpoint to listen to"),
+        ("{fault: overheat, on: bench, at_s: 1, times: 2}", "times goes with `when`"),
     ],
 )
 def test_what_cannot_set_anything_off(cell_with: Build, rule: str, told: str) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -487,6 +488,22 @@ def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> 
     done = Done("replay", "b.chat")
     assert done.code == 1
     assert "answer 5: byte 3 (state) differs" in done.out
+
+
+@pytest.mark.parametrize("pty", ["true", "false"])
+def test_a_log_tells_that_the_cell_hung_up(pty: str, start: Start) -> None:
+    """On wires that were open to the end."""
+    face = f"    faces: {{text_tcp: {{pty: {pty}}}}}\n"
+    Path("cell.yaml").write_text("robots:\n  bench:\n    kind: point\n" + face)
+    words = ["--ephemeral", "--ready-file", "ready.json", "--log", "a.chat"]
+    running = start("run", "cell.yaml", *words)
+    address = running.ready()["endpoints"]["bench.text_tcp"]
+    with connect(address) if pty == "false" else nullcontext() as line:
+        if line is not None:
+            ask(line, b"STOP")
+        code, _, err = running.end(signal.SIGTERM)
+    assert (code, err) == (0, "")
+    assert Path("a.chat").read_text().splitlines()[-1] == "! closed"
 
 
 def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> None:

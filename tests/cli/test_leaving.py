@@ -31,3 +31,27 @@ def test_nothing_is_said_and_nothing_goes_on(command: str, signal: str, code: in
     script = SCRIPT.format(command=command, signal=signal)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, b"", b"")
+
+
+COMPILING = """
+import os, signal, sys
+from understudy.cli import main, run
+from understudy.live import Live
+
+def go(self):
+    os.kill(os.getpid(), signal.{signal})
+    while True:
+        pass
+
+Live.go = go
+run.UNHEARD_S = 0.05
+sys.argv = ["understudy", "run", "text_robot", "--ephemeral", "--no-hmi"]
+main()
+"""
+
+
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
+def test_who_waits_for_a_compiler_can_leave(signal: str) -> None:
+    script = COMPILING.format(signal=signal)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -40,6 +40,13 @@ class TestGrblHal:
         assert "7/7" in output
         assert report(grbl_robot).startswith("<Idle|MPos:10.000,20.000,0.000")
 
+    def test_remarks_are_bytes_of_any_kind(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+        """As in `validate` and `run --program`: many a program was written in Latin-1."""
+        (tmp_path / "alt.nc").write_bytes("G0 X10 (Fräser)\n; Öl\nM2\n".encode("latin-1"))
+        words = ["send", "grblhal", str(tmp_path / "alt.nc"), "--to", address(grbl_robot)]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+
     def test_a_line_that_cannot_be_read(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G0 X1\nG1 Xa\n", address(grbl_robot))
         assert code == 1

@@ -1,6 +1,6 @@
 """The desk looks a command up, checks who asks and what comes with it, and runs it."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
@@ -13,6 +13,7 @@ from understudy.errors import Refused
 class Jump(Struct, frozen=True, forbid_unknown_fields=True):
     height: float
     times: int = 1
+    mood: Literal["glad", "sad"] | bool = False
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]
         ),
         ("jmup", {}, UNKNOWN_COMMAND, "did you mean 'jump'?"),
         ("", {}, UNKNOWN_COMMAND, "unknown command ''"),
-        ("jump", {}, BAD_PARAMETERS, "`height`; parameters: height, times"),
+        ("jump", {}, BAD_PARAMETERS, "parameters: height, times, mood ('glad', 'sad')"),
         ("jump", {"height": "2"}, BAD_PARAMETERS, "$.height"),
         ("jump", {"height": 2, "times": 1.5}, BAD_PARAMETERS, "$.times"),
         ("jump", {"height": 2, "width": 1}, BAD_PARAMETERS, "`width`"),

@@ -1,6 +1,7 @@
 """A live cell on loopback: many peers, deaf ones and rude ones; nothing is lost or swapped."""
 
 import asyncio
+import gc
 import socket
 import struct
 import time
@@ -299,3 +300,36 @@ def test_stop_cuts_off_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> Non
         robot.__exit__()
         assert robot._loop.is_closed()
         robot._live = None
+
+
+def test_who_has_left_is_forgotten_at_once() -> None:
+    """Without Python's collector, which many short conversations would keep busy."""
+
+    async def call(address: str) -> None:
+        port = int(address.rpartition(":")[2])
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET_POS\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async def come_and_go() -> int:
+        live = Live(load_config("text_robot"), Options(ephemeral=True))
+        await live.start()
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(10):
+                await call(live.endpoints["bench.text_tcp"])
+            until = time.monotonic() + 10.0
+            while (there := _connections()) and time.monotonic() < until:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        finally:
+            gc.enable()
+            await live.stop()
+        return there
+
+    assert asyncio.run(come_and_go()) == 0
+
+
+def _connections() -> int:
+    return sum(type(thing) is Connection for thing in gc.get_objects())

@@ -118,6 +118,8 @@ def _check_when(when: When | None) -> None:
 
 
 def _check_times(rule: Rule) -> None:
+    if rule.times is not None and rule.when is None:
+        raise ConfigError("times goes with `when`", key="times", value=rule.times)
     if rule.every_s is not None and rule.at_s is None:
         raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
     if rule.at_s is not None and rule.from_s > 0.0:

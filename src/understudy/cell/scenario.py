@@ -55,6 +55,7 @@ class Scenario:
         self._points: Mapping[str, When] = {
             name: r.when for name, r in rules.items() if r.when and r.when.near_mm is not None
         }
+        self._timed = {name: rule for name, rule in rules.items() if rule.at_s is not None}
         self._seed = seed
         self._state = State({name: Count() for name in rules})
         self._figures = {name: figures_of(r.fault, r.parameters) for name, r in rules.items()}
@@ -76,6 +77,8 @@ class Scenario:
         key = f"scenario.rules.{name}.when"
         if when.of not in self._places:
             raise unknown("thing to watch", when.of, self._places, key=f"{key}.of")
+        if when.command is not None and when.of not in self._endpoints:
+            raise unknown("endpoint to listen to", when.of, self._endpoints, key=f"{key}.of")
         watched: Any = self._places[when.of]
         if when.near_mm is not None and not hasattr(watched, "tcp"):
             raise ConfigError("has no tool to watch", key=f"{key}.of", value=when.of)
@@ -166,9 +169,9 @@ class Scenario:
     # ── brought about ──
 
     def next_wake(self) -> int | None:
-        if not (self._rules or self._state.pending):
+        if not (self._timed or self._points or self._state.pending):
             return None
-        dues = [rule.due(self._state.counts[name].tries) for name, rule in self._rules.items()]
+        dues = [rule.due(self._state.counts[name].tries) for name, rule in self._timed.items()]
         dues += [pending.due for pending in self._state.pending[:1]]
         moving: list[Any] = [self._places[when.of] for when in self._points.values()]
         if any(robot.busy() for robot in moving):
@@ -176,7 +179,7 @@ class Scenario:
         return min((due for due in dues if due is not None), default=None)
 
     def wake(self, now: int) -> None:
-        for name, rule in self._rules.items():
+        for name, rule in self._timed.items():
             due = rule.due(self._state.counts[name].tries)
             if due is not None and due <= now and self._try(name):
                 self._act(name, now)

@@ -1,6 +1,7 @@
 """`understudy run`: a live cell."""
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -16,6 +17,7 @@ from understudy.app import load_config
 from understudy.cli import hmi
 from understudy.cli.kernels import announce, is_warm
 from understudy.cli.run_program import Errand
+from understudy.cli.told_once import log_to_stderr
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
@@ -28,6 +30,9 @@ log = logging.getLogger(__name__)
 
 BETWEEN_S = 0.02
 """Seconds between two pieces of what is prepared while the cell runs already."""
+
+UNHEARD_S = 1.0
+"""Seconds that a signal waits for the loop."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -76,7 +81,7 @@ def run(
     no_hmi: NoHmi = False,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    log_to_stderr()
     config = load_config(cell, seed=seed)
     chat = _Log(log_file, _facts(cell, config)) if log_file else None
     announce()
@@ -93,7 +98,10 @@ def run(
         raise ConfigError("--exit ends the cell with its program", allowed="--program FILE --exit")
     errand = Errand(program, robot, leave=exit_) if program else None
     files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
-    interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    try:
+        interrupted = asyncio.run(_live(config, options, files, chat, errand))
+    except KeyboardInterrupt:
+        interrupted = True
     if errand is not None and errand.failed and not interrupted:
         raise typer.Exit(1)
 
@@ -112,13 +120,14 @@ async def _live(
         live = Live(config, options)
         signals = _end_on_signals(live)
         await live.listen()
+        if chat:
+            ends.callback(chat.close)  # after the wires: that they close is written down as well
         ends.push_async_callback(_stop, live, page)
         if errand:
             errand.start(live)
             ends.push_async_callback(errand.stop)
         live.go()
         if chat:
-            ends.callback(chat.close)
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
@@ -135,10 +144,13 @@ async def _prepare(live: Live) -> None:
     """So that no first motion waits; whoever says something meanwhile gets his turn in between.
 
     Only what is compiled already: nobody wants to wait for a compiler before he asks for a motion.
+    What has been loaded stays: to look through it for garbage (0.1 s) would keep everybody waiting.
     """
+    gc.freeze()
     if "numba" in sys.modules and is_warm():
         for _ in live.prepare():
             await asyncio.sleep(BETWEEN_S)
+        gc.freeze()
 
 
 async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
@@ -147,16 +159,24 @@ async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
 
 
 def _end_on_signals(live: Live) -> list[int]:
-    """Those that have come."""
+    """Those that have come. One that the loop does not hear for a while, since it waits for a
+    compiler, interrupts what it is at."""
     came: list[int] = []
 
     def end(number: int) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         came.append(number)
         live.finished.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
+        signal.signal(number, _wait_a_while)  # the loop is told all the same
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
     return came
+
+
+def _wait_a_while(number: int, frame: object) -> None:
+    signal.setitimer(signal.ITIMER_REAL, UNHEARD_S)
 
 
 def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:

@@ -10,7 +10,7 @@ import typer
 
 from understudy.cli.senders import Job, send_grblhal, send_kuka, send_text
 from understudy.cli.telemetry import FORMS, Telemetry
-from understudy.config.files import read_text
+from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ready import running_cells
 from understudy.wire.dial import Destination, Place
@@ -52,7 +52,8 @@ def send(
     sender, place, beside = _find(robot, to)
     seen = Telemetry.of(telemetry) if telemetry is not None else beside
     arm = cell or ("default" if dialect == "seed" else "")
-    outcome = asyncio.run(sender(Job(read_text(file), place, dialect, arm, seen)))
+    text = read_program(file).decode("utf-8", "replace")
+    outcome = asyncio.run(sender(Job(text, place, dialect, arm, seen)))
     if outcome is not None:
         print(f"{file}: {outcome.reason}", file=sys.stderr)
         raise typer.Exit(1)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
@@ -78,7 +78,7 @@ class Commands:
         try:
             checked = msgspec.convert(dict(parameters), command.parameters)
         except msgspec.ValidationError as problem:
-            fields = ", ".join(command.parameters.__struct_fields__) or "none"
+            fields = ", ".join(_fields(command.parameters)) or "none"
             return Refused(f"{name}: {problem}; parameters: {fields}", code=BAD_PARAMETERS)
         result = command.run(checked)
         if isinstance(result, Refused):
@@ -94,6 +94,16 @@ class Commands:
             return None
         answer = self.call(question.command, question.parameters, "viewer")
         return None if isinstance(answer, Refused | Later) else answer
+
+
+def _fields(parameters: type[Struct]) -> Iterator[str]:
+    """Their names; of those that are one of a few words, the words."""
+    for field in msgspec.structs.fields(parameters):
+        kinds = (field.type, *get_args(field.type))
+        words = [
+            repr(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)
+        ]
+        yield f"{field.name} ({', '.join(words)})" if words else field.name
 
 
 def _no_such(name: str, known: Iterable[str]) -> str:

@@ -139,7 +139,16 @@ def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
         "machine": machine_subject,
         "point": point_subject,
     }
-    return subjects[config.robots[robot].kind](program, config, robot)
+    subject = subjects[config.robots[robot].kind](program, config, robot)
+    return replace(subject, notes=(*subject.notes, *_others(config, robot)))
+
+
+def _others(config: CellConfig, robot: str) -> tuple[str, ...]:
+    """A proof is about one program; the other arms, which it could meet, are not in it."""
+    bodies = {name: each.config for name, each in config.robots.items() if each.kind in BODIES}
+    own = bodies.pop(robot, None)
+    there = [n for n, each in bodies.items() if own and each.base_mm_deg[:3] != own.base_mm_deg[:3]]
+    return (f"other robots of the cell are not looked at: {', '.join(there)}",) if there else ()
 
 
 def events_of(

@@ -210,7 +210,7 @@ class Exchange:
         return min([*moments, wake] if wake is not None else moments, default=None)
 
     def advance(self, to: int) -> None:
-        while (at := self.next_wake()) is not None and at < to:
+        while self._mischief and (at := self.next_wake()) is not None and at < to:
             self.stage.advance(at, self._settled)
             self._let_go()
         self.stage.advance(to, self._settled)

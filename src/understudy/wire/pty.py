@@ -10,10 +10,9 @@ import contextlib
 import os
 
 from understudy.wire.exchange import UNLIMITED, Line
+from understudy.wire.helping import Helping
 from understudy.wire.tcp import LARGEST_BACKLOG, Switchboard
 from understudy.wire.terminal import make_terminal
-
-READ_SIZE = 4096
 
 
 class PtyServer:
@@ -25,6 +24,7 @@ class PtyServer:
         self._line: Line | None = None
         self._ours = self._theirs = -1
         self._unsent = bytearray()
+        self._helping = Helping()
 
     async def start(self) -> str:
         """Make the terminal, and say where it is."""
@@ -68,12 +68,13 @@ class PtyServer:
 
     def _read(self) -> None:
         try:
-            data = os.read(self._ours, READ_SIZE)
+            data = os.read(self._ours, self._helping.size)
         except BlockingIOError:
             return
         if self._line is None:
             self._line = self._board.open(self.endpoint, self)
-        self._board.receive(self._line, data)
+        with self._helping:
+            self._board.receive(self._line, data)
 
     def _write(self) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -11,12 +11,12 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.wire.exchange import UNLIMITED, Line, Sink
+from understudy.wire.helping import LARGEST, Helping
 
 log = logging.getLogger(__name__)
 
 LARGEST_BACKLOG = 256 * 1024
 CLOSING_SECONDS = 1.0
-HELPING = 2048
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
@@ -71,7 +71,8 @@ class Connection(asyncio.BufferedProtocol):
         self._watch: asyncio.TimerHandle | None = None
         self._sent = 0
         self._taken = 0
-        self._helping = bytearray(HELPING)
+        self._helping = Helping()
+        self._plate = memoryview(bytearray(LARGEST))
 
     # ── asyncio ──
 
@@ -84,12 +85,13 @@ class Connection(asyncio.BufferedProtocol):
         self._server.came(self)
         self._line = self._board.open(self._server.endpoint, self)
 
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return self._helping
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._plate[: self._helping.size]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._line is not None:
-            self._board.receive(self._line, bytes(self._helping[:nbytes]))
+            with self._helping:
+                self._board.receive(self._line, bytes(self._plate[:nbytes]))
 
     def eof_received(self) -> bool:
         if self._line is not None:
@@ -99,8 +101,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, problem: Exception | None) -> None:
         self._server.went(self)
         self._stop_watch()
-        if self._line is not None:
-            self._board.closed(self._line)
+        line, self._line = self._line, None  # the two held each other: both are gone at once
+        if line is not None:
+            self._board.closed(line)
 
     def pause_writing(self) -> None:
         self._start_watch()

@@ -128,3 +128,24 @@ def test_what_is_not_looked_at_around_a_kuka_is_said(tmp_path: Path) -> None:
     report = validate_text("T1 G58\nG1 X0 Y0 Z100 A0 B0 C0 F100\n", str(file))
     assert any("collision checks are off" in note for note in report.notes)
     assert not report.lines[-1].proven
+
+
+# ── robots beside it ──
+
+TWO = """
+robots:
+  left: {kind: arm, model: g60}
+  right: {kind: arm, model: g60, base_mm_deg: [700, 0, 0, 0, 0, 180]}
+  third: {kind: arm, model: g60}
+  bench: {kind: point}
+"""
+
+
+@pytest.mark.parametrize(("robot", "met"), [("left", "right"), ("right", "left, third")])
+def test_arms_that_could_be_met_are_named_as_not_looked_at(
+    tmp_path: Path, robot: str, met: str
+) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO)
+    report = validate_text("G4 P0.1\n", str(file), options=Options(robot=robot))
+    assert report.notes[0] == f"other robots of the cell are not looked at: {met}"

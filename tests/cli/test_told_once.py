@@ -1,0 +1,47 @@
+"""A client that sends nonsense without end does not fill the log."""
+
+import logging
+
+from understudy.cli.told_once import AGAIN_S, FEW, MOST_KINDS, ToldOnce
+
+Said = tuple[float, str]
+
+
+def told(said: list[Said]) -> list[str]:
+    quiet = ToldOnce()
+    lines = []
+    for at, message in said:
+        record = logging.LogRecord("", logging.INFO, "", 0, "%s", (message,), None)
+        record.created = at
+        if quiet.filter(record):
+            lines.append(record.getMessage())
+    return lines
+
+
+def test_a_flood_is_told_a_few_times_and_then_counted() -> None:
+    flood = [(n / 1000, f"kuka: record {n}: X = {n}.5e-3 mm is absurd") for n in range(1000)]
+    later = (AGAIN_S + 1.0, "kuka: record 1000: X = nan mm is absurd")
+    lines = told([*flood, later, (AGAIN_S + 1.1, "kuka: record 1001: X = -inf mm is absurd")])
+    assert lines[:FEW] == [message for _, message in flood[:FEW]]
+    assert lines[FEW:] == [
+        f"{later[1]} (and {1000 - FEW} more like it before)",
+        "kuka: record 1001: X = -inf mm is absurd",
+    ]
+
+
+def test_what_differs_in_more_than_numbers_is_told() -> None:
+    said = [(0.0, f"{robot}: {what}") for robot in "abcd" for what in ("stopped", "released")]
+    assert told(said) == [message for _, message in said]
+
+
+def test_what_is_said_now_and_then_is_always_told() -> None:
+    said = [(n * AGAIN_S, "the same") for n in range(10)]
+    assert told(said) == ["the same"] * 10
+
+
+def test_so_many_kinds_are_remembered_and_no_more() -> None:
+    words = ["x" * n for n in range(1, 2 * MOST_KINDS)]
+    quiet = ToldOnce()
+    for word in words:
+        quiet.filter(logging.LogRecord("", logging.INFO, "", 0, word, (), None))
+    assert len(quiet._kinds) == MOST_KINDS
