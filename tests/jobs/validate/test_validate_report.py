@@ -131,6 +131,19 @@ def test_a_feed_is_judged_although_the_controller_would_slow_down() -> None:
     assert proved_text(START + "G1 Y100 F12000\n").passed
 
 
+BESIDE_A_SINGULAR_POSE = """G21 G90 G94
+G0 A-13.37 B-11.09 C18.26 U-81.51 V-13.46 W-99.91
+G91 G1 Y200 F{feed}
+"""
+
+
+@pytest.mark.parametrize(("feed", "kinds"), [(60, []), (600, []), (6000, ["singularity"])])
+def test_a_line_beside_a_singular_pose_is_a_matter_of_its_feed(feed: int, kinds: list[str]) -> None:
+    report = proved_text(BESIDE_A_SINGULAR_POSE.format(feed=feed))
+    assert [found.kind for found in report.violations] == kinds, report.violations
+    assert report.total_s > 200 / feed * 60
+
+
 # ── clearance ──
 
 
