@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved, proved_text
 
+import understudy
 from understudy.app import build_cell
 from understudy.cell.arm import VirtualController
 from understudy.config import CellConfig
+from understudy.errors import ConfigError
 from understudy.jobs.cycle_time import CycleTimeEstimator
 from understudy.jobs.validate.report import KINDS
 from understudy.proving import Cancelled, Options, validate_text
@@ -407,3 +409,23 @@ def test_a_line_of_a_megabyte_is_one_violation() -> None:
     (found,) = proved_text("G1 " + "X1 " * 350_000 + "\nG0 A10\n").violations
     assert (found.line, found.kind) == (1, "syntax")
     assert len(found.message) < 200
+
+
+# ── as a library ──
+
+
+def test_a_file_that_is_not_there_is_no_text() -> None:
+    with pytest.raises(ConfigError, match=r"wled\.gcode: cannot be read"):
+        understudy.validate("wled.gcode")
+
+
+@pytest.mark.parametrize(
+    "text", ["G0 A1.5", "G1A1.B2.F600", "G0 A1 ; as in weld.gcode", b"G0 A1\n", "", "(by a.b)"]
+)
+def test_a_line_is_a_text(text: str | bytes) -> None:
+    assert understudy.validate(text).passed
+
+
+def test_a_shipped_program_goes_by_its_name_as_on_the_command_line() -> None:
+    report = understudy.validate("seam.gcode", "g60_welding")
+    assert (report.program, report.passed) == ("seam.gcode", True)
