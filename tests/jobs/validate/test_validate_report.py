@@ -67,6 +67,15 @@ def test_report_cycle_time_and_running_cell_agree(program: object, name: str) ->
     assert arm.tally(end).gcode_executed == report.gcodes_executed
 
 
+@pytest.mark.parametrize(
+    "text", ["G0 A20 C30\nG28 A10\nG0 C5\n", "G0 A20 C30\nG30 A10\nG0 C5\nG28\nG30\n"]
+)
+def test_a_place_that_is_stored_is_reached_as_in_the_running_cell(text: str) -> None:
+    config = cell("g60_welding")
+    _, _, end = run_live(text, config)
+    assert seconds(end - NS_PER_MS) == pytest.approx(validate_text(text, config).total_s, abs=1e-6)
+
+
 def test_the_parts_of_the_cycle_time_add_up() -> None:
     report = proved(SQUARE)
     parts = (report.cycle_time[name] for name in ("motion_s", "process_s", "dwell_s", "io_s"))
