@@ -198,7 +198,8 @@ class ReadAhead:
     def read(self, line: ProgramLine) -> None:
         block = line.block
         if (
-            self._walker.takes_tool_lines
+            self._dialect.two_frames
+            and self._walker.takes_tool_lines
             and isinstance(block, Block)
             and is_straight(block, self._reader.modal)
         ):

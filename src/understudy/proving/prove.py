@@ -32,6 +32,7 @@ Progress = Callable[[int, int], bool]
 """Told how many lines of how many are through; answers whether to go on."""
 FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
 """No line of G-code ends in a dot and letters."""
+MOST_CLEARANCE_MM = 1000.0
 EVERY = 200
 """Lines between two words of progress."""
 WELDING = "WELDING"
@@ -56,6 +57,16 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     with_stops: bool = False
     max_violations: int | None = None
     mode_of_operation: str = ""
+
+    def __post_init__(self) -> None:
+        clearance, most = self.clearance_mm, self.max_violations
+        if clearance is not None and not 0.0 <= clearance <= MOST_CLEARANCE_MM:
+            allowed = f"0…{MOST_CLEARANCE_MM:g}"
+            raise ConfigError(
+                "not kept by anything", key="clearance_mm", value=clearance, allowed=allowed
+            )
+        if most is not None and most < 1:
+            raise ConfigError("none is told", key="max_violations", value=most, allowed="1 or more")
 
     def judging(self) -> Judging:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM

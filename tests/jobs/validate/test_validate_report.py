@@ -76,6 +76,21 @@ def test_a_place_that_is_stored_is_reached_as_in_the_running_cell(text: str) -> 
     assert seconds(end - NS_PER_MS) == pytest.approx(validate_text(text, config).total_s, abs=1e-6)
 
 
+def test_joints_of_the_wires_dialect_go_where_the_wire_sends_them() -> None:
+    zigzag = "".join(f"G1 X{10 + k} Y{k % 5} A{k}\n" for k in range(30))
+    text = f"G21 G90\nG1 X10 F6000\n{zigzag}G28\nG1 X5\n"
+    report = validate_text(text, cell("default"), options=Options(dialect="grblhal"))
+    assert report.passed, report.violations
+    running = understudy.load_cell("default")
+    client = running.connect("g60.grblhal")
+    begun = running.now
+    for line in text.splitlines():
+        assert b"ok" in client.ask(f"{line}\n".encode())
+    while b"<Idle" not in client.ask(b"?"):
+        running.advance(0.001)
+    assert running.now - begun == pytest.approx(report.total_s, abs=0.003)
+
+
 def test_the_parts_of_the_cycle_time_add_up() -> None:
     report = proved(SQUARE)
     parts = (report.cycle_time[name] for name in ("motion_s", "process_s", "dwell_s", "io_s"))
@@ -438,3 +453,14 @@ def test_a_line_is_a_text(text: str | bytes) -> None:
 def test_a_shipped_program_goes_by_its_name_as_on_the_command_line() -> None:
     report = understudy.validate("seam.gcode", "g60_welding")
     assert (report.program, report.passed) == ("seam.gcode", True)
+
+
+@pytest.mark.parametrize("clearance", [-1.0, float("nan"), float("inf")])
+def test_a_clearance_that_is_none_is_refused(clearance: float) -> None:
+    with pytest.raises(ConfigError, match="clearance_mm"):
+        Options(clearance_mm=clearance)
+
+
+def test_violations_cannot_be_left_untold() -> None:
+    with pytest.raises(ConfigError, match="max_violations"):
+        Options(max_violations=0)
