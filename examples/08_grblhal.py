@@ -13,7 +13,7 @@ class Sender:
     """Counts characters: as much is under way as the machine's receive buffer holds."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=10)
+        self._socket = socket.create_connection((host, port), timeout=60)
         self._line = self._socket.makefile("rwb", buffering=0)
 
     def send(self, program: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from understudy.ports.hmi import Later
     from understudy.wire.clock import Rate
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 class StandIn:

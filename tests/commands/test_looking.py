@@ -135,9 +135,23 @@ def test_a_weld_and_its_fault(arm: Bench) -> None:
     phases = [t for t in texts if t in ("PreFlow", "Ignition", "Stabilize", "Weld")]
     assert phases == ["PreFlow", "Ignition", "Stabilize", "Weld"]
     assert "injected: gas_fault" in texts
-    assert "weld fault: there is no gas" in texts
-    gas = next(e for e in arm.do("events")["events"] if e.text.startswith("weld fault"))
-    assert gas.what_to_do.startswith("No shielding gas")
+    gas = [event for event in arm.do("events")["events"] if event.kind == "alarm"]
+    assert [event.text for event in gas] == ["line 4: weld fault: there is no gas"]
+    assert gas[0].what_to_do.startswith("No shielding gas")
+
+
+def test_an_alarm_in_a_program_is_told_at_the_line_of_its_file(arm: Bench) -> None:
+    for _ in range(3):
+        arm.do("send_gcode", robot="g60", line="G4 P0.1")
+    arm.forward(1.0)
+    arm.do("load_program", robot="g60", text="M7\nG4 P0.5\nM3\nG1 A10 F60\n", name="arc")
+    arm.do("run_program", robot="g60")
+    arm.forward(3.0)
+    arm.do("inject", fault="gas_fault", on="g60.welder")
+    arm.forward(1.0)
+    told = "line 4: weld fault: there is no gas"
+    assert [text for kind, _, text in events(arm) if kind == "alarm"] == [told]
+    assert arm.do("robots")["robots"][0]["error"] == told
 
 
 def test_robots_that_do_not_tell_are_looked_at(bench: Bench) -> None:

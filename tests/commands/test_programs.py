@@ -103,10 +103,10 @@ def test_the_preview_of_what_is_loaded_tells_what_cannot_be(arm: Bench) -> None:
 
 
 def test_a_preview_has_an_end(arm: Bench) -> None:
-    text = "\n".join(f"G1 A{n % 7} F60" for n in range(700))
+    text = "\n".join(f"G1 A{n % 7} F60" for n in range(2100))
     found = arm.do("preview", robot="g60", text=text)
     assert found["truncated"] is True
-    assert max(found["lines"]) <= 600
+    assert max(found["lines"]) <= 2000
     assert len(found["times"]) <= 5000
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from understudy.app import driver_of, load_config, mover_of
+from understudy.app import load_config
 from understudy.cell.cell import Cell
 from understudy.drivers.grblhal import Config, GrblHalDriver, build
 from understudy.errors import Refused
 from understudy.faces.grblhal_framing import RX_SIZE, Reader
 from understudy.jobs.joint_lines import JointLines
 from understudy.ports import Ticket
+from understudy.setups import driver_of, mover_of
 from understudy.testing import StandIn
 from understudy.units import DEG
 from understudy.wire.clock import Clock

@@ -45,7 +45,7 @@ def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]
             "jmup",
             {},
             UNKNOWN_COMMAND,
-            "unknown command 'jmup'; there are: commands, faint, jump, look, sulk",
+            "unknown command 'jmup'; there are: commands, faint, glance, jump, look, sulk",
         ),
         ("jmup", {}, UNKNOWN_COMMAND, "did you mean 'jump'?"),
         ("", {}, UNKNOWN_COMMAND, "unknown command ''"),
@@ -85,3 +85,19 @@ def test_the_table_can_be_read(desk: Commands) -> None:
         ("jump", "operator"),
         ("look", "viewer"),
     ]
+
+
+def test_a_glance_asks_what_a_viewer_may_ask_and_what_is_refused_is_none(
+    desk: Commands, jumps: list[Jump]
+) -> None:
+    asked = ["look", "sulk", "nothing", "jump", "glance", "look"]
+    questions = [{"command": name, "parameters": {}} for name in asked]
+    told = desk.call("glance", {"questions": questions}, "operator")
+    assert told == [{"seen": 3}, None, None, None, None, {"seen": 3}]
+    assert jumps == [], "nobody acts by a glance"
+
+
+def test_a_glance_is_bounded(desk: Commands) -> None:
+    refused = desk.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
+    assert isinstance(refused, Refused)
+    assert refused.code == BAD_PARAMETERS

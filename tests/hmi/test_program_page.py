@@ -106,6 +106,7 @@ def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
 
 def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: RunningCell) -> None:
     cell.ask("pause")  # its time: it goes on by steps, and waits for whoever looks
+    screen.page.evaluate("window.program.ahead()")
     press(screen, "run")
     screen.until(lambda: reading(cell)["state"] == "running", "the run")
     for line, words in ((7, "F6000"), (WELD_LINE, "Y100 F600")):
@@ -113,6 +114,12 @@ def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: R
             cell.ask("advance", seconds=0.1)
         shows_running(screen, words)
         assert shown(screen)["locked"]
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "the slider with the robot")
+    put_slider(screen, 1.0)
+    cell.ask("advance", seconds=0.5)
+    assert shown(screen)["at"] == pytest.approx(1.0), "the operator's hand is on it"
+    screen.page.locator('[data-way="close"]').click()
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "with the robot again")
     cell.ask("rate", rate=15.0)
     cell.ask("start")
     screen.until(lambda: shown(screen)["reading"]["state"] == "done", "the end")
@@ -185,8 +192,8 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
 def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""
-    screen.page.evaluate(f"() => {{ {clicks} }}")  # a hand that is faster than the cell
-    assert shown(screen)["checking"]
+    begun = f"() => {{ {clicks}; return window.program.report().checking; }}"
+    assert screen.page.evaluate(begun)  # a hand that is faster than the cell
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
     press(screen, "validate")
@@ -215,13 +222,17 @@ def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
     preview = cell.ask("preview", robot="g60", text=SEAM)
     last = max(n for n, line in enumerate(preview["lines"]) if line == WELD_LINE)
     assert ghost == pytest.approx(preview["q"][last])
-    slider = "document.querySelector('#way input')"
-    move = f"{slider}.value = 1.0; {slider}.dispatchEvent(new Event('input'))"
-    screen.page.evaluate(f"() => {{ {move} }}")
+    put_slider(screen, 1.0)
     assert shown(screen)["at"] == pytest.approx(1.0)
     assert shown(screen)["line"] in preview["lines"]
     screen.page.locator('[data-way="close"]').click()
     assert shown(screen)["ghost"] is None
+
+
+def put_slider(screen: Screen, seconds: float) -> None:
+    slider = "document.querySelector('#way input')"
+    move = f"{slider}.value = {seconds}; {slider}.dispatchEvent(new Event('input'))"
+    screen.page.evaluate(f"() => {{ {move} }}")
 
 
 # ── running in other ways ──
@@ -329,7 +340,9 @@ HANGS = """() => {
 
 
 def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> None:
-    cell.ask("set_joint_positions", robot="g60", joints_deg=[0, 10, 40, 0, 40, 0])
+    put = pytest.approx([0, 10, 40, 0, 40, 0])
+    cell.ask("set_joint_positions", robot="g60", joints_deg=put.expected)
+    screen.until(lambda: joints(cell) == put, "the robot put there")
     screen.at("jog-frame").get_by_text("Base", exact=True).click()
     screen.at("jog-step").get_by_text("10", exact=True).click()
     figure = screen.page.locator('[data-figure="2"]')
@@ -401,7 +414,7 @@ def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) 
         there = pytest.approx([*start[:3]], abs=1e-3)
         cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
         screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
-        assert last_row(cell)["pose_mm_deg"][:3] == there
+        screen.until(lambda: last_row(cell)["pose_mm_deg"][:3] == there, "the tip on the spot")
         cell.ask("teach_point", robot="g60", name=f"tip {number}")
     screen.press("tab-points")
     screen.until(lambda: screen.page.locator("[data-point]").count() == 4, "all of them")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.app import machine_of
 from understudy.cell.arm.mover import ArmMover
 from understudy.gcode import SEED
 from understudy.jobs.setup import Setup
 from understudy.motion.path import Limits
+from understudy.setups import machine_of
 from understudy.space.chain import Frames, chain
 from understudy.space.urdf import read
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from plain_motion import plain_blocks, plain_entries, plain_trapezoid
 from setups import GOLDEN, arm, machine, program_text
 
-from understudy.app import load_config, mover_of
+from understudy.app import load_config
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.cycle_time import CycleTime, CycleTimeEstimator
 from understudy.jobs.walk import Run, Stand, walk
+from understudy.setups import mover_of
 
 TRACES = sorted((GOLDEN / "traces").glob("*.csv"))
 STOP = 0.1

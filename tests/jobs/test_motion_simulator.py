@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from setups import arm, machine
 
-from understudy.app import build_cell, load_config, mover_of
+from understudy.app import build_cell, load_config
 from understudy.cell.arm.controller import VirtualController
 from understudy.errors import Refused
 from understudy.jobs.cycle_time import CycleTimeEstimator
@@ -15,6 +15,7 @@ from understudy.jobs.walk import Run, walk
 from understudy.jobs.waypoints import Waypoint, tool_way
 from understudy.motion.plan import Plan
 from understudy.ports import ControllerStatus, JointState
+from understudy.setups import mover_of
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app import load_config, machine_of
+from understudy.app import load_config
 from understudy.cli.kernels import announce
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError
+from understudy.setups import machine_of
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig

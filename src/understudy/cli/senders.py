@@ -11,7 +11,7 @@ from functools import partial
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from understudy.app import driver_of, load_config
+from understudy.app import load_config
 from understudy.cell.cell import Cell
 from understudy.cli.telemetry import Telemetry, observed
 from understudy.drivers import grblhal, kuka_eki, kuka_eki_program, text_program, text_tcp
@@ -20,6 +20,7 @@ from understudy.errors import Refused
 from understudy.gcode.words import Problem
 from understudy.ports import Caller, Ticket
 from understudy.ports.kuka import KukaReading
+from understudy.setups import driver_of
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 from understudy.wire.clock import Clock

@@ -70,14 +70,23 @@ class EventLog:
 class Told:
     """Turns the status of one controller into events, when something in it is new."""
 
-    def __init__(self, log: EventLog, robot: str, moment: Moment = lambda now: now) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        robot: str,
+        moment: Moment = lambda now: now,
+        reads: Callable[[str], str] = lambda error: error,
+    ) -> None:
         self._log = log
         self._robot = robot
         self._moment = moment
-        self._state = self._error = ""
+        self._reads = reads
+        self._state = ""
+        self.error = ""
 
     def __call__(self, status: ControllerStatus) -> None:
-        self.tell(status.state, status.error_message, status.error_code, status.at)
+        error = self._reads(status.error_message)
+        self.tell(status.state, error, status.error_code, status.at)
 
     def tell(self, state: str, error: str, code: int, now: int) -> None:
         at = self._moment(now)
@@ -85,8 +94,8 @@ class Told:
             before, self._state = self._state, state
             if before:
                 self._log.note("state", self._robot, f"{before} → {state}", at)
-        if error != self._error:
-            self._error = error
+        if error != self.error:
+            self.error = error
             if error:
                 advice = advice_on(code, error)
                 self._log.note("alarm", self._robot, error, at, code=code, what_to_do=advice)
@@ -113,17 +122,18 @@ class Watch:
     def attend_real(self, robot: Robot, moment: Moment) -> None:
         """A controller that has just taken the simulated one's place."""
         if robot.real is not None and hasattr(robot.real.controller, "on_status"):
-            robot.real.controller.on_status(Told(self._log, robot.name, moment))
+            told = Told(self._log, robot.name, moment, robot.real.in_file)
+            robot.real.controller.on_status(told)
 
     def _attend(self, robot: Robot) -> None:
         part, name = robot.simulated.controller, robot.name
-        told = Told(self._log, name)
+        told = Told(self._log, name, reads=robot.simulated.in_file)
         if hasattr(part, "on_status"):
             part.on_status(told)
         else:
             self._looked.append((robot, told))
         if (welder := getattr(part, "parts", {}).get("welder")) is not None:
-            welder.on_phase(lambda phase, now: self._phase(name, welder, phase, now))
+            welder.on_phase(lambda phase, now: self._phase(told, name, welder, phase, now))
         if (watch := getattr(part, "parts", {}).get("collision")) is not None:
             watch.on_collision(
                 lambda contact: self._log.note("collision", name, contact.told(), contact.at)
@@ -133,8 +143,9 @@ class Watch:
                 lambda text, now: self._log.note("program", name, text, now)
             )
 
-    def _phase(self, robot: str, welder: Any, phase: str, now: int) -> None:
-        if phase != "Fault":
+    def _phase(self, told: Told, robot: str, welder: Any, phase: str, now: int) -> None:
+        """A fault is an alarm, unless the controller has told it as its own."""
+        if phase != "Fault" or welder.reason in told.error:
             self._log.note("welder", robot, phase, now)
             return
         advice = advice_on(0, welder.reason)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct, structs, to_builtins
 
-from understudy.app import mover_of
 from understudy.commands.motion import OfRobot
 from understudy.commands.robots import Robot, Robots
 from understudy.commands.slices import Slices, Work
 from understudy.config import CellConfig
 from understudy.desk import Command
 from understudy.errors import ConfigError, Refused
+from understudy.setups import mover_of
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
     from understudy.gcode.program import ProgramLine

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from understudy.app import driver_of
 from understudy.cell.cell import Cell
 from understudy.commands.hands import Hands
 from understudy.commands.hands.point import PointHands
@@ -15,6 +14,7 @@ from understudy.config import CellConfig
 from understudy.config.real import RealPlace
 from understudy.errors import Refused
 from understudy.ports import Part
+from understudy.setups import driver_of
 from understudy.wire.clock import Clock
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange

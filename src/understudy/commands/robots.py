@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from msgspec.structs import replace
+
 from understudy.commands.hands import Condition, Hands, Sight, hands_on, skills
 from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
@@ -38,6 +40,10 @@ class Side:
     time: Timekeeper
     program: "ProgramRun | None" = None
 
+    def in_file(self, error: str) -> str:
+        """A controller counts the lines it was sent; who runs a program, those of its file."""
+        return self.program.in_file(error) if self.program else error
+
 
 class Robot:
     """One robot; `real` stands in for its simulated side while a real one is connected."""
@@ -65,7 +71,9 @@ class Robot:
         return (*found, "program") if self.side.program else tuple(found)
 
     def condition(self) -> Condition:
-        return self.side.hands.condition(self.side.time.now())
+        side = self.side
+        how = side.hands.condition(side.time.now())
+        return replace(how, error=side.in_file(how.error))
 
     def sight(self) -> Sight:
         return self.side.hands.sight(self.side.time.now())

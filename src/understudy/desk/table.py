@@ -3,21 +3,34 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.errors import Refused
+from understudy.ports.hmi import Later
 
 Role = Literal["viewer", "operator"]
 RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
 
+MOST_QUESTIONS = 50
 UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
     """A command that takes nothing."""
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    command: str
+    parameters: dict[str, Any] = {}
+
+
+class Questions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a viewer's, and such that are answered at once."""
+
+    questions: Annotated[list[Question], Meta(max_length=MOST_QUESTIONS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +48,11 @@ class Commands:
     """`Desk`: looks a command up, checks who asks and what comes with it, runs it."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
-        itself = Command("commands", "this table", lambda _: self.described(), role="viewer")
-        self._commands = {command.name: command for command in (*commands, itself)}
+        own = (
+            Command("commands", "this table", lambda _: self.described(), role="viewer"),
+            Command("glance", "several questions at one moment", self._look, Questions, "viewer"),
+        )
+        self._commands = {command.name: command for command in (*commands, *own)}
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
@@ -68,6 +84,16 @@ class Commands:
         if isinstance(result, Refused):
             return Refused(result.reason, code=result.code or REFUSED)
         return result
+
+    def _look(self, given: Questions) -> list[Any]:
+        """Their answers in order; none where one is refused, or needs time."""
+        return [self._glance(question) for question in given.questions]
+
+    def _glance(self, question: Question) -> Any:
+        if question.command == "glance":
+            return None
+        answer = self.call(question.command, question.parameters, "viewer")
+        return None if isinstance(answer, Refused | Later) else answer
 
 
 def _no_such(name: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from understudy.motion.plan import Plan
 from understudy.ports import Joints
 from understudy.units import MM
 
-MOST_LINES = 600
+MOST_LINES = 2000
 MOST_POINTS = 5000
 MOST_VIOLATIONS = 100
 SHORTEST_STEP = 0.02

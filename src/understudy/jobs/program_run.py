@@ -283,7 +283,7 @@ class ProgramRun:
         for line in queue[state.sent : state.sent + count]:
             state.sent += 1
             if refused := self._controller.send_gcode(line.text, now):
-                self._fail(self._in_file(refused.reason), line.number, now)
+                self._fail(self.in_file(refused.reason), line.number, now)
                 return
         state.due = now + LOOK if state.sent < len(queue) and not state.step else now
 
@@ -314,7 +314,7 @@ class ProgramRun:
         if status.error:
             soft_limit = status.error_code == SOFT_LIMIT
             line = self._not_taken(now) if soft_limit else self._state.line
-            self._fail(self._in_file(status.error_message), line, now)
+            self._fail(self.in_file(status.error_message), line, now)
         elif status.stops != self._state.stops:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
@@ -365,7 +365,7 @@ class ProgramRun:
             return self._queue[place - 1].number or self._state.first
         return self._state.line
 
-    def _in_file(self, reason: str) -> str:
+    def in_file(self, reason: str) -> str:
         """The controller's numbers of lines as those of the file."""
         queue, base = self._queue, self._state.base
 

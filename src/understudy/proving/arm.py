@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 
-from understudy.app import arm_of, mover_of, programmable
 from understudy.cell.arm.body import body_of, detector_of
 from understudy.cell.arm.config import Config
 from understudy.cell.arm.mover import ArmMover
@@ -14,6 +13,7 @@ from understudy.config import CellConfig
 from understudy.jobs.setup import Setup
 from understudy.jobs.validate import Arm, Subject
 from understudy.proving.stage import CellStage, Room
+from understudy.setups import arm_of, mover_of, programmable
 from understudy.space.collide import CollisionDetector
 from understudy.space.environment import CollisionConfig, Environment, place
 from understudy.space.sweep import Sweeper

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from msgspec import Struct
 
-from understudy.app import build_cell, load_config, programmable
+from understudy.app import build_cell, load_config
 from understudy.cell.rules import Config as Rules
 from understudy.config import CellConfig
 from understudy.config.cell import read_rules
@@ -26,6 +26,7 @@ from understudy.proving.arm import NO_RULES, arm_setup, arm_subject
 from understudy.proving.kuka import kuka_events, kuka_subject
 from understudy.proving.machine import machine_setup, machine_subject
 from understudy.proving.point import point_events, point_subject
+from understudy.setups import programmable
 from understudy.units import MM
 
 Progress = Callable[[int, int], bool]

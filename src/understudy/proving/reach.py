@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from understudy.app import mover_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
 from understudy.jobs.validate import Arm, Subject
 from understudy.jobs.validate.poses import program_poses
 from understudy.proving.prove import BODIES, robot_of, subject_of
+from understudy.setups import mover_of
 from understudy.space.pose import Pose
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap, ReachabilityResult
 from understudy.space.transform import inverse

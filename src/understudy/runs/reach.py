@@ -5,12 +5,13 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.app import load_config, mover_of
+from understudy.app import load_config
 from understudy.cell.arm.mover import ArmMover
 from understudy.config import CellConfig
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.runs.worker import Progress
+from understudy.setups import mover_of
 from understudy.space.chain import Frames
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM

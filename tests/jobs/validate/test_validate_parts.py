@@ -9,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, header
 
-from understudy.app import mover_of
 from understudy.jobs.validate import Arm
 from understudy.jobs.validate.course import MOST_POINTS, Courses
 from understudy.jobs.validate.feed import feed_findings
@@ -22,6 +21,7 @@ from understudy.proving import validate_text
 from understudy.proving.arm import arm_subject
 from understudy.proving.prove import subject_of
 from understudy.proving.reach import program_reach
+from understudy.setups import mover_of
 from understudy.space.shapes import CollisionObject, ObjectType
 from understudy.space.singular import distances
 

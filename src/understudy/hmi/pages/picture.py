@@ -14,11 +14,13 @@ from understudy.hmi.pages.standing import Alarm, alarms
 
 log = logging.getLogger(__name__)
 
-ROUND_SECONDS = 0.2
+ROUND_SECONDS = 0.25
+"""What this browser orders is seen at once; this is for what others do."""
 LATE_SECONDS = 3.0
 SELDOM = 5
 """Rounds between two looks at what is long and hardly ever changes."""
 EVENTS_KEPT = 500
+PINS = "pins of "
 
 
 class Caller(Protocol):
@@ -145,28 +147,48 @@ class Picture:
                 await asyncio.wait_for(self._hurry.wait(), ROUND_SECONDS)
 
     async def _ask(self) -> None:
-        robots = {each["name"]: each for each in (await self._look("robots"))["robots"]}
-        faults = self.faults or await self._look("faults")
-        seldom = self._round % SELDOM == 0
-        environment = await self._look("environment") if seldom else self.environment
-        status = await self._look("status")
-        metrics = await self._look("metrics")
-        pins = {}
-        for robot in list(self._watchers):
-            if "io" in robots.get(robot, {}).get("capabilities", ()):
-                pins[robot] = await self._look("io", robot=robot)
-        heard = await self._look("events", since=self._since)
-        anew = heard["last"] < self._since  # where the numbers begin anew it is another cell
-        if anew:
-            heard = await self._look("events", since=0)
-        # Nothing is awaited from here on: all of it is exchanged at once.
-        self.robots, self.faults, self.environment = robots, faults, environment
-        self.status, self.metrics, self.pins = status, metrics, {**self.pins, **pins}
+        """All at one moment of the cell, and exchanged at once."""
+        questions = self._questions()
+        asked = [{"command": name, "parameters": given} for name, given in questions.values()]
+        answers = await self._link.call("glance", {"questions": asked}, role="viewer")
+        told = {
+            key: answer
+            for key, answer in zip(questions, answers, strict=True)
+            if answer is not None
+        }
+        if "robots" in told:
+            self.robots = {each["name"]: each for each in told["robots"]["robots"]}
+        self.faults = told.get("faults", self.faults)
+        self.environment = told.get("environment", self.environment)
+        self.status = told.get("status", self.status)
+        self.metrics = told.get("metrics", self.metrics)
+        pins = {key.removeprefix(PINS): told[key] for key in told if key.startswith(PINS)}
+        self.pins = {**self.pins, **pins}
         self._views = self._link.status.get("robots", {})
-        if anew:
-            self.events.clear()
-        self.events.extend(heard["events"])
-        self._since = heard["last"]
+        if "events" in told:
+            self._hear(told["events"])
 
-    async def _look(self, query: str, **parameters: Any) -> Any:
-        return await self._link.call(query, parameters, role="viewer")
+    def _questions(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        asked: dict[str, tuple[str, dict[str, Any]]] = {
+            name: (name, {}) for name in ("robots", "status", "metrics")
+        }
+        asked["events"] = "events", {"since": self._since}
+        if not self.faults:
+            asked["faults"] = "faults", {}
+        if self._round % SELDOM == 0:
+            asked["environment"] = "environment", {}
+        for robot in self._watchers:
+            if "io" in self.robots.get(robot, {}).get("capabilities", ()):
+                asked[f"{PINS}{robot}"] = "io", {"robot": robot}
+        return asked
+
+    def _hear(self, heard: Mapping[str, Any]) -> None:
+        """The events since the last round; where the numbers begin anew it is another cell, of
+        which the next round tells all."""
+        if heard["last"] < self._since:
+            self.events.clear()
+            self._since = 0
+            self.hurry()
+        else:
+            self.events.extend(heard["events"])
+            self._since = heard["last"]

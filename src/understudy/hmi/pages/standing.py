@@ -1,14 +1,11 @@
 """How a robot stands, in one word and one colour, whatever kind of robot it is."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Mood = Literal["calm", "busy", "held", "alarm", "off"]
 Facts = Mapping[str, Any]
-
-LINE = re.compile(r"\bline \d+")
 
 MOODS: Mapping[str, Mood] = {
     "Idle": "calm",
@@ -55,23 +52,15 @@ class Alarm:
 
 def alarms(robots: Mapping[str, Facts], parts: Facts, events: Iterable[Facts]) -> list[Alarm]:
     """Of every robot: its controller's, then its welder's, unless that is the same; advice from the
-    event that told it. Lines are the file's where the alarm has ended a program."""
+    event that told it."""
     advice = {(e["robot"], e["text"]): e["what_to_do"] for e in events if e["kind"] == "alarm"}
     found = []
     for robot, facts in robots.items():
         welder = parts.get(f"{robot}.welder", {})
         error = facts.get("error") or ""
         if error:
-            program = parts.get(f"{robot}.program", {})
-            text = _in_file(error, str(program.get("error", "")))
-            found.append(Alarm(robot, text, advice.get((robot, error), "")))
+            found.append(Alarm(robot, error, advice.get((robot, error), "")))
         text = f"weld fault: {welder.get('reason')}"
         if welder.get("fault") and text not in error:
             found.append(Alarm(robot, text, advice.get((robot, text), "")))
     return found
-
-
-def _in_file(error: str, of_program: str) -> str:
-    """The controller counts the lines it was sent; a program that it ended, those of the file."""
-    same = LINE.sub("", error) == LINE.sub("", of_program)
-    return of_program if same else error

@@ -69,7 +69,8 @@ def _frame(seat: Seat, points: Points) -> None:
     with _card(seat, "frame"):
         with ui.element("div").classes("u-triple"):
             wanted = [_point(points, seat.texts(f"teach.{name}"), name) for name in FRAME_POINTS]
-        reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go", mark="frame")
+        with ui.element("div").classes("u-deeds"):
+            reckon = button(seat.texts("teach.reckon"), icon="calculate", kind="u-go", mark="frame")
         told = ui.label().classes("u-told").props("data-mark=frame-told")
         found: list[list[float]] = []
         _use_frame(seat, found)

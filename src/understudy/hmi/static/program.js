@@ -4,6 +4,7 @@
 // is loaded; a draft outlives the page (sessionStorage), not the browser.
 
 import { ask, notice, onceThere, save, words } from "./api.js";
+import { feed } from "./feed.js";
 import { offer } from "./offer.js";
 import { Checks, marksOf } from "./program_checks.js";
 import { Editor } from "./program_editor.js";
@@ -31,6 +32,7 @@ class Program {
       found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
     this.name.addEventListener("input", () => this.keep());
+    feed.onFrame((frame) => this.follow(frame.robots[this.robot]));
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
     this.file.addEventListener("change", () => this.read(this.file.files[0]));
     place.addEventListener("dragover", (event) => event.preventDefault());
@@ -191,6 +193,12 @@ class Program {
     if (result.violations.length) this.editor.show(result.violations[0].line);
   }
 
+  // The slider goes with the robot that runs what it shows.
+  follow(robot) {
+    const { state, line } = this.reading;
+    if (robot && UNDER_WAY.includes(state) && this.way.text === this.loaded) this.way.follow(line, robot.q);
+  }
+
   // ── running ──
 
   async load() {
@@ -253,7 +261,7 @@ class Program {
     return {
       robot: this.robot, text: editor.text, name: this.name.value, draft: editor.text !== this.loaded, reading,
       running: lines("u-running-line"), bad: lines("u-bad-line"), failed: lines("u-failed-line"), locked: Boolean(editor.locked),
-      ghost: way.ghost || null, at: way.at, line: way.line || 0, seconds: way.data?.duration_s ?? 0,
+      ghost: way.ghost || null, at: way.at, line: way.line || 0, followed: way.followed || 0, seconds: way.data?.duration_s ?? 0,
       checking: Boolean(checks.run), result: checks.result, error: checks.error || "",
     };
   }

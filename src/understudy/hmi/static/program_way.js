@@ -3,6 +3,7 @@
 
 import { ask, notice, words } from "./api.js";
 
+const NEAR_LINES = 2; // what is told of the line is a moment older than the joints
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
 
 export class Way {
@@ -78,6 +79,23 @@ export class Way {
     this.show();
   }
 
+  // Where the robot is that runs it, as near as the way comes to it on these lines; a ghost that
+  // somebody looks at is not taken from him.
+  follow(line, q) {
+    if (this.ghost || this.playing || !this.data) return;
+    const { times, lines, q: postures } = this.data;
+    const away = (n) => postures[n].reduce((sum, angle, axis) => sum + (angle - q[axis]) ** 2, 0);
+    let [best, least] = [-1, Infinity];
+    for (let n = 0; n < times.length; n++) {
+      if (Math.abs(lines[n] - line) > NEAR_LINES || away(n) >= least) continue;
+      [best, least] = [n, away(n)];
+    }
+    if (best < 0) return;
+    [this.at, this.followed] = [times[best], lines[best]];
+    this.slider.value = this.at;
+    this.tell();
+  }
+
   // → the sample before, and how far it is to the next
   between(seconds) {
     const { times } = this.data;
@@ -114,6 +132,7 @@ export class Way {
 
   close() {
     this.halt();
+    this.followed = 0;
     this.ghost = null;
     this.line = 0;
     window.understudy?.pin(this.robot, null);
@@ -123,14 +142,19 @@ export class Way {
   // ── what is seen ──
 
   show() {
-    const total = this.data?.duration_s || 0;
     this.place.classList.toggle("u-empty", !this.data?.times.length);
     this.place.classList.toggle("u-asking", Boolean(this.asked));
     this.slider.value = this.at;
-    this.readout.textContent = this.ghost
-      ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", this.line)}`
-      : total ? `${total.toFixed(2)} s` : "";
+    this.tell();
     this.draw();
+  }
+
+  tell() {
+    const total = this.data?.duration_s || 0;
+    const line = this.ghost ? this.line : this.followed;
+    this.readout.textContent = line
+      ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", line)}`
+      : total ? `${total.toFixed(2)} s` : "";
   }
 
   // Where the arc burns, where lines begin, where something is wrong, where the ghost stands.
