@@ -141,7 +141,7 @@ def test_reach_of_an_arm_that_stands_elsewhere_is_told_in_the_cell(tmp_path: Pat
         corners.append((found.workspace_min, found.workspace_max))
     (low, high), (shifted_low, shifted_high) = corners
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    here = (*np.sort([turn @ low, turn @ high], axis=0), 0.6, -0.3, 0.3)
+    here = np.sort([turn @ low, turn @ high], axis=0) + np.array([0.6, -0.3, 0.3])
     assert here == pytest.approx(np.array([shifted_low, shifted_high]))
 
 
