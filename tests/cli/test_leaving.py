@@ -31,3 +31,20 @@ def test_nothing_is_said_and_nothing_goes_on(command: str, signal: str, code: in
     script = SCRIPT.format(command=command, signal=signal)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, b"", b"")
+
+
+LEAVING = """
+import atexit, os, signal, sys
+
+atexit.register(lambda: os.kill(os.getpid(), signal.{signal}))
+sys.argv = ["understudy", "cells"]
+from understudy.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
+def test_who_is_leaving_already_leaves(signal: str) -> None:
+    script = LEAVING.format(signal=signal)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
