@@ -28,7 +28,11 @@ CHECKS = 2000
 
 def rows() -> list[Row]:
     arm = g60()
-    swept, sampled, batch, single, peer = [], [], [], [], []
+    swept: list[float] = []
+    sampled: list[float] = []
+    batch: list[float] = []
+    single: list[float] = []
+    peer: list[float] = []
     for seed in SEEDS:
         detector, rng = dense_cell(arm, seed)
         pin = Pinocchio(detector)
@@ -60,7 +64,8 @@ def rows() -> list[Row]:
 def free_moves(arm: Chain, detector: CollisionDetector, rng: np.random.Generator) -> list[Plan]:
     """Moves at full speed between any two configurations that the sweep proves clear."""
     limits = Limits.of(arm.velocity, arm.acceleration)
-    sweeper, found = Sweeper(detector), []
+    sweeper = Sweeper(detector)
+    found: list[Plan] = []
     while len(found) < SEGMENTS:
         start, end = rng.uniform(arm.lower, arm.upper, (2, 6))
         path = lines(start, end[None], limits, feed=np.inf, rapid=True)

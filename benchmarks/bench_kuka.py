@@ -93,8 +93,8 @@ def listen(line: socket.socket, late: list[float]) -> None:
 @contextmanager
 def timer() -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-c", TIMER], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         yield int(process.stdout.readline())
     finally:
         process.terminate()

@@ -5,7 +5,6 @@ shifts both. A sample is the position of six axes at one time. Peers have it no 
 kernels: the plain passes know no window, and numpy samples positions alone.
 """
 
-import sys
 from collections.abc import Callable
 from pathlib import Path as FilePath
 from statistics import median
@@ -13,22 +12,20 @@ from time import process_time
 
 import numpy as np
 import pinocchio as pin
+from tests.motion.plain_motion import plain_blocks, plain_trapezoid
+
+from benchmarks import Row
+from understudy.motion.dynamics import dynamics
+from understudy.motion.lines import lines
+from understudy.motion.lookahead import entries
+from understudy.motion.path import Limits, Path
+from understudy.motion.plan import Motion, Plan
+from understudy.motion.stream import planned
+from understudy.motion.warm import warm
+from understudy.space.chain import chain
+from understudy.space.urdf import read
 
 ROOT = FilePath(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "motion"))
-
-from plain_motion import plain_blocks, plain_trapezoid  # noqa: E402
-
-from benchmarks import Row  # noqa: E402
-from understudy.motion.dynamics import dynamics  # noqa: E402
-from understudy.motion.lines import lines  # noqa: E402
-from understudy.motion.lookahead import entries  # noqa: E402
-from understudy.motion.path import Limits, Path  # noqa: E402
-from understudy.motion.plan import Motion, Plan  # noqa: E402
-from understudy.motion.stream import planned  # noqa: E402
-from understudy.motion.warm import warm  # noqa: E402
-from understudy.space.chain import chain  # noqa: E402
-from understudy.space.urdf import read  # noqa: E402
 
 ROUNDS = 7
 LIMITS = Limits.of([100.0] * 6, [500.0] * 6)

@@ -9,6 +9,8 @@ from time import process_time
 import understudy
 from benchmarks import Row
 from understudy.cell.arm import VirtualController
+from understudy.cell.cell import Cell
+from understudy.cell.welder import Welder
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 HOUR = 3600 * NS_PER_SECOND
@@ -27,7 +29,10 @@ G0 X450 Y100 Z450 A180 B0 C0""".splitlines()
 def weld(duration: int = HOUR) -> tuple[float, float, int]:
     """Seconds of CPU time, metres of seam, and wakes, of so many simulated nanoseconds."""
     cell = understudy.load_cell("g60_welding")
-    robot: VirtualController = cell.stage.parts["g60"]  # type: ignore[attr-defined]
+    assert isinstance(cell.stage, Cell)
+    robot, welder = cell.stage.parts["g60"], cell.stage.parts["g60.welder"]
+    assert isinstance(robot, VirtualController)
+    assert isinstance(welder, Welder)
     robot.connect(0)
     robot.enable(0)
     begun, wakes = process_time(), 0
@@ -39,7 +44,7 @@ def weld(duration: int = HOUR) -> tuple[float, float, int]:
         assert at is not None
         cell.advance_to(min(at, duration))
         wakes += 1
-    status = cell.stage.parts["g60.welder"].status(cell.stage.now)  # type: ignore[attr-defined]
+    status = welder.status(cell.stage.now)
     return process_time() - begun, status.total_weld_length_mm / 1e3, wakes
 
 

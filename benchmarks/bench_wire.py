@@ -99,8 +99,8 @@ def running(cell: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, str]
 @contextmanager
 def echo_server() -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE)
+    assert process.stdout is not None
     try:
-        assert process.stdout is not None
         yield int(process.stdout.readline())
     finally:
         process.terminate()

@@ -69,6 +69,7 @@ def as_coal(shape: Shape) -> coal.CollisionGeometry:
             return coal.Cylinder(r, length)
         case Capsule(radius=r, length=length):
             return coal.Capsule(r, length)
+    assert isinstance(shape, TriangleMesh), f"no peer is made of {shape}"
     model = coal.BVHModelOBBRSS()
     model.beginModel(len(shape.triangles), len(shape.vertices))
     for corners in shape.corners():

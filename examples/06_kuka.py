@@ -19,6 +19,6 @@ for _ in range(5):
     assert now is not None
     print(f"{cell.now:.1f} s  X {now.pose.x * 1000:6.1f} mm  {now.speed:.1f} m/s")
 
-done, waiting, *_ = struct.unpack("<12i", client.heard()[-48:])
+done, waiting, *_rest = struct.unpack("<12i", client.heard()[-48:])
 print(f"record {done} is done, {waiting} wait")
 assert (done, waiting) == (1, 0)

@@ -5,10 +5,16 @@ seam only when the arc burns.
 """
 
 import understudy
+from understudy.cell.arm import VirtualController
+from understudy.cell.cell import Cell
+from understudy.cell.welder import Welder
 from understudy.jobs.weld import WeldingSequencer, WeldSettings
 
 cell = understudy.load_cell("g60_welding")
-robot, welder, io = (cell.stage.parts[name] for name in ("g60", "g60.welder", "g60.io"))
+assert isinstance(cell.stage, Cell)
+robot, welder = cell.stage.parts["g60"], cell.stage.parts["g60.welder"]
+assert isinstance(robot, VirtualController)
+assert isinstance(welder, Welder)
 robot.connect(0)
 robot.enable(0)
 welder.on_phase(lambda phase, now: print(f"{now / 1e9:8.3f} s  {phase}"))
@@ -18,12 +24,12 @@ cell.run_while_busy()
 
 job = WeldingSequencer(robot, WeldSettings(wire_speed_m_min=8.0, voltage_volts=22.0))
 job.start(["G1 Y100 F600"], cell.stage.now)
-while job.busy():
-    cell.advance_to(min(cell.stage.next_wake() or job.next_wake(), job.next_wake()))
+while job.busy() and (poll := job.next_wake()) is not None:
+    cell.advance_to(min(cell.stage.next_wake() or poll, poll))
     job.wake(cell.stage.now)
 
 weld = welder.status(cell.stage.now)
 print(f"{weld.total_weld_length_mm:.2f} mm in {weld.arc_on_time_s:.2f} s of arc", job.status(0))
 assert f"{weld.total_weld_length_mm:.2f}" == "200.00"
 assert welder.issues() == ()
-assert not io.digital_input("ARC_OK")
+assert not robot.io.digital_input("ARC_OK")

@@ -12,6 +12,7 @@ G0 Z450
 
 report = understudy.validate(SOUND, "g60_welding")
 assert report.passed
+assert report.least_clearance is not None
 print(f"{report.total_s:.1f} s, at least {report.least_clearance * 1000:.0f} mm from everything")
 
 report = understudy.validate(SOUND.replace("Z350", "Z300"), "g60_welding")

@@ -6,7 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from understudy.cell.scenario import Rule, Scenario
+from understudy.cell.rules import Rule
+from understudy.cell.scenario import Scenario
 from understudy.chance import draw, spread
 
 

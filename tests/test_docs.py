@@ -1,6 +1,7 @@
 """What the documents say is what the code does."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from typer.main import get_command
 
 from understudy.app import FACES, load_cell
 from understudy.cell.faults import FAULTS
-from understudy.cell.point import TRANSITIONS
+from understudy.cell.point import TRANSITIONS, PointState
 from understudy.cli import app
 from understudy.commands import BUTTONS, ENGINE
 
@@ -18,13 +19,13 @@ COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def diagram(transitions: dict[tuple[str, str], str]) -> str:
+def diagram(transitions: Mapping[tuple[PointState, str], PointState]) -> str:
     arrows = (f"    {a} --> {b}: {event}\n" for (a, event), b in transitions.items())
     return "stateDiagram-v2\n" + "".join(arrows)
 
 
 def test_the_state_diagram_is_the_table() -> None:
-    assert diagram(dict(TRANSITIONS)) in (ROOT / "docs/faces/text_tcp.md").read_text()
+    assert diagram(TRANSITIONS) in (ROOT / "docs/faces/text_tcp.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

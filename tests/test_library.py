@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_settings_are_those_of_a_cell_file() -> None:
     assert "did you mean 'dialect'" in str(_problem(dialekt="seed"))
 
 
-def _problem(**settings: object) -> understudy.ConfigError:
+def _problem(**settings: Any) -> understudy.ConfigError:
     with pytest.raises(understudy.ConfigError) as raised:
         understudy.VirtualController(**settings)
     return raised.value

@@ -1,6 +1,7 @@
 """SimulationEngine: the cell as a whole."""
 
 import pytest
+from tests.parts import part
 
 from understudy.app import load_cell
 from understudy.cell.arm import VirtualController
@@ -15,11 +16,11 @@ def welding() -> Rehearsal:
 
 
 def engine_of(cell: Rehearsal) -> SimulationEngine:
-    return cell.stage.parts["engine"]  # type: ignore[attr-defined, no-any-return]
+    return part(cell, "engine", SimulationEngine)
 
 
 def arm_of(cell: Rehearsal) -> VirtualController:
-    return cell.stage.parts["g60"]  # type: ignore[attr-defined, no-any-return]
+    return part(cell, "g60", VirtualController)
 
 
 def send(cell: Rehearsal, *lines: str) -> None:

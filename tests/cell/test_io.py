@@ -1,6 +1,7 @@
 """The pins: numbers and names, levels, forces, pulses, ramps, ranges, and who is told."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from understudy.units import NS_PER_MS, NS_PER_SECOND
 MS = NS_PER_MS
 
 
-def pins(**settings: object) -> VirtualIO:
-    return VirtualIO(Config(**settings))  # type: ignore[arg-type]
+def pins(**settings: Any) -> VirtualIO:
+    return VirtualIO(Config(**settings))
 
 
 def reason(answer: object) -> str:
@@ -308,7 +309,11 @@ def test_devices_are_told_inside_the_change() -> None:
 def test_an_onlooker_may_touch_pins_itself() -> None:
     io = pins()
     told: list[Change] = []
-    io.subscribe(lambda c: io.set_digital_output(1, True, c.at) and None)
+
+    def touch(change: Change) -> None:
+        io.set_digital_output(1, True, change.at)
+
+    io.subscribe(touch)
     io.subscribe(told.append)
     io.set_digital_output(0, True, 3)
     assert [change.pin for change in told] == [0, 1]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.agenda import advance
-from understudy.cell.scenario import Config, Rule, Scenario, build
+from understudy.cell.rules import Config, Rule
+from understudy.cell.scenario import Scenario, build
 from understudy.errors import ConfigError, Refused
 from understudy.units import nanoseconds
 

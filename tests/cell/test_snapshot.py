@@ -161,7 +161,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *inside] if path else inside
 
 
-DAMAGE = (
+DAMAGE: st.SearchStrategy[Any] = (
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3) | st.just({}) | st.just([])
 )
 

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.parts import part
 
 from understudy.app import load_cell
+from understudy.cell.arm import VirtualController
+from understudy.cell.io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.wire.rehearsal import Rehearsal
 
@@ -68,7 +71,8 @@ def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) 
     cell = cell_with(
         f"{{fault: emergency_stop, on: g60, when: {{of: g60.io, pin: ARC_START, edge: {edge}}}}}"
     )
-    arm, io = cell.stage.parts["g60"], cell.stage.parts["g60.io"]
+    arm = part(cell, "g60", VirtualController)
+    io = part(cell, "g60.io", VirtualIO)
     arm.connect(0)
     arm.enable(0)
     cell.advance(1.0)
@@ -94,7 +98,7 @@ def test_a_place_the_tool_comes_to_sets_it_off(cell_with: Build) -> None:
 
 def test_faults_of_pins(cell_with: Build) -> None:
     cell = cell_with("{fault: pulse_input, on: g60.io, at_s: 1, parameters: {pin: 10}}")
-    io = cell.stage.parts["g60.io"]
+    io = part(cell, "g60.io", VirtualIO)
     cell.advance(1.05)
     assert io.digital_input(10)
     assert io.is_forced(10)

@@ -1,6 +1,7 @@
 """Programs at the desk."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.commands.conftest import Bench
@@ -53,13 +54,14 @@ def test_stepped_from_a_line(arm: Bench) -> None:
 def test_nothing_comes_between_a_program_and_its_robot(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60")
-    for name, parameters in {
+    meddling: dict[str, dict[str, Any]] = {
         "send_gcode": {"line": "G0 A0"},
         "jog": {"frame": "joint", "axis": 0, "speed": 1},
         "home": {},
         "move_to": {"joints_deg": [0] * 6},
         "stop_jog": {},
-    }.items():
+    }
+    for name, parameters in meddling.items():
         assert "a program is under way" in arm.refusal(name, robot="g60", **parameters)
     arm.forward(0.5)
     arm.do("stop", robot="g60")

@@ -9,12 +9,14 @@ from understudy.errors import ConfigError
 
 
 @pytest.mark.parametrize("name", ["seam", "seam.gcode"])
-def test_a_shipped_program_is_found_by_its_name(tmp_path, monkeypatch, name: str) -> None:
+def test_a_shipped_program_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert read_program(Path(name)) == shipped_programs()["seam"].read_bytes()
 
 
-def test_a_file_of_the_users_comes_first(tmp_path, monkeypatch) -> None:
+def test_a_file_of_the_users_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("seam.gcode").write_text("G28\n")
     assert read_program(Path("seam.gcode")) == b"G28\n"
@@ -31,7 +33,9 @@ def test_a_model_whose_name_no_file_can_have_is_told() -> None:
         read_model("a\0b.urdf", beside="")
 
 
-def test_a_relative_name_is_looked_for_beside_the_cell_file_first(tmp_path, monkeypatch) -> None:
+def test_a_relative_name_is_looked_for_beside_the_cell_file_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "cells"
     folder.mkdir()
     monkeypatch.chdir(tmp_path)

@@ -200,7 +200,9 @@ class TestCable:
         bench.advance(0.1)
         taken = len(told)
         bench.pull()
-        reasons = [told[n].reason for n in range(taken + 1, 401)]  # type: ignore[union-attr]
+        outcomes = [told[n] for n in range(taken + 1, 401)]
+        reasons = [outcome.reason for outcome in outcomes if outcome is not None]
+        assert len(reasons) == len(outcomes)
         in_flight = reasons.count("the cable was pulled")
         assert 0 < in_flight <= 1023 // len("G1 X1 F600\n")
         assert reasons[in_flight:] == ["Not sent. the cable was pulled"] * (400 - taken - in_flight)

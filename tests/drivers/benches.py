@@ -8,6 +8,8 @@ from understudy.cell import scenario
 from understudy.cell.cell import Cell
 from understudy.cell.point import Config as PointConfig
 from understudy.cell.point import Point
+from understudy.cell.rules import Config as Scenario
+from understudy.cell.rules import Rule
 from understudy.drivers.text_tcp import Config, TextTcpDriver, build
 from understudy.errors import Refused
 from understudy.faces.text_tcp import TextTcpFace
@@ -18,14 +20,14 @@ from understudy.wire.rehearsal import Client, Rehearsal
 
 Outcome = TypeVar("Outcome")
 Ended = tuple[Ticket, Refused | None, int]
-Rules = Mapping[str, scenario.Rule]
+Rules = Mapping[str, Rule]
 
 
 class PointBench:
     """The simulated robot, without a wire."""
 
     def __init__(self) -> None:
-        self.robot = Point("bench", PointConfig(), scenario.build(scenario.Config(), 1))
+        self.robot = Point("bench", PointConfig(), scenario.build(Scenario(), 1))
         self.now = 0
         self.ended: list[Ended] = []
         self.robot.on_finished(lambda *end: self.ended.append(end))
@@ -50,7 +52,7 @@ class DriverBench:
         point: PointConfig = PointConfig(),  # noqa: B008
         cut: Callable[[bytes], list[bytes]] = lambda data: [data],
     ) -> None:
-        luck = scenario.build(scenario.Config(dict(rules or {})), 1)
+        luck = scenario.build(Scenario(dict(rules or {})), 1)
         self.point = Point("bench", point, luck)
         face = TextTcpFace("bench.text_tcp", self.point, luck)
         luck.act_on({"bench": self.point, "bench.text_tcp": face})

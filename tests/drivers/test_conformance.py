@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.cell import scenario
+from understudy.cell import rules, scenario
 from understudy.errors import Refused
 from understudy.faces.text_tcp import TextTcpFace
 from understudy.ports import Ticket
@@ -65,7 +65,7 @@ class TestConformance:
         assert len(bench.ended) == 1
 
     def test_a_face_in_front_of_it_speaks_the_same(self, bench: Bench) -> None:
-        face = TextTcpFace("front", bench.robot, scenario.build(scenario.Config(), 1))
+        face = TextTcpFace("front", bench.robot, scenario.build(rules.Config(), 1))
         client = face.open("1", bench.now)
         client.receive(b"MOVE_ABS 1,2,3,0,0,0\nGET_POS\nMOVE_REL 1\nHOME\n", bench.now)
         bench.advance(1.0)

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from understudy.app import load_config
 from understudy.cell.cell import Cell
-from understudy.cell.scenario import Config as NoScenario
+from understudy.cell.rules import Config as NoScenario
 from understudy.drivers.text_tcp import Config, build
 from understudy.errors import Refused
 from understudy.live import Live, Options
@@ -59,8 +59,8 @@ class Station:
         self.driver.on_stir(self._stirred.set)
         self.driver.on_finished(self._finished)
         self._ends: dict[Ticket, asyncio.Future[Refused | None]] = {}
-        cell = Cell("station", digest="", parts={"robot": self.driver}, faces={})
-        self.pump = Pump(Exchange(cell), Clock(), poll_step=1)
+        self.cell = Cell("station", digest="", parts={"robot": self.driver}, faces={})
+        self.pump = Pump(Exchange(self.cell), Clock(), poll_step=1)
         self.dial = Dial(self.driver, Destination("127.0.0.1", port), self.pump)
 
     async def __aenter__(self) -> "Station":
@@ -75,11 +75,11 @@ class Station:
 
     @property
     def state(self) -> str:
-        return self.driver.reading(self.pump.now).state
+        return self.driver.reading(self.cell.now).state
 
     @property
     def trouble(self) -> str:
-        return self.driver.status(self.pump.now).trouble
+        return self.driver.status(self.cell.now).trouble
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """The driver polls, so it stirs again and again."""

@@ -1,7 +1,7 @@
 """The driver of a real grblHAL: what it says, when, and what it makes of the answers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ from understudy.drivers.grblhal.words import (
     sayable,
 )
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Ticket
+from understudy.ports import ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
 from understudy.units import DEG, nanoseconds
 from understudy.wire.exchange import UNLIMITED
@@ -82,7 +82,7 @@ class Peer:
         self.now = to
 
     @property
-    def status(self):  # type: ignore[no-untyped-def]
+    def status(self) -> ControllerStatus:
         return self.driver.status(self.now)
 
 
@@ -278,7 +278,7 @@ class TestStreaming:
         peer = Peer().ready(INFO.replace(",1024,", ",128,"))
         read = 0
 
-        def lines():  # type: ignore[no-untyped-def]
+        def lines() -> Iterator[str]:
             nonlocal read
             for _ in range(1000):
                 read += 1

@@ -6,9 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.parts import part
 from typer.testing import CliRunner
 
 from understudy.app import load_cell
+from understudy.cell.kuka import KukaGcodeServer
 from understudy.cli import app
 from understudy.drivers.kuka_eki import (
     Config,
@@ -84,7 +86,7 @@ class Bench:
         self._carry()
 
     def completed(self) -> int:
-        return int(self.cell.stage.parts["kuka"].progress().completed)  # type: ignore[attr-defined]
+        return part(self.cell, "kuka", KukaGcodeServer).progress().completed
 
     def _next(self) -> int | None:
         wakes = (self.cell.stage.next_wake(), self.driver.next_wake())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from understudy.cell.point import Config as PointConfig
 from understudy.cell.point import EnvelopeMm
-from understudy.cell.scenario import Rule
+from understudy.cell.rules import Rule
 from understudy.drivers import DRIVERS
 from understudy.drivers.text_codec import Condition, decimal, read_answer, request_of
 from understudy.drivers.text_tcp import AWAITED_LIMIT, WAITING_LIMIT, Config, TextTcpDriver, build

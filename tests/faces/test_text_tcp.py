@@ -1,16 +1,20 @@
 """The text robot's dialect, beyond the golden chats."""
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.parts import part
 
 from understudy.app import build_cell, load_cell, load_config
+from understudy.cell.engine import SimulationEngine
 from understudy.faces.text_tcp import (
     COMMANDS,
     LONGEST_LINE,
     WAITING_LIMIT,
+    Conversation,
     name_field,
     numbers,
     two_decimals,
@@ -52,16 +56,19 @@ def test_a_long_line_of_blanks_has_no_first_word(client: Client) -> None:
 
 def test_a_line_held_back_takes_no_memory(client: Client) -> None:
     session = client._line.session
+    assert isinstance(session, Conversation)
     for _ in range(1000):
         client.say(b"x" * 10_000)
-    assert len(session._lines.save().part) <= LONGEST_LINE + 1  # type: ignore[attr-defined]
+    assert len(session._lines.save().part) <= LONGEST_LINE + 1
 
 
 def test_a_flood_of_waiting_commands_is_held_back(robot: Rehearsal, client: Client) -> None:
     flood = 5000
     client.say(b"HOME\n" + b"GET_POS\n" * flood)
     assert len(client._line.unread) > 0
-    assert len(client._line.session._waiting) < 2 * WAITING_LIMIT  # type: ignore[attr-defined]
+    session = client._line.session
+    assert isinstance(session, Conversation)
+    assert len(session._waiting) < 2 * WAITING_LIMIT
     robot.run_while_owed()
     assert client.heard().count(b"\n") == flood + 1
 
@@ -70,7 +77,7 @@ def test_a_reset_in_line_undoes_no_emergency_stop_that_came_later(robot: Rehears
     client = robot.connect()
     client.say(b"MOVE_ABS 1,2,3,4,5,6\nRESET\nGET_STATUS\n")
     robot.advance(0.1)
-    robot.stage.parts["engine"].emergency_stop(robot.stage.now)  # type: ignore[attr-defined]
+    part(robot, "engine", SimulationEngine).emergency_stop(robot.stage.now)
     robot.exchange.settle()
     assert client.heard().splitlines()[1:] == [
         b"OK Error reset",
@@ -109,8 +116,8 @@ def test_absurd_distances_end_in_a_refusal_not_in_infinity(client: Client) -> No
 # ── envelope ──
 
 
-def test_targets_outside_the_envelope_are_refused(tmp_path: pytest.TempPathFactory) -> None:
-    file = tmp_path / "small.yaml"  # type: ignore[operator]
+def test_targets_outside_the_envelope_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
     file.write_text("robots: {r: {kind: point, envelope_mm: {z: [0, 200]}, faces: {text_tcp: {}}}}")
     client = load_cell(str(file)).connect()
     refused = b"ERROR Target outside work envelope\n"

@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.gcode.talk import Talk
 
-from gcode.talk import Talk
 from understudy.gcode import GRBLHAL_ARM, GRBLHAL_MACHINE, SEED
 from understudy.gcode.requests import ArcMove, AxisArc, AxisMove, JointArc
 from understudy.space.pose import Pose

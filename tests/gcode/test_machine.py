@@ -2,8 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.gcode.talk import Talk
 
-from gcode.talk import Talk
 from understudy.gcode import GRBLHAL_MACHINE, At, Block, Modal, Step, jog, parse, rotary_axes
 from understudy.gcode.requests import (
     AxisMove,

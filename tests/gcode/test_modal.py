@@ -2,8 +2,8 @@
 
 import msgspec
 import pytest
+from tests.gcode.talk import Talk
 
-from gcode.talk import Talk
 from understudy.gcode import GRBLHAL_MACHINE, Modal, active_codes, after_reset, modes_report
 
 BUSY = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.gcode.talk import Talk
 
-from gcode.talk import Talk
 from understudy.gcode import GRBLHAL_ARM, SEED, Axes, Dialect, Modal, Step, Tool
 from understudy.gcode.requests import (
     Coolant,

@@ -16,6 +16,8 @@ import schemathesis
 import websockets
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from websockets.typing import Origin
 
 from understudy.testing import StandIn
 
@@ -137,6 +139,7 @@ def try_everything(page: str, examples: int) -> int:
     count = 0
     for operation in operations:
         count += 1
+        assert isinstance(operation, Ok), operation
 
         @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.ok().as_strategy())
@@ -163,9 +166,15 @@ def test_nothing_that_is_sent_breaks_it_however_long(page: str, cell: StandIn) -
 # ── frames ──
 
 
+async def _frame(line: websockets.ClientConnection) -> Any:
+    frame = await line.recv()
+    assert isinstance(frame, bytes)
+    return msgspec.msgpack.decode(frame)
+
+
 async def _frames(page: str, count: int) -> list[Any]:
     async with websockets.connect(page.replace("http", "ws") + "/ws/state") as line:
-        return [msgspec.msgpack.decode(await line.recv()) for _ in range(count)]
+        return [await _frame(line) for _ in range(count)]
 
 
 def test_browsers_get_frames_of_all_robots(page: str) -> None:
@@ -181,7 +190,7 @@ def test_browsers_get_frames_of_all_robots(page: str) -> None:
 def test_a_websocket_of_a_foreign_page_is_turned_away(page: str) -> None:
     async def knock() -> None:
         address = page.replace("http", "ws") + "/ws/state"
-        async with websockets.connect(address, origin="http://evil.example"):  # type: ignore[arg-type]
+        async with websockets.connect(address, origin=Origin("http://evil.example")):
             pass
 
     with pytest.raises(websockets.InvalidStatus):

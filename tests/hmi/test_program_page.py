@@ -409,9 +409,9 @@ def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
 def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) -> None:
     turns = ((0, 0, 0), (20, 0, 0), (0, 25, 0), (-15, 10, 30))
     start = [450.0, 0.0, 450.0, 180.0, 0.0, 0.0]
+    there = pytest.approx(start[:3], abs=1e-3)
     for number, turn_ in enumerate(turns, 1):
         angles = [angle + by for angle, by in zip(start[3:], turn_, strict=True)]
-        there = pytest.approx([*start[:3]], abs=1e-3)
         cell.ask("move_to", robot="g60", pose_mm_deg=[*start[:3], *angles])
         screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "rest")
         screen.until(lambda: last_row(cell)["pose_mm_deg"][:3] == there, "the tip on the spot")

@@ -1,6 +1,7 @@
 """HMI Integration: mode switching, Real ↔ Sim. The "real" robot is another cell's text robot."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
@@ -87,6 +88,6 @@ def test_on_real_inputs_and_events_are_out_of_reach(
         screen.page.locator(".q-tab").nth(number).click()
         place = screen.page.locator(selector).first
         place.wait_for()
-        screen.until(lambda found=place: found.evaluate(INERT), f"{tab} out of reach")
+        screen.until(partial(place.evaluate, INERT), f"{tab} out of reach")
     assert not screen.at("drives").evaluate(INERT)
     assert screen.errors == []

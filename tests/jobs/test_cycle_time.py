@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_blocks, plain_entries, plain_trapezoid
-from setups import GOLDEN, arm, machine, program_text
+from tests.jobs.setups import GOLDEN, arm, machine, program_text
+from tests.motion.plain_motion import Block, plain_blocks, plain_entries, plain_trapezoid
 
 from understudy.app import load_config
 from understudy.gcode.program import ProgramLine
 from understudy.jobs.cycle_time import CycleTime, CycleTimeEstimator
+from understudy.jobs.setup import Mover
 from understudy.jobs.walk import Run, Stand, walk
 from understudy.setups import mover_of
 
@@ -44,7 +45,7 @@ def test_a_run_without_a_way_takes_no_time_and_keeps_the_order(lines: str) -> No
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.stem)
-def test_the_program_is_where_the_firmware_is(trace: "np.ndarray") -> None:
+def test_the_program_is_where_the_firmware_is(trace: Path) -> None:
     program, _, settings = trace.stem.split("__")
     rows = np.loadtxt(trace, delimiter=",", skiprows=1)
     (run,) = (
@@ -205,7 +206,7 @@ def test_rows_cover_the_whole_time_without_gaps(lines: list[str]) -> None:
 class Pieces:
     """What `plain_entries` and `plain_trapezoid` read of a path."""
 
-    def __init__(self, blocks: list) -> None:
+    def __init__(self, blocks: list[Block]) -> None:
         self.length = [block.length for block in blocks]
         self.acceleration = [block.acceleration for block in blocks]
         self.junction = [block.junction for block in blocks]
@@ -216,7 +217,8 @@ class Pieces:
         return len(self.length)
 
 
-MOVE = st.tuples(
+Move = tuple[str, int, list[int], set[int]]
+MOVE: st.SearchStrategy[Move] = st.tuples(
     st.sampled_from(["G0", "G1", "G1", "G1"]),
     st.sampled_from([60, 600, 3000, 20000]),
     st.lists(st.integers(-2500, 2500), min_size=6, max_size=6),
@@ -228,7 +230,7 @@ MOVE = st.tuples(
     st.lists(MOVE, min_size=1, max_size=40), st.sampled_from([30, 100]), st.sampled_from([0, 0.05])
 )
 def test_random_programs_take_what_the_formulas_say(
-    moves: list, blocks: int, deviation: float
+    moves: list[Move], blocks: int, deviation: float
 ) -> None:
     setup = machine(more=f"$398={blocks}\n$11={deviation}\n")
     steps = [250, 250, 250, 100, 100, 100]
@@ -239,9 +241,8 @@ def test_random_programs_take_what_the_formulas_say(
         words = " ".join(f"{'XYZABC'[i]}{here[i]:.3f}" for i in sorted(axes))
         text.append(f"{code} {words} F{feed}")
     limits = setup.mover.limits
-    measured, here = [], [0.0] * 6
     measured = plain_blocks(
-        here, targets, limits.velocity, limits.acceleration, deviation=deviation, steps=steps
+        [0.0] * 6, targets, limits.velocity, limits.acceleration, deviation=deviation, steps=steps
     )
     moving = [k for k, t in enumerate(targets) if t != ([[0.0] * 6, *targets])[k]]
     nominal = [
@@ -297,12 +298,12 @@ def test_an_arm_takes_joints_and_poses() -> None:
 def test_another_tool_is_another_mover() -> None:
     mounted = []
 
-    def mount(tool: int) -> object:
+    def mount(tool: int) -> Mover:
         mounted.append(tool)
         return arm().mover
 
     setup = arm()
-    with_tools = type(setup)(setup.mover, setup.dialect, mount=mount)  # type: ignore[arg-type]
+    with_tools = type(setup)(setup.mover, setup.dialect, mount=mount)
     assert not CycleTimeEstimator(with_tools).estimate("G0 A10\nM6 T2\nG0 A0").violations
     assert mounted == [2]
 

@@ -87,7 +87,8 @@ def test_the_tool_keeps_its_speed(setup: Setup) -> None:
     lines = made(setup)
     x, y, z = lines.tip(START)[:3]
     written = write(lines, f"G1 X{x * 1000:.6f} Y{y * 1000 + 150:.6f} Z{z * 1000:.6f} F3000")
-    total, before = 0.0, START
+    total = 0.0
+    before: tuple[float, ...] = START
     for line in written:
         total += duration_of(line, before)
         before = joints_of(line)
@@ -141,13 +142,19 @@ def test_what_the_host_does_not_know_better_goes_out(
     assert write(made(setup), text) == expected
 
 
+def taken(lines: JointLines, text: str, number: int) -> list[str]:
+    written = lines.written(text, number)
+    assert not isinstance(written, Refused), written
+    return written
+
+
 def test_the_first_lines_say_what_they_rely_on(setup: Setup) -> None:
     lines = made(setup)
     assert lines.written("G54", 1) == []
-    assert lines.written("G1 A10 F600", 2)[0] == PREAMBLE  # type: ignore[index]
-    assert PREAMBLE not in lines.written("G1 A20", 3)  # type: ignore[operator]
+    assert taken(lines, "G1 A10 F600", 2)[0] == PREAMBLE
+    assert PREAMBLE not in taken(lines, "G1 A20", 3)
     lines.stand_at(START)
-    assert PREAMBLE in lines.written("G1 A30", 4)  # type: ignore[operator]
+    assert PREAMBLE in taken(lines, "G1 A30", 4)
 
 
 def test_offsets_are_the_hosts_affair(setup: Setup) -> None:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from setups import arm, machine
+from tests.jobs.setups import arm, machine
 
 from understudy.app import build_cell, load_config
 from understudy.cell.arm.controller import VirtualController
@@ -25,6 +25,9 @@ PLACE = Pose(700 * MM, 100 * MM, 600 * MM, math.pi, 0.0, 0.0)
 OUT_OF_REACH = Pose(9.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
+REST = (0.0,) * 6
+
+
 class FakeController:
     """Takes all lines, plans them when it is first looked at, and runs them."""
 
@@ -42,12 +45,13 @@ class FakeController:
 
     def joint_state(self, now: int) -> JointState:
         if not self.lines:
-            return JointState(*(((0.0,) * 6,) * 4))
+            return JointState(REST, REST, REST, REST)
         t = seconds(now - self._began)
         plans = self._planned()
         plan = next((plan for plan in plans if t < plan.ends), plans[-1])
         motion = plan.at(t)
-        return JointState(*(tuple(values.tolist()) for values in motion), (0.0,) * 6)
+        position, velocity, acceleration = (tuple(values.tolist()) for values in motion)
+        return JointState(position, velocity, acceleration, REST)
 
     def status(self, now: int) -> ControllerStatus:
         return ControllerStatus(connected=True, enabled=True)

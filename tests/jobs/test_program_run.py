@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.cell import scenario
+from understudy.cell import rules, scenario
 from understudy.cell.arm import Config, build
 from understudy.cell.arm.controller import VirtualController
 from understudy.cell.cell import Cell, read_snapshot, write_snapshot
@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self, text: str = TOUR, **settings: object) -> None:
         deps = Deps(
-            scenario.build(scenario.Config(), 0), lambda name: read_model(name, beside=""), Tempo()
+            scenario.build(rules.Config(), 0), lambda name: read_model(name, beside=""), Tempo()
         )
         self.arm: VirtualController = build("arm", read(settings, Config), deps)
         self.program = ProgramRun(self.arm, self.arm.arm.habits.dialect)
@@ -102,7 +102,7 @@ def test_the_running_line_is_the_files_own() -> None:
     bench.arm.send_gcode("G0 A-1", 0)
     bench.until(lambda: not bench.arm.status(bench.now).moving)
     bench.run()
-    seen = []
+    seen: list[int] = []
     while bench.program.under_way():
         if not seen or seen[-1] != bench.reading.line:
             seen.append(bench.reading.line)

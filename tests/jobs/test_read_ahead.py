@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from setups import arm
+from tests.jobs.setups import arm
 
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine, program_lines

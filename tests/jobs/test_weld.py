@@ -1,12 +1,11 @@
 """The welding job: the same lines for a real controller and a simulated one."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.cell.welder.weld_bench import READY_POSE, WeldingCell
 
 from understudy.agenda import advance
 from understudy.cell.cell import read_snapshot, write_snapshot
@@ -24,10 +23,6 @@ from understudy.jobs.weld import (
 )
 from understudy.ports import ControllerStatus
 from understudy.units import NS_PER_MS, nanoseconds
-
-sys.path.append(str(Path(__file__).parents[1] / "cell" / "welder"))
-
-from weld_bench import READY_POSE, WeldingCell
 
 SEAM = ["G91 G1 Y50 F600", "G90"]
 

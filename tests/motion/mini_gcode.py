@@ -28,7 +28,10 @@ class Settings:
 def settings(name: str) -> Settings:
     text = (GOLDEN / "settings" / f"{name}.txt").read_text()
     values = {int(key): float(value) for key, value in re.findall(r"\$(\d+)=([\d.]+)", text)}
-    row = lambda first: np.array([values[first + i] for i in range(6)])  # noqa: E731
+
+    def row(first: int) -> np.ndarray:
+        return np.array([values[first + i] for i in range(6)])
+
     limits = Limits.of(row(110) / 60.0, row(120))
     return Settings(limits, row(100), values[11], values[12], int(values[398]))
 

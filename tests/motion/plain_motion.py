@@ -3,10 +3,35 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.motion.path import Path
 
-Vector = Sequence[float]
+Vector = Sequence[float] | NDArray[np.float64]
+
+
+class Measured(Protocol):
+    """What the speeds of a path are reckoned from, piece by piece."""
+
+    @property
+    def length(self) -> Vector: ...
+
+    @property
+    def acceleration(self) -> Vector: ...
+
+    @property
+    def junction(self) -> Vector: ...
+
+    @property
+    def dwell(self) -> Vector: ...
+
+    @property
+    def block(self) -> Sequence[int] | NDArray[Any]: ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass
@@ -29,14 +54,14 @@ def whole_steps(value: float, steps: float) -> float:
 
 def plain_corner(before: Vector, after: Vector, acceleration: Vector, deviation: float) -> float:
     """The oracle of corner_speed: the contract's junction formula, word by word."""
-    c = -sum(b * a for b, a in zip(before, after, strict=True))
+    c = -sum(float(b * a) for b, a in zip(before, after, strict=True))
     if c > 0.999999:
         return 0.0
     if c < -0.999999:
         return math.inf
     change = [a - b for a, b in zip(after, before, strict=True)]
     norm = math.sqrt(sum(x * x for x in change))
-    a_j = min(a / abs(x / norm) for a, x in zip(acceleration, change, strict=True) if x)
+    a_j = min(float(a / abs(x / norm)) for a, x in zip(acceleration, change, strict=True) if x)
     s = math.sqrt((1 - c) / 2)
     return a_j * deviation * s / (1 - s)
 
@@ -70,7 +95,7 @@ def plain_blocks(
     return blocks
 
 
-def plain_entries(path: Path, nominal: Vector, window: int, entry: float = 0.0) -> list[float]:
+def plain_entries(path: Measured, nominal: Vector, window: int, entry: float = 0.0) -> list[float]:
     """The oracle of windows and the oracle of forward: one backward pass per executing block."""
     count = len(path)
     ceiling = [
@@ -98,7 +123,7 @@ Segment = tuple[float, float, int, float, float, float]
 """Begin, end, piece, s, v, a."""
 
 
-def plain_trapezoid(path: Path, nominal: Vector, entries: Vector) -> list[Segment]:
+def plain_trapezoid(path: Measured, nominal: Vector, entries: Vector) -> list[Segment]:
     """The oracle of trapezoids: accelerate, cruise, brake, each block from its own speeds."""
     segments: list[Segment] = []
     now = 0.0

@@ -1,6 +1,7 @@
 """Random programs: short and long lines, corners, reversals, straight continuations, rapids."""
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path
 
+T = TypeVar("T")
 AXES = 3
 MOVES = st.sampled_from([0.0, 0.004, 0.1, 0.5, 2.0, 10.0, -0.1, -2.0, -10.0])
 
@@ -45,7 +47,10 @@ def programs(draw: st.DrawFn, *, jerk: bool = False, deviation: float | None = N
         draw(st.lists(st.sampled_from([100.0, 500.0, 900.0]), min_size=3, max_size=3)),
         draw(st.sampled_from([2e3, 1e4])) if jerk else np.inf,
     )
-    each = lambda values: draw(st.lists(values, min_size=count, max_size=count))  # noqa: E731
+
+    def each(values: st.SearchStrategy[T]) -> list[T]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
     return Program(
         limits=limits,
         targets=np.cumsum(np.array(moves), axis=0),

@@ -1,10 +1,12 @@
 """Ways of the tool: on the line, within the joints' limits, without a step, exactly to the end."""
 
+from typing import Any
+
 import numpy as np
 import pytest
-from arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 
 from understudy.motion.cartesian import (
     Blocked,
@@ -35,8 +37,8 @@ WAYS: list[Way] = [
 ]
 
 
-def path_along(way: Way, feed: float, **options: float) -> Path:
-    path = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)  # type: ignore[arg-type]
+def path_along(way: Way, feed: float, **options: Any) -> Path:
+    path = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)
     assert isinstance(path, Path), path
     return path
 

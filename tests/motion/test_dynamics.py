@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from arms import G60, robot_text
+from tests.motion.arms import G60, robot_text
 
 from understudy.motion.dynamics import Payload, dynamics
 from understudy.motion.plan import Motion

@@ -1,10 +1,11 @@
 """The real firmware's times and traces, on programs that nothing here was fitted to."""
 
 import csv
+from pathlib import Path
 
 import numpy as np
 import pytest
-from mini_gcode import GOLDEN, path_of, settings
+from tests.motion.mini_gcode import GOLDEN, path_of, settings
 
 from understudy.motion.lines import lines
 from understudy.motion.plan import Plan
@@ -34,7 +35,7 @@ def test_dwells_count_in_the_plan() -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.stem)
-def test_the_machine_is_where_the_firmware_is(trace: "np.ndarray") -> None:
+def test_the_machine_is_where_the_firmware_is(trace: Path) -> None:
     program, _, machine = trace.stem.split("__")
     rows = np.loadtxt(trace, delimiter=",", skiprows=1)
     off = np.abs(golden_plan(program, machine).positions(rows[:, 0]) - rows[:, 1:7]).max(axis=0)

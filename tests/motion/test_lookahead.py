@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_motion import (
+from tests.motion.plain_motion import (
     plain_blocks,
     plain_corner,
     plain_entries,
@@ -12,7 +12,7 @@ from plain_motion import (
     plain_trapezoid,
     whole_steps,
 )
-from programs import Program, grid, programs
+from tests.motion.programs import Program, grid, programs
 
 from understudy.motion.lines import corner, lines, on_steps, seam
 from understudy.motion.lookahead import entries

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import Program, programs
+from tests.motion.programs import Program, programs
 
 from understudy.motion.law import empty
 from understudy.motion.lines import lines

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import AXES, Program, programs
+from tests.motion.programs import AXES, Program, programs
 
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits

@@ -1,14 +1,15 @@
 """A controller's queue: appended to while running, held, resumed, stopped, overridden."""
 
 import json
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_motion import plain_braking, plain_stream
-from programs import AXES, Program, grid, programs
+from tests.motion.plain_motion import plain_braking, plain_stream
+from tests.motion.programs import AXES, Program, grid, programs
 
 from understudy.errors import ConfigError
 from understudy.motion.brake import brake
@@ -27,8 +28,8 @@ def straight(to: float = 100.0, feed: float = 50.0) -> Path:
     return lines(ORIGIN, [[to, 0.0, 0.0]], LIMITS, feed=feed)
 
 
-def running(program: Program, profile: Profile = "trapezoid", **options: float) -> Stream:
-    stream = Stream(ORIGIN, program.limits, profile=profile, **options)  # type: ignore[arg-type]
+def running(program: Program, profile: Profile = "trapezoid", **options: Any) -> Stream:
+    stream = Stream(ORIGIN, program.limits, profile=profile, **options)
     stream.append(program.path(), 0.0)
     return stream
 

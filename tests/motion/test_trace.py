@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 
 from understudy.motion.cartesian import (
     Blocked,
@@ -20,17 +20,31 @@ from understudy.motion.cartesian import (
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
 from understudy.motion.posing import STRAIGHT, Bow, poses_on, rates_on, turn_between, way_length
-from understudy.motion.trace import MOST_PIECES, allowed_on, columns, knots_on, solved, trace_way
+from understudy.motion.trace import (
+    MOST_PIECES,
+    Limb,
+    allowed_on,
+    columns,
+    knots_on,
+    solved,
+    trace_way,
+)
 from understudy.motion.ways import Arc, Line, arc
-from understudy.space.chain import FOOT_AND_FLANGE, Frames
+from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind
 from understudy.space.transform import axis_angle, translation
 from understudy.units import DEG, MM
 
-ARM = limb(G60, LIMITS, FOOT_AND_FLANGE)
-assert ARM is not None
+
+def limb_of(arm: Chain) -> Limb:
+    found = limb(arm, LIMITS, FOOT_AND_FLANGE)
+    assert found is not None
+    return found
+
+
+ARM = limb_of(G60)
 NEXT = pose(0.4017, -0.2, 0.5, 180.0, 0.0, 0.0)
-WAYS = [
+WAYS: list[Line | Arc] = [
     Line(SCAN, NEXT),
     Line(SCAN, pose(0.6, 0.2, 0.3, 180.0, 20.0, 30.0)),
     arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
@@ -151,9 +165,8 @@ def test_a_way_is_traced_as_it_is_looked_at(way: Line | Arc, feed: float) -> Non
     """`looked_at` is the oracle of trace_way."""
     room = columns(MOST_PIECES)
     assert trace_way(way.start, way.end, bow_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
-    options = {"limits": LIMITS, "feed": feed, "acceleration": 1.0, "line": 7}
-    traced = along(G60, AT_SCAN, way, **options)  # type: ignore[arg-type]
-    plain = looked_at(G60, AT_SCAN, way, **options)  # type: ignore[arg-type]
+    traced = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
+    plain = looked_at(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
     assert isinstance(traced, Path)
     assert isinstance(plain, Path)
     assert_same(traced, plain)
@@ -169,9 +182,9 @@ def test_any_line_is_traced_as_it_is_looked_at(
     here = frames.tcp(G60.flange(AT_SCAN))
     there = here @ pose(x, y, z, rx, ry, rz)
     assume(Line(here, there).distance > 1 * MM)
-    options = {"limits": LIMITS, "feed": 0.1, "frames": frames}
-    traced = along(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
-    plain = looked_at(G60, AT_SCAN, Line(here, there), **options)  # type: ignore[arg-type]
+    way = Line(here, there)
+    traced = along(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
+    plain = looked_at(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
     if isinstance(plain, Blocked) or isinstance(traced, Blocked):
         assert traced == plain
     elif len(traced) != len(plain):  # rounding decides at the edge of how far a piece may bend

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import settings
-from own_arms import catalog_text
+from tests.space.own_arms import catalog_text
 
 from understudy.space.chain import Chain, chain
 from understudy.space.urdf import read

@@ -1,13 +1,19 @@
 """Arms a user might bring: URDF texts made from where their axes are."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from understudy.space.chain import Chain, chain
 from understudy.space.transform import Array, about, inverse, pose, rotation
 from understudy.space.urdf import read
 
+Axis = tuple[ArrayLike, ArrayLike]
+"""A point and a direction."""
+Limits = tuple[float, float]
+WIDE = (-3.1, 3.1)
 ROBOTS = Path(__file__).parents[2] / "src" / "understudy" / "catalog" / "robots"
 
 
@@ -15,17 +21,24 @@ def catalog_text(name: str) -> str:
     return (ROBOTS / f"{name}.urdf").read_text()
 
 
-def frame(turn: Array, place: Array) -> Array:
+def frame(turn: Array, place: ArrayLike) -> Array:
     out = np.eye(4)
-    out[:3, :3], out[:3, 3] = turn, place
+    out[:3, :3], out[:3, 3] = turn, np.asarray(place)
     return out
 
 
-def numbers(values) -> str:
+def numbers(values: Iterable[float]) -> str:
     return " ".join(repr(float(v)) for v in values)
 
 
-def urdf_text(axes, tip, *, kinds=None, limits=(-3.1, 3.1), turns=None) -> str:
+def urdf_text(
+    axes: Sequence[Axis],
+    tip: Array,
+    *,
+    kinds: Sequence[str] | None = None,
+    limits: Limits = WIDE,
+    turns: Sequence[Array] | None = None,
+) -> str:
     """A robot whose joints at zero lie on the lines (point, direction); ``tip`` is a 4×4 place.
 
     ``turns`` are the orientations of the links' own frames: they must not matter.
@@ -54,13 +67,20 @@ def urdf_text(axes, tip, *, kinds=None, limits=(-3.1, 3.1), turns=None) -> str:
     return "\n".join(text)
 
 
-def built(*args, **options) -> Chain:
-    return chain(read(urdf_text(*args, **options)))
+def built(
+    axes: Sequence[Axis],
+    tip: Array,
+    *,
+    kinds: Sequence[str] | None = None,
+    limits: Limits = WIDE,
+    turns: Sequence[Array] | None = None,
+) -> Chain:
+    return chain(read(urdf_text(axes, tip, kinds=kinds, limits=limits, turns=turns)))
 
 
-def puma(*, lateral: float = 0.15, limits=(-3.1, 3.1)) -> Chain:
+def puma(*, lateral: float = 0.15, limits: Limits = WIDE) -> Chain:
     """Spherical wrist, the arm beside the column, axis 3 turning against axis 2."""
-    axes = [
+    axes: list[Axis] = [
         ((0, 0, 0), (0, 0, 1)),
         ((0, 0, 0.6), (0, 1, 0)),
         ((0, 0.2, 1.03), (0, -1, 0)),
@@ -73,7 +93,7 @@ def puma(*, lateral: float = 0.15, limits=(-3.1, 3.1)) -> Chain:
 
 def three_parallel() -> Chain:
     """As the UR arms: axes 2, 3, 4 parallel, no spherical wrist."""
-    axes = [
+    axes: list[Axis] = [
         ((0, 0, 0.089), (0, 0, 1)),
         ((0, 0.13, 0.089), (0, 1, 0)),
         ((0.425, 0.02, 0.089), (0, 1, 0)),
@@ -86,13 +106,15 @@ def three_parallel() -> Chain:
 
 def seven_axes() -> Chain:
     heights = (0.3, 0.3, 0.7, 0.7, 1.1, 1.1, 1.1)
-    axes = [((0, 0, h), (0, 0, 1) if i % 2 == 0 else (0, 1, 0)) for i, h in enumerate(heights)]
+    axes: list[Axis] = [
+        ((0, 0, h), (0, 0, 1) if i % 2 == 0 else (0, 1, 0)) for i, h in enumerate(heights)
+    ]
     return built(axes, frame(np.eye(3), (0, 0, 1.2)), limits=(-2.8, 2.8))
 
 
 def gantry() -> Chain:
     """Three slides and a wrist without a common point."""
-    axes = [
+    axes: list[Axis] = [
         ((0, 0, 0), (1, 0, 0)),
         ((0, 0, 0), (0, 1, 0)),
         ((0, 0, 0), (0, 0, 1)),
@@ -119,13 +141,16 @@ def spherical_wrist_arm(seed: int) -> Chain:
     u4 = np.array([np.sin(pitch), 0.0, np.cos(pitch)])
     u5 = about(u4, rng.uniform(-3, 3)) @ (0.0, 1.0, 0.0)
     u6 = about(u5, rng.uniform(-3, 3)) @ u4
-    lines = [
+    lines: list[Axis] = [
         ((0, 0, 0.1), (0, 0, 1)), ((rng.uniform(-0.1, 0.2), 0.05, 0.4), (0, 1, 0)),
         (elbow, (0, 1, 0)), (wrist - 0.2 * u4, u4), (wrist, u5), (wrist + 0.1 * u6, u6),
     ]  # fmt: skip
     world = frame(any_turn(), rng.normal(size=3))
-    axes = [
-        (world[:3, :3] @ point + world[:3, 3], s * (world[:3, :3] @ np.asarray(direction)))
+    axes: list[Axis] = [
+        (
+            world[:3, :3] @ np.asarray(point) + world[:3, 3],
+            s * (world[:3, :3] @ np.asarray(direction)),
+        )
         for (point, direction), s in zip(lines, sign, strict=True)
     ]
     tip = world @ frame(any_turn(), wrist + 0.15 * u6)

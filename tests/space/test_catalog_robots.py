@@ -7,10 +7,10 @@ import coal
 import numpy as np
 import pinocchio
 import pytest
-from own_arms import catalog_text
+from tests.space.own_arms import catalog_text
 
 from understudy.space.chain import Chain
-from understudy.space.robot import Capsule, Cylinder
+from understudy.space.robot import Capsule, Cylinder, Geometry
 from understudy.space.transform import about, matrix, pose
 from understudy.units import DEG, MM
 
@@ -86,21 +86,27 @@ def test_shapes_have_the_numbers_of_the_pairs(arm: Chain) -> None:
     assert all(len(body.collision) == 1 for body in arm.bodies)
 
 
+def round_shape(geometry: Geometry) -> Capsule | Cylinder:
+    assert isinstance(geometry, Capsule | Cylinder)
+    return geometry
+
+
 def test_g60_shapes(g60: Chain) -> None:
     shapes = {body.name: body.collision[0].geometry for body in g60.bodies}
     assert shapes["base"] == Cylinder(0.12, 0.4)
     assert shapes["upper_arm"] == Capsule(0.08, 0.56)
-    radii = [shapes[name].radius for name in ("forearm", "wrist_1", "wrist_2", "flange")]
-    assert radii == [0.065, 0.05, 0.05, 0.04]
+    slim = [round_shape(shapes[name]) for name in ("forearm", "wrist_1", "wrist_2", "flange")]
+    assert [shape.radius for shape in slim] == [0.065, 0.05, 0.05, 0.04]
 
 
 def placed(arm: Chain) -> list[tuple[coal.CollisionGeometry, coal.Transform3s]]:
     found = []
     for body, link in zip(arm.bodies, arm.links(np.zeros(6)), strict=True):
         (solid,) = body.collision
-        make = coal.Capsule if isinstance(solid.geometry, Capsule) else coal.Cylinder
+        geometry = round_shape(solid.geometry)
+        make = coal.Capsule if isinstance(geometry, Capsule) else coal.Cylinder
         at = link @ matrix(solid.origin)
-        shape = make(solid.geometry.radius, solid.geometry.length)
+        shape = make(geometry.radius, geometry.length)
         found.append((shape, coal.Transform3s(at[:3, :3], at[:3, 3])))
     return found
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from own_arms import seven_axes
+from tests.space.own_arms import seven_axes
 
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.follow import Kind, follow
@@ -19,7 +19,7 @@ FOLDED = np.array([0.2, -1.3, 1.6, 0.4, 0.8, -0.5])
 
 
 def shifted(frame: np.ndarray, *by: float) -> np.ndarray:
-    return translation(*by) @ frame
+    return np.asarray(translation(*by) @ frame)
 
 
 def plain_follow(arm: Chain, start: np.ndarray, targets: np.ndarray) -> np.ndarray:

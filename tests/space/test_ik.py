@@ -7,7 +7,16 @@ import pytest
 from eaik.IK_HP import HPRobot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_arms import built, frame, gantry, puma, seven_axes, spherical_wrist_arm, three_parallel
+from tests.space.own_arms import (
+    Axis,
+    built,
+    frame,
+    gantry,
+    puma,
+    seven_axes,
+    spherical_wrist_arm,
+    three_parallel,
+)
 
 from understudy.errors import Refused
 from understudy.space.anthropomorphic import anthropomorphic
@@ -22,8 +31,14 @@ HUNDREDTH_MM = 0.01 * MM
 shares = st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6)
 
 
-def solved(arm: Chain, target: np.ndarray, **options) -> np.ndarray:
-    found = solve(arm, target, **options)
+def solved(
+    arm: Chain,
+    target: np.ndarray,
+    *,
+    frames: Frames = FOOT_AND_FLANGE,
+    near: np.ndarray | None = None,
+) -> np.ndarray:
+    found = solve(arm, target, frames=frames, near=near)
     assert not isinstance(found, Refused), found
     return found
 
@@ -34,7 +49,7 @@ def wrapped(angles: np.ndarray) -> np.ndarray:
 
 def far(Q: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Largest joint difference of each row, whole turns not counted."""
-    return np.abs(wrapped(Q - q)).max(axis=1)
+    return np.asarray(np.abs(wrapped(Q - q)).max(axis=1))
 
 
 # ── oracles ─────────────────────────────────────────────────────────────────────────────────────
@@ -285,7 +300,7 @@ def test_a_file_with_rounded_angles_is_refined() -> None:
     """1.5708 for π/2: the closed form is off by micrometres, the answer is not."""
     tilt = frame(np.eye(3), np.zeros(3))
     tilt[:3, :3] = matrix(Pose(0, 0, 0, 3.7e-6, 0, 0))[:3, :3]
-    plain = [
+    plain: list[Axis] = [
         ((0, 0, 0.1), (0, 0, 1)),
         ((0.1, 0, 0.4), tilt[:3, :3] @ (0, 1, 0)),
         ((0.1, 0, 0.9), (0, 1, 0)),

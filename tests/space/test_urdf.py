@@ -26,7 +26,7 @@ def robot(body: str) -> str:
 def test_a_joint() -> None:
     model = read(robot(LINKS + JOINT))
     (joint,) = model.joints
-    assert joint.axis == (0, 0, 1)
+    assert joint.axis == (0.0, 0.0, 1.0)
     assert joint.origin == Pose(1, 2, 3, 0, 0, 1)
     assert (joint.lower, joint.upper, joint.velocity, joint.effort) == (-1, 2, 3, 4)
     assert (joint.acceleration, joint.jerk, joint.damping, joint.friction) == (6, 30, 0.5, 0.25)

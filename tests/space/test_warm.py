@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from own_arms import seven_axes, three_parallel
+from tests.space.own_arms import seven_axes, three_parallel
 
 from understudy.space.warm import warm
 

@@ -84,7 +84,9 @@ def test_a_stop_acts_between_two_slices() -> None:
 
 def test_a_moment_that_is_brought_back_overtakes_it() -> None:
     async def scene(live: Live) -> None:
-        kept = live.desk.call("snapshot", {}, "operator")["snapshot"]
+        taken = live.desk.call("snapshot", {}, "operator")
+        assert not isinstance(taken, Refused)
+        kept = taken["snapshot"]
         later = advance(live, 60.0)
         live.desk.call("restore", {"snapshot": kept}, "operator")
         refused = await answer(later)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench import arm, degrees, prompt_arm, refusal, run, sampled, send, until_idle
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cell.arm.bench import arm, degrees, prompt_arm, refusal, run, sampled, send, until_idle
 
 from understudy.units import DEG
 

@@ -1,7 +1,7 @@
 """Commands act late, readings are late, both in simulated time; the emergency stop is neither."""
 
 import pytest
-from bench import arm, degrees, output, prompt_arm, refusal, send
+from tests.cell.arm.bench import arm, degrees, output, prompt_arm, refusal, send
 
 from understudy import VirtualController
 from understudy.units import DEG

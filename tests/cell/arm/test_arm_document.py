@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from bench import arm, degrees, prompt_arm, run, send, until_idle
+from tests.cell.arm.bench import arm, degrees, prompt_arm, run, send, until_idle
 
 import understudy
 from understudy.units import DEG

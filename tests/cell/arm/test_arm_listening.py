@@ -1,7 +1,7 @@
 """Callbacks, the controller's time, and torques."""
 
 import pytest
-from bench import READY, arm, degrees, prompt_arm, run, send
+from tests.cell.arm.bench import READY, arm, degrees, prompt_arm, run, send
 
 from understudy import VirtualController
 from understudy.ports import ControllerStatus, JointState

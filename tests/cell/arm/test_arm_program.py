@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
+from tests.cell.arm.bench import arm, degrees, output, prompt_arm, refusal, run, send, until_idle
 
 from understudy import Refused, VirtualController
+from understudy.cell.arm import VirtualController as Inner
 from understudy.units import DEG
 
 
@@ -500,9 +501,12 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
     wakes: list[int] = []
     inner = controller._inner
     wake = type(inner).wake
-    monkeypatch.setattr(
-        type(inner), "wake", lambda self, now: (wakes.append(now), wake(self, now))[1]
-    )
+
+    def counted(self: Inner, now: int) -> None:
+        wakes.append(now)
+        wake(self, now)
+
+    monkeypatch.setattr(type(inner), "wake", counted)
     send(controller, *(f"G1 A{i % 40} B{i % 7} F6000" for i in range(lines)))
     controller.run_until_idle(1e6)
     assert inner._drives.runner.state.executed == lines

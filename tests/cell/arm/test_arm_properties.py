@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from bench import READY, arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cell.arm.bench import READY, arm
 
 from understudy import VirtualController
 from understudy.ports import Snapshot

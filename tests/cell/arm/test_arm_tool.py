@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bench import READY, degrees, prompt_arm, refusal, run, send, tip_mm
+from tests.cell.arm.bench import READY, degrees, prompt_arm, refusal, run, send, tip_mm
 
 from understudy import VirtualController
 from understudy.units import DEG

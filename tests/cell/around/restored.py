@@ -8,8 +8,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.parts import part
+
 from understudy.app import load_cell
+from understudy.cell.arm import VirtualController
 from understudy.cell.cell import read_snapshot
+from understudy.cell.collision.watch import CollisionWatch
+from understudy.cell.io import VirtualIO
+from understudy.cell.welder import Welder
 from understudy.wire.rehearsal import Rehearsal
 
 END = 12_000_000_000
@@ -20,11 +26,14 @@ class Transcript:
 
     def __init__(self, cell: Rehearsal) -> None:
         self.lines: list[str] = []
-        parts: Any = cell.stage.parts  # type: ignore[attr-defined]
-        parts["g60.io"].on_change(lambda change: self._note(change.at, "pin", change))
-        parts["g60.welder"].on_phase(lambda phase, now: self._note(now, "weld", phase))
-        parts["g60.collision"].on_collision(lambda c: self._note(c.at, "touch", c.told()))
-        parts["g60"].on_status(lambda status: self._note(0, "arm", status))
+        io = part(cell, "g60.io", VirtualIO)
+        io.on_change(lambda change: self._note(change.at, "pin", change))
+        welder = part(cell, "g60.welder", Welder)
+        welder.on_phase(lambda phase, now: self._note(now, "weld", phase))
+        watch = part(cell, "g60.collision", CollisionWatch)
+        watch.on_collision(lambda c: self._note(c.at, "touch", c.told()))
+        arm = part(cell, "g60", VirtualController)
+        arm.on_status(lambda status: self._note(0, "arm", status))
 
     def _note(self, at: int, kind: str, what: object) -> None:
         self.lines.append(f"{at} {kind} {what}")

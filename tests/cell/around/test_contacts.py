@@ -5,10 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from around_bench import POST, arm, hits, names, send
+from tests.cell.around.around_bench import POST, arm, hits, names, send
 
 from understudy import VirtualController
 from understudy.cell.arm import VirtualController as Inner
+from understudy.errors import Refused
 from understudy.units import DEG, MM, seconds
 
 SWING = "G1 A120 F3000"
@@ -145,7 +146,9 @@ def test_it_can_stop_where_it_touches_and_can_be_driven_out_again() -> None:
     status = controller.status()
     assert (status.error_code, status.enabled, status.state) == (1, False, "Alarm")
     assert status.error_message == f"{found[0].told()}: reset first"
-    assert "reset first" in controller.enable().reason  # type: ignore[union-attr]
+    refusal = controller.enable()
+    assert isinstance(refusal, Refused)
+    assert "reset first" in refusal.reason
     controller.reset()
     controller.enable()
     send(controller, "G1 A0 F3000")
@@ -257,7 +260,9 @@ def test_a_held_part_is_a_part_of_the_arm() -> None:
     bar = arm({"name": "bar", "type": "box", "position_mm": [0, 0, 75],
                "dimensions_mm": [20, 20, 150]}).surroundings.environment.objects[0]  # fmt: skip
     assert watch.attach(bar, 0) is None
-    assert "held already" in watch.attach(bar, 0).reason  # type: ignore[union-attr]
+    refusal = watch.attach(bar, 0)
+    assert isinstance(refusal, Refused)
+    assert "held already" in refusal.reason
     send(controller, SWING)
     controller.run_until_idle()
     assert [contact.link for contact in found] == ["bar"]

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from around_bench import POST, arm, hits, names, send
+from tests.cell.around.around_bench import POST, arm, hits, names, send
+from tests.parts import parts_of
 
 from understudy.app import load_cell
 from understudy.space.pose import Pose
@@ -84,6 +85,6 @@ def test_an_arm_stands_where_its_cell_puts_it() -> None:
 @pytest.mark.parametrize("cell", ["default", "g60_welding", "kuka_eki"])
 def test_every_shipped_cell_has_its_surroundings(cell: str) -> None:
     rehearsal = load_cell(cell)
-    parts = rehearsal.stage.parts  # type: ignore[attr-defined]
+    parts = parts_of(rehearsal)
     assert "environment" in parts
     assert any(name.endswith(".collision") for name in parts)

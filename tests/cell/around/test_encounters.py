@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.parts import parts_of
 
 from understudy.app import load_cell
 from understudy.space.assembly import arm_parts
@@ -33,7 +34,7 @@ class Two:
             arm.enable(0)
 
     def part(self, name: str) -> Any:
-        return self.cell.stage.parts[name]  # type: ignore[attr-defined]
+        return parts_of(self.cell)[name]
 
     @property
     def now(self) -> int:
@@ -161,14 +162,13 @@ def test_an_arm_and_a_kuka(tmp_path: Path) -> None:
 
 
 def test_robots_on_one_spot_are_no_neighbours(tmp_path: Path) -> None:
-    assert "encounters" not in Two(tmp_path, x=0).cell.stage.parts  # type: ignore[attr-defined]
+    assert "encounters" not in parts_of(Two(tmp_path, x=0).cell)
 
 
 def test_who_does_not_look_around_does_not_look_at_others(tmp_path: Path) -> None:
     text = CELL.format(how="report, check_environment: false", kind="arm", x=1300)
     (tmp_path / "cell.yaml").write_text(text)
-    parts = load_cell(str(tmp_path / "cell.yaml")).stage.parts  # type: ignore[attr-defined]
-    assert "encounters" not in parts
+    assert "encounters" not in parts_of(load_cell(str(tmp_path / "cell.yaml")))
 
 
 def test_turning_the_first_joint_alone_takes_the_hands_apart(two: Two) -> None:

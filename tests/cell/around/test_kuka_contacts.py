@@ -7,6 +7,8 @@ import pytest
 from understudy.agenda import advance
 from understudy.app import build_cell, read_config
 from understudy.cell.cell import Cell
+from understudy.cell.engine import SimulationEngine
+from understudy.cell.kuka import KukaGcodeServer
 from understudy.ports.kuka import Record
 from understudy.units import MM, NS_PER_SECOND
 
@@ -30,7 +32,9 @@ def cell(how: str = "report") -> Cell:
 
 def say(cell: Cell, seq: int, kind: int = 0, **words: float) -> None:
     given = {word: value * MM for word, value in words.items()}
-    cell.parts["kuka"].submit(Record(seq, kind, given), cell.now)  # type: ignore[attr-defined]
+    server = cell.parts["kuka"]
+    assert isinstance(server, KukaGcodeServer)
+    server.submit(Record(seq, kind, given), cell.now)
 
 
 def run(cell: Cell, seconds: float) -> None:
@@ -62,7 +66,9 @@ def test_it_can_stop_and_goes_on_when_released() -> None:
     watch, found = watched(here)
     say(here, 1, Y=150.0, F=100.0)
     run(here, 10.0)
-    server: Any = here.parts["kuka"]
+    server, engine = here.parts["kuka"], here.parts["engine"]
+    assert isinstance(server, KukaGcodeServer)
+    assert isinstance(engine, SimulationEngine)
     assert len(found) == 1
     assert watch.stopped
     assert found[0].told() in server.status(here.now).messages
@@ -70,8 +76,8 @@ def test_it_can_stop_and_goes_on_when_released() -> None:
     stood = server.reading(here.now).pose.y
     assert 0.0 < stood < 100 * MM
     while watch.stopped:  # by one part of it after the other
-        here.parts["engine"].reset(here.now)  # type: ignore[attr-defined]
-        assert here.parts["engine"].status(here.now).state == "RUNNING"
+        engine.reset(here.now)
+        assert engine.status(here.now).state == "RUNNING"
         run(here, 10.0)
     assert server.reading(here.now).pose.y == pytest.approx(150 * MM)
 

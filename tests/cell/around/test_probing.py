@@ -1,7 +1,7 @@
 """G38.2 … G38.5 on an arm: the tip of the tool answers where it touches what stands around."""
 
 import pytest
-from around_bench import arm, hits, send
+from tests.cell.around.around_bench import arm, hits, send
 
 from understudy import VirtualController
 from understudy.app import build_cell, read_config
@@ -14,7 +14,8 @@ WALL = {
 }  # fmt: skip
 """Its face is at x = 750 mm."""
 TOOLS = {1: {"name": "stylus", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
-TOUCH = pytest.approx(750.0, abs=0.02)
+TOUCH = 750.0
+NEAR = 0.02
 
 
 def probing() -> VirtualController:
@@ -33,32 +34,33 @@ def at_x(controller: VirtualController, line: str) -> tuple[float, int]:
 def test_toward_it_ends_at_the_surface() -> None:
     controller = probing()
     found = hits(controller)
-    assert at_x(controller, "G38.2 X900 F600") == (TOUCH, 0)
+    assert at_x(controller, "G38.2 X900 F600") == pytest.approx((TOUCH, 0), abs=NEAR)
     assert found == [], "to probe is not to collide"
 
 
 def test_what_comes_next_goes_on_from_there() -> None:
     controller = probing()
     at_x(controller, "G38.3 X900 F600")
-    assert at_x(controller, "G91 G1 X-10") == (pytest.approx(740.0, abs=0.02), 0)
+    assert at_x(controller, "G91 G1 X-10") == pytest.approx((740.0, 0), abs=NEAR)
 
 
 def test_toward_nothing_is_alarm_5_where_a_touch_is_required() -> None:
-    assert at_x(probing(), "G38.2 X700 F600") == (pytest.approx(700.0), 5)
-    assert at_x(probing(), "G38.3 X700 F600") == (pytest.approx(700.0), 0)
+    assert at_x(probing(), "G38.2 X700 F600") == pytest.approx((700.0, 5))
+    assert at_x(probing(), "G38.3 X700 F600") == pytest.approx((700.0, 0))
 
 
 def test_a_probe_that_touches_before_it_begins_is_alarm_4() -> None:
     controller = probing()
     at_x(controller, "G38.2 X900 F600")
-    assert at_x(controller, "G38.2 X900 F600") == (TOUCH, 4)
+    assert at_x(controller, "G38.2 X900 F600") == pytest.approx((TOUCH, 4), abs=NEAR)
 
 
 def test_away_it_ends_where_it_touches_no_more() -> None:
     controller = probing()
     at_x(controller, "G38.2 X900 F600")
-    assert at_x(controller, "G38.4 X600 F60") == (TOUCH, 0)
-    assert at_x(controller, "G38.4 X600 F60") == (TOUCH, 4), "it does not touch to begin with"
+    assert at_x(controller, "G38.4 X600 F60") == pytest.approx((TOUCH, 0), abs=NEAR)
+    again = at_x(controller, "G38.4 X600 F60")
+    assert again == pytest.approx((TOUCH, 4), abs=NEAR), "it does not touch to begin with"
 
 
 def test_joints_are_probed_as_the_tool_is() -> None:
@@ -66,7 +68,7 @@ def test_joints_are_probed_as_the_tool_is() -> None:
     turned = controller.joint_state().positions
     x, code = at_x(controller, "G38.2 A0 B20 C0 U0 V0 W0 F600")
     assert code == 0
-    assert x == TOUCH
+    assert x == pytest.approx(TOUCH, abs=NEAR)
     assert controller.joint_state().positions != turned
 
 

@@ -5,12 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from restored import END, run_on
+from tests.cell.around.restored import END, run_on
+from tests.parts import part
 
 from understudy.app import load_cell
+from understudy.cell.arm import VirtualController
 from understudy.cell.cell import write_snapshot
 from understudy.wire.rehearsal import Rehearsal
 
+ROOT = Path(__file__).parents[3]
 CELL = """
 seed: 5
 robots:
@@ -47,7 +50,7 @@ PROGRAM = (
 
 def begun(cell: Path) -> Rehearsal:
     rehearsal = load_cell(str(cell))
-    arm = rehearsal.stage.parts["g60"]  # type: ignore[attr-defined]
+    arm = part(rehearsal, "g60", VirtualController)
     arm.connect(0)
     arm.enable(0)
     for line in PROGRAM:
@@ -78,8 +81,8 @@ def test_a_snapshot_at_any_event_goes_on_in_a_new_process(tmp_path: Path, count:
         files.append(tmp_path / f"{number}.json")
         files[-1].write_bytes(write_snapshot(rehearsal.snapshot()))
     here = [run_on(str(cell), file) for file in files]
-    script = [sys.executable, str(Path(__file__).with_name("restored.py")), str(cell)]
-    done = subprocess.run([*script, *map(str, files)], capture_output=True, text=True, timeout=300)
+    script = [sys.executable, "-m", "tests.cell.around.restored", str(cell), *map(str, files)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == here
     assert len(set(here)) > 1

@@ -1,8 +1,12 @@
 """Rules that are set off by commands on every face, and by contacts."""
 
 import pytest
+from tests.parts import part
 
 from understudy.app import build_cell, read_config
+from understudy.cell.collision.watch import CollisionWatch
+from understudy.cell.kuka import KukaGcodeServer
+from understudy.cell.scenario import Scenario
 from understudy.errors import ConfigError
 from understudy.faces.grblhal_framing import commands_in
 from understudy.faces.kuka_eki_frames import COMMAND
@@ -27,8 +31,7 @@ def cell(on: str, of: str, when: str) -> Rehearsal:
 
 
 def strikes(cell: Rehearsal) -> int:
-    luck = cell.stage.parts["scenario"]  # type: ignore[attr-defined]
-    return int(luck.status(0)["panic"].strikes)
+    return part(cell, "scenario", Scenario).status(0)["panic"].strikes
 
 
 @pytest.mark.parametrize(
@@ -81,14 +84,14 @@ def test_a_contact_sets_a_rule_off(what: str, strikes_: int) -> None:
     here.connect("arm.grblhal").say(b"G1 X90 F3000\n")
     here.advance(4.0)
     assert strikes(here) == strikes_
-    assert here.stage.parts["kuka"].stopped() == (strikes_ > 0)  # type: ignore[attr-defined]
+    assert part(here, "kuka", KukaGcodeServer).stopped() == (strikes_ > 0)
     assert seconds(here.stage.now) == 4.0
 
 
 def test_a_line_over_the_wire_is_told_by_its_count() -> None:
     here = cell("kuka", "arm", "collision: any")
     found: list[int] = []
-    watch = here.stage.parts["arm.collision"]  # type: ignore[attr-defined]
+    watch = part(here, "arm.collision", CollisionWatch)
     watch.on_collision(lambda contact: found.append(contact.line))
     here.connect("arm.grblhal").say(b"G1 X10 F3000\nG1 X90\n")
     here.advance(4.0)

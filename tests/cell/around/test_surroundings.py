@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from understudy.cell.arm import VirtualController
 from understudy.testing import StandIn
 
 CELL = """
@@ -121,13 +122,14 @@ def test_a_broken_file_leaves_everything_as_it_was(
 
 def drive(cell: StandIn, *lines: str) -> None:
     arm = cell._running()._cell.parts["arm"]
+    assert isinstance(arm, VirtualController)
 
     def send(live: Any) -> None:
         now = live._pump.now()
-        arm.connect(now)  # type: ignore[attr-defined]
-        arm.enable(now)  # type: ignore[attr-defined]
+        arm.connect(now)
+        arm.enable(now)
         for line in lines:
-            assert arm.send_gcode(line, now) is None  # type: ignore[attr-defined]
+            assert arm.send_gcode(line, now) is None
 
     cell._call(send)
 

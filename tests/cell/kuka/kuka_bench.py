@@ -9,7 +9,7 @@ import numpy as np
 
 from understudy.agenda import advance
 from understudy.cell.kuka import Config, KukaGcodeServer, build
-from understudy.cell.scenario import Config as NoScenario
+from understudy.cell.rules import Config as NoScenario
 from understudy.cell.scenario import build as scenario
 from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
@@ -78,7 +78,6 @@ class Robot:
     def axes(self) -> list[float]:
         return [round(angle / DEG, 3) + 0.0 for angle in self.reading().axes]
 
-    @property
     def outputs(self) -> tuple[int, ...]:
         return self.server.status(self.now).outputs
 

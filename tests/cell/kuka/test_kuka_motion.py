@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kuka_bench import Robot, model, tips
+from tests.cell.kuka.kuka_bench import Robot, model, tips
 
 from understudy.cell.kuka.moves import FARTHEST
 from understudy.ports.kuka import Record
@@ -69,7 +69,7 @@ def test_the_tip_stays_on_the_line_at_an_even_speed(robot: Robot) -> None:
 def test_the_slower_of_way_and_turn_counts(
     robot: Robot, way: dict[str, float], seconds: float
 ) -> None:
-    assert robot.go(**way) == pytest.approx(seconds, abs=2e-3)
+    assert robot.go(0, **way) == pytest.approx(seconds, abs=2e-3)
 
 
 def test_the_speed_is_modal_and_its_limit_can_be_set() -> None:
@@ -127,7 +127,7 @@ def test_the_axes_hold_the_tool_where_telemetry_says_it_is(robot: Robot) -> None
 
 def refused(robot: Robot, expected: str, **words: float) -> None:
     before = robot.place
-    assert robot.go(**words) == 0.0
+    assert robot.go(0, **words) == 0.0
     assert robot.server.progress().completed == robot.seq
     assert robot.place == before
     assert expected in robot.messages[-1]

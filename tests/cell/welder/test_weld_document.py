@@ -3,10 +3,12 @@
 from importlib import resources
 
 import pytest
-from weld_bench import SEAM, WeldingCell
+from tests.cell.welder.weld_bench import SEAM, WeldingCell
+from tests.parts import part
 
 import understudy
 from understudy.agenda import advance
+from understudy.cell.arm import VirtualController
 from understudy.cell.io import VirtualIO
 from understudy.cell.pins import Config, Link
 from understudy.cell.welder import Welder
@@ -116,9 +118,8 @@ class TestWeldingSimulation:
 def test_the_shipped_seam_welds_on_the_shipped_cell() -> None:
     program = resources.files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
     cell = understudy.load_cell("g60_welding")
-    parts = cell.stage.parts  # type: ignore[attr-defined]
-    robot, welder = parts["g60"], parts["g60.welder"]
-    assert isinstance(welder, Welder)
+    robot = part(cell, "g60", VirtualController)
+    welder = part(cell, "g60.welder", Welder)
     robot.connect(0)
     robot.enable(0)
     for line in program.splitlines():
@@ -127,4 +128,4 @@ def test_the_shipped_seam_welds_on_the_shipped_cell() -> None:
     assert robot.status(cell.stage.now).error_message == ""
     assert welder.issues() == ()
     assert f"{welder.status(cell.stage.now).total_weld_length_mm:.2f}" == "200.00"
-    assert parts["g60.io"].digital().outputs == 0
+    assert robot.io.digital().outputs == 0

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weld_bench import MS, Stand
+from tests.cell.welder.weld_bench import MS, Stand
 
-from understudy.cell.scenario import Rule
+from understudy.cell.rules import Rule
 from understudy.cell.welder import WeldParameters
 from understudy.errors import Refused
 

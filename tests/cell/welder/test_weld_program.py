@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from weld_bench import READY_POSE, SEAM, WeldingCell
+from tests.cell.welder.weld_bench import READY_POSE, SEAM, WeldingCell
 
 from understudy.units import NS_PER_SECOND
 

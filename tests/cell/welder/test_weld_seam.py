@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from weld_bench import MS, Stand, along_x
+from tests.cell.welder.weld_bench import MS, Stand, along_x
 
 from understudy.cell.welder.seam import MOST_ISSUES, MOST_POINTS, Seam
 

@@ -1,14 +1,15 @@
 """Idle … PostFlow, to the nanosecond, with the figures for steel."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weld_bench import GOOD_WELD, MS, Stand
+from tests.cell.welder.weld_bench import GOOD_WELD, MS, Stand
 
 from understudy.cell.pins import Link
-from understudy.cell.scenario import Rule
+from understudy.cell.rules import Rule
 from understudy.cell.welder.phases import TRANSITIONS
 
 NEVER_IGNITES = {"dud": Rule("ignition_failure", "torch")}
@@ -84,7 +85,8 @@ def test_no_time_at_all() -> None:
         "burnback_s",
         "post_flow_s",
     )
-    none = dict.fromkeys((*times, "arc_ok_on_ms", "arc_ok_off_ms", "gas_delay_ms"), 0)
+    delays = ("arc_ok_on_ms", "arc_ok_off_ms", "gas_delay_ms")
+    none: dict[str, Any] = dict.fromkeys((*times, *delays), 0)
     stand = Stand(links=[], **none).start(1).turn(2, "ARC_START", False).run(3)
     assert [phase for _, phase in stand.phases] == [phase for _, phase in GOOD_WELD]
     assert {at for at, _ in stand.phases} == {1, 2}
@@ -111,7 +113,7 @@ def test_the_arc_with_the_gas_closed_is_a_gas_fault() -> None:
 
 
 @pytest.mark.parametrize("closed", [200, 430, 600, 1000])
-def test_the_gas_closed_before_the_arc_is_out_is_a_gas_fault(closed: int) -> None:
+def test_the_gas_closed_before_the_arc_is_out_is_a_gas_fault(closed: float) -> None:
     """In PreFlow, Ignition, Stabilize, Weld."""
     stand = Stand().start().turn(closed, "GAS", False)
     assert stand.phases[-1] == (closed, "Fault")
@@ -133,8 +135,9 @@ def test_post_flow_holds_the_gas_though_m9_came(closed: int) -> None:
 def test_an_arc_wanted_again_in_post_flow_with_m9_given_is_a_gas_fault() -> None:
     stand = Stand().start().turn(5000, "ARC_START", False).turn(5100, "GAS", False)
     stand.turn(6000, "ARC_START", True).run(20_000)
-    assert stand.phases[-1] == (6000, "Fault")
-    assert stand.welder.next_wake() is None or stand.welder.next_wake() > stand.now
+    assert stand.phases[-1] == (6000.0, "Fault")
+    wake = stand.welder.next_wake()
+    assert wake is None or wake > stand.now
 
 
 def test_auto_gas_opens_and_closes_it() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from weld_bench import Stand, WeldingCell
+from tests.cell.welder.weld_bench import Stand, WeldingCell
 
 from understudy.cell.cell import read_snapshot, write_snapshot
 

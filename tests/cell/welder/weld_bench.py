@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.parts import part, parts_of
 
 import understudy
 from understudy.agenda import advance
@@ -14,9 +15,10 @@ from understudy.cell.arm import VirtualController
 from understudy.cell.io import VirtualIO
 from understudy.cell.pins import Config as Pins
 from understudy.cell.pins import Link
-from understudy.cell.scenario import Rule, Scenario
+from understudy.cell.rules import Rule
+from understudy.cell.scenario import Scenario
 from understudy.cell.welder import Config, Welder
-from understudy.cell.welder.phases import State
+from understudy.cell.welder.phases import Phase, State
 from understudy.units import NS_PER_MS, nanoseconds
 
 MS = NS_PER_MS
@@ -94,6 +96,9 @@ class Stand:
         history = self.io.history()
         return [(c.at / MS, c.value) for c in history if (c.bank, c.pin) == ("DI", number)]
 
+    def phase(self) -> Phase:
+        return self.welder.phase
+
     @property
     def state(self) -> State:
         return self.welder.save()
@@ -152,10 +157,10 @@ class WeldingCell:
             file.write_text(json.dumps(config).replace('"1":', "1:"))
             self.rehearsal = understudy.load_cell(str(file))
         self.stage = self.rehearsal.stage
-        self.parts: dict[str, Any] = self.stage.parts  # type: ignore[attr-defined]
-        self.g60: VirtualController = self.parts["g60"]
+        self.parts = parts_of(self.rehearsal)
+        self.g60 = part(self.rehearsal, "g60", VirtualController)
         self.io = self.g60.io
-        self.welder: Welder = self.parts["g60.welder"]
+        self.welder = part(self.rehearsal, "g60.welder", Welder)
         self.phases: list[tuple[float, str]] = []
         self.welder.on_phase(lambda phase, now: self.phases.append((now / 1e9, phase)))
         if enabled:
@@ -188,7 +193,8 @@ class WeldingCell:
             self.rehearsal.advance_to(at)
 
     def inject(self, fault: str, **figures: float) -> Any:
-        return self.parts["scenario"].bring(fault, "g60.welder", figures, self.now)
+        luck = part(self.rehearsal, "scenario", Scenario)
+        return luck.bring(fault, "g60.welder", figures, self.now)
 
     @property
     def error(self) -> str:

@@ -41,7 +41,8 @@ class Wire:
 
     def until(self, wanted: Callable[[str], object], count: int, patience: float) -> list[str]:
         """Lines up to the so manyeth wanted one; time runs only as far as is needed."""
-        end, got = self._rehearsal.now + patience, []
+        end = self._rehearsal.now + patience
+        got: list[str] = []
         while count:
             line = self._next(end)
             if line is None:

@@ -11,12 +11,13 @@ from understudy.faces.grblhal_framing import LONGEST_LINE, Reader, pieces
 
 def read(*packets: bytes) -> list[tuple[str, bool]]:
     """The lines of a stream; commands are passed over."""
-    reader, lines = Reader(), []
+    reader = Reader()
+    lines: list[tuple[str, bool]] = []
     for packet in packets:
         for text, _ in pieces(packet):
             reader.put(text)
             while (line := reader.next_line()) is not None:
-                lines.append(tuple(line))
+                lines.append((line.text, line.too_long))
     return lines
 
 

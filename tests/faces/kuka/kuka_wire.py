@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from msgspec import structs
+from tests.parts import part
 
 from understudy.app import build_cell, load_config
+from understudy.cell.kuka import KukaGcodeServer
+from understudy.cell.kuka.saved import Status
 from understudy.wire.rehearsal import Client, Rehearsal
 
 COMMAND = "kuka.kuka_eki.command"
@@ -39,7 +42,7 @@ class Told(NamedTuple):
 def told(stream: bytes) -> list[Told]:
     assert len(stream) % 128 == 0
     frames = (struct.unpack_from("<12f4if2i13i", stream, at) for at in range(0, len(stream), 128))
-    return [Told(f[:6], f[6:12], *f[12:19], f[19:]) for f in frames]
+    return [Told._make((f[:6], f[6:12], *f[12:19], f[19:])) for f in frames]
 
 
 def feedback(stream: bytes) -> list[tuple[int, int]]:
@@ -66,6 +69,9 @@ class Bench:
         self.client: Client = self.cell.connect(COMMAND)
         self.watcher: Client = self.cell.connect(TELEMETRY)
 
+    def connected(self) -> bool:
+        return self.client.connected
+
     def say(self, *records: bytes) -> None:
         self.client.say(b"".join(records))
 
@@ -89,10 +95,9 @@ class Bench:
         return self.frames()[-1]
 
     @property
-    def status(self) -> Any:
-        return self.cell.stage.parts["kuka"].status(self.cell.stage.now)  # type: ignore[attr-defined]
+    def status(self) -> Status:
+        return part(self.cell, "kuka", KukaGcodeServer).status(self.cell.stage.now)
 
     @property
     def messages(self) -> tuple[str, ...]:
-        messages: tuple[str, ...] = self.status.messages
-        return messages
+        return self.status.messages

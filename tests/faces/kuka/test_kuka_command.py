@@ -7,11 +7,13 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
 from msgspec import structs
+from tests.faces.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
+from tests.parts import part
 
 from understudy.app import load_cell
 from understudy.cell.cell import read_snapshot, write_snapshot
+from understudy.cell.kuka import KukaGcodeServer
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire.rehearsal import Client, Rehearsal
@@ -178,9 +180,9 @@ def test_who_has_said_all_is_read_to_the_end_first() -> None:
     count = 600
     bench.say(*(command(seq, X=seq % 2, F=100) for seq in range(1, count + 1)))
     bench.client.end()
-    assert bench.client.connected
+    assert bench.connected()
     bench.cell.run_while_busy()
-    assert not bench.client.connected
+    assert not bench.connected()
     assert bench.here().seq == count
 
 
@@ -211,7 +213,7 @@ def test_a_client_that_never_reads_holds_nothing_up() -> None:
     cell.exchange.receive(line, b"".join(command(n, X=n % 2, F=100) for n in range(1, 101)))
     cell.run_while_busy()
     assert deaf.got == 480
-    assert cell.stage.parts["kuka"].progress().completed == 100  # type: ignore[attr-defined]
+    assert part(cell, "kuka", KukaGcodeServer).progress().completed == 100
     deaf.capacity = 960
     cell.exchange.drained(line)
     cell.advance(0.05)
@@ -321,13 +323,13 @@ def test_damaged_snapshots_are_refused_and_change_nothing() -> None:
     bench = busy_bench()
     bench.cell.advance(0.2)
     snapshot = bench.cell.snapshot()
-    for part, key, value in [
+    for place, key, value in [
         ("kuka", "ahead", 3),
         ("kuka", "in_flight", {"seq": 1, "kind": 77}),
         ("kuka", "waiting", [{"seq": "one"}]),
         (COMMAND, "current", "nobody"),
     ]:
-        parts = snapshot.parts | {part: snapshot.parts[part] | {key: value}}
+        parts = snapshot.parts | {place: snapshot.parts[place] | {key: value}}
         with pytest.raises(ConfigError, match="a damaged snapshot"):
             bench.cell.restore(structs.replace(snapshot, parts=parts))
     bench.cell.run_while_busy()

@@ -115,7 +115,8 @@ def test_commands_come_back_as_they_were_written(
 
 @given(st.binary(max_size=700), st.lists(st.integers(0, 100), max_size=20))
 def test_frames_however_the_packets_fall(stream: bytes, cuts: list[int]) -> None:
-    frames, got, at = Frames(48), [], 0
+    frames, at = Frames(48), 0
+    got: list[bytes] = []
     for cut in [*cuts, len(stream)]:
         got += frames.feed(stream[at : at + cut])
         at += cut

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from kuka_wire import COMMAND, TELEMETRY, command, feedback, told
+from tests.faces.kuka.kuka_wire import COMMAND, TELEMETRY, command, feedback, told
 
 from understudy.testing import StandIn
 

@@ -1,7 +1,9 @@
 """EX2, EX3 and EX4: what the robot tells of itself, and commands that are only written down."""
 
+from pathlib import Path
+
 import pytest
-from kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
+from tests.faces.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
 
 from understudy.app import build_cell, load_config
 from understudy.faces.kuka_eki_others import EX2, EX4, DryRunFace, TelemetryFace, written_down
@@ -87,7 +89,7 @@ robots:
 
 
 @pytest.fixture
-def all_four(tmp_path, monkeypatch) -> Rehearsal:  # type: ignore[no-untyped-def]
+def all_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rehearsal:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cell.yaml").write_text(ALL_FOUR)
     return Rehearsal(build_cell(load_config(str(tmp_path / "cell.yaml"))))
@@ -109,7 +111,7 @@ def test_ex4_tells_the_same_every_40_ms(all_four: Rehearsal) -> None:
     assert told(stream.heard())[-1].flags == 0b1010
 
 
-def test_ex3_writes_down_and_moves_nothing(all_four: Rehearsal, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_ex3_writes_down_and_moves_nothing(all_four: Rehearsal, tmp_path: Path) -> None:
     client = all_four.connect("kuka.kuka_eki.ex3")
     stream = command(1, X=200, F=100) + command(2, 28) + command(3, X=float("nan"))
     for at in range(0, len(stream), 7):
@@ -127,7 +129,7 @@ def test_ex3_writes_down_and_moves_nothing(all_four: Rehearsal, tmp_path) -> Non
     assert client.heard() == b""
 
 
-def test_ex3_listens_to_the_newest(all_four: Rehearsal, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_ex3_listens_to_the_newest(all_four: Rehearsal, tmp_path: Path) -> None:
     first = all_four.connect("kuka.kuka_eki.ex3")
     first.say(command(1)[:10])
     second = all_four.connect("kuka.kuka_eki.ex3")
@@ -140,8 +142,8 @@ def test_ex3_listens_to_the_newest(all_four: Rehearsal, tmp_path) -> None:  # ty
 
 
 def test_a_log_that_cannot_be_written_is_no_reason_to_fall_over(
-    all_four: Rehearsal, tmp_path
-) -> None:  # type: ignore[no-untyped-def]
+    all_four: Rehearsal, tmp_path: Path
+) -> None:
     (tmp_path / "dry.log").mkdir()
     all_four.connect("kuka.kuka_eki.ex3").say(command(1))
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, header
 
-from understudy.jobs.validate import Arm
+from understudy.jobs.validate import Arm, Subject
 from understudy.jobs.validate.course import MOST_POINTS, Courses
 from understudy.jobs.validate.feed import feed_findings
 from understudy.jobs.validate.poses import program_poses
@@ -25,7 +25,14 @@ from understudy.setups import mover_of
 from understudy.space.shapes import CollisionObject, ObjectType
 from understudy.space.singular import distances
 
-ARM: Arm = arm_subject("", cell("bare"), "g60").arm(1)
+
+def arm_in(subject: Subject, tool: int) -> Arm:
+    arm = subject.arm(tool)
+    assert isinstance(arm, Arm)
+    return arm
+
+
+ARM = arm_in(arm_subject("", cell("bare"), "g60"), 1)
 READY = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"
 
 
@@ -160,7 +167,7 @@ def test_no_sample_is_closer_than_what_is_proven(name: str) -> None:
     config = cell(header(program, "cell"))
     report = validate_text(program.read_bytes(), config)
     robot = config.robots[report.robot].config
-    detector = subject_of("", config, report.robot).arm(robot.tool).detector
+    detector = arm_in(subject_of("", config, report.robot), robot.tool).detector
     proven = {row.line: row.clearance for row in report.lines}
     for q, line in list(zip(report.course.joints, report.course.lines, strict=True))[::20]:
         clearance = proven[line]

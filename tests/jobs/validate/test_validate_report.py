@@ -1,5 +1,7 @@
 """What a report says: times that agree, lines left out, clearance, limits of what is told."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,17 +40,17 @@ def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tup
     while arm.busy() and (at := built.next_wake()) is not None:
         built.advance(at)
         end = at
-        line = arm.status(at).line
-        if line and (not begun or begun[-1][1] != line):
-            begun.append((at, line))
+        number = arm.status(at).line
+        if number and (not begun or begun[-1][1] != number):
+            begun.append((at, number))
     return arm, begun, end
 
 
 @pytest.mark.parametrize(
     ("program", "name"), [(SHIPPED, "g60_welding"), (PROGRAMS / "sound/two_seams.gcode", "")]
 )
-def test_report_cycle_time_and_running_cell_agree(program: object, name: str) -> None:
-    text = program.read_text()  # type: ignore[attr-defined]
+def test_report_cycle_time_and_running_cell_agree(program: Path, name: str) -> None:
+    text = program.read_text()
     config = cell(name or "g60_welding")
     report = validate_text(text, config)
     cycle = CycleTimeEstimator(arm_setup(config)).estimate(text)

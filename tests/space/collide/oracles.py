@@ -1,6 +1,7 @@
 """Plain geometry that the kernels must agree with: slow, short, and made of nothing but numpy."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def point_triangle(p: Array, corners: Array) -> float:
     return min(point_segment(p, x, y) for x, y in ((a, b), (b, c), (c, a)))
 
 
-def along(distance, p: Array, u: Array) -> float:
+def along(distance: Callable[[Array], float], p: Array, u: Array) -> float:
     """The least distance of the points p…p+u, since a convex function can be closed in on.
 
     With the points above: oracle of segment_segment, oracle of segment_box,
@@ -81,10 +82,13 @@ def shallowest(a: Array, b: Array, count: int = 20_000) -> float:
 
 def windings(corners: Array, p: Array) -> float:
     """How often triangles go round a point, by solid angles: oracle of inside_mesh."""
+
+    def dot(x: Array, y: Array) -> Array:
+        return np.asarray(np.einsum("ij,ij->i", x, y))
+
     a, b, c = np.moveaxis(corners - p, 1, 0)
     la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
-    volume = np.einsum("ij,ij->i", a, np.cross(b, c))
-    dot = lambda x, y: np.einsum("ij,ij->i", x, y)  # noqa: E731
+    volume = dot(a, np.cross(b, c))
     below = la * lb * lc + dot(a, b) * lc + dot(b, c) * la + dot(c, a) * lb
     return float(2.0 * np.arctan2(volume, below).sum() / (4.0 * np.pi))
 
@@ -98,10 +102,10 @@ def distances_from_axes(frames: Array, ends: Array, around: float) -> list[float
     ]
 
 
-def moved_at_most(radii, caps, slides, way) -> float:
+def moved_at_most(radii: Array, caps: Array, slides: Array, way: Array) -> float:
     """The sum of the docstring of motion_bound, written out: oracle of moved_at_most."""
     rho: dict[int, float] = {}
     for k in reversed(range(len(way))):
-        grown = radii[k] + sum(way[m] * rho[m] for m in range(k + 1, len(way)))
-        rho[k] = 1.0 if slides[k] else min(grown, caps[k])
-    return sum(way[k] * rho[k] for k in range(len(way)))
+        grown = float(radii[k]) + sum(float(way[m]) * rho[m] for m in range(k + 1, len(way)))
+        rho[k] = 1.0 if slides[k] else min(grown, float(caps[k]))
+    return sum(float(way[k]) * rho[k] for k in range(len(way)))

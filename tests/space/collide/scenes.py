@@ -9,11 +9,11 @@ from understudy.space.chain import Chain
 from understudy.space.collide import CollisionDetector
 from understudy.space.pairs import distance, scratch
 from understudy.space.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.shapes import Hull, TriangleMesh, as_object
-from understudy.space.solids import Part
-from understudy.space.touch import touch
+from understudy.space.shapes import Hull, Shape, TriangleMesh, as_object
+from understudy.space.solids import Part, Solids
+from understudy.space.touch import Touch, touch
 from understudy.space.transform import Array, about, translation
-from understudy.space.world import pose, stand
+from understudy.space.world import Stand, pose, stand
 
 KINDS = ("box", "sphere", "cylinder", "capsule", "hull", "mesh")
 
@@ -44,7 +44,7 @@ def sheet(width: float, depth: float) -> TriangleMesh:
     return TriangleMesh(points, np.array([(0, 1, 2), (0, 2, 3)]))
 
 
-def any_shape(kind: str, rng: np.random.Generator):
+def any_shape(kind: str, rng: np.random.Generator) -> Shape:
     a, b, c = rng.uniform(0.02, 0.3, 3)
     match kind:
         case "box":
@@ -63,17 +63,17 @@ def any_shape(kind: str, rng: np.random.Generator):
 # ── ours ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pair(a, at_a: Array, b, at_b: Array):
+def pair(a: Shape, at_a: Array, b: Shape, at_b: Array) -> tuple[Solids, Stand]:
     world = assembled(None, (), [Part("a", a, at_a), Part("b", b, at_b)])
     return world.solids, stand(world)
 
 
-def our_distance(a, at_a: Array, b, at_b: Array, *, enough: float = np.inf) -> float:
+def our_distance(a: Shape, at_a: Array, b: Shape, at_b: Array, *, enough: float = np.inf) -> float:
     solids, at = pair(a, at_a, b, at_b)
     return distance(solids, at.placed, at.ends, 0, 1, enough, np.inf, -1, True, scratch())[0]
 
 
-def our_touch(a, at_a: Array, b, at_b: Array):
+def our_touch(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Touch:
     solids, at = pair(a, at_a, b, at_b)
     return touch(solids, at, 0, 1, scratch())
 
@@ -81,7 +81,7 @@ def our_touch(a, at_a: Array, b, at_b: Array):
 # ── coal ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def as_coal(shape):
+def as_coal(shape: Shape) -> coal.CollisionGeometry:
     match shape:
         case Box(size=size):
             return coal.Box(*size)
@@ -111,22 +111,24 @@ def moved(place: Array) -> coal.Transform3s:
     return coal.Transform3s(place[:3, :3], place[:3, 3])
 
 
-def coal_distance(a, at_a: Array, b, at_b: Array) -> float:
+def coal_distance(a: Shape, at_a: Array, b: Shape, at_b: Array) -> float:
     """coal: oracle of distance, oracle of line_distance, oracle of core_distance."""
     request = coal.DistanceRequest()
     request.gjk_tolerance, request.enable_signed_distance = 1e-9, False
-    return coal.distance(
+    found: float = coal.distance(
         as_coal(a), moved(at_a), as_coal(b), moved(at_b), request, coal.DistanceResult()
     )
+    return found
 
 
-def coal_depth(a, at_a: Array, b, at_b: Array) -> float | None:
+def coal_depth(a: Shape, at_a: Array, b: Shape, at_b: Array) -> float | None:
     """coal: oracle of core_depth. None where the shapes are apart, or coal found no depth."""
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     request.epa_max_iterations, request.epa_tolerance = 200, 1e-8
     if not coal.collide(as_coal(a), moved(at_a), as_coal(b), moved(at_b), request, result):
         return None
-    return abs(result.getContact(0).penetration_depth)
+    depth: float = result.getContact(0).penetration_depth
+    return abs(depth)
 
 
 # ── cells ───────────────────────────────────────────────────────────────────────────────────────
@@ -191,8 +193,15 @@ class Coal:
         request = coal.DistanceRequest()
         request.enable_signed_distance = False
         return min(
-            coal.distance(
-                self.shapes[i], places[i], self.shapes[j], places[j], request, coal.DistanceResult()
+            float(
+                coal.distance(
+                    self.shapes[i],
+                    places[i],
+                    self.shapes[j],
+                    places[j],
+                    request,
+                    coal.DistanceResult(),
+                )
             )
             for i, j in self.pairs
         )

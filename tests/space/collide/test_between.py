@@ -10,11 +10,17 @@ from understudy.space.between import Between, Figure
 from understudy.space.chain import Chain
 from understudy.space.collide import CollisionDetector
 from understudy.space.pose import Pose
-from understudy.space.shapes import as_object
+from understudy.space.robot import Mesh, Solid
+from understudy.space.shapes import Shape, as_object
 from understudy.space.transform import Array, matrix
 
 FOOT = matrix(Pose(1.1, 0.2, 0.1, 0.0, 0.0, np.pi))
 shares = st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6)
+
+
+def shape_of(solid: Solid) -> Shape:
+    assert not isinstance(solid.geometry, Mesh)
+    return solid.geometry
 
 
 def figure(chain: Chain, foot: Array) -> Figure:
@@ -24,7 +30,7 @@ def figure(chain: Chain, foot: Array) -> Figure:
 def among(chain: Chain, foot: Array, other: Chain, standing: Array, r: Array) -> CollisionDetector:
     """The arm, and the other one as so many things that stand around it."""
     things = [
-        as_object(f"{body.name}.{n}", solid.geometry, standing @ link @ matrix(solid.origin))
+        as_object(f"{body.name}.{n}", shape_of(solid), standing @ link @ matrix(solid.origin))
         for link, body in zip(other.links(r), other.bodies, strict=True)
         for n, solid in enumerate(body.collision)
     ]

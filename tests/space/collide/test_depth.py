@@ -4,13 +4,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import shallowest, windings
-from scenes import any_place, any_shape, ball, coal_depth, our_distance, our_touch, pair, sheet
+from tests.space.collide.oracles import shallowest, windings
+from tests.space.collide.scenes import (
+    any_place,
+    any_shape,
+    ball,
+    coal_depth,
+    our_distance,
+    our_touch,
+    pair,
+    sheet,
+)
 
 from understudy.space.meshes import inside_mesh
 from understudy.space.pairs import scratch
 from understudy.space.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.shapes import Hull, TriangleMesh
+from understudy.space.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import translation
 
 TOLERANCE = 1e-6
@@ -22,7 +31,7 @@ seeds = st.integers(0, 2**32 - 1)
 @pytest.mark.parametrize("kinds", [(a, b) for a in CONVEX for b in CONVEX], ids="-".join)
 @settings(max_examples=15)
 @given(seed=seeds)
-def test_depth_agrees_with_coal(kinds, seed: int) -> None:
+def test_depth_agrees_with_coal(kinds: tuple[str, str], seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = (any_shape(kind, rng) for kind in kinds)
     at_a, at_b = any_place(rng, 0.1), any_place(rng, 0.1)
@@ -71,8 +80,9 @@ def test_inside_is_where_triangles_go_round(seed: int) -> None:
     mesh = ball(0.3, 1)
     solids, _ = pair(mesh, np.eye(4), Sphere(0.1), np.eye(4))
     for p in rng.uniform(-0.35, 0.35, (20, 3)):
+        x, y, z = p
         found = inside_mesh(
-            solids.traits, solids.points, solids.nodes, solids.children, 0, *p, scratch()[0]
+            solids.traits, solids.points, solids.nodes, solids.children, 0, x, y, z, scratch()[0]
         )
         assert found == (abs(windings(mesh.corners(), p)) > 0.5)
 
@@ -81,7 +91,7 @@ def test_inside_is_where_triangles_go_round(seed: int) -> None:
     "shape", [Sphere(0.01), Capsule(0.01, 0.05), Box((0.02, 0.02, 0.02)), Cylinder(0.01, 0.03),
               Hull(np.eye(3) * 0.02), ball(0.02, 1)], ids=lambda s: type(s).__name__,
 )  # fmt: skip
-def test_whatever_is_wholly_inside_a_mesh_collides(shape) -> None:
+def test_whatever_is_wholly_inside_a_mesh_collides(shape: Shape) -> None:
     mesh = ball(0.3)
     assert our_distance(shape, translation(0.1, 0, 0), mesh, np.eye(4)) < -0.1
     assert our_distance(mesh, np.eye(4), shape, translation(0.1, 0, 0)) < -0.1

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scenes import Coal, any_place, ball, crowd, with_tools
+from tests.space.collide.scenes import Coal, any_place, ball, crowd, with_tools
 
 from understudy.errors import ConfigError
 from understudy.space.chain import Chain
 from understudy.space.collide import FREE, CollisionDetector
 from understudy.space.pairs import scratch
-from understudy.space.robot import Box, Capsule, Sphere
+from understudy.space.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.shapes import CollisionObject, ObjectType, as_object
 from understudy.space.transform import inverse, translation
 from understudy.space.world import pose, stand
@@ -19,7 +19,9 @@ from understudy.units import DEG, MM
 HOME = np.zeros(6)
 
 
-def box(name: str, x: float = 0.0, y: float = 0.0, z: float = 0.0, side: float = 100 * MM):
+def box(
+    name: str, x: float = 0.0, y: float = 0.0, z: float = 0.0, side: float = 100 * MM
+) -> CollisionObject:
     return CollisionObject(
         type=ObjectType.BOX, name=name, dimensions=(side,) * 3, transform=translation(x, y, z)
     )
@@ -140,6 +142,7 @@ def test_frames_agree_with_the_chain(arm: Chain) -> None:
         place[:3, :3], place[:3, 3] = row[:9].reshape(3, 3), row[9:]
         origin = np.array(solid.origin[:3])
         assert place[:3, 3] == pytest.approx(links[b][:3, :3] @ origin + links[b][:3, 3])
+        assert isinstance(solid.geometry, Capsule | Cylinder)
         reach = solid.geometry.length / 2 * place[:3, 2]
         assert ends == pytest.approx(np.concatenate([place[:3, 3] - reach, place[:3, 3] + reach]))
 

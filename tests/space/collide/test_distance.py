@@ -1,10 +1,12 @@
 """Distances: every pair of shapes against coal, every kernel against plain geometry."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracles import (
+from tests.space.collide.oracles import (
     along,
     nearest_of_grid,
     point_box,
@@ -12,7 +14,15 @@ from oracles import (
     point_segment,
     point_triangle,
 )
-from scenes import KINDS, any_place, any_shape, ball, coal_distance, our_distance, pair
+from tests.space.collide.scenes import (
+    KINDS,
+    any_place,
+    any_shape,
+    ball,
+    coal_distance,
+    our_distance,
+    pair,
+)
 
 from understudy.space.gjk import core_distance, support, triangle_weights
 from understudy.space.meshes import core_mesh, line_mesh, mesh_mesh
@@ -35,7 +45,7 @@ seeds = st.integers(0, 2**32 - 1)
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 @settings(max_examples=25)
 @given(seed=seeds, spread=st.sampled_from((0.1, 0.3, 0.8)))
-def test_agrees_with_coal(kinds, seed: int, spread: float) -> None:
+def test_agrees_with_coal(kinds: tuple[str, str], seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     a, b = (any_shape(kind, rng) for kind in kinds)
     at_a, at_b = any_place(rng, spread), any_place(rng, spread)
@@ -50,7 +60,9 @@ def test_agrees_with_coal(kinds, seed: int, spread: float) -> None:
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 @settings(max_examples=10)
 @given(seed=seeds)
-def test_is_symmetric_and_the_same_wherever_both_are_moved(kinds, seed: int) -> None:
+def test_is_symmetric_and_the_same_wherever_both_are_moved(
+    kinds: tuple[str, str], seed: int
+) -> None:
     rng = np.random.default_rng(seed)
     a, b = (any_shape(kind, rng) for kind in kinds)
     at_a, at_b, shift = any_place(rng, 0.4), any_place(rng, 0.4), any_place(rng, 3.0)
@@ -60,7 +72,7 @@ def test_is_symmetric_and_the_same_wherever_both_are_moved(kinds, seed: int) -> 
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
-def test_a_search_that_ends_early_proves_less_but_never_more(kinds) -> None:
+def test_a_search_that_ends_early_proves_less_but_never_more(kinds: tuple[str, str]) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         a, b = (any_shape(kind, rng) for kind in kinds)
@@ -109,24 +121,25 @@ def test_segments_against_plain_geometry() -> None:
         if k % 10 == 0:
             v = u * rng.uniform(-2, 2)
         square, s, t = segment_segment(*p, *u, *q, *v)
-        wanted = along(lambda x, q=q, v=v: point_segment(x, q, q + v), p, u)
+        wanted = along(partial(point_segment, a=q, b=q + v), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
         assert np.linalg.norm(p + s * u - q - t * v) == pytest.approx(np.sqrt(square), abs=1e-12)
 
         half = rng.uniform(0.01, 0.6, 3)
         square, _ = segment_box(*p, *u, *half)
-        wanted = along(lambda x, half=half: point_box(x, half), p, u)
+        wanted = along(partial(point_box, half=half), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
 
-        square, _ = segment_cylinder(*p, *u, half[0], half[2])
-        wanted = along(lambda x, half=half: point_cylinder(x, half[0], half[2]), p, u)
+        square, _ = segment_cylinder(*p, *u, *half[::2])
+        wanted = along(partial(point_cylinder, radius=half[0], half=half[2]), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-7)
 
         corners = rng.uniform(-1, 1, (3, 3)) * rng.choice([0.05, 1.0])
-        square = segment_triangle(*p, *u, *corners.ravel(), np.inf)
-        wanted = along(lambda x, c=corners: point_triangle(x, c), p, u)
+        square = segment_triangle(*p, *u, *np.append(corners, np.inf))
+        wanted = along(partial(point_triangle, corners=corners), p, u)
         assert np.sqrt(square) == pytest.approx(wanted, abs=1e-6)
-        assert segment_triangle(*p, *u, *corners.ravel(), 0.25 * square) == 0.25 * square
+        enough = 0.25 * square
+        assert segment_triangle(*p, *u, *np.append(corners, enough)) == enough
 
 
 def test_weights_of_a_triangle() -> None:

@@ -1,7 +1,7 @@
 """A world in two arrays: the same arrays come out of it, and the same answers."""
 
 import numpy as np
-from scenes import ball, crowd, with_tools
+from tests.space.collide.scenes import ball, crowd, with_tools
 
 from understudy.space.chain import Chain
 from understudy.space.collide import CollisionDetector
@@ -24,11 +24,9 @@ def test_what_is_packed_is_unpacked(g60: Chain) -> None:
     world = crowded(g60).world
     row = packed(world)
     out, at, aside = unpacked(row.numbers, row.wholes)
-    for one, other in zip(out.solids, world.solids, strict=True):
-        np.testing.assert_array_equal(one, other)
-    for one, other in zip(out[1:], world[1:], strict=True):
-        np.testing.assert_array_equal(one, other)
-    for one, other in zip((*at, *aside), (*stand(world), *scratch()), strict=True):
+    found = (*out.solids, *out[1:], *at, *aside)
+    wanted = (*world.solids, *world[1:], *stand(world), *scratch())
+    for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from own_arms import seven_axes
+from tests.space.own_arms import seven_axes
 
 from understudy.errors import Refused
 from understudy.space.chain import Chain, Frames
@@ -102,9 +102,9 @@ def test_manipulability_is_yoshikawas(g60: Chain) -> None:
 def test_a_map_that_avoids_collisions_has_fewer_points(g60: Chain) -> None:
     wall = as_object("wall", Box((0.1, 2.0, 2.0)), translation(0.45, 0.0, 0.5))
     analyzer = ReachabilityAnalyzer(g60, CollisionDetector(g60, [wall]))
-    near = {"center": (0.5, 0.0, 0.6), "extent": 0.3}
-    free = analyzer.generate_map(0.1, **near)
-    careful = analyzer.generate_map(0.1, **near, avoid_collisions=True)
+    center = (0.5, 0.0, 0.6)
+    free = analyzer.generate_map(0.1, center, extent=0.3)
+    careful = analyzer.generate_map(0.1, center, extent=0.3, avoid_collisions=True)
     assert 0 <= len(careful.reachable_points) < len(free.reachable_points)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from own_arms import three_parallel
+from tests.space.own_arms import three_parallel
 
 from understudy.errors import ConfigError
 from understudy.space.assembly import arm_parts, assembled

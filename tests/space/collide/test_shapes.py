@@ -167,7 +167,7 @@ def test_a_place_must_be_rigid() -> None:
 
 
 @pytest.mark.parametrize("indices", [[], [(0, 1, 3)], [(0, -1, 2)]])
-def test_triangles_must_number_vertices(indices) -> None:
+def test_triangles_must_number_vertices(indices: list[tuple[int, int, int]]) -> None:
     thing = CollisionObject(type=ObjectType.MESH, name="m", vertices=np.eye(3), indices=indices)
     with pytest.raises(ConfigError, match="triangles that number its vertices"):
         _ = thing.shape
@@ -188,6 +188,7 @@ def test_a_fixture_from_a_urdf() -> None:
     assert [thing.name for thing in (plate, rod, jaw)] == ["jig.plate", "jig.clamp", "jig.clamp.2"]
     assert plate.place[:3, 3] == pytest.approx([1, 0, 0])
     assert rod.place[:3, 3] == pytest.approx([1.3, 0, 0.31])
+    assert isinstance(jaw.shape, TriangleMesh)
     low, high = jaw.shape.bounds()
     assert high - low == pytest.approx([0.05] * 3)
     with pytest.raises(ConfigError, match="a mesh needs its file"):

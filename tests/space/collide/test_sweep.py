@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import distances_from_axes as plain_distances
-from oracles import moved_at_most as plain_bound
-from scenes import Coal, ball, crowd, sheet, with_tools
+from tests.space.collide.oracles import distances_from_axes as plain_distances
+from tests.space.collide.oracles import moved_at_most as plain_bound
+from tests.space.collide.scenes import Coal, ball, crowd, sheet, with_tools
+from tests.space.uncompiled import uncompiled
 
 from understudy.space.certify import CREEP, certified_until, near
 from understudy.space.chain import Chain
@@ -16,10 +17,20 @@ from understudy.space.collide import CollisionDetector
 from understudy.space.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.pairs import distance, scratch
 from understudy.space.robot import Box, Cylinder, Sphere
-from understudy.space.shapes import as_object
+from understudy.space.shapes import Shape, as_object
 from understudy.space.solids import BODY, FAR
-from understudy.space.sweep import EPS, Sweeper, Verdict, _course, greatest_slopes, straight, sweep
-from understudy.space.transform import about, translation
+from understudy.space.sweep import (
+    EPS,
+    Spot,
+    Sweeper,
+    Swept,
+    Verdict,
+    _course,
+    greatest_slopes,
+    straight,
+    sweep,
+)
+from understudy.space.transform import Array, about, translation
 from understudy.space.world import pose, stand
 from understudy.units import DEG, MM
 
@@ -27,7 +38,7 @@ HOME = np.zeros(6)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def samples(shape, length, count: int):
+def samples(shape: Array, length: Array, count: int) -> Array:
     """Configurations spread evenly over all pieces."""
     each = max(count // len(length), 2)
     rows = []
@@ -37,7 +48,9 @@ def samples(shape, length, count: int):
     return np.concatenate(rows)
 
 
-def cubic(rng, start, end, pieces: int = 6):
+def cubic(
+    rng: np.random.Generator, start: Array, end: Array, pieces: int = 6
+) -> tuple[Array, Array]:
     """A smooth way through random knots: pieces of degree 3 that join."""
     knots = start + np.linspace(0.0, 1.0, pieces + 1)[:, None] * (end - start)
     knots[1:-1] += rng.normal(scale=0.05, size=(pieces - 1, 6))
@@ -49,13 +62,15 @@ def cubic(rng, start, end, pieces: int = 6):
     return shape, np.full(pieces, h)
 
 
-def any_path(rng, arm: Chain):
+def any_path(rng: np.random.Generator, arm: Chain) -> tuple[Array, Array]:
     start, end = rng.uniform(arm.lower, arm.upper, (2, 6))
     end = start + (end - start) * rng.uniform(0.05, 0.6)
     return straight(start, end) if rng.random() < 0.6 else cubic(rng, start, end)
 
 
-def judge(detector: CollisionDetector, coal: Coal, rng, arm: Chain, *, looks: int) -> Verdict:
+def judge(
+    detector: CollisionDetector, coal: Coal, rng: np.random.Generator, arm: Chain, *, looks: int
+) -> Verdict:
     """One random segment, certified, then looked at densely: oracle of certify."""
     shape, length = any_path(rng, arm)
     (found,) = sweep_with(detector).sweep(shape, length)
@@ -123,7 +138,12 @@ def test_no_certified_segment_contains_a_contact_in_100_000(g60: Chain) -> None:
 # ── thin, near, inside ──────────────────────────────────────────────────────────────────────────
 
 
-def turning(by: float = 90 * DEG):
+def spot_of(found: Swept) -> Spot:
+    assert found.spot is not None
+    return found.spot
+
+
+def turning(by: float = 90 * DEG) -> tuple[Array, Array]:
     return straight(HOME, by * np.eye(6)[0])
 
 
@@ -131,23 +151,24 @@ def turning(by: float = 90 * DEG):
 @pytest.mark.parametrize("thing", ["sheet of metal", "wire", "two triangles"])
 def test_thin_things_are_never_missed(g60: Chain, thing: str, turn: float) -> None:
     """0.2 mm of sheet or 1 mm of wire in the way of a joint that turns half a circle."""
-    shape = {
+    things: dict[str, Shape] = {
         "sheet of metal": Box((0.3, 0.0002, 0.3)),
         "wire": Cylinder(0.0005, 0.6),
         "two triangles": sheet(0.3, 0.3),
-    }[thing]
+    }
     place = np.eye(4)
     if thing == "two triangles":
         place[:3, :3] = about((1, 0, 0), 90 * DEG)
     place[:3, 3] = 0.6, 0.0, 0.995
     swing = np.eye(4)
     swing[:3, :3] = about((0, 0, 1), turn)
-    detector = CollisionDetector(g60, [as_object(thing, shape, swing @ place)])
+    detector = CollisionDetector(g60, [as_object(thing, things[thing], swing @ place)])
     (found,) = sweep(detector, *turning())
     assert found.verdict is Verdict.CONTACT
-    assert found.spot.object2_name == thing
-    assert 0.0 < found.spot.s < turn
-    assert found.spot.depth > 0.0
+    spot = spot_of(found)
+    assert spot.object2_name == thing
+    assert 0.0 < spot.s < turn
+    assert spot.depth > 0.0
 
 
 def test_a_needle_that_slips_by_is_proven(g60: Chain) -> None:
@@ -158,8 +179,9 @@ def test_a_needle_that_slips_by_is_proven(g60: Chain) -> None:
     place[:3, :3] = about((0, 1, 0), 90 * DEG)
     detector = CollisionDetector(g60, [as_object("wire", wire, place)])
     detector.set_self_collision_pairs([])
-    least = min(detector.get_min_distance(q) for q in samples(*turning(), 500))
-    (found,) = sweep(detector, *turning())
+    shape, length = turning()
+    least = min(detector.get_min_distance(q) for q in samples(shape, length, 500))
+    (found,) = sweep(detector, shape, length)
     if least > 0.0:
         assert found.verdict is Verdict.PROVEN
         assert 0.4 * least <= found.clearance <= least
@@ -176,7 +198,7 @@ def test_the_verdict_within_eps_is_undecided(g60: Chain) -> None:
         assert found.verdict is wanted
         assert found.proven is (wanted is Verdict.PROVEN)
         if wanted is Verdict.UNDECIDED:
-            assert 0.0 <= found.spot.distance < 1.1 * EPS
+            assert 0.0 <= spot_of(found).distance < 1.1 * EPS
 
 
 def test_what_is_too_close_concerns_its_own_line_only(g60: Chain) -> None:
@@ -205,14 +227,14 @@ def test_more_clearance_can_be_asked_for(g60: Chain) -> None:
     assert sweep(detector, *way, clearance=0.0045)[0].proven
     found = sweep(detector, *way, clearance=0.0055)[0]
     assert found.verdict is Verdict.UNDECIDED
-    assert found.spot.distance == pytest.approx(0.005, abs=0.0006)
+    assert spot_of(found).distance == pytest.approx(0.005, abs=0.0006)
 
 
 def test_a_part_that_starts_inside_a_mesh_is_a_contact(g60: Chain) -> None:
     detector = CollisionDetector(g60, [as_object("hall", ball(3.0, 2), np.eye(4))])
     (found,) = sweep(detector, *turning())
     assert found.verdict is Verdict.CONTACT
-    assert found.spot.s == 0.0
+    assert spot_of(found).s == 0.0
 
 
 def test_self_collision_is_swept_too(g60: Chain) -> None:
@@ -220,7 +242,7 @@ def test_self_collision_is_swept_too(g60: Chain) -> None:
     folded = np.array([0, -120, 165, 0, 0, 0]) * DEG
     (found,) = sweep(detector, *straight(HOME, folded))
     assert found.verdict is Verdict.CONTACT
-    assert found.spot.self_collision
+    assert spot_of(found).self_collision
 
 
 def test_the_foot_in_something_is_a_contact_of_every_line(g60: Chain) -> None:
@@ -228,13 +250,13 @@ def test_the_foot_in_something_is_a_contact_of_every_line(g60: Chain) -> None:
     shape, length = turning()
     found = sweep(detector, np.repeat(shape, 2, axis=0), np.repeat(length, 2), lines=[1, 2])
     assert [line.verdict for line in found] == [Verdict.CONTACT] * 2
-    assert found[0].spot.object2_name == "stool"
+    assert spot_of(found[0]).object2_name == "stool"
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def there_and_back(stops: int):
+def there_and_back(stops: int) -> tuple[Array, Array]:
     """J1 to 60° in steps and back, a line each."""
     angles = np.concatenate([np.linspace(0, 60, stops), np.linspace(60, 0, stops)[1:]]) * DEG
     ways = [straight(a * np.eye(6)[0], b * np.eye(6)[0]) for a, b in pairwise(angles)]
@@ -271,7 +293,8 @@ def test_cutting_a_path_into_pieces_changes_no_verdict(g60: Chain, seed: int, cu
     (cut,) = sweep(detector, pieces, np.diff(marks))
     assert cut.verdict is whole.verdict
     if whole.spot is not None:
-        place = marks[cut.spot.piece] + cut.spot.s
+        spot = spot_of(cut)
+        place = marks[spot.piece] + spot.s
         assert place == pytest.approx(whole.spot.s, abs=1e-3)
 
 
@@ -304,7 +327,7 @@ def test_what_is_added_counts_from_the_next_sweep_on(g60: Chain) -> None:
     assert sweeper.sweep(*turning())[0].proven
     block = as_object("block", Box((0.1, 0.1, 0.1)), translation(0.31, 0.537, 0.995))
     detector.add_object(block)
-    assert sweeper.sweep(*turning())[0].spot.object2_name == "block"
+    assert spot_of(sweeper.sweep(*turning())[0]).object2_name == "block"
     detector.remove_object("block")
     assert sweeper.sweep(*turning())[0].proven
 
@@ -341,8 +364,9 @@ def test_the_depth_of_a_contact_is_that_of_the_rest_of_the_line(g60: Chain) -> N
     block = as_object("block", Box((0.1, 0.1, 0.1)), translation(0.31, 0.537, 0.995))
     detector = CollisionDetector(g60, [block])
     (found,) = sweep(detector, *turning())
-    assert found.spot.depth > 10 * MM
-    assert abs(found.spot.distance) < 0.1 * MM
+    spot = spot_of(found)
+    assert spot.depth > 10 * MM
+    assert abs(spot.distance) < 0.1 * MM
 
 
 # ── the bound ───────────────────────────────────────────────────────────────────────────────────
@@ -410,8 +434,7 @@ def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None
         return moved_at_most(watch.radii, watch.caps, world.slides, i, 0, 6, way)
 
     budget = rng.uniform(0.001, 0.9) * moved(course.start[-1])
-    until = certified_until.py_func
-    found = until(
+    found = uncompiled(certified_until)(
         course.start, course.slopes, course.run, watch.radii, watch.caps, world.slides,
         watch.now, watch.way, i, 0, 6, piece, s, budget,
     )  # fmt: skip
@@ -446,7 +469,7 @@ def test_the_short_way_to_a_distance_is_the_same(g60: Chain) -> None:
                 whole, _ = distance(
                     solids, at.placed, at.ends, i, j, np.inf, np.inf, -1, True, marks
                 )
-                short, _ = near.py_func(
+                short, _ = uncompiled(near)(
                     solids, solids.traits, solids.sizes, at.placed, at.ends, i, j,
                     np.inf, -1, True, marks,
                 )  # fmt: skip
