@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from understudy import VirtualController
 from understudy.testing import StandIn
 
 
@@ -44,3 +45,9 @@ def test_a_cell_that_cannot_be_says_why() -> None:
 
 def test_a_cell_may_end_before_its_test_does(text_robot: StandIn) -> None:
     text_robot.do("quit")
+
+
+def test_an_arm_in_the_hand(robot: VirtualController) -> None:
+    assert robot.send_gcode("G1 A45 F6000") is None
+    robot.run_until_idle()
+    assert robot.joint_state().positions[0] == pytest.approx(0.7853981633974483)

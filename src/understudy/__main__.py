@@ -20,7 +20,11 @@ def main() -> int:
     if sys.argv[1:2] != ["run"]:  # it listens when its cell is built
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return command_line()
+    try:
+        return command_line()
+    finally:  # who is leaving already is not told to leave
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from understudy.library import VirtualController
     from understudy.live import Live
     from understudy.ports.hmi import Later
     from understudy.wire.clock import Rate
@@ -205,3 +206,14 @@ def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
     """A machine with six axes behind grblHAL; `cell="default"` has an arm at `g60.grblhal`."""
     with _stand_in(request, "grblhal_6axis") as stand_in:
         yield stand_in
+
+
+@pytest.fixture
+def robot() -> "VirtualController":
+    """The G60 in your hand, connected and enabled, with a clock of its own and no socket."""
+    from understudy.library import VirtualController
+
+    arm = VirtualController("g60")
+    arm.connect()
+    arm.enable()
+    return arm

@@ -127,6 +127,24 @@ def test_reach_of_a_programs_poses(
     assert "x mm" in said, "a long reason leaves room for the figures"
 
 
+def test_reach_of_an_arm_that_stands_elsewhere_is_told_in_the_cell(tmp_path: Path) -> None:
+    import numpy as np
+
+    from understudy.app import load_config
+    from understudy.proving.reach import reach_maps
+
+    corners = []
+    for base in ("[0, 0, 0, 0, 0, 0]", "[600, -300, 300, 0, 0, 90]"):
+        file = tmp_path / "cell.yaml"
+        file.write_text(f"robots: {{g60: {{kind: arm, base_mm_deg: {base}}}}}\n")
+        found = reach_maps(load_config(str(file)), resolution_mm=300).found
+        corners.append((found.workspace_min, found.workspace_max))
+    (low, high), (shifted_low, shifted_high) = corners
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    here = np.sort([turn @ low, turn @ high], axis=0) + np.array([0.6, -0.3, 0.3])
+    assert here == pytest.approx(np.array([shifted_low, shifted_high]))
+
+
 def test_reach_of_no_known_kind_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert run(monkeypatch, "reach", "--out", tmp_path / "reach.pdf") == 2
 

@@ -48,10 +48,19 @@ run.UNHEARD_S = 0.05
 sys.argv = ["understudy", "run", "text_robot", "--ephemeral", "--no-hmi"]
 main()
 """
+LEAVING = """
+import atexit, os, signal, sys
+
+atexit.register(lambda: os.kill(os.getpid(), signal.{signal}))
+sys.argv = ["understudy", "cells"]
+from understudy.__main__ import main
+sys.exit(main())
+"""
 
 
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
-def test_who_waits_for_a_compiler_can_leave(signal: str) -> None:
-    script = COMPILING.format(signal=signal)
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+@pytest.mark.parametrize("script", [COMPILING, LEAVING], ids=["compiling", "leaving"])
+def test_who_waits_for_a_compiler_or_leaves_already_can_leave(script: str, signal: str) -> None:
+    command = [sys.executable, "-c", script.format(signal=signal)]
+    ended = subprocess.run(command, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, b"")

@@ -21,7 +21,7 @@ from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned
 from understudy.motion.ways import Arc, Line, Way, arc
-from understudy.space.follow import Kind
+from understudy.space.follow import Kind, follow
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
 
@@ -186,6 +186,46 @@ def test_a_jerk_limited_line_has_no_step_of_acceleration() -> None:
     jumps = np.abs(np.diff(plan.sample(times).acceleration, axis=0))
     assert (jumps < 0.05 * LIMITS.acceleration).all()
     assert plan.at(plan.ends).position.tolist() == plan.path.end[-1].tolist()
+
+
+# ── beside singular poses ───────────────────────────────────────────────────────────────────────
+
+
+def beside(offset: float) -> tuple[np.ndarray, Line]:
+    """A line that passes a singular pose of the wrist, ``offset`` rad of joint 5 away; and where
+    the arm is at its beginning."""
+    there = np.array([0.0, 20.0 * DEG, 10.0 * DEG, 0.0, offset, 0.0])
+    start, end = (G60.flange(there) for _ in range(2))
+    start[1, 3] -= 0.1
+    end[1, 3] += 0.1
+    back = follow(G60, there, Line(G60.flange(there), start).poses(np.linspace(0.0, 1.0, 50_001)))
+    assert back.trouble is None
+    return back.q[-1], Line(start, end)
+
+
+@pytest.mark.parametrize("offset", [0.05, 0.01, 0.001])
+def test_beside_a_singular_pose_a_joint_turns_fast_and_does_not_jump(offset: float) -> None:
+    start, way = beside(offset)
+    path = along(G60, start, way, limits=LIMITS, feed=0.01)
+    assert isinstance(path, Path), path
+    turn = np.abs(np.diff(path.shape[:, 0, 3], append=path.end[-1:, 3]))
+    assert turn.sum() > 90 * DEG
+    assert turn.max() < 0.5
+    plan = planned(path)
+    assert_lawful(plan)
+    tips = G60.flanges(plan.positions(np.linspace(0.0, plan.ends, 2001)))[:, :3, 3]
+    off = tips - way.start[:3, 3]
+    assert np.abs(off[:, [0, 2]]).max() < 2e-6
+
+
+def test_where_a_joint_jumps_however_closely_one_looks_the_way_is_blocked() -> None:
+    home = G60.flange(np.zeros(6))
+    aside = home.copy()
+    aside[:3, 3] += (0.0, 0.1, -0.1)
+    blocked = along(G60, np.zeros(6), Line(home, aside), limits=LIMITS, feed=0.001)
+    assert isinstance(blocked, Blocked)
+    assert blocked.kind is Kind.SINGULAR
+    assert blocked.share < 0.001
 
 
 # ── ways and bounds ─────────────────────────────────────────────────────────────────────────────

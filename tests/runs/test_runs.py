@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -131,8 +132,8 @@ def test_only_the_latest_are_kept() -> None:
 # ── where the arm reaches ──
 
 
-def asked(**parameters: Any) -> dict[str, Any]:
-    config = load_config("default")
+def asked(file: str = "default", **parameters: Any) -> dict[str, Any]:
+    config = load_config(file)
     cell = {
         "file": name_of_cell(config.document.file),
         "seed": config.head.seed,
@@ -152,6 +153,15 @@ def test_the_reach_of_the_cells_arm() -> None:
     for x, y, z, ways in points:
         assert 1 <= ways <= 6
         assert all(a <= v <= b for v, a, b in zip((x, y, z), low, high, strict=True))
+
+
+def test_reach_is_told_from_the_foot_wherever_that_stands(tmp_path: Path) -> None:
+    told = []
+    for base in ("[0, 0, 0, 0, 0, 0]", "[900, -300, 100, 0, 0, 40]"):
+        file = tmp_path / "cell.yaml"
+        file.write_text(f"robots: {{g60: {{kind: arm, base_mm_deg: {base}}}}}\n")
+        told.append(reach(asked(str(file), resolution_mm=300, orientations=6), lambda share: None))
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize(

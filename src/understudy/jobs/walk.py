@@ -103,7 +103,15 @@ class Reader:
         walker.commanded = None
         if isinstance(request, ask.Probe):
             return walker.probe(request, line)
-        return walker.move(move, line)
+        refused = walker.move(move, line)
+        if refused is None and isinstance(request, ask.GoHome) and request.name == "G28":
+            self._come_home()
+        return refused
+
+    def _come_home(self) -> None:
+        """Where G28 makes an arm homed, it comes to rest there."""
+        if self._setup.dialect.two_frames:
+            self._walker.rest()
 
     def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
         walker = self._walker
@@ -190,7 +198,8 @@ class ReadAhead:
     def read(self, line: ProgramLine) -> None:
         block = line.block
         if (
-            self._walker.takes_tool_lines
+            self._dialect.two_frames
+            and self._walker.takes_tool_lines
             and isinstance(block, Block)
             and is_straight(block, self._reader.modal)
         ):

@@ -34,12 +34,16 @@ from understudy.motion.trace import (
 )
 from understudy.motion.ways import Arc, Line, Way
 from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.follow import Kind, follow
+from understudy.space.follow import Kind, Trouble, follow
 from understudy.space.ik import closed_form
 
 MOST_KNOTS = 4096
 PIECES_PER_LINE = 6
 """Room for so many; short lines have four."""
+STEEPEST = 1e-5
+"""Metres, or radians where the tool only turns: a joint that jumps between knots so close does."""
+CLOSER = 8
+"""Into so many parts a piece is cut on which a joint seems to jump."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +216,12 @@ def knots_along(
     while True:
         found = follow(chain, start, way.poses(shares), frames=frames)
         if found.trouble is not None:
-            trouble = found.trouble
-            return Blocked(trouble.kind, float(shares[trouble.index]), trouble.reason)
+            closer = _looked_closer(shares, found.trouble, way)
+            if closer is None:
+                at = float(shares[found.trouble.index])
+                return Blocked(found.trouble.kind, at, found.trouble.reason)
+            shares = closer
+            continue
         knots = Knots(shares * way.length, found.q, _slopes(chain, found.q, way, shares, frames))
         knots.q[0] = start
         middle = 0.5 * (shares[1:] + shares[:-1])
@@ -224,6 +232,18 @@ def knots_along(
             worst = float(middle[np.flatnonzero(wide)[0]])
             return Blocked(Kind.SINGULAR, worst, "the joints cannot follow the way smoothly here")
         shares = np.sort(np.concatenate([shares, middle[wide]]))
+
+
+def _looked_closer(shares: Floats, trouble: Trouble, way: Way) -> Floats | None:
+    """More knots where a joint turns much between two, as beside a singular pose it does; None if
+    there are enough of them, and it jumps."""
+    last = trouble.index
+    if trouble.kind not in (Kind.SINGULAR, Kind.FLIP) or last == 0:
+        return None
+    if (shares[last] - shares[last - 1]) * way.length <= STEEPEST:
+        return None
+    between = np.linspace(shares[last - 1], shares[last], CLOSER + 1)[1:-1]
+    return np.insert(shares, last, between)
 
 
 def _slopes(chain: Chain, q: Floats, way: Way, shares: Floats, frames: Frames) -> Floats:

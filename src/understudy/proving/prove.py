@@ -1,5 +1,7 @@
 """The one function behind `understudy validate`, the library and whoever asks from elsewhere."""
 
+import os.path
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,9 @@ from understudy.units import MM
 
 Progress = Callable[[int, int], bool]
 """Told how many lines of how many are through; answers whether to go on."""
+FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
+"""No line of G-code ends in a dot and letters."""
+MOST_CLEARANCE_MM = 1000.0
 EVERY = 200
 """Lines between two words of progress."""
 WELDING = "WELDING"
@@ -54,6 +59,16 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_violations: int | None = None
     mode_of_operation: str = ""
 
+    def __post_init__(self) -> None:
+        clearance, most = self.clearance_mm, self.max_violations
+        if clearance is not None and not 0.0 <= clearance <= MOST_CLEARANCE_MM:
+            allowed = f"0…{MOST_CLEARANCE_MM:g}"
+            raise ConfigError(
+                "not kept by anything", key="clearance_mm", value=clearance, allowed=allowed
+            )
+        if most is not None and most < 1:
+            raise ConfigError("none is told", key="max_violations", value=most, allowed="1 or more")
+
     def judging(self) -> Judging:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM
         return Judging(clearance, self.with_stops, self.max_violations)
@@ -63,15 +78,23 @@ AS_USUAL = Options()
 
 
 def validate(
-    program: str | Path, cell: str | Path | CellConfig = "default", options: Options = AS_USUAL
+    program: str | bytes | Path,
+    cell: str | Path | CellConfig = "default",
+    options: Options = AS_USUAL,
 ) -> Report:
     """Prove a program on a cell. The program: the path of a file, or text (what has a line break
     in it, or is no file's name). The cell: a name, a path, or a configuration that was loaded."""
-    text = str(program)
     where = str(cell) if isinstance(cell, Path) else cell
-    if isinstance(program, Path) or ("\n" not in text and Path(text).is_file()):
-        return validate_text(read_program(Path(program)), where, options=options, program=text)
-    return validate_text(text, where, options=options)
+    if isinstance(program, str) and not _names_a_file(program):
+        return validate_text(program, where, options=options)
+    if isinstance(program, bytes):
+        return validate_text(program, where, options=options)
+    return validate_text(read_program(Path(program)), where, options=options, program=str(program))
+
+
+def _names_a_file(text: str) -> bool:
+    """What is called like a file is meant as one, be it there or not."""
+    return "\n" not in text and (bool(FILE_NAME.search(text)) or os.path.isfile(text))
 
 
 def validate_text(

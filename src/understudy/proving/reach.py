@@ -3,17 +3,15 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
 from understudy.jobs.validate import Arm, Subject
 from understudy.jobs.validate.poses import program_poses
 from understudy.proving.prove import BODIES, robot_of, subject_of
 from understudy.setups import mover_of
-from understudy.space.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap, ReachabilityResult
+from understudy.space.transform import inverse
 from understudy.units import MM
 
 
@@ -36,14 +34,13 @@ class PoseReach:
 
 
 def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
-    """Around the robot's foot, with the tool it begins with."""
+    """Around the robot's foot, told as its poses are, with the tool it begins with."""
     name = robot_of(config, robot, BODIES)
     arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
-    analyzer = ReachabilityAnalyzer(
-        arm.chain, arm.detector, frames=Frames(np.eye(4), arm.frames.tool)
-    )
-    found = analyzer.generate_map(resolution_mm * MM)
-    free = analyzer.generate_map(resolution_mm * MM, avoid_collisions=True)
+    analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
+    foot = inverse(arm.frames.base)[:3, 3]
+    found = analyzer.generate_map(resolution_mm * MM, foot)
+    free = analyzer.generate_map(resolution_mm * MM, foot, avoid_collisions=True)
     return ReachMaps(name, found, free)
 
 

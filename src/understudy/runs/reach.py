@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import numpy as np
 from msgspec import Meta, Struct
 
 from understudy.app import load_config
@@ -11,6 +12,7 @@ from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.runs.worker import Progress
 from understudy.setups import mover_of
+from understudy.space.chain import Frames
 from understudy.space.reach import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM
 
@@ -35,12 +37,13 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Refused:
-    """Points in mm from the robot's base: x, y, z, and in how many directions it is reached."""
+    """Points in mm from the robot's foot: x, y, z, and in how many directions it is reached."""
     asked: Reach = read(parameters, Reach)
     mover = mover_of(loaded(asked.cell), asked.robot).mover
     if not isinstance(mover, ArmMover):
         return Refused(f"{asked.robot or 'the robot'} is no arm")
-    found = ReachabilityAnalyzer(mover.chain, frames=mover.frames).generate_map(
+    from_foot = Frames(np.eye(4), mover.frames.tool)
+    found = ReachabilityAnalyzer(mover.chain, frames=from_foot).generate_map(
         asked.resolution_mm * MM, orientations=asked.orientations, progress=progress
     )
     count = int((found.orientations > 0).sum())

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, unknown
 from understudy.space.fixtures import fixture
 from understudy.space.pose import Pose
-from understudy.space.robot import Mesh, Solid
+from understudy.space.robot import Joint, Mesh, Solid
 from understudy.space.shapes import (
     FARTHEST,
     CollisionObject,
@@ -63,8 +63,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         if self.type in (ObjectType.MESH, ObjectType.CONVEX):
             if not self.mesh:
                 raise ConfigError("a mesh needs its file", key=f"{self.name}.mesh", value=self.mesh)
-            mesh = _mesh(self.mesh, self.scale_mm * MM, read)
-            points, indices = mesh.vertices, mesh.triangles
+            points, indices = self._triangles(read)
         a, b, c = (value * MM for value in self.dimensions_mm)
         found = CollisionObject(
             type=self.type,
@@ -76,8 +75,27 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             vertices=points,
             indices=indices,
         )
-        assert found.shape  # a wrong size is told while the file is read
+        self._check_sizes(found)
         return found
+
+    def _triangles(self, read: Read) -> tuple[Array, Any]:
+        try:
+            mesh = _mesh(self.mesh, self.scale_mm * MM, read)
+        except ConfigError as problem:
+            raise problem.within(self.name) from None
+        return mesh.vertices, mesh.triangles
+
+    def _check_sizes(self, found: CollisionObject) -> None:
+        """A wrong size is told while the file is read, as the file has it."""
+        try:
+            assert found.shape
+        except ConfigError as problem:
+            key = f"{problem.key}_mm"
+            given = getattr(self, key.rpartition(".")[2], None)
+            if given is None:
+                raise
+            allowed = f"above 0 and at most {FARTHEST / MM:.0f} mm"
+            raise ConfigError(problem.problem, key=key, value=given, allowed=allowed) from None
 
     def _place(self) -> Array:
         try:
@@ -87,25 +105,42 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A URDF that stands in the cell; its links become objects ``name.link``."""
+    """A URDF that stands in the cell; its links become objects ``name.link``. Its joints are at
+    zero unless they are named: ``joints_deg`` those that turn, ``joints_mm`` those that slide."""
 
     name: str
     urdf: str
     position_mm: Xyz = (0.0, 0.0, 0.0)
     rotation_deg: Xyz = (0.0, 0.0, 0.0)
     joints_deg: dict[str, float] = {}
+    joints_mm: dict[str, float] = {}
 
     def build(self, read: Read) -> tuple[CollisionObject, ...]:
-        text = read(self.urdf).decode("utf-8", "replace")
-        _, links, _ = elements(text, file=self.urdf)
+        text = _file("urdf", self.urdf, read, self.name).decode("utf-8", "replace")
+        _, links, joints = elements(text, file=self.urdf)
         return fixture(
             text,
             self.name,
             at=place(self.position_mm, self.rotation_deg),
-            values={name: value * DEG for name, value in self.joints_deg.items()},
+            values=self._values(joints),
             meshes=meshes_of([solid for link in links for solid in link.collision], read),
             file=self.urdf,
         )
+
+    def _values(self, joints: tuple[Joint, ...]) -> dict[str, float]:
+        """Of its joints, in rad and m."""
+        slide = [joint.name for joint in joints if joint.kind == "prismatic"]
+        turn = [joint.name for joint in joints if joint.moves and joint.name not in slide]
+        values: dict[str, float] = {}
+        for key, given, able, unit in (
+            ("joints_deg", self.joints_deg, turn, DEG),
+            ("joints_mm", self.joints_mm, slide, MM),
+        ):
+            for name, value in given.items():
+                if name not in able:
+                    raise unknown("joint", name, able, key=f"{self.name}.{key}")
+                values[name] = value * unit
+        return values
 
 
 class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,4 +186,17 @@ def meshes_of(solids: list[Solid], read: Read) -> Meshes:
 
 
 def _mesh(name: str, scale: float, read: Read) -> TriangleMesh:
-    return mesh_from_bytes(read(name), name.rpartition(".")[2], scale)
+    data = _file("mesh", name, read)
+    try:
+        return mesh_from_bytes(data, name.rpartition(".")[2], scale)
+    except ConfigError as problem:
+        allowed = problem.allowed
+        raise ConfigError(problem.problem, key="mesh", value=name, allowed=allowed) from None
+
+
+def _file(key: str, name: str, read: Read, of: str = "") -> bytes:
+    """What a file says; one that cannot be read is told by the key that names it."""
+    try:
+        return read(name)
+    except ConfigError as problem:
+        raise ConfigError(problem.problem, key=key, value=name).within(of) from None

@@ -124,8 +124,8 @@ class ReachabilityAnalyzer:
         """A cube of points around the centre, ±extent (the arm's length if not given), in metres.
 
         Every point is tried with the tool along ``orientations`` directions: the 6 faces, then the
-        8 corners of a cube. With ``avoid_collisions`` a point counts only if the solution found for
-        it touches nothing. ``progress`` is told the share that is done, 0…1.
+        8 corners of a cube. With ``avoid_collisions`` a point counts only if some solution for it
+        touches nothing. ``progress`` is told the share that is done, 0…1.
         """
         side = self._length() if extent is None else extent
         steps = math.floor(side / resolution + 1e-9)
@@ -140,8 +140,11 @@ class ReachabilityAnalyzer:
             counts[some], q = self._tried(points[some], turns)
             there = counts[some] > 0
             if avoid_collisions and self._collision is not None and there.any():
-                blocked = self._collision.collides(q[there])
-                counts[some][np.flatnonzero(there)[blocked]] = 0
+                blocked = np.flatnonzero(there)[self._collision.collides(q[there])]
+                free = self._freed(points[some][blocked], turns, self._collision)
+                clear = ~np.isnan(free[:, 0])
+                q[blocked[clear]] = free[clear]
+                counts[some][blocked[~clear]] = 0
                 there = counts[some] > 0
             measure[some][there] = _manipulabilities(self._chain, q[there], self._frames.tool)
             progress(min(1.0, (first + POINTS_AT_ONCE) / len(points)))
@@ -168,6 +171,22 @@ class ReachabilityAnalyzer:
                 rows = found[reached][0]
                 q[k] = rows[~np.isnan(rows[:, 0])][0]
         return counts, q
+
+    def _freed(self, points: Array, turns: Array, collision: CollisionDetector) -> Array:
+        """For each point a configuration that touches nothing, NaN where there is none."""
+        out = np.full((len(points), self._chain.dof), np.nan)
+        for turn in turns:
+            left = np.flatnonzero(np.isnan(out[:, 0]))
+            if not len(left):
+                break
+            targets = np.tile(turn, (len(left), 1, 1))
+            targets[:, :3, 3] = points[left]
+            found = solve_all(self._chain, targets, frames=self._frames)
+            row, branch = np.nonzero(~np.isnan(found[:, :, 0]))
+            if len(row):
+                free = ~collision.collides(found[row, branch])
+                out[left[row[free]]] = found[row[free], branch[free]]
+        return out
 
     def _length(self) -> float:
         """No point of the tool is further from the foot."""

@@ -60,8 +60,8 @@ def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        line, column = error.position
-        raise ConfigError(f"not XML: {error.msg}, column {column}", file=file, line=line) from error
+        line, _ = error.position  # the message has the column
+        raise ConfigError(f"not XML: {error.msg}", file=file, line=line) from error
     if root.tag != "robot":
         raise ConfigError("not a URDF", file=file, value=f"<{root.tag}>", allowed="<robot>")
     try:

@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.jobs.validate.rehearsals import PROGRAMS, cell, proved, proved_text
 
+import understudy
 from understudy.app import build_cell
 from understudy.cell.arm import VirtualController
 from understudy.config import CellConfig
+from understudy.errors import ConfigError
 from understudy.jobs.cycle_time import CycleTimeEstimator
 from understudy.jobs.validate.report import KINDS
 from understudy.proving import Cancelled, Options, validate_text
@@ -65,6 +67,30 @@ def test_report_cycle_time_and_running_cell_agree(program: Path, name: str) -> N
     assert seconds(end - delay) == pytest.approx(report.total_s, abs=1e-6)
     assert arm.tally(end).distance == pytest.approx(report.distance_m, rel=1e-3)
     assert arm.tally(end).gcode_executed == report.gcodes_executed
+
+
+@pytest.mark.parametrize(
+    "text", ["G0 A20 C30\nG28 A10\nG0 C5\n", "G0 A20 C30\nG30 A10\nG0 C5\nG28\nG30\n"]
+)
+def test_a_place_that_is_stored_is_reached_as_in_the_running_cell(text: str) -> None:
+    config = cell("g60_welding")
+    _, _, end = run_live(text, config)
+    assert seconds(end - NS_PER_MS) == pytest.approx(validate_text(text, config).total_s, abs=1e-6)
+
+
+def test_joints_of_the_wires_dialect_go_where_the_wire_sends_them() -> None:
+    zigzag = "".join(f"G1 X{10 + k} Y{k % 5} A{k}\n" for k in range(30))
+    text = f"G21 G90\nG1 X10 F6000\n{zigzag}G28\nG1 X5\n"
+    report = validate_text(text, cell("default"), options=Options(dialect="grblhal"))
+    assert report.passed, report.violations
+    running = understudy.load_cell("default")
+    client = running.connect("g60.grblhal")
+    begun = running.now
+    for line in text.splitlines():
+        assert b"ok" in client.ask(f"{line}\n".encode())
+    while b"<Idle" not in client.ask(b"?"):
+        running.advance(0.001)
+    assert running.now - begun == pytest.approx(report.total_s, abs=0.003)
 
 
 def test_the_parts_of_the_cycle_time_add_up() -> None:
@@ -131,6 +157,19 @@ def test_a_feed_is_judged_although_the_controller_would_slow_down() -> None:
     assert (found.kind, found.line, found.joint) == ("velocity", 3, "J1")
     assert fast.lines[2].start_s <= found.time_s <= fast.lines[2].end_s
     assert proved_text(START + "G1 Y100 F12000\n").passed
+
+
+BESIDE_A_SINGULAR_POSE = """G21 G90 G94
+G0 A-13.37 B-11.09 C18.26 U-81.51 V-13.46 W-99.91
+G91 G1 Y200 F{feed}
+"""
+
+
+@pytest.mark.parametrize(("feed", "kinds"), [(60, []), (600, []), (6000, ["singularity"])])
+def test_a_line_beside_a_singular_pose_is_a_matter_of_its_feed(feed: int, kinds: list[str]) -> None:
+    report = proved_text(BESIDE_A_SINGULAR_POSE.format(feed=feed))
+    assert [found.kind for found in report.violations] == kinds, report.violations
+    assert report.total_s > 200 / feed * 60
 
 
 # ── clearance ──
@@ -396,3 +435,34 @@ def test_a_line_of_a_megabyte_is_one_violation() -> None:
     (found,) = proved_text("G1 " + "X1 " * 350_000 + "\nG0 A10\n").violations
     assert (found.line, found.kind) == (1, "syntax")
     assert len(found.message) < 200
+
+
+# ── as a library ──
+
+
+def test_a_file_that_is_not_there_is_no_text() -> None:
+    with pytest.raises(ConfigError, match=r"wled\.gcode: cannot be read"):
+        understudy.validate("wled.gcode")
+
+
+@pytest.mark.parametrize(
+    "text", ["G0 A1.5", "G1A1.B2.F600", "G0 A1 ; as in weld.gcode", b"G0 A1\n", "", "(by a.b)"]
+)
+def test_a_line_is_a_text(text: str | bytes) -> None:
+    assert understudy.validate(text).passed
+
+
+def test_a_shipped_program_goes_by_its_name_as_on_the_command_line() -> None:
+    report = understudy.validate("seam.gcode", "g60_welding")
+    assert (report.program, report.passed) == ("seam.gcode", True)
+
+
+@pytest.mark.parametrize("clearance", [-1.0, float("nan"), float("inf")])
+def test_a_clearance_that_is_none_is_refused(clearance: float) -> None:
+    with pytest.raises(ConfigError, match="clearance_mm"):
+        Options(clearance_mm=clearance)
+
+
+def test_violations_cannot_be_left_untold() -> None:
+    with pytest.raises(ConfigError, match="max_violations"):
+        Options(max_violations=0)

@@ -108,6 +108,19 @@ def test_a_map_that_avoids_collisions_has_fewer_points(g60: Chain) -> None:
     assert 0 <= len(careful.reachable_points) < len(free.reachable_points)
 
 
+def test_a_map_that_avoids_collisions_tries_every_configuration(g60: Chain) -> None:
+    post = as_object("post", Box((0.1, 0.1, 1.0)), translation(0.4, 0.15, 0.5))
+    analyzer = ReachabilityAnalyzer(g60, CollisionDetector(g60, [post]))
+    turns = directions(6)
+    careful = analyzer.generate_map(0.15, (0.5, 0.0, 0.6), 6, extent=0.3, avoid_collisions=True)
+    free = []
+    for point in careful.points:
+        targets = turns.copy()
+        targets[:, :3, 3] = point
+        free.append(any(analyzer.check_pose(target).reachable for target in targets))
+    assert (careful.orientations > 0).tolist() == free
+
+
 def test_an_arm_without_closed_form() -> None:
     found = ReachabilityAnalyzer(seven_axes()).generate_map(0.4, (0.3, 0.0, 0.7), 2, extent=0.4)
     assert 0 < len(found.reachable_points) <= 27

@@ -82,13 +82,58 @@ def test_no_two_things_have_one_name() -> None:
 
 def test_sizes_that_are_missing_are_told_while_the_file_is_read() -> None:
     config = msgspec.convert({"objects": [{"name": "b", "type": "box"}]}, EnvironmentConfig)
-    with pytest.raises(ConfigError, match=r"b.dimensions: a size \(got 0.0\)"):
+    with pytest.raises(ConfigError, match=r"b\.dimensions_mm: a size \(got \(0.0, 0.0, 0.0\)\)"):
         config.build(no_files)
     config = msgspec.convert({"objects": [{"name": "m", "type": "mesh"}]}, EnvironmentConfig)
     with pytest.raises(ConfigError, match=r"m\.mesh: a mesh needs its file"):
         config.build(no_files)
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.convert({"objects": [{"name": "b", "type": "box", "size": 1}]}, EnvironmentConfig)
+
+
+def told_of(document: dict[str, object], files: dict[str, bytes]) -> str:
+    def read(name: str) -> bytes:
+        return files[name] if name in files else no_files(name)
+
+    with pytest.raises(ConfigError) as raised:
+        msgspec.convert(document, EnvironmentConfig).build(read)
+    return str(raised.value)
+
+
+def test_what_is_wrong_is_told_in_the_words_and_units_of_the_file() -> None:
+    ball = {"name": "ball", "type": "sphere", "radius_mm": -10}
+    assert told_of({"objects": [ball]}, {}).startswith(
+        "ball.radius_mm: a size (got -10.0); allowed: above 0 and at most 1000000 mm"
+    )
+    part = {"name": "part", "type": "mesh", "mesh": "part.stl"}
+    assert "part.mesh: no file (got 'part.stl')" in told_of({"objects": [part]}, {})
+    assert "part.mesh: the mesh has no triangles (got 'part.stl')" in told_of(
+        {"objects": [part]}, {"part.stl": b""}
+    )
+    jig = {"name": "jig", "urdf": "jig.urdf"}
+    assert "jig.urdf: no file (got 'jig.urdf')" in told_of({"fixtures": [jig]}, {})
+
+
+@pytest.mark.parametrize(
+    ("joints", "told"),
+    [
+        ({"joints_mm": {"lfit": 10}}, "jig.joints_mm: unknown joint (got 'lfit'); allowed: lift"),
+        ({"joints_deg": {"lift": 10}}, "jig.joints_deg: unknown joint (got 'lift'); allowed: none"),
+    ],
+)
+def test_a_joint_that_a_fixture_does_not_have_is_no_joint(
+    joints: dict[str, object], told: str
+) -> None:
+    jig = {"name": "jig", "urdf": "jig.urdf", **joints}
+    assert told in told_of({"fixtures": [jig]}, {"jig.urdf": TABLE.encode()})
+
+
+def test_a_fixture_slides_by_millimetres() -> None:
+    jig = {"name": "jig", "urdf": "jig.urdf", "joints_mm": {"lift": 200}}
+    jaw = trimesh.creation.box((10, 10, 10)).export(file_type="stl")
+    files = {"jig.urdf": TABLE.encode(), "jaw.stl": jaw}
+    found = msgspec.convert({"fixtures": [jig]}, EnvironmentConfig).build(files.__getitem__)
+    assert found.objects[1].place[:3, 3] == pytest.approx([0.3, 0.0, 0.31])
 
 
 def test_the_collision_block() -> None:

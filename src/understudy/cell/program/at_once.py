@@ -44,9 +44,10 @@ def choose_path_mode(program: Program, step: ask.PathMode, now: int) -> bool:
 
 
 def go_to_stored(program: Program, step: ask.GoHome, now: int) -> bool:
-    counts = program.seed and step.name == "G28"
-    homed = tuple(range(len(program.habits.home))) if counts else ()
-    return program.go_next(step.move, Rest(), Homed(homed))
+    """Of an arm G28 is its home: it is homed when it stands there."""
+    if not (program.seed and step.name == "G28"):
+        return program.go_next(step.move)
+    return program.go_next(step.move, Rest(), Homed(tuple(range(len(program.habits.home)))))
 
 
 def announce(program: Program, message: ask.Message, now: int) -> bool:
