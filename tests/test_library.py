@@ -1,6 +1,7 @@
 """The controller to hold in your hand: the one of the cell, with a clock of its own."""
 
 import inspect
+import math
 import subprocess
 import sys
 from typing import Any
@@ -50,6 +51,13 @@ def test_time_passes_when_it_is_told_to() -> None:
     controller.advance(0.25)
     controller.wait(0.5)
     assert controller.simulation_time() == 0.75
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+def test_no_other_time_can_pass(seconds: float) -> None:
+    for clock in (understudy.VirtualController(), understudy.load_cell("text_robot")):
+        with pytest.raises(ValueError, match="cannot pass"):
+            clock.advance(seconds)
 
 
 def test_run_until_idle_goes_to_the_end_and_until_it_shows() -> None:

@@ -33,7 +33,7 @@ from understudy.ports import (
 )
 from understudy.space.environment import EnvironmentConfig
 from understudy.space.pose import Pose
-from understudy.units import nanoseconds, seconds
+from understudy.units import duration_ns, nanoseconds, seconds
 
 PATIENCE = 3600.0
 """Simulated seconds after which `run_until_idle` gives up."""
@@ -67,7 +67,7 @@ class VirtualController:
 
     def advance(self, duration: float) -> None:
         """Let so many simulated seconds pass."""
-        self._cell.advance(self._now + nanoseconds(duration))
+        self._cell.advance(self._now + duration_ns(duration))
 
     def wait(self, duration: float) -> None:
         """Let so many seconds pass for an onlooker: more or fewer simulated, by the time scale."""

@@ -20,7 +20,7 @@ from understudy.faces.control import control_face
 from understudy.faces.hmi_link import HmiLinkFace
 from understudy.faces.state import state_face
 from understudy.runs import KINDS, Runs, run_commands
-from understudy.units import nanoseconds, seconds
+from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.views import CellWatch
 from understudy.wire import zmq
 from understudy.wire.chat import Event
@@ -128,7 +128,7 @@ class Live:
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
     def advance(self, duration: float) -> None:
-        self._pump.advance(nanoseconds(duration))
+        self._pump.advance(duration_ns(duration))
 
     def _noted(self, note: Callable[[Event], None]) -> Callable[[Event], None]:
         def both(event: Event) -> None:

@@ -15,6 +15,13 @@ def nanoseconds(seconds: float) -> int:
     return round(seconds * NS_PER_SECOND)
 
 
+def duration_ns(seconds: float) -> int:
+    """A time that somebody wants to pass."""
+    if not 0.0 <= seconds < math.inf:
+        raise ValueError(f"{seconds} seconds cannot pass; 0 or more can")
+    return nanoseconds(seconds)
+
+
 def whole_ns(seconds: float) -> int:
     """The first whole nanosecond that is not before it, as far as that can be told."""
     return math.ceil(seconds * NS_PER_SECOND - 1e-3)

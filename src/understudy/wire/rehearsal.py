@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from understudy.ports import Snapshot, Stage
-from understudy.units import nanoseconds, seconds
+from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.exchange import UNLIMITED, Exchange, Line
 
@@ -86,7 +86,7 @@ class Rehearsal:
 
     def advance(self, duration: float) -> None:
         """Let so many seconds pass."""
-        self.advance_to(self.stage.now + nanoseconds(duration))
+        self.advance_to(self.stage.now + duration_ns(duration))
 
     def advance_to(self, moment: int) -> None:
         self.exchange.advance(moment)
