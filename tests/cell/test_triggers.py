@@ -66,6 +66,13 @@ def test_so_often_and_no_more(cell_with: Build) -> None:
     assert codes == [b"6", b"6", b"0"]
 
 
+def test_so_many_commands_are_lost_and_no_more(cell_with: Build) -> None:
+    cell = cell_with("{fault: communication_timeout, on: bench.text_tcp, times: 2}")
+    client = cell.connect()
+    answers = [client.ask(b"GET_STATUS\n").split()[0] for _ in range(4)]
+    assert answers == [b"ERROR", b"ERROR", b"OK", b"OK"]
+
+
 @pytest.mark.parametrize(("edge", "when"), [("rise", 1.0), ("fall", 2.0)])
 def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) -> None:
     cell = cell_with(
@@ -134,6 +141,7 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
         ("{fault: position_noise, on: bench, when: {of: bench, command: A}}", "asked about"),
         ("{fault: overheat, on: bench, when: {of: bench, command: A}}", "endpoint to listen to"),
         ("{fault: overheat, on: bench, at_s: 1, times: 2}", "times goes with `when`"),
+        ("{fault: position_noise, on: bench, times: 2}", "times goes with `when`"),
     ],
 )
 def test_what_cannot_set_anything_off(cell_with: Build, rule: str, told: str) -> None:

@@ -129,6 +129,9 @@ def figures_of(fault: str, given: Mapping[str, float]) -> Mapping[str, float]:
     return {name: figure.default for name, figure in figures.items()} | dict(given)
 
 
+NOISES = ("position_noise", "temperature_noise", "weld_noise")
+"""They are there all the time: there is nothing to count."""
+
 WIRE_FAULTS = (
     "message_loss",
     "message_delay",

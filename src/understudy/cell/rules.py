@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from understudy.cell.faults import FAULTS, WIRE_FAULTS, figures_of
+from understudy.cell.faults import FAULTS, NOISES, WIRE_FAULTS, figures_of
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Injectable
 from understudy.units import nanoseconds
@@ -118,8 +118,10 @@ def _check_when(when: When | None) -> None:
 
 
 def _check_times(rule: Rule) -> None:
-    if rule.times is not None and rule.when is None:
-        raise ConfigError("times goes with `when`", key="times", value=rule.times)
+    counted = FAULTS[rule.fault].how == "asked" and rule.fault not in NOISES
+    if rule.times is not None and rule.when is None and not counted:
+        problem = "times goes with `when`, or with a fault that befalls commands or answers"
+        raise ConfigError(problem, key="times", value=rule.times)
     if rule.every_s is not None and rule.at_s is None:
         raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
     if rule.at_s is not None and rule.from_s > 0.0:

@@ -116,9 +116,8 @@ class Scenario:
                 self._set_off(name, now)
 
     def _set_off(self, name: str, now: int) -> None:
-        rule, count = self._rules[name], self._state.counts[name]
-        spent = rule.times is not None and count.strikes >= rule.times
-        if rule.when is None or spent or not rule.covers(now) or not self._try(name):
+        rule = self._rules[name]
+        if rule.when is None or self._spent(name) or not rule.covers(now) or not self._try(name):
             return
         due = now + nanoseconds(rule.when.after_s)
         self._state.pending = sorted([*self._state.pending, Pending(due, name)])
@@ -150,7 +149,8 @@ class Scenario:
         """Every rule that fits is tried, so that none shifts another's luck; the first acts."""
         acts: Strike | None = None
         for name, rule in self._rules.items():
-            if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
+            fits = (rule.fault, rule.on) == (fault, place) and rule.covers(now)
+            if fits and not self._spent(name):
                 index = self._state.counts[name].tries
                 if self._try(name) and acts is None:
                     acts = Strike(name, index, self._figures[name])
@@ -224,6 +224,10 @@ class Scenario:
             names = ", ".join(saved.counts) or "none"
             raise msgspec.ValidationError(f"counts of other rules: {names}")
         self._state = saved
+
+    def _spent(self, name: str) -> bool:
+        times = self._rules[name].times
+        return times is not None and self._state.counts[name].strikes >= times
 
     def _try(self, name: str) -> bool:
         count = self._state.counts[name]
