@@ -14,6 +14,8 @@ from benchmarks.bench_wire import connected, port_of, running
 from understudy.app import load_cell
 
 SECONDS, PERIOD = 10.0, 0.020
+SETTLED = 1.0
+"""Until then a cell that has just become ready still loads what a first motion needs."""
 RECORDS = 2000
 TIMER = """
 import asyncio, socket, sys
@@ -44,6 +46,7 @@ def jitter() -> Row:
     """While the robot moves; both are listened to at the same time."""
     with ExitStack() as stack:
         _, endpoints = stack.enter_context(running("kuka_eki"))
+        time.sleep(SETTLED)
         client, ours = (
             stack.enter_context(connected(port_of(endpoints[f"kuka.kuka_eki.{name}"])))
             for name in ("command", "telemetry")
