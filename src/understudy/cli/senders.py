@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from understudy.wire.clock import Clock
 from understudy.wire.dial import Dial, Place
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
+from understudy.wire.signals import on_signals
 
 LOOK_SECONDS = 0.05
 POLL_MS = 50
@@ -66,9 +66,7 @@ class Watch:
         self._what, self._total = what, total
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[Refused | None] = loop.create_future()
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, give_up)
+        on_signals(give_up)
 
     @property
     def over(self) -> bool:

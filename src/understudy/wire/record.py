@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from understudy.wire.chat import ChatWriter, Event, Kind, write_facts
 from understudy.wire.dial import Destination, words_of
 from understudy.wire.play import CABLE
 from understudy.wire.serial import Device, open_device
+from understudy.wire.signals import on_signals
 from understudy.wire.terminal import Streams, make_terminal, streams_over
 
 log = logging.getLogger(__name__)
@@ -66,11 +66,8 @@ class Recorder:
         self._write = write
         cable = {"line": CABLE} if isinstance(self._to, Device) else {}
         write(write_facts({"face": self._face, **cable}))
-        loop = asyncio.get_running_loop()
         close = await self._begin()
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, self.finished.set)
+        on_signals(self.finished.set)
         try:
             where = str(self._to).removeprefix("tcp://").removeprefix("serial:")
             tell(f"recording {self.place} → {where}; Ctrl-C ends it")

@@ -114,13 +114,18 @@ def test_arc_and_gas_are_pins(line: str) -> None:
     assert bench.outputs == 0
 
 
-def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
+def jogging() -> Bench:
     bench = arm()
     now = bench.rehearsal.stage.now
     assert bench.robot.connect(now) is None
     assert bench.robot.enable(now) is None
     assert bench.robot.jog(0, 0.5, now) is None
     bench.wait(1.0)
+    return bench
+
+
+def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
+    bench = jogging()
     assert bench.state() == "Jog"
     bench.say(b"\x18")
     assert bench.heard()[0] == "ALARM:3"
@@ -136,12 +141,7 @@ def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
 
 @pytest.mark.parametrize(("byte", "said"), [(b"\x85", []), (b"\x19", ["[MSG:Stop]"])])
 def test_a_jog_in_process_is_braked_from_the_wire(byte: bytes, said: list[str]) -> None:
-    bench = arm()
-    now = bench.rehearsal.stage.now
-    assert bench.robot.connect(now) is None
-    assert bench.robot.enable(now) is None
-    assert bench.robot.jog(0, 0.5, now) is None
-    bench.wait(1.0)
+    bench = jogging()
     before = joints(bench)[0]
     bench.say(byte)
     assert bench.state() == "Jog", "it brakes"
@@ -157,12 +157,7 @@ def test_a_jog_in_process_is_braked_from_the_wire(byte: bytes, said: list[str]) 
 
 
 def test_the_door_ends_a_jog_in_process() -> None:
-    bench = arm()
-    now = bench.rehearsal.stage.now
-    assert bench.robot.connect(now) is None
-    assert bench.robot.enable(now) is None
-    assert bench.robot.jog(0, 0.5, now) is None
-    bench.wait(1.0)
+    bench = jogging()
     bench.say(b"\x84")
     assert bench.state() == "Door:2"
     bench.wait(1.0)
