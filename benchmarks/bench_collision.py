@@ -16,9 +16,9 @@ from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.plan import Plan
 from understudy.motion.stream import planned
-from understudy.space.chain import Chain
-from understudy.space.collide import CollisionDetector
-from understudy.space.sweep import Sweeper
+from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.sweep import Sweeper
+from understudy.space.kinematics.chain import Chain
 
 SEEDS = range(1, 6)
 SEGMENTS = 40

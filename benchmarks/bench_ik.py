@@ -10,12 +10,12 @@ import pinocchio
 from eaik.IK_HP import HPRobot
 
 from benchmarks import Row
-from understudy.space.branches import BRANCHES, all_branches, limited_branches
-from understudy.space.chain import Chain, chain
-from understudy.space.follow import follow
-from understudy.space.ik import closed_form
+from understudy.space.kinematics.branches import BRANCHES, all_branches, limited_branches
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.kinematics.follow import follow
+from understudy.space.kinematics.ik import closed_form
+from understudy.space.model.urdf import read
 from understudy.space.transform import line, translation
-from understudy.space.urdf import read
 
 ROBOTS = Path(__file__).parents[1] / "src" / "understudy" / "catalog" / "robots"
 ROUNDS = 7

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 from benchmarks import Row, quantiles
 from benchmarks.bench_wire import connected, port_of, running
-from understudy.app import load_cell
+from understudy.app.build import load_cell
 
 SECONDS, PERIOD = 10.0, 0.020
 SETTLED = 1.0

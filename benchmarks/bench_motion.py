@@ -22,8 +22,8 @@ from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.stream import planned
 from understudy.motion.warm import warm
-from understudy.space.chain import chain
-from understudy.space.urdf import read
+from understudy.space.kinematics.chain import chain
+from understudy.space.model.urdf import read
 
 ROOT = FilePath(__file__).parents[1]
 

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.bench_ik import eaik_of
 from benchmarks.cells import g60
-from understudy.space.reach import ReachabilityAnalyzer, directions
+from understudy.space.reach.reach_map import ReachabilityAnalyzer, directions
 
 ROUNDS = 5
 PEER_POINTS = 300

@@ -8,9 +8,9 @@ from time import process_time
 
 import understudy
 from benchmarks import Row
-from understudy.cell.arm import VirtualController
-from understudy.cell.cell import Cell
-from understudy.cell.welder import Welder
+from understudy.devices.welder import Welder
+from understudy.robots.arm import VirtualController
+from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 HOUR = 3600 * NS_PER_SECOND

@@ -7,13 +7,13 @@ import numpy as np
 import pinocchio
 import trimesh
 
-from understudy.space.chain import Chain, chain
-from understudy.space.collide import CollisionDetector
-from understudy.space.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.shapes import Shape, TriangleMesh, as_object
-from understudy.space.solids import Part
+from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.solids import Part
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import Shape, TriangleMesh, as_object
+from understudy.space.model.urdf import read
 from understudy.space.transform import Array, about, translation
-from understudy.space.urdf import read
 
 ROBOTS = Path(__file__).parents[1] / "src" / "understudy" / "catalog" / "robots"
 TOOL = ((0.05, 0.03, 0.06), (0.14, 0.02, 0.08), (0.22, 0.008, 0.06))

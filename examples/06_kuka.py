@@ -3,7 +3,7 @@
 import struct
 
 import understudy
-from understudy.drivers.kuka_eki import TelemetryReader
+from understudy.robots.kuka.driver import TelemetryReader
 
 cell = understudy.load_cell("kuka_eki")
 client = cell.connect("kuka.kuka_eki.command")

@@ -5,10 +5,10 @@ seam only when the arc burns.
 """
 
 import understudy
-from understudy.cell.arm import VirtualController
-from understudy.cell.cell import Cell
-from understudy.cell.welder import Welder
+from understudy.devices.welder import Welder
 from understudy.jobs.weld import WeldingSequencer, WeldSettings
+from understudy.robots.arm import VirtualController
+from understudy.simulation.cell import Cell
 
 cell = understudy.load_cell("g60_welding")
 assert isinstance(cell.stage, Cell)

@@ -6,7 +6,7 @@ POST = {"name": "post", "type": "cylinder", "position_mm": [0, 620, 995], "radiu
         "height_mm": 400}  # fmt: skip
 WALL = {"name": "wall", "type": "box", "position_mm": [800, 0, 900],
         "dimensions_mm": [100, 400, 400]}  # fmt: skip
-STYLUS = {1: {"name": "stylus", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
+STYLUS = {1: {"name": "contact_probe", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
 
 arm = understudy.VirtualController(
     "g60",

@@ -1,6 +1,6 @@
 """How hypothesis looks for examples.
 
-`house`: the same examples in every run, so that a verdict on the code does not depend on luck.
+`house`: the same examples in every run, so that a verdict on the code does not depend on chance.
 `search` (`make soak`): others each time. No example has a deadline: any may have to wait for the
 compiler or for a busy machine.
 """

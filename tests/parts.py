@@ -2,19 +2,19 @@
 
 from typing import TypeVar
 
-from understudy.cell.cell import Cell
 from understudy.ports import Part
-from understudy.wire.rehearsal import Rehearsal
+from understudy.simulation.cell import Cell
+from understudy.wire.in_process import InProcessCell
 
 K = TypeVar("K")
 
 
-def parts_of(cell: Rehearsal) -> dict[str, Part]:
+def parts_of(cell: InProcessCell) -> dict[str, Part]:
     assert isinstance(cell.stage, Cell)
     return cell.stage.parts
 
 
-def part(cell: Rehearsal, name: str, kind: type[K]) -> K:
+def part(cell: InProcessCell, name: str, kind: type[K]) -> K:
     found = parts_of(cell)[name]
     assert isinstance(found, kind), f"{name} is a {type(found).__name__}"
     return found

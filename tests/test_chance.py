@@ -1,4 +1,4 @@
-"""Luck is a function of seed, name and index."""
+"""FaultSource is a function of seed, name and index."""
 
 from collections import Counter
 from itertools import pairwise
@@ -6,9 +6,9 @@ from statistics import fmean
 
 import pytest
 
-from understudy.cell.rules import Rule
-from understudy.cell.scenario import Scenario
 from understudy.chance import draw, spread
+from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Scenario
 
 
 def test_a_draw_depends_on_seed_name_and_index_and_on_nothing_else() -> None:
@@ -52,7 +52,7 @@ def _struck(rules: dict[str, Rule]) -> list[bool]:
     struck = []
     for now in range(1000):
         before = scenario.status(now)["lost"].strikes
-        scenario.strike("communication_timeout", "bench.text_tcp", now)
+        scenario.draw_fault("communication_timeout", "bench.text_tcp", now)
         struck.append(scenario.status(now)["lost"].strikes > before)
     return struck
 

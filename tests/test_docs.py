@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from understudy.app import FACES, load_cell
-from understudy.cell.faults import FAULTS
-from understudy.cell.point import TRANSITIONS, PointState
+from understudy.app.build import load_cell
 from understudy.cli import app
-from understudy.commands import BUTTONS, ENGINE
+from understudy.operator import BUTTONS, ENGINE
+from understudy.registry import FACES
+from understudy.robots.text_robot.robot import TRANSITIONS, PointState
+from understudy.simulation.faults import FAULTS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

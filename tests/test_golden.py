@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app import build_cell, face_module, load_config
+from understudy.app.build import build_cell, load_config
+from understudy.registry import face_module
 from understudy.wire.chat import Chat, Event, parse
+from understudy.wire.in_process import InProcessCell
 from understudy.wire.play import Tolerance, play
-from understudy.wire.rehearsal import Rehearsal
 
 GOLDEN = Path(__file__).parent / "golden"
 CHATS = sorted(GOLDEN.rglob("*.chat"))
@@ -49,7 +50,7 @@ def test_chat(path: Path, cut: Callable[[Iterable[Event]], Iterable[Event]]) -> 
         config = config.without_rules()
     difference = play(
         Chat(chat.facts, tuple(cut(chat.events))),
-        Rehearsal(build_cell(config)),
+        InProcessCell(build_cell(config)),
         dialect=face_module(chat.facts["face"]),
         tolerance=Tolerance(),
     )

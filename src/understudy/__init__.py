@@ -4,21 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from understudy.app import load_cell as load_cell
+    from understudy.app.build import load_cell as load_cell
+    from understudy.app.virtual_controller import VirtualController as VirtualController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
-    from understudy.library import VirtualController as VirtualController
-    from understudy.proving import validate as validate
+    from understudy.offline import validate as validate
 
 __version__ = "0.1.0"
 
 # name → module; imported when asked for, so that `import understudy` stays fast.
 _OFFERED = {
-    "load_cell": "understudy.app",
+    "load_cell": "understudy.app.build",
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
-    "VirtualController": "understudy.library",
-    "validate": "understudy.proving",
+    "VirtualController": "understudy.app.virtual_controller",
+    "validate": "understudy.offline",
 }
 __all__ = ["ConfigError", "Refused", "VirtualController", "load_cell", "validate"]
 

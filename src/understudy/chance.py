@@ -1,7 +1,7 @@
 """Chance without state: every draw is a function of (seed, name, index).
 
-Adding a rule, a robot or a shard shifts no other's luck, and a snapshot holds a count, not a
-generator.
+Adding a rule, a robot or a shard shifts no other's draws, and a snapshot holds a count,
+not a generator.
 """
 
 from hashlib import blake2b

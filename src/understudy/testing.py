@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from understudy.library import VirtualController
-    from understudy.live import Live
+    from understudy.app.live import Live
+    from understudy.app.virtual_controller import VirtualController
     from understudy.ports.hmi import Later
     from understudy.wire.clock import Rate
 
@@ -142,8 +142,8 @@ class StandIn:
             self._started.set()
 
     async def _serve(self) -> None:
-        from understudy.app import load_config
-        from understudy.live import Live, Options
+        from understudy.app.build import load_config
+        from understudy.app.live import Live, Options
 
         cell, seed, rules, rate = self._settings
         config = load_config(cell, seed=seed)
@@ -211,7 +211,7 @@ def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
 @pytest.fixture
 def robot() -> "VirtualController":
     """The G60 in your hand, connected and enabled, with a clock of its own and no socket."""
-    from understudy.library import VirtualController
+    from understudy.app.virtual_controller import VirtualController
 
     arm = VirtualController("g60")
     arm.connect()

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import cli
-from understudy.app import load_config
+from understudy.app.build import load_config
 from understudy.cli import look
 from understudy.cli.kernels import is_warm
 from understudy.cli.transcript import Transcript

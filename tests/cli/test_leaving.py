@@ -36,7 +36,7 @@ def test_nothing_is_said_and_nothing_goes_on(command: str, signal: str, code: in
 COMPILING = """
 import os, signal, sys
 from understudy.cli import main, run
-from understudy.live import Live
+from understudy.app.live import Live
 
 def go(self):
     os.kill(os.getpid(), signal.{signal})

@@ -9,10 +9,11 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from understudy.app import build_cell, face_module, load_cell, load_config, robot_module
+from understudy.app.build import build_cell, load_cell, load_config
 from understudy.config import CellConfig, read_cell, shipped_cells
 from understudy.config.document import parse
 from understudy.errors import ConfigError
+from understudy.registry import face_module, robot_module
 
 GOOD = """\
 description: a bench

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app import build_cell, load_config
+from understudy.app.build import build_cell, load_config
 from understudy.errors import ConfigError
 
 CELL = """

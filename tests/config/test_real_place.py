@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.app import read_config
+from understudy.app.build import read_config
 from understudy.errors import ConfigError
 from understudy.wire.dial import Destination
 

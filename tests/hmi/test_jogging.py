@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from understudy.hmi.pages import jog
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.jog import Jogging
-from understudy.hmi.pages.seat import Seat
 
 ORDER = {"frame": "joint", "axis": 0, "speed": 20.0}
 
 
 class Desk:
-    """A seat that notes what it is asked."""
+    """A browser that notes what it is asked."""
 
     def __init__(self, mode: str = "SIMULATION", refuses: str = "") -> None:
         self.robot = "g60"
@@ -40,19 +40,19 @@ class Desk:
 
 def played(scene: Callable[[Desk, Jogging], Awaitable[None]], **desk: str) -> list[str]:
     async def play() -> list[str]:
-        seat = Desk(**desk)
-        await scene(seat, Jogging(cast(Seat, seat), nullcontext()))
-        return seat.asked
+        browser = Desk(**desk)
+        await scene(browser, Jogging(cast(Browser, browser), nullcontext()))
+        return browser.asked
 
     return asyncio.run(asyncio.wait_for(play(), 60.0))
 
 
 def test_a_hand_that_lets_go_ends_the_jog() -> None:
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
         await jogging.feel()
         jogging.let_go()
-        await seat.stopped.wait()
+        await browser.stopped.wait()
         await jogging.feel()
 
     assert played(scene) == ["jog", "stop_jog"]
@@ -61,15 +61,15 @@ def test_a_hand_that_lets_go_ends_the_jog() -> None:
 def test_a_hand_that_is_not_felt_any_more_ends_the_jog(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jog, "LATE_SECONDS", 0.01)
 
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
-        await seat.stopped.wait()
+        await browser.stopped.wait()
 
     assert played(scene) == ["jog", "stop_jog"]
 
 
 def test_one_axis_at_a_time() -> None:
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
         await jogging.hold({**ORDER, "axis": 1})
 
@@ -77,7 +77,7 @@ def test_one_axis_at_a_time() -> None:
 
 
 def test_a_jog_that_was_refused_need_not_be_ended() -> None:
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
         jogging.let_go()
 
@@ -85,7 +85,7 @@ def test_a_jog_that_was_refused_need_not_be_ended() -> None:
 
 
 def test_a_real_robot_feels_the_hand_itself_each_time_it_is_felt() -> None:
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
         for _ in range(3):
             await jogging.feel()
@@ -94,9 +94,9 @@ def test_a_real_robot_feels_the_hand_itself_each_time_it_is_felt() -> None:
 
 
 def test_a_real_robot_that_does_not_feel_it_is_stopped() -> None:
-    async def scene(seat: Desk, jogging: Jogging) -> None:
+    async def scene(browser: Desk, jogging: Jogging) -> None:
         await jogging.hold(ORDER)
         await jogging.feel()
-        await seat.stopped.wait()
+        await browser.stopped.wait()
 
     assert played(scene, mode="REAL", refuses="heartbeat") == ["jog", "heartbeat", "stop_jog"]

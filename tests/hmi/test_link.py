@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from understudy.app import load_config
+from understudy.app.build import load_config
+from understudy.app.live import Live, Options
 from understudy.hmi.link import Link, LinkError
-from understudy.live import Live, Options
 
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
 

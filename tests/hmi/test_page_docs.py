@@ -13,7 +13,7 @@ DOCS = (ROOT / "docs/hmi.md").read_text()
 
 
 def test_every_key_is_told() -> None:
-    keys = set(re.findall(r'_act\(seat, "\w+", "\w+", "(\w)"\)', source("timing")))
+    keys = set(re.findall(r'_act\(browser, "\w+", "\w+", "(\w)"\)', source("timing")))
     keys |= set(re.findall(r'key="([\w?]+)"', source("frame"))) | set(CLEARED.values())
     rows = re.findall(r"^\| ([\w ·…]+) \|", DOCS, re.MULTILINE)
     told = {key for row in rows for key in re.split(r"[ ·]+", row)}

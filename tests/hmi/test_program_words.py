@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.commands.advice import BY_CODE, BY_WORD, OTHERWISE
 from understudy.gcode.blocks import parse
 from understudy.gcode.dialect import GRBLHAL_ARM, SEED
 from understudy.gcode.words import Problem
 from understudy.hmi.pages.log import KINDS, advice
 from understudy.hmi.pages.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
+from understudy.operator.advice import BY_CODE, BY_WORD, OTHERWISE
 
 COORDINATE = st.floats(-9999.0, 9999.0)
 SIX = st.lists(COORDINATE, min_size=6, max_size=6)

@@ -8,10 +8,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.faces.state import state_face
 from understudy.hmi.state import Frame, Listener, StateFeed
+from understudy.operator.doors.state import state_face
 from understudy.ports.hmi import CellView, Known
-from understudy.wire.exchange import Exchange, Lobby
+from understudy.wire.exchange import Exchange, UntimedFaces
 from understudy.wire.tcp import Address, TcpServer
 
 
@@ -61,8 +61,8 @@ Scene = Callable[[Seam, StateFeed], Awaitable[None]]
 def play(scene: Scene, rate_hz: float = 500.0) -> None:
     async def run() -> None:
         seam = Seam()
-        lobby = Exchange(Lobby({"state": state_face(seam)}))
-        server = TcpServer("state", Address(), lobby)
+        untimed = Exchange(UntimedFaces({"state": state_face(seam)}))
+        server = TcpServer("state", Address(), untimed)
         feed = StateFeed(await server.start(), rate_hz=rate_hz)
         await feed.start()
         try:
@@ -175,7 +175,7 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
     async def run() -> None:
         seam = Seam()
         seam.grow(4)
-        server = TcpServer("state", Address(), Exchange(Lobby({"state": state_face(seam)})))
+        server = TcpServer("state", Address(), Exchange(UntimedFaces({"state": state_face(seam)})))
         address = await server.start()
         feed = StateFeed(address, rate_hz=500.0)
         await feed.start()
@@ -186,8 +186,8 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
             other = Seam()
             other.clear(7.0)
             port = int(address.rpartition(":")[2])
-            lobby = Exchange(Lobby({"state": state_face(other)}))
-            again = TcpServer("state", Address(port=port), lobby)
+            untimed = Exchange(UntimedFaces({"state": state_face(other)}))
+            again = TcpServer("state", Address(port=port), untimed)
             await again.start()
             while browser.trail != other.points:
                 await browser.draw()

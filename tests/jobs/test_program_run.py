@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.cell import rules, scenario
-from understudy.cell.arm import Config, build
-from understudy.cell.arm.controller import VirtualController
-from understudy.cell.cell import Cell, read_snapshot, write_snapshot
-from understudy.cell.tempo import Tempo
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import Refused
 from understudy.jobs.program_run import ProgramRun, Reading
 from understudy.ports import Deps
+from understudy.robots.arm import Config, build
+from understudy.robots.arm.controller import VirtualController
+from understudy.simulation import rules, scenario
+from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
+from understudy.simulation.clock_state import ClockState
 from understudy.units import DEG, nanoseconds
 
 TOUR = "G0 A0\n\n(out)\nG1 A20 F600\nG1 B-10\n% \nG1 A0 B0\n"
@@ -27,10 +27,12 @@ class Bench:
 
     def __init__(self, text: str = TOUR, **settings: object) -> None:
         deps = Deps(
-            scenario.build(rules.Config(), 0), lambda name: read_model(name, beside=""), Tempo()
+            scenario.build(rules.Config(), 0),
+            lambda name: read_model(name, beside=""),
+            ClockState(),
         )
         self.arm: VirtualController = build("arm", read(settings, Config), deps)
-        self.program = ProgramRun(self.arm, self.arm.arm.habits.dialect)
+        self.program = ProgramRun(self.arm, self.arm.arm.options.dialect)
         parts = {"arm": self.arm, **self.arm.parts, "arm.program": self.program}
         self.cell = Cell("bench", digest="", parts=parts, faces={})
         self.told: list[str] = []

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.cell.welder.weld_bench import READY_POSE, WeldingCell
+from tests.devices.welder.weld_bench import READY_POSE, WeldingCell
 
 from understudy.agenda import advance
-from understudy.cell.cell import read_snapshot, write_snapshot
 from understudy.errors import Refused
 from understudy.jobs.weld import (
     POLL,
@@ -22,6 +21,7 @@ from understudy.jobs.weld import (
     seam_lines,
 )
 from understudy.ports import ControllerStatus
+from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, nanoseconds
 
 SEAM = ["G91 G1 Y50 F600", "G90"]
@@ -189,7 +189,7 @@ def test_every_phase_can_be_reached_and_left_as_the_table_says() -> None:
 
 def run_on(cell: WeldingCell, job: WeldingSequencer, to: int) -> None:
     advance([*cell.parts.values(), job], to)
-    cell.rehearsal.advance_to(to)
+    cell.virtual_cell.advance_to(to)
 
 
 def weld(cell: WeldingCell, job: WeldingSequencer) -> None:
@@ -293,7 +293,7 @@ def test_cell_and_job_are_put_away_together() -> None:
         run_on(cell, job, cell.now + nanoseconds(2.5))
         if cell is paused:
             cell = WeldingCell()
-            cell.rehearsal.restore(read_snapshot(write_snapshot(paused.rehearsal.snapshot())))
+            cell.virtual_cell.restore(read_snapshot(write_snapshot(paused.virtual_cell.snapshot())))
             saved, job = job.save(), WeldingSequencer(cell.g60)
             job.load(msgspec.json.decode(msgspec.json.encode(saved)))
         weld(cell, job)

@@ -5,11 +5,11 @@ from importlib.resources import files
 import numpy as np
 
 from understudy.motion.path import Limits
-from understudy.space.chain import Chain, chain
-from understudy.space.ik import nearest, solve
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.kinematics.ik import nearest, solve
+from understudy.space.model.urdf import read
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix
-from understudy.space.urdf import read
 from understudy.units import DEG
 
 

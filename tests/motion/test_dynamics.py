@@ -7,8 +7,8 @@ from tests.motion.arms import G60, robot_text
 
 from understudy.motion.dynamics import Payload, dynamics
 from understudy.motion.plan import Motion
-from understudy.space.chain import chain
-from understudy.space.urdf import read
+from understudy.space.kinematics.chain import chain
+from understudy.space.model.urdf import read
 
 SAMPLES = Motion(*np.random.default_rng(3).normal(size=(3, 50, 6)))
 SLIDER = """<robot name="slider">

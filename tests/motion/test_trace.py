@@ -30,8 +30,8 @@ from understudy.motion.trace import (
     trace_way,
 )
 from understudy.motion.ways import Arc, Line, arc
-from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.follow import Kind
+from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.follow import Kind
 from understudy.space.transform import axis_angle, translation
 from understudy.units import DEG, MM
 

@@ -3,8 +3,8 @@
 import pytest
 from tests.space.own_arms import catalog_text
 
-from understudy.space.chain import Chain, chain
-from understudy.space.urdf import read
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.model.urdf import read
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.space.chain import Chain, chain
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.model.urdf import read
 from understudy.space.transform import Array, about, inverse, pose, rotation
-from understudy.space.urdf import read
 
 Axis = tuple[ArrayLike, ArrayLike]
 """A point and a direction."""

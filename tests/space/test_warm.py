@@ -13,8 +13,8 @@ from understudy.config.files import shipped_robots
 from understudy.space import (
     branches, certify, depth, follow, forward, packed, pairs, reach, refine, selfpairs, world,
 )
-from understudy.space.chain import chain
-from understudy.space.urdf import read
+from understudy.space.kinematics.chain import chain
+from understudy.space.model.urdf import read
 from understudy.space.warm import warm
 for file in shipped_robots().values():
     warm(chain(read(file.read_text())))

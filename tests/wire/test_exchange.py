@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from understudy.app import build_cell, load_config
-from understudy.faces.text_tcp import LONGEST_LINE, OUTBOX_LIMIT
+from understudy.app.build import build_cell, load_config
+from understudy.robots.text_robot.face import LONGEST_LINE, OUTBOX_LIMIT
 from understudy.units import nanoseconds
 from understudy.wire.exchange import UNLIMITED, Exchange
-from understudy.wire.rehearsal import Client, Rehearsal
+from understudy.wire.in_process import Client, InProcessCell
 
 CONFIG = load_config("text_robot").without_rules()
 FACE = "bench.text_tcp"
@@ -54,7 +54,7 @@ def here(client: Client) -> bool:
 @pytest.mark.parametrize("queries", [1, 1500, 3000])
 def test_a_peer_that_said_all_is_answered_all_and_then_left(queries: int) -> None:
     """Also if it said more than is read at once: the rest is read when the motion is over."""
-    cell = Rehearsal(build_cell(CONFIG))
+    cell = InProcessCell(build_cell(CONFIG))
     client = cell.connect()
     client.say(b"HOME\n" + b"GET_POS\n" * queries + b"LAST\n")
     client.end()
@@ -137,7 +137,7 @@ def test_a_peer_that_goes_while_it_is_owed_leaves_nothing_behind(exchange: Excha
 
 @pytest.mark.parametrize("garbage", [bytes(range(256)) * 50, b"\n" * 5000, b"x" * 3 * LONGEST_LINE])
 def test_garbage_is_answered_and_the_next_command_understood(garbage: bytes) -> None:
-    client = Rehearsal(build_cell(CONFIG)).connect()
+    client = InProcessCell(build_cell(CONFIG)).connect()
     client.say(garbage + b"\n")
     client.heard()
     assert client.ask(b"GET_STATUS\n").endswith(b"OK Idle,26.0,0,10\n")

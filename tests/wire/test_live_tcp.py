@@ -12,9 +12,9 @@ from typing import cast
 
 import pytest
 
-from understudy.app import load_config
+from understudy.app.build import load_config
+from understudy.app.live import Live, Options
 from understudy.errors import ConfigError
-from understudy.live import Live, Options
 from understudy.testing import StandIn
 from understudy.wire import tcp
 from understudy.wire.tcp import LARGEST_BACKLOG, Address, Connection, Switchboard, TcpServer

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app import build_cell, load_config
-from understudy.live import Live, Options
+from understudy.app.build import build_cell, load_config
+from understudy.app.live import Live, Options
 from understudy.testing import StandIn
 from understudy.wire.chat import Event, write
 from understudy.wire.clock import Clock, Rate

@@ -4,22 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app import build_cell, load_config
+from understudy.app.build import build_cell, load_config
 from understudy.errors import ConfigError
-from understudy.faces import text_tcp
+from understudy.robots.text_robot import face as text_tcp
 from understudy.wire.chat import parse, write
+from understudy.wire.in_process import InProcessCell
 from understudy.wire.play import Difference, Tolerance, play
-from understudy.wire.rehearsal import Rehearsal
 
 EXACT = Tolerance()
 
 
-def rehearsal() -> Rehearsal:
-    return Rehearsal(build_cell(load_config("text_robot").without_rules()))
+def virtual_cell() -> InProcessCell:
+    return InProcessCell(build_cell(load_config("text_robot").without_rules()))
 
 
 def played(text: str, tolerance: Tolerance = EXACT) -> Difference | None:
-    return play(parse(text), rehearsal(), dialect=text_tcp, tolerance=tolerance)
+    return play(parse(text), virtual_cell(), dialect=text_tcp, tolerance=tolerance)
 
 
 CHAT = """\
@@ -41,7 +41,7 @@ def test_what_was_answered_so_is_answered_so_again() -> None:
 
 
 def test_what_a_cell_wrote_is_confirmed() -> None:
-    first = rehearsal()
+    first = virtual_cell()
     one, other = first.connect(), first.connect()
     one.say(b"HOME\nGET_")
     first.advance(0.3)
@@ -171,7 +171,7 @@ def test_an_endpoint_that_the_cell_does_not_have(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
     robot = "{kind: point, faces: {text_tcp: {}}}"
     file.write_text(f"robots:\n  one: {robot}\n  two: {robot}\n")
-    cell = Rehearsal(build_cell(load_config(str(file))))
+    cell = InProcessCell(build_cell(load_config(str(file))))
     chat = parse("@ 0 three.text_tcp 1\n> GET_POS\\n\n")
     with pytest.raises(ConfigError, match=r"unknown endpoint \(got 'three.text_tcp'\)"):
         play(chat, cell, dialect=text_tcp, tolerance=EXACT)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from understudy.app import load_config
+from understudy.app.build import load_config
+from understudy.app.live import Live, Options
 from understudy.errors import Refused
-from understudy.live import Live, Options
 from understudy.ports.hmi import Later
 from understudy.wire import pump
 

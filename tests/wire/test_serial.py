@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from understudy.app import build_cell, load_config
+from understudy.app.build import build_cell, load_config
+from understudy.app.live import Live, Options
 from understudy.cli.transcript import Transcript
-from understudy.faces import grblhal
-from understudy.live import Live, Options
+from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
 from understudy.wire.dial import Dial
+from understudy.wire.in_process import InProcessCell
 from understudy.wire.place import parse_place
 from understudy.wire.play import Tolerance, play
 from understudy.wire.record import Recorder, Terminal
-from understudy.wire.rehearsal import Rehearsal
 from understudy.wire.serial import Device
 from understudy.wire.terminal import make_terminal, streams_over
 
@@ -51,7 +51,7 @@ class Talker:
         self.call = None
         self._note(reason)
 
-    def on_stir(self, listener: Callable[[], None]) -> None:
+    def on_ready(self, listener: Callable[[], None]) -> None:
         self._stir = listener
 
     def again(self, number: int) -> None:
@@ -208,6 +208,6 @@ def test_a_recording_between_terminals_is_confirmed_by_replay(tmp_path: Path) ->
     assert [event.data for event in chat.events if event.kind == "!"] == [b"open"]
     said = b"".join(event.data for event in chat.events if event.kind == ">")
     assert said == b"$I\nG1 X10 F6000\nG4 P0.1\n$G\nM999\n"
-    rehearsal = Rehearsal(build_cell(load_config(str(tmp_path / "cell.yaml"))))
-    difference = play(chat, rehearsal, dialect=grblhal, tolerance=Tolerance(0.0, None))
+    virtual_cell = InProcessCell(build_cell(load_config(str(tmp_path / "cell.yaml"))))
+    difference = play(chat, virtual_cell, dialect=grblhal, tolerance=Tolerance(0.0, None))
     assert difference is None, str(difference)

@@ -10,9 +10,9 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from understudy.app import load_config
+from understudy.app.build import load_config
+from understudy.app.live import Live, Options
 from understudy.errors import ConfigError
-from understudy.live import Live, Options
 from understudy.testing import StandIn
 from understudy.wire import zmq as wire
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from understudy.app import build_cell, load_config, read_config
+from understudy.app.build import build_cell, load_config, read_config
 from understudy.config import CellConfig, Hmi, Wire, find_cell
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError

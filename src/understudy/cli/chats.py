@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
-from understudy.app import FACES, build_cell, face_module, kinds, load_config
+from understudy.app.build import build_cell, load_config
 from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
+from understudy.registry import FACES, face_module, kinds
 from understudy.wire.address import parse_address
 from understudy.wire.chat import Chat, parse
+from understudy.wire.in_process import InProcessCell
 from understudy.wire.place import parse_place
 from understudy.wire.play import Tolerance, play
 from understudy.wire.record import Recorder, Terminal
-from understudy.wire.rehearsal import Rehearsal
 
 
 def add_to(app: typer.Typer) -> None:
@@ -66,11 +67,11 @@ def replay(
     config = _config_for(recording, cell, chat)
     if not (rules if rules is not None else "cell" in recording.facts):
         config = config.without_rules()
-    rehearsal = Rehearsal(build_cell(config))
+    virtual_cell = InProcessCell(build_cell(config))
     kind = recording.facts.get("face") or _face_of(config, recording)
     difference = play(
         recording,
-        rehearsal,
+        virtual_cell,
         dialect=face_module(kind),
         tolerance=Tolerance(tolerance, None),
     )

@@ -19,8 +19,8 @@ def warm() -> None:
     from understudy.motion.dynamics import dynamics
     from understudy.motion.warm import warm as warm_motion
     from understudy.motion.warm import warm_ways
-    from understudy.space.chain import chain
-    from understudy.space.urdf import read
+    from understudy.space.kinematics.chain import chain
+    from understudy.space.model.urdf import read
     from understudy.space.warm import warm as warm_space
 
     begun = time.monotonic()
@@ -37,8 +37,8 @@ def is_warm() -> bool:
     """Whether the cache holds a kernel of each room, not older than its source."""
     from understudy.gcode.reader import split_lines
     from understudy.motion.plan import motions_at
-    from understudy.space.certify import certify
-    from understudy.space.forward import flange_frames
+    from understudy.space.collision.certify import certify
+    from understudy.space.kinematics.forward import flange_frames
 
     return all(map(_is_cached, (split_lines, motions_at, certify, flange_frames)))
 

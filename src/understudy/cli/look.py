@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
-from understudy.app import FACES, face_module, kinds, load_config
-from understudy.cell.faults import FAULTS
+from understudy.app.build import load_config
 from understudy.cli.kernels import is_warm
 from understudy.config import shipped_cells
 from understudy.config.files import shipped_robots
+from understudy.registry import FACES, face_module, kinds
+from understudy.simulation.faults import FAULTS
 from understudy.units import DEG
 from understudy.wire.tcp import Address
 
@@ -46,8 +47,8 @@ def cells() -> None:
 
 def robots() -> None:
     """The shipped arms."""
-    from understudy.space.chain import chain
-    from understudy.space.urdf import read
+    from understudy.space.kinematics.chain import chain
+    from understudy.space.model.urdf import read
 
     table = _table("robot", "axes", "range (deg)", "fastest (deg/s)")
     for name, file in shipped_robots().items():

@@ -11,15 +11,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app import load_config
+from understudy.app.build import load_config
 from understudy.cli.kernels import announce
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError
-from understudy.setups import machine_of
+from understudy.offline.setups import machine_of
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.cycle_time import CycleTime
+    from understudy.offline.cycle_time import CycleTime
 
 SLOWEST_LINES = 10
 
@@ -49,7 +49,7 @@ def cycle_time(
     json: Annotated[bool, typer.Option("--json", help="for machines to read")] = False,
 ) -> None:
     """How long a program takes: travel, process, dwells and switches, line by line."""
-    from understudy.jobs.cycle_time import as_document
+    from understudy.offline.cycle_time import as_document
 
     data = read_program(program)
     if settings is not None:
@@ -67,7 +67,7 @@ def cycle_time(
 
 
 def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "CycleTime":
-    from understudy.jobs.cycle_time import CycleTimeEstimator
+    from understudy.offline.cycle_time import CycleTimeEstimator
 
     if dialect is DialectName.SEED:
         raise ConfigError(
@@ -83,7 +83,7 @@ def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "Cy
 def _on_cell(
     data: bytes, config: "CellConfig", robot: str, dialect: DialectName | None
 ) -> "CycleTime":
-    from understudy.proving import cycle_time
+    from understudy.offline import cycle_time
 
     announce()
     return cycle_time(data, config, robot=robot, dialect=dialect.value if dialect else "")

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app import load_config
+from understudy.app.build import load_config
 from understudy.cli.kernels import announce
 from understudy.errors import ConfigError
 from understudy.units import MM
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.proving.reach import ReachMaps
+    from understudy.offline.reach import ReachMaps
 
 ENDINGS = (".csv", ".npz", ".html")
 
@@ -32,7 +32,7 @@ def reach(
     program: Annotated[Path | None, typer.Option(help="only the poses of this program")] = None,
 ) -> None:
     """Where an arm brings its tool: a map of the space around it, or the poses of a program."""
-    from understudy.proving.reach import reach_maps
+    from understudy.offline.reach import reach_maps
 
     announce()
     if out is not None and out.suffix not in ENDINGS:
@@ -49,7 +49,7 @@ def reach(
 
 def _poses(program: Path, config: "CellConfig", robot: str) -> None:
     from understudy.config.files import read_program
-    from understudy.proving.reach import program_reach
+    from understudy.offline.reach import program_reach
 
     found = program_reach(read_program(program), config, robot=robot)
     table = Table(title=f"{program.name}: {len(found)} poses", title_justify="left")
@@ -77,7 +77,7 @@ def _show(maps: "ReachMaps") -> None:
 def _write(out: Path, maps: "ReachMaps", title: str) -> None:
     import numpy as np
 
-    from understudy.space import reach_export
+    from understudy.space.reach import export as reach_export
 
     try:
         if out.suffix == ".npz":

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from understudy.commands.robots import Robot
+from understudy.app.live import Live
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.live import Live
+from understudy.operator.robots import Robot
 from understudy.ports.hmi import Later
 
 STEP_SECONDS = 0.01

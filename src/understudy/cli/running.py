@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.pretty import Pretty
 
+from understudy.app.ready_file import Ready, read_ready, running_cells
 from understudy.errors import ConfigError
-from understudy.ready import Ready, read_ready, running_cells
 
 PATIENCE_SECONDS = 5.0
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from understudy.app.ready_file import running_cells
 from understudy.cli.senders import Job, send_grblhal, send_kuka, send_text
 from understudy.cli.telemetry import FORMS, Telemetry
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.ready import running_cells
 from understudy.wire.dial import Destination, Place
 from understudy.wire.place import parse_place
 

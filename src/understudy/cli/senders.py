@@ -10,16 +10,20 @@ from functools import partial
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from understudy.app import load_config
-from understudy.cell.cell import Cell
+from understudy.app.build import load_config
 from understudy.cli.telemetry import Telemetry, observed
-from understudy.drivers import grblhal, kuka_eki, kuka_eki_program, text_program, text_tcp
-from understudy.drivers.text_picture import NOT_ASKED, NOT_CALLED
 from understudy.errors import Refused
 from understudy.gcode.words import Problem
+from understudy.offline.setups import driver_of
 from understudy.ports import Caller, Ticket
 from understudy.ports.kuka import KukaReading
-from understudy.setups import driver_of
+from understudy.robots.grblhal import driver as grblhal
+from understudy.robots.kuka import driver as kuka_eki
+from understudy.robots.kuka import driver_program as kuka_eki_program
+from understudy.robots.text_robot import driver as text_tcp
+from understudy.robots.text_robot import driver_program as text_program
+from understudy.robots.text_robot.driver_state import NOT_ASKED, NOT_CALLED
+from understudy.simulation.cell import Cell
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 from understudy.wire.clock import Clock

@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from understudy.drivers.kuka_eki import TelemetryReader
 from understudy.errors import ConfigError
 from understudy.ports.kuka import KukaReading
+from understudy.robots.kuka.driver import TelemetryReader
 from understudy.wire.dial import Destination, words_of
 from understudy.wire.place import parse_place
 

@@ -15,16 +15,16 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from understudy import __version__
-from understudy.app import load_config
+from understudy.app.build import load_config
 from understudy.cli.kernels import announce
 from understudy.cli.programs import DialectName
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
-    from understudy.jobs.validate import Finding, Report
-    from understudy.proving import Options
-    from understudy.proving import Progress as Told
+    from understudy.offline import Options
+    from understudy.offline import Progress as Told
+    from understudy.offline.validate import Finding, Report
 
 LONG = 2000
 """Lines from which on a program has a progress bar."""
@@ -56,7 +56,7 @@ def validate(
     mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
 ) -> None:
     """Prove programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
-    from understudy.proving import Options
+    from understudy.offline import Options
 
     announce()
     options = Options(
@@ -81,7 +81,7 @@ def validate(
 
 def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report":
     from understudy.config.files import read_program
-    from understudy.proving import validate_text
+    from understudy.offline import validate_text
 
     text = read_program(program)
     with _bar(program, text.count(b"\n")) as told:
@@ -122,8 +122,8 @@ def _write(
     sarif: Path | None,
     html: Path | None,
 ) -> None:
-    from understudy.jobs.validate import ci
-    from understudy.jobs.validate.page import page
+    from understudy.offline.validate import ci
+    from understudy.offline.validate.page import page
 
     if json is not None:
         documents = [report.document() for report in reports]

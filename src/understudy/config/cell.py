@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from understudy.cell.rules import Config as Scenario
 from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import found_beside, read_model, read_text
@@ -18,7 +17,8 @@ from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
-from understudy.space.environment import Environment, EnvironmentConfig
+from understudy.simulation.rules import Config as Scenario
+from understudy.space.model.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
 from understudy.wire.tcp import Address, Port
 from understudy.wire.udp import Broadcast

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.space.environment import FixtureConfig, ObjectConfig, Read
-from understudy.space.robot import Mesh
-from understudy.space.urdf import elements
+from understudy.space.model.environment import FixtureConfig, ObjectConfig, Read
+from understudy.space.model.robot import Mesh
+from understudy.space.model.urdf import elements
 
 
 def contents(config: Any, read: Read) -> dict[str, str]:

@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
 
-from understudy.cell.pins import Link
 from understudy.config.document import parse
 from understudy.config.typed import read
+from understudy.devices.io.pins import Link
 from understudy.errors import ConfigError
-from understudy.space.environment import CollisionConfig
+from understudy.space.model.environment import CollisionConfig
 
 Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
 NotNegative = Annotated[float, Meta(ge=0)]

@@ -21,9 +21,9 @@ from understudy.gcode import requests as ask
 from understudy.gcode.actions import WAIT_MODES
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.faults import UNSUPPORTED
-from understudy.jobs.setup import Mover, Setup
-from understudy.jobs.walk import MOVES
 from understudy.motion.path import Floats, Path
+from understudy.offline.setup import Mover, Setup
+from understudy.offline.walk import MOVES
 from understudy.ports import Joints
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM

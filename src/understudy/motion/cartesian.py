@@ -33,9 +33,9 @@ from understudy.motion.trace import (
     trace_way,
 )
 from understudy.motion.ways import Arc, Line, Way
-from understudy.space.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.follow import Kind, Trouble, follow
-from understudy.space.ik import closed_form
+from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.follow import Kind, Trouble, follow
+from understudy.space.kinematics.ik import closed_form
 
 MOST_KNOTS = 4096
 PIECES_PER_LINE = 6

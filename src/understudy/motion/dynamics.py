@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from understudy.motion.path import Floats, floats
 from understudy.motion.plan import Motion
-from understudy.space.chain import Chain
 from understudy.space.compiled import compiled
+from understudy.space.kinematics.chain import Chain
 
 GRAVITY = (0.0, 0.0, -9.81)
 

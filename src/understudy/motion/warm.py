@@ -9,7 +9,7 @@ from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.stream import Stream
 from understudy.motion.ways import Line
-from understudy.space.chain import FOOT_AND_FLANGE, Chain
+from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain
 from understudy.space.transform import translation
 
 

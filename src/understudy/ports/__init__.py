@@ -86,7 +86,7 @@ class Face(Part, Protocol):
         """Who is in conversation, by peer name; after `load` also those whose wire is gone."""
         ...
 
-    def stirred(self) -> list[str]:
+    def ready_peers(self) -> list[str]:
         """The peers for whom there is something to take, since this was last asked."""
         ...
 
@@ -126,7 +126,7 @@ class Caller(Part, Protocol):
         """The call could not be made, or is gone."""
         ...
 
-    def on_stir(self, listener: Callable[[], None]) -> None:
+    def on_ready(self, listener: Callable[[], None]) -> None:
         """Be told when there is something to take, or another call is wanted."""
         ...
 
@@ -135,7 +135,7 @@ class Caller(Part, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Strike:
+class ActiveFault:
     """A fault that acts: which rule, the how manyeth time, with what parameters."""
 
     rule: str
@@ -143,14 +143,14 @@ class Strike:
     parameters: Mapping[str, float]
 
 
-class Luck(Protocol):
+class FaultSource(Protocol):
     """What a part or face asks when something may go wrong; each question counts."""
 
-    def strike(self, fault: str, place: str, now: int) -> Strike | None:
+    def draw_fault(self, fault: str, place: str, now: int) -> ActiveFault | None:
         """Does this fault act at this place now?"""
         ...
 
-    def haze(self, fault: str, place: str, now: int) -> Strike | None:
+    def ambient(self, fault: str, place: str, now: int) -> ActiveFault | None:
         """A disturbance that depends on time alone: looking at it counts nothing."""
         ...
 
@@ -158,8 +158,8 @@ class Luck(Protocol):
         """A face tells what it was told: rules may wait for it."""
         ...
 
-    def deviations(self, strike: Strike, count: int) -> tuple[float, ...]:
-        """Numbers in [-1, 1) that belong to this strike alone."""
+    def deviations(self, fault: ActiveFault, count: int) -> tuple[float, ...]:
+        """Numbers in [-1, 1) that belong to this draw alone."""
         ...
 
 
@@ -299,7 +299,7 @@ class AnalogIO:
 # ── what a robot is built with ──────────────────────────────────────────────────────────────────
 
 
-class Tempo(Protocol):
+class ClockState(Protocol):
     """The cell's one clock, as a controller may turn it."""
 
     def set_scale(self, scale: float) -> Refused | None: ...
@@ -317,9 +317,9 @@ class Deps:
     the cell, ``append`` adds a line to a file.
     """
 
-    luck: Luck
+    fault_source: FaultSource
     read: Callable[[str], bytes]
-    tempo: Tempo
+    clock_state: ClockState
     tell: Callable[[str], None] = lambda message: None
     append: Callable[[str, str], None] = lambda file, line: None
 
@@ -338,7 +338,7 @@ class Snapshot(Struct, frozen=True):
     lines: dict[str, State] = {}
 
 
-class Kept(Protocol):
+class Snapshottable(Protocol):
     """What can be put away and brought back."""
 
     def snapshot(self) -> Snapshot: ...
@@ -346,7 +346,7 @@ class Kept(Protocol):
     def restore(self, snapshot: Snapshot) -> None: ...
 
 
-class Stage(Kept, Protocol):
+class Stage(Snapshottable, Protocol):
     """A cell on its time axis."""
 
     @property
@@ -356,7 +356,7 @@ class Stage(Kept, Protocol):
     def faces(self) -> Mapping[str, Face]: ...
 
     @property
-    def disturbed(self) -> Mapping[str, Luck]:
+    def disturbed(self) -> Mapping[str, FaultSource]:
         """The endpoints whose answers rules may lose, delay, repeat or garble."""
         ...
 

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.space.assembly import arm_parts
-from understudy.space.between import Between, Figure
-from understudy.space.chain import Chain
-from understudy.space.collide import CollisionDetector
-from understudy.space.follow import follow
-from understudy.space.ik import closed_form, solve, solve_all
-from understudy.space.reach import ReachabilityAnalyzer
-from understudy.space.refine import refined
-from understudy.space.robot import Box, Capsule, Cylinder, Sphere
-from understudy.space.shapes import Hull, Shape, TriangleMesh, as_object
-from understudy.space.singular import manipulability
-from understudy.space.sweep import straight, sweep
+from understudy.space.collision.assembly import arm_parts
+from understudy.space.collision.between import Between, Figure
+from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.sweep import straight, sweep
+from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.follow import follow
+from understudy.space.kinematics.ik import closed_form, solve, solve_all
+from understudy.space.kinematics.refine import refined
+from understudy.space.kinematics.singular import manipulability
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object
+from understudy.space.reach.reach_map import ReachabilityAnalyzer
 from understudy.space.transform import translation
 
 

@@ -153,7 +153,7 @@ class Dial:
         self._call: Call | None = None
         self._looks = False
         self._stopped = False
-        caller.on_stir(self._stirred)
+        caller.on_ready(self._stirred)
 
     def start(self) -> None:
         self.look()

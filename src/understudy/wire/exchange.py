@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import HANG_UP, UNLIMITED, Face, Luck, Session, Snapshot, Stage
+from understudy.ports import HANG_UP, UNLIMITED, Face, FaultSource, Session, Snapshot, Stage
+from understudy.wire.answer_faults import AnswerFaults
 from understudy.wire.chat import Event, Kind
-from understudy.wire.mischief import Mischief
 
-__all__ = ["UNLIMITED", "Exchange", "Line", "Lobby", "Nobody", "Sink"]
+__all__ = ["UNLIMITED", "Exchange", "Line", "Nobody", "Sink", "UntimedFaces"]
 
 log = logging.getLogger(__name__)
 
@@ -107,12 +107,12 @@ class Saved(Struct):
     lines: dict[str, SavedLine]
 
 
-class Lobby:
+class UntimedFaces:
     """`Stage` of faces that stand beside the cell: there is no time in it, and nothing to save."""
 
     def __init__(self, faces: Mapping[str, Face]) -> None:
         self.faces = faces
-        self.disturbed: Mapping[str, Luck] = {}
+        self.disturbed: Mapping[str, FaultSource] = {}
         self.now = 0
 
     def next_wake(self) -> int | None:
@@ -140,7 +140,9 @@ class Exchange:
         self._opened = dict.fromkeys(stage.faces, 0)
         self._lines: dict[tuple[str, str], Line] = {}
         self._unread: dict[Line, None] = {}
-        self._mischief = {e: Mischief(luck, e) for e, luck in stage.disturbed.items()}
+        self._answer_faults = {
+            e: AnswerFaults(fault_source, e) for e, fault_source in stage.disturbed.items()
+        }
         self._closed: dict[str, str] = {}
 
     # ── what peers do ──
@@ -204,13 +206,13 @@ class Exchange:
     def next_wake(self) -> int | None:
         """When something happens by itself: in the cell, or to an answer that is held back."""
         wake = self.stage.next_wake()
-        if not self._mischief:
+        if not self._answer_faults:
             return wake
         moments = [line.held[0][0] for line in self._lines.values() if line.held]
         return min([*moments, wake] if wake is not None else moments, default=None)
 
     def advance(self, to: int) -> None:
-        while self._mischief and (at := self.next_wake()) is not None and at < to:
+        while self._answer_faults and (at := self.next_wake()) is not None and at < to:
             self.stage.advance(at, self._settled)
             self._let_go()
         self.stage.advance(to, self._settled)
@@ -301,7 +303,7 @@ class Exchange:
             fed = [self._feed(line) for line in list(self._unread)]
             moved = any(fed)
             for endpoint, face in self.stage.faces.items():
-                for peer in face.stirred():
+                for peer in face.ready_peers():
                     line = self._lines.get((endpoint, peer))
                     if line is not None and self._deliver(line):
                         moved = True
@@ -340,12 +342,12 @@ class Exchange:
 
     def _send(self, line: Line, data: bytes) -> bool:
         """Towards the peer, now or as a rule has it; did it go out?"""
-        mischief = self._mischief.get(line.endpoint)
+        mischief = self._answer_faults.get(line.endpoint)
         if mischief is None:
             self._hand_over(line, data)
             return True
         after = line.held[-1][0] if line.held else 0
-        for held in mischief.fate(data, self.stage.now, after):
+        for held in mischief.schedule(data, self.stage.now, after):
             line.held.append(held)
             line.held_size += len(held[1])
         return self._hand_over_due(line)

@@ -9,7 +9,7 @@ from typing import Protocol
 from understudy.errors import unknown
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Chat, Event, escape
-from understudy.wire.rehearsal import Client, Rehearsal
+from understudy.wire.in_process import Client, InProcessCell
 
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
 Peer = tuple[str, str]
@@ -62,16 +62,16 @@ class Difference:
 
 
 def play(
-    chat: Chat, rehearsal: Rehearsal, *, dialect: Dialect, tolerance: Tolerance
+    chat: Chat, virtual_cell: InProcessCell, *, dialect: Dialect, tolerance: Tolerance
 ) -> Difference | None:
     """Say what was said, when it was said; the first difference in what was answered."""
-    events = [_named(event, rehearsal) for event in chat.events]
+    events = [_named(event, virtual_cell) for event in chat.events]
     cable = chat.facts.get("line") == CABLE
-    clients = _say_all(events, rehearsal, greeted=not cable)
+    clients = _say_all(events, virtual_cell, greeted=not cable)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         expected = _answers(events, peer, dialect)
         here = (peer[0], clients[peer].peer if peer in clients else "")
-        heard = _once_spoken_to(rehearsal.transcript, here) if cable else rehearsal.transcript
+        heard = _once_spoken_to(virtual_cell.transcript, here) if cable else virtual_cell.transcript
         got = _answers(heard, here, dialect)
         for number, (a, b) in enumerate(zip_longest(expected, got), 1):
             difference = _difference(a, b, dialect=dialect, tolerance=tolerance)
@@ -80,9 +80,9 @@ def play(
     return None
 
 
-def _named(event: Event, rehearsal: Rehearsal) -> Event:
+def _named(event: Event, virtual_cell: InProcessCell) -> Event:
     """A recording may name its endpoint otherwise than the cell does, if there is only one."""
-    faces = rehearsal.stage.faces
+    faces = virtual_cell.stage.faces
     if event.endpoint in faces or len(faces) != 1:
         return event
     return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
@@ -94,7 +94,9 @@ def _once_spoken_to(transcript: list[Event], peer: Peer) -> list[Event]:
     return transcript[next(said, len(transcript)) :]
 
 
-def _say_all(events: Iterable[Event], rehearsal: Rehearsal, *, greeted: bool) -> dict[Peer, Client]:
+def _say_all(
+    events: Iterable[Event], virtual_cell: InProcessCell, *, greeted: bool
+) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
     for event in events:
@@ -102,15 +104,15 @@ def _say_all(events: Iterable[Event], rehearsal: Rehearsal, *, greeted: bool) ->
         if event.kind == "<":
             due[peer] = due.get(peer, 0) + len(event.data)
             continue
-        rehearsal.advance_to(max(event.at, rehearsal.stage.now))
-        if event.endpoint not in rehearsal.stage.faces:
-            raise unknown("endpoint", event.endpoint, rehearsal.stage.faces)
+        virtual_cell.advance_to(max(event.at, virtual_cell.stage.now))
+        if event.endpoint not in virtual_cell.stage.faces:
+            raise unknown("endpoint", event.endpoint, virtual_cell.stage.faces)
         if peer not in clients:
-            clients[peer] = rehearsal.connect(event.endpoint)
+            clients[peer] = virtual_cell.connect(event.endpoint)
             clients[peer].count = clients[peer].count if greeted else 0
         client = clients[peer]
         # A client that waited for an answer before it went on waits for it here too.
-        while client.count < due.get(peer, 0) and rehearsal.run_to_next_answer():
+        while client.count < due.get(peer, 0) and virtual_cell.run_to_next_answer():
             pass
         if event.kind == ">":
             client.say(event.data)
@@ -118,9 +120,9 @@ def _say_all(events: Iterable[Event], rehearsal: Rehearsal, *, greeted: bool) ->
             client.end()
         elif event.data == b"closed":
             client.leave()
-    rehearsal.run_while_owed()
+    virtual_cell.run_while_owed()
     last = max((event.at for event in events), default=0)
-    rehearsal.advance_to(max(last, rehearsal.stage.now))
+    virtual_cell.advance_to(max(last, virtual_cell.stage.now))
     return clients
 
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 
 from understudy.wire.exchange import UNLIMITED, Line
-from understudy.wire.helping import Helping
+from understudy.wire.read_budget import ReadBudget
 from understudy.wire.tcp import LARGEST_BACKLOG, Switchboard
 from understudy.wire.terminal import make_terminal
 
@@ -24,7 +24,7 @@ class PtyServer:
         self._line: Line | None = None
         self._ours = self._theirs = -1
         self._unsent = bytearray()
-        self._helping = Helping()
+        self._helping = ReadBudget()
 
     async def start(self) -> str:
         """Make the terminal, and say where it is."""

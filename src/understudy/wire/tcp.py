@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.wire.exchange import UNLIMITED, Line, Sink
-from understudy.wire.helping import LARGEST, Helping
+from understudy.wire.read_budget import LARGEST, ReadBudget
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Connection(asyncio.BufferedProtocol):
         self._watch: asyncio.TimerHandle | None = None
         self._sent = 0
         self._taken = 0
-        self._helping = Helping()
+        self._helping = ReadBudget()
         self._plate = memoryview(bytearray(LARGEST))
 
     # ── asyncio ──

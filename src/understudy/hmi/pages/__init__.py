@@ -11,12 +11,12 @@ from nicegui import App, ui
 
 from understudy.hmi.access import role_of
 from understudy.hmi.pages import cell, log, plots, program
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import Tab, frame
 from understudy.hmi.pages.picture import Caller, Picture
-from understudy.hmi.pages.seat import Seat
 from understudy.hmi.texts import Texts
 
-Build = Callable[[Seat], None]
+Build = Callable[[Browser], None]
 
 PAGES: dict[Tab, Build] = {
     Tab("/", "cell", "precision_manufacturing", "F1"): cell.build,
@@ -51,15 +51,15 @@ def _add(tab: Tab, build: Build, link: Caller, picture: Picture) -> None:
         if not picture.alive:
             await picture.refresh()
         ui.add_head_html(HEAD)
-        seat = _seat(request, link, picture)
-        with frame(seat, tuple(PAGES), tab):
-            build(seat)
+        browser = _seat(request, link, picture)
+        with frame(browser, tuple(PAGES), tab):
+            build(browser)
 
 
-def _seat(request: Request, link: Caller, picture: Picture) -> Seat:
+def _seat(request: Request, link: Caller, picture: Picture) -> Browser:
     """The browser remembers its language and its robot."""
     wanted = request.cookies.get("robot", "")
     known = list(picture.robots)
     robot = wanted if wanted in known else (known[0] if known else "")
     texts = Texts(request.cookies.get("language", ""))
-    return Seat(link, picture, texts, robot=robot, role=role_of(request))
+    return Browser(link, picture, texts, robot=robot, role=role_of(request))

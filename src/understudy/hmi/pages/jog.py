@@ -7,8 +7,8 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import button, within_reach
-from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.slider import Slider
 
 STEPS = (0, 0.1, 1, 10, 50)
@@ -26,66 +26,68 @@ POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
 # ── home and overrides ──
 
 
-def _homing(seat: Seat) -> None:
+def _homing(browser: Browser) -> None:
     """All axes, or one."""
     with ui.element("div").classes("u-homing") as place:
-        every = button("", icon="home", hint=seat.texts("hand.home"), mark="home")
-        single = button("", icon="expand_more", hint=seat.texts("hand.home_axis"), mark="home-axis")
+        every = button("", icon="home", hint=browser.texts("hand.home"), mark="home")
+        single = button(
+            "", icon="expand_more", hint=browser.texts("hand.home_axis"), mark="home-axis"
+        )
         with single, ui.menu().classes("u-menu"):
             axes = ui.element("div")
 
     def rebuild() -> None:
-        joints = seat.facts.get("joints", ())
-        single.set_visibility(seat.can("jog_joint"))
+        joints = browser.facts.get("joints", ())
+        single.set_visibility(browser.can("jog_joint"))
         axes.clear()
         with axes:
             for axis, joint in enumerate(joints):
-                _home_axis(seat, axis, joint["name"])
+                _home_axis(browser, axis, joint["name"])
 
-    every.on_click(lambda: seat.order("home"))
-    seat.on_choice(rebuild)
+    every.on_click(lambda: browser.order("home"))
+    browser.on_choice(rebuild)
     rebuild()
-    _shown_where(seat, place, "home")
+    _shown_where(browser, place, "home")
 
 
-def _home_axis(seat: Seat, axis: int, name: str) -> None:
-    ui.menu_item(name, lambda: seat.order("home", {"axis": axis})).classes("u-menu-item")
+def _home_axis(browser: Browser, axis: int, name: str) -> None:
+    ui.menu_item(name, lambda: browser.order("home", {"axis": axis})).classes("u-menu-item")
 
 
-def overrides(seat: Seat) -> None:
+def overrides(browser: Browser) -> None:
     """Feed and rapid; the figures shown are the cell's, whoever set them."""
     with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
-        _override(seat, "feed", FEED)
-        _override(seat, "rapid", RAPID)
-    within_reach(seat, place)
-    _shown_where(seat, place, "override")
+        _override(browser, "feed", FEED)
+        _override(browser, "rapid", RAPID)
+    within_reach(browser, place)
+    _shown_where(browser, place, "override")
 
 
-def _shown_where(seat: Seat, place: ui.element, capability: str) -> None:
+def _shown_where(browser: Browser, place: ui.element, capability: str) -> None:
     def update() -> None:
-        place.set_visibility(seat.can(capability))
+        place.set_visibility(browser.can(capability))
 
-    seat.each_round(update)
+    browser.each_round(update)
 
 
-def _override(seat: Seat, name: str, bounds: tuple[int, int]) -> None:
-    ui.label(seat.texts(f"hand.{name}")).classes("u-caption")
+def _override(browser: Browser, name: str, bounds: tuple[int, int]) -> None:
+    ui.label(browser.texts(f"hand.{name}")).classes("u-caption")
 
     async def turn(percent: float) -> None:
-        await seat.order("override", {f"{name}_percent": percent})
+        await browser.order("override", {f"{name}_percent": percent})
 
-    slider = Slider(seat, bounds, 5, turn).mark(f"{name}-override")
+    slider = Slider(browser, bounds, 5, turn).mark(f"{name}-override")
     mark = f"{name}-override-value"
-    shown = button("100 %", kind="u-figure", hint=seat.texts("hand.hundred"), mark=mark)
+    shown = button("100 %", kind="u-figure", hint=browser.texts("hand.hundred"), mark=mark)
 
     def update() -> None:
-        told = (seat.facts.get("overrides_percent") or {}).get(name)
+        told = (browser.facts.get("overrides_percent") or {}).get(name)
         if told is not None:
             shown.set_text(f"{told:.0f} %")
             slider.show(told)
 
     shown.on_click(lambda: turn(100.0))
-    seat.each_round(update)
+    browser.each_round(update)
 
 
 # ── jogging ──
@@ -98,9 +100,9 @@ class Jogging:
     falls silent, or leaves, has let go.
     """
 
-    def __init__(self, seat: Seat, page: AbstractContextManager[Any]) -> None:
+    def __init__(self, browser: Browser, page: AbstractContextManager[Any]) -> None:
         """``page``: where a refusal is to be shown, though nobody has pressed anything."""
-        self._seat = seat
+        self._seat = browser
         self._page = page
         self._robot = ""
         self._late: asyncio.TimerHandle | None = None
@@ -144,75 +146,77 @@ class Jogging:
             await self._seat.ask("stop_jog", {"robot": self._robot})
 
 
-def jog_panel(seat: Seat) -> None:
+def jog_panel(browser: Browser) -> None:
     """A row for each axis of the frame; held by jog.js, which fills in the figures as well."""
-    jogging = Jogging(seat, ui.context.client)
+    jogging = Jogging(browser, ui.context.client)
     with ui.element("div").classes("u-jog").props("data-mark=jog"):
         with ui.element("div").classes("u-inline"):
-            frame = _choice(seat, "frame", {}, None)
-            _homing(seat)
+            frame = _choice(browser, "frame", {}, None)
+            _homing(browser)
         with ui.element("div").classes("u-inline"):
-            step = _choice(seat, "step", {}, None)
-        speed = Speed(seat)
+            step = _choice(browser, "step", {}, None)
+        speed = Speed(browser)
         rows = ui.element("div").classes("u-axes").props('id="axes"')
 
     def rebuild() -> None:
-        frames = seat.facts.get("frames", ())
+        frames = browser.facts.get("frames", ())
         chosen = frame.value if frame.value in frames else (frames[0] if frames else None)
         if list(frame.options) != list(frames):
-            frame.set_options({name: seat.texts(f"hand.{name}") for name in frames}, value=chosen)
-        _offer_steps(seat, step)
+            frame.set_options(
+                {name: browser.texts(f"hand.{name}") for name in frames}, value=chosen
+            )
+        _offer_steps(browser, step)
         rows.clear()
-        rows.props(f'data-robot="{seat.robot}" data-frame="{frame.value}"')
+        rows.props(f'data-robot="{browser.robot}" data-frame="{frame.value}"')
         with rows:
-            for axis, name in enumerate(_names(seat, frame.value)):
+            for axis, name in enumerate(_names(browser, frame.value)):
                 _axis(axis, name)
             if not frames:
-                ui.label(seat.texts("hand.no_jog")).classes("u-caption")
+                ui.label(browser.texts("hand.no_jog")).classes("u-caption")
 
     async def begin(event: GenericEventArguments) -> None:
         wanted = event.args
-        if wanted["robot"] != seat.robot:  # the rows under the hand were another's
+        if wanted["robot"] != browser.robot:  # the rows under the hand were another's
             return
         signed = speed.value * (1.0 if wanted["direction"] > 0 else -1.0)
         order = {"frame": wanted["frame"], "axis": int(wanted["axis"]), "speed": signed}
         await (jogging.step(order, step.value) if step.value else jogging.hold(order))
 
     frame.on_value_change(rebuild)
-    _when_known(seat, rebuild)
+    _when_known(browser, rebuild)
     ui.on("jog_begin", begin)
     ui.on("jog_hold", jogging.feel)
     ui.on("jog_end", jogging.let_go)
     ui.context.client.on_delete(jogging.let_go)
 
 
-def _choice(seat: Seat, name: str, options: dict[Any, str], value: Any) -> ui.toggle:
+def _choice(browser: Browser, name: str, options: dict[Any, str], value: Any) -> ui.toggle:
     made = ui.toggle(options, value=value).classes("u-toggle").props(f"data-mark=jog-{name}")
     made.props("no-caps unelevated toggle-color=blue-grey-2 toggle-text-color=black")
-    made.tooltip(seat.texts(f"hand.{name}"))
+    made.tooltip(browser.texts(f"hand.{name}"))
     return made
 
 
-def _offer_steps(seat: Seat, choice: ui.toggle) -> None:
+def _offer_steps(browser: Browser, choice: ui.toggle) -> None:
     """Not every robot can be jogged for as long as a button is held."""
-    held = seat.can("jog_held")
-    steps = {step: _step_text(seat, step) for step in STEPS if step or held}
+    held = browser.can("jog_held")
+    steps = {step: _step_text(browser, step) for step in STEPS if step or held}
     if list(choice.options) != list(steps):
         first = 0 if held else STEP_AT_FIRST
         choice.set_options(steps, value=choice.value if choice.value in steps else first)
 
 
-def _step_text(seat: Seat, step: float) -> str:
-    return f"{step:g}" if step else seat.texts("hand.continuous")
+def _step_text(browser: Browser, step: float) -> str:
+    return f"{step:g}" if step else browser.texts("hand.continuous")
 
 
 class Speed:
     """How fast a hand jogs; this browser's own."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, browser: Browser) -> None:
         with ui.element("div").classes("u-inline u-speed-line"):
-            ui.label(seat.texts("hand.speed")).classes("u-caption")
-            self._slider = Slider(seat, (SLOWEST, FASTEST), 1, self._turn).mark("jog-speed")
+            ui.label(browser.texts("hand.speed")).classes("u-caption")
+            self._slider = Slider(browser, (SLOWEST, FASTEST), 1, self._turn).mark("jog-speed")
             self._shown = ui.label().classes("u-figure u-speed")
         self._take(AT_FIRST)
 
@@ -225,10 +229,10 @@ class Speed:
         self._shown.set_text(f"{value:g} mm/s · °/s")
 
 
-def _names(seat: Seat, frame: str | None) -> list[str]:
+def _names(browser: Browser, frame: str | None) -> list[str]:
     if frame is None:
         return []
-    joints = [joint["name"] for joint in seat.facts.get("joints", ())]
+    joints = [joint["name"] for joint in browser.facts.get("joints", ())]
     return joints if frame == "joint" and joints else list(POSE)
 
 
@@ -247,15 +251,15 @@ def _jog_button(axis: int, name: str, direction: int) -> None:
     made.props["aria-label"] = f"{name} {'+' if direction > 0 else '−'}"
 
 
-def _when_known(seat: Seat, rebuild: Any) -> None:
+def _when_known(browser: Browser, rebuild: Any) -> None:
     """At once, for another robot, and again when the robot's facts come late."""
-    seat.on_choice(rebuild)
+    browser.on_choice(rebuild)
     known = [False]
 
     def update() -> None:
-        if bool(seat.facts) != known[0]:
-            known[0] = bool(seat.facts)
+        if bool(browser.facts) != known[0]:
+            known[0] = bool(browser.facts)
             rebuild()
 
     rebuild()
-    seat.each_round(update)
+    browser.each_round(update)

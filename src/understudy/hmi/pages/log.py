@@ -4,8 +4,8 @@ import json
 
 from nicegui import ui
 
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import button, within_reach
-from understudy.hmi.pages.seat import Seat
 from understudy.hmi.texts import Texts, dictionary
 
 HEAD = """
@@ -15,14 +15,14 @@ HEAD = """
 KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
 
 
-def build(seat: Seat) -> None:
+def build(browser: Browser) -> None:
     ui.add_head_html(HEAD)
     with ui.element("div").classes("u-log").props('id="log-page"') as page:
-        page.props["data-words"] = json.dumps(spoken(seat.texts))
+        page.props["data-words"] = json.dumps(spoken(browser.texts))
         with ui.element("section").classes("u-alarms").props("data-mark=alarms"):
-            _alarms(seat)
+            _alarms(browser)
         with ui.element("section").classes("u-record"):
-            _filters(seat)
+            _filters(browser)
             ui.element("div").classes("u-log-rows").props("id=rows data-mark=log-rows")
 
 
@@ -41,47 +41,47 @@ def advice(texts: Texts, sentence: str) -> str:
     return spoken(texts).get(f"advice {sentence}", sentence)
 
 
-def _alarms(seat: Seat) -> None:
+def _alarms(browser: Browser) -> None:
     """Those that stand now."""
-    ui.label(seat.texts("log.alarms")).classes("u-card-title")
+    ui.label(browser.texts("log.alarms")).classes("u-card-title")
     place = ui.element("div").classes("u-alarm-cards")
     shown: list[object] = [None]
 
     def update() -> None:
-        alarms = seat.picture.alarms()
+        alarms = browser.picture.alarms()
         if alarms == shown[0]:
             return
         shown[0] = alarms
         place.clear()
         with place:
             for alarm in alarms:
-                _alarm(seat, alarm.robot, alarm.text, alarm.what_to_do)
+                _alarm(browser, alarm.robot, alarm.text, alarm.what_to_do)
             if not alarms:
                 with ui.element("div").classes("u-alarm-card u-fine"):
                     ui.icon("check_circle")
-                    ui.label(seat.texts("frame.no_alarm")).classes("u-alarm-title")
+                    ui.label(browser.texts("frame.no_alarm")).classes("u-alarm-title")
 
-    seat.each_round(update)
+    browser.each_round(update)
 
 
-def _alarm(seat: Seat, robot: str, text: str, what_to_do: str) -> None:
+def _alarm(browser: Browser, robot: str, text: str, what_to_do: str) -> None:
     with ui.element("div").classes("u-alarm-card"):
         ui.icon("warning")
         with ui.element("div").classes("u-alarm-text"):
             ui.label(f"{robot}: {text}").classes("u-alarm-title")
             if what_to_do:
-                ui.label(seat.texts("log.what_to_do")).classes("u-caption")
-                ui.label(advice(seat.texts, what_to_do)).classes("u-advice").props(
+                ui.label(browser.texts("log.what_to_do")).classes("u-caption")
+                ui.label(advice(browser.texts, what_to_do)).classes("u-advice").props(
                     "data-mark=advice"
                 )
-        reset = button(seat.texts("frame.reset"), icon="restart_alt")
-        within_reach(seat, reset)
-        reset.on_click(lambda: seat.ask("reset", {"robot": robot}))
+        reset = button(browser.texts("frame.reset"), icon="restart_alt")
+        within_reach(browser, reset)
+        reset.on_click(lambda: browser.ask("reset", {"robot": robot}))
 
 
-def _filters(seat: Seat) -> None:
+def _filters(browser: Browser) -> None:
     """log.js lets through what they say."""
-    texts = seat.texts
+    texts = browser.texts
     with ui.element("div").classes("u-log-bar"):
         for kind in KINDS:
             pick = button(texts(f"log.{kind}"), kind="u-small u-filter").props(

@@ -4,8 +4,8 @@ import json
 
 from nicegui import ui
 
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import button
-from understudy.hmi.pages.seat import Seat
 
 HEAD = """
 <link rel="stylesheet" href="/static/program.css">
@@ -15,12 +15,12 @@ PLOTS = ("positions", "velocities", "torques", "weld")
 SPANS_S = (10, 30, 60, 120)
 
 
-def build(seat: Seat) -> None:
+def build(browser: Browser) -> None:
     """plots.js draws them; it asks only while somebody can see them."""
     ui.add_head_html(HEAD)
-    texts = seat.texts
+    texts = browser.texts
     with ui.element("div").classes("u-plots").props('id="plots-page"') as page:
-        page.props["data-robot"] = seat.robot
+        page.props["data-robot"] = browser.robot
         page.props["data-words"] = json.dumps(texts.section("plots"))
         with ui.element("div").classes("u-plot-bar"):
             ui.label(texts("plots.span")).classes("u-caption")
@@ -39,6 +39,6 @@ def build(seat: Seat) -> None:
                     ui.label(texts("plots.weightless")).classes("u-hint")
 
     def turn() -> None:
-        ui.run_javascript(f"window.plots.turnTo({json.dumps(seat.robot)})")
+        ui.run_javascript(f"window.plots.turnTo({json.dumps(browser.robot)})")
 
-    seat.on_choice(turn)
+    browser.on_choice(turn)

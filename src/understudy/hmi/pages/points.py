@@ -6,8 +6,8 @@ from typing import Any
 
 from nicegui import background_tasks, ui
 
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import button
-from understudy.hmi.pages.seat import Seat
 
 TOOL_WORDS = "XYZABC"
 JOINT_WORDS = {"grblhal": "XYZABC"}
@@ -19,14 +19,14 @@ Follow = Callable[[list[Point]], None]
 class Points:
     """The robot's points as they are now; whoever follows is told when they change."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, browser: Browser) -> None:
         self.all: list[Point] = []
-        self._seat = seat
+        self._seat = browser
         self._followers: list[Follow] = []
         self._seen: object = None
         self._page = ui.context.client
-        seat.on_choice(lambda: self._take([]))
-        seat.each_round(self._look)
+        browser.on_choice(lambda: self._take([]))
+        browser.each_round(self._look)
 
     def follow(self, follow: Follow) -> None:
         self._followers.append(follow)
@@ -68,8 +68,8 @@ class Points:
 class PointPanel:
     """The table, and what can be done with the chosen row."""
 
-    def __init__(self, seat: Seat, points: Points) -> None:
-        self._seat = seat
+    def __init__(self, browser: Browser, points: Points) -> None:
+        self._seat = browser
         self._points = points
         self._chosen: str | None = None
         self._build()

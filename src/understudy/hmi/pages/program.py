@@ -8,10 +8,10 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from understudy.hmi.pages import stage
+from understudy.hmi.pages.browser import Browser
 from understudy.hmi.pages.frame import button, within_reach
 from understudy.hmi.pages.jog import jog_panel, overrides
 from understudy.hmi.pages.points import PointPanel, Points
-from understudy.hmi.pages.seat import Seat
 from understudy.hmi.pages.teach import teach_panel
 
 HEAD = """
@@ -24,41 +24,41 @@ WORDS = ("program", "check", "kind")
 """Sections of the dictionary that program.js speaks from."""
 
 
-def build(seat: Seat) -> None:
+def build(browser: Browser) -> None:
     ui.add_head_html(HEAD)
     with ui.element("div").classes("u-program").props('id="program-page"') as page:
-        page.props["data-words"] = json.dumps(spoken(seat))
-        page.props["data-robot"] = seat.robot
+        page.props["data-words"] = json.dumps(spoken(browser))
+        page.props["data-robot"] = browser.robot
         with ui.element("section").classes("u-source"):
-            _file(seat)
-            _run(seat)
+            _file(browser)
+            _run(browser)
             ui.element("div").classes("u-editor").props('id="editor"')
-            _checks(seat)
+            _checks(browser)
         with ui.element("section").classes("u-stage"):
-            stage.scene(seat)
+            stage.scene(browser)
             with ui.element("div").classes("u-views"):
-                stage.views(seat)
-                stage.layer(seat, "frames")
-            _way(seat)
+                stage.views(browser)
+                stage.layer(browser, "frames")
+            _way(browser)
         with ui.element("aside").classes("u-panel u-hand"):
-            _hand(seat)
-    _keep_in_step(seat, page)
+            _hand(browser)
+    _keep_in_step(browser, page)
 
 
-def spoken(seat: Seat) -> dict[str, str]:
+def spoken(browser: Browser) -> dict[str, str]:
     """What the browser's part of the page says, in its language."""
-    found = {"not_done": seat.texts("frame.not_done"), "line": seat.texts("frame.line")}
+    found = {"not_done": browser.texts("frame.not_done"), "line": browser.texts("frame.line")}
     for section in WORDS:
         prefix = "kind_" if section == "kind" else ""
-        found |= {f"{prefix}{key}": text for key, text in seat.texts.section(section).items()}
+        found |= {f"{prefix}{key}": text for key, text in browser.texts.section(section).items()}
     return found
 
 
 # ── the text ──
 
 
-def _file(seat: Seat) -> None:
-    texts = seat.texts
+def _file(browser: Browser) -> None:
+    texts = browser.texts
     with ui.element("div").classes("u-file"):
         name = ui.element("input").classes("u-name").props('data-program="name" maxlength=256')
         name.props["placeholder"] = texts("program.unnamed")
@@ -66,14 +66,14 @@ def _file(seat: Seat) -> None:
         _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
         _does(button("", icon="download", hint=texts("program.download")), "download")
         load = button(texts("program.load"), icon="publish", hint=texts("program.load_hint"))
-        within_reach(seat, _does(load, "load"))
+        within_reach(browser, _does(load, "load"))
     with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
         ui.label(texts("program.draft"))
         _does(button(texts("program.take"), kind="u-small"), "take")
 
 
-def _run(seat: Seat) -> None:
-    texts = seat.texts
+def _run(browser: Browser) -> None:
+    texts = browser.texts
     verbs = {
         "run": ("play_arrow", "g", "u-go"),
         "runFrom": ("start", "f", ""),
@@ -85,7 +85,7 @@ def _run(seat: Seat) -> None:
         for verb, (icon, key, kind) in verbs.items():
             text = texts(f"program.{verb}")
             _does(button(text, icon=icon, key=key, kind=f"{kind} u-verb"), verb).props("stack")
-    within_reach(seat, place)
+    within_reach(browser, place)
     ui.element("div").classes("u-run-state").props("data-program=state data-mark=run-state")
 
 
@@ -96,16 +96,16 @@ def _does(each: ui.button, verb: str) -> ui.button:
     return each
 
 
-def _checks(seat: Seat) -> None:
-    texts = seat.texts
+def _checks(browser: Browser) -> None:
+    texts = browser.texts
     with ui.element("div").classes("u-checks").props("id=checks data-mark=checks"):
         with ui.element("div").classes("u-check-bar"):
             prove = button(texts("check.validate"), icon="verified", key="v")
-            within_reach(seat, _does(prove, "validate"))
+            within_reach(browser, _does(prove, "validate"))
             ui.element("div").props('data-check="verdict"').classes("u-verdict")
             cancel = button("", icon="close", hint=texts("check.cancel"))
             cancel.props('data-check="cancel"')
-            within_reach(seat, cancel)
+            within_reach(browser, cancel)
         ui.element("div").classes("u-check-progress").props('data-check="bar"')
         ui.element("div").classes("u-check-list").props('data-check="list"')
 
@@ -113,9 +113,9 @@ def _checks(seat: Seat) -> None:
 # ── the scene ──
 
 
-def _way(seat: Seat) -> None:
+def _way(browser: Browser) -> None:
     """The scrubber; program_way.js moves it."""
-    texts = seat.texts
+    texts = browser.texts
     with ui.element("div").classes("u-way").props("id=way data-mark=way"):
         play = button("", icon="play_arrow", key=" ", hint=texts("program.replay"))
         play.props('data-way="play"')
@@ -132,39 +132,39 @@ def _way(seat: Seat) -> None:
 # ── the hand ──
 
 
-def _hand(seat: Seat) -> None:
-    overrides(seat)
-    points = Points(seat)
+def _hand(browser: Browser) -> None:
+    overrides(browser)
+    points = Points(browser)
     panels: dict[str, Callable[[], object]] = {
-        "jog": lambda: jog_panel(seat),
-        "points": lambda: PointPanel(seat, points),
-        "teach": lambda: teach_panel(seat, points),
+        "jog": lambda: jog_panel(browser),
+        "points": lambda: PointPanel(browser, points),
+        "teach": lambda: teach_panel(browser, points),
     }
     with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
         for name in panels:
-            ui.tab(name, seat.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
+            ui.tab(name, browser.texts(f"hand.{name}")).props(f"data-mark=tab-{name}")
     with ui.tab_panels(tabs, value="jog", animated=False, keep_alive=True).classes("u-tab-panels"):
         for name, panel in panels.items():
             with ui.tab_panel(name) as hand:
                 panel()
-            within_reach(seat, hand)
+            within_reach(browser, hand)
 
 
 # ── in step with the cell ──
 
 
-def _keep_in_step(seat: Seat, page: ui.element) -> None:
+def _keep_in_step(browser: Browser, page: ui.element) -> None:
     """The browser is told the state of its robot's program when it is new."""
     told: list[Any] = [None]
     heard = [0]
 
     def update() -> None:
-        reading = seat.picture.status.get("parts", {}).get(f"{seat.robot}.program")
+        reading = browser.picture.status.get("parts", {}).get(f"{browser.robot}.program")
         page.classes(
             add="" if reading else "u-no-program", remove="u-no-program" if reading else ""
         )
-        if [seat.robot, reading] != told[0]:
-            told[0] = [seat.robot, reading]
+        if [browser.robot, reading] != told[0]:
+            told[0] = [browser.robot, reading]
             ui.run_javascript(f"window.program.tell({json.dumps(reading)}, {heard[0]})")
 
     def again() -> None:
@@ -173,14 +173,14 @@ def _keep_in_step(seat: Seat, page: ui.element) -> None:
 
     async def ordered(event: GenericEventArguments) -> None:
         order = int(event.args)
-        await seat.picture.refresh()
+        await browser.picture.refresh()
         heard[0] = max(heard[0], order)
         again()
 
     def turn() -> None:
-        ui.run_javascript(f"window.program.turnTo({json.dumps(seat.robot)})")
+        ui.run_javascript(f"window.program.turnTo({json.dumps(browser.robot)})")
         again()
 
     ui.on("program_ordered", ordered)
-    seat.on_choice(turn)
-    seat.each_round(update)
+    browser.on_choice(turn)
+    browser.each_round(update)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from nicegui import ui
 from nicegui.events import GenericEventArguments
 
-from understudy.hmi.pages.seat import Seat
+from understudy.hmi.pages.browser import Browser
 
 Turned = Callable[[float], Awaitable[object]]
 
@@ -20,9 +20,9 @@ class Slider:
     """`turned` hears of a value once the hand has let go."""
 
     def __init__(
-        self, seat: Seat, bounds: tuple[float, float], step: float, turned: Turned
+        self, browser: Browser, bounds: tuple[float, float], step: float, turned: Turned
     ) -> None:
-        self._seat = seat
+        self._seat = browser
         self._turned = turned
         low, high = bounds
         self.element = ui.element("input").classes("u-slider")

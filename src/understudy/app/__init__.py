@@ -1,0 +1,1 @@
+"""Composition: cell file → cell, cell → sockets and wall clock."""

@@ -1,1 +1,0 @@
-"""The simulated things: robots, their surroundings, and the scenario that befalls them."""

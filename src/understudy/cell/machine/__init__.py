@@ -1,5 +1,0 @@
-"""A plain six-axis machine under grblHAL."""
-
-from understudy.cell.machine.machine import Config, Machine, build
-
-__all__ = ["Config", "Machine", "build"]

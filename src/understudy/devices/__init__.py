@@ -1,0 +1,1 @@
+"""What stands beside a robot, one folder each."""

@@ -1,0 +1,408 @@
+"""VirtualIO: the pins between a controller and what stands around it.
+
+An input has one owner: a device that drives it, or a link from an output. A forced value beats both
+until it is released, a pulse beats that while it lasts. What takes time (a link's delay, a pulse)
+is an event with a wake; a ramp is a closed form.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from understudy.devices.io.levels import (
+    Change,
+    Pending,
+    Pinboard,
+    Ramp,
+    Span,
+    State,
+    What,
+    with_bit,
+)
+from understudy.devices.io.pins import (
+    Bank,
+    Config,
+    Pin,
+    Wire,
+    banks,
+    duration_ns,
+    misfit,
+    ring,
+    wiring,
+)
+from understudy.errors import Refused
+from understudy.ports import AnalogIO, DigitalIO
+
+__all__ = ["Change", "Pinboard", "Ramp", "VirtualIO"]
+
+HISTORY_LENGTH = 1000
+MOST_PENDING = 10_000
+PULSE_MS = 100.0
+
+
+Listener = Callable[[Change], None]
+Source = Callable[[int], float]
+
+
+class VirtualIO:
+    """Levels of all pins; a `Part`. A value that cannot be is refused and the old one stays."""
+
+    def __init__(self, config: Config) -> None:
+        self._span = Span.of(config)
+        self.di, self.do, self.ai, self.ao = banks(config)
+        rest = [self._span.clamped(0.0)] * config.analog_outputs
+        self._state = State(wiring(config, self.di, self.do), rest)
+        self._sources: dict[int, Source] = {}
+        self._owned: set[int] = set()
+        self._devices: list[Listener] = []
+        self._onlookers: list[Listener] = []
+        self._untold: deque[Change] = deque()
+        self._depth = 0
+        for wire in self._state.wires:
+            if wire.invert:
+                self._send(wire, self._level(*wire.begins), 0)
+
+    # ── reading ──
+
+    @property
+    def pins(self) -> tuple[int, int, int, int]:
+        """How many digital inputs and outputs, analog inputs and outputs."""
+        return self.di.count, self.do.count, self.ai.count, self.ao.count
+
+    def digital(self) -> DigitalIO:
+        return DigitalIO(self._state.inputs, self._state.outputs)
+
+    def analog(self, now: int) -> AnalogIO:
+        inputs = tuple(self.analog_input(channel, now) for channel in range(self.ai.count))
+        return AnalogIO(inputs, tuple(self._state.analog_outputs))
+
+    def digital_input(self, pin: Pin) -> bool:
+        """A pin that is not there is a LookupError here, and refused by everything that sets."""
+        return bool(self._state.inputs >> self.di.known(pin) & 1)
+
+    def digital_output(self, pin: Pin) -> bool:
+        return bool(self._state.outputs >> self.do.known(pin) & 1)
+
+    def analog_input(self, channel: Pin, now: int) -> float:
+        number = self.ai.known(channel)
+        if number in self._state.analog_forced:
+            return self._state.analog_forced[number].at(now)
+        source = self._sources.get(number)
+        return self._span.clamped(source(now) if source else 0.0)
+
+    def analog_output(self, channel: Pin) -> float:
+        return self._state.analog_outputs[self.ao.known(channel)]
+
+    def is_forced(self, pin: Pin) -> bool:
+        number = self.di.known(pin)
+        return number in self._state.forced or number in self._state.pulsed
+
+    def history(self) -> tuple[Change, ...]:
+        """The last changes, oldest first."""
+        return tuple(self._state.history)
+
+    def on_change(self, device: Listener) -> None:
+        """Whoever acts on pins: told inside the change, so that what it does belongs to it."""
+        self._devices.append(device)
+
+    def subscribe(self, onlooker: Listener) -> None:
+        """Whoever looks on: told when all has settled, of one change after the other."""
+        self._onlookers.append(onlooker)
+
+    def on_edge(
+        self, pin: str, edge: Literal["rise", "fall"], listener: Callable[[int], None]
+    ) -> Refused | None:
+        """Told of every edge of one pin, input or output, by its name."""
+        banks: dict[Bank, int | Refused] = {"DI": self.di.number(pin), "DO": self.do.number(pin)}
+        found = {(bank, number) for bank, number in banks.items() if isinstance(number, int)}
+        if not found:
+            return Refused(f"there is no pin {pin}")
+
+        def tell(change: Change) -> None:
+            if (change.bank, change.pin) in found and change.value == (edge == "rise"):
+                listener(change.at)
+
+        self.on_change(tell)
+        return None
+
+    # ── the controller's side ──
+
+    def set_digital_output(self, pin: Pin, value: bool, now: int) -> Refused | None:
+        number = self.do.number(pin)
+        if isinstance(number, Refused):
+            return number
+        self._set("DO", number, value, now)
+        return None
+
+    def set_analog_output(self, channel: Pin, value: float, now: int) -> Refused | None:
+        number = self.ao.number(channel)
+        if isinstance(number, Refused):
+            return number
+        if refused := self._span.refusal(value):
+            return refused
+        self._state.analog_outputs[number] = value
+        return None
+
+    # ── injection ──
+
+    def set_digital_input(self, pin: Pin, value: bool, now: int) -> Refused | None:
+        """Force an input, until `release_digital_input`; a pulse is over with that."""
+        number = self.di.number(pin)
+        if isinstance(number, Refused):
+            return number
+        self._end_pulse(number)
+        self._state.forced[number] = value
+        self._settle(number, now)
+        return None
+
+    def release_digital_input(self, pin: Pin, now: int) -> Refused | None:
+        """Back to what its owner wants."""
+        number = self.di.number(pin)
+        if isinstance(number, Refused):
+            return number
+        self._end_pulse(number)
+        self._state.forced.pop(number, None)
+        self._settle(number, now)
+        return None
+
+    def simulate_sensor_trigger(
+        self, pin: Pin, value: bool, now: int, duration_ms: float = PULSE_MS
+    ) -> Refused | None:
+        """A pulse: ``value`` for a while, then what was before."""
+        number, duration = self.di.number(pin), duration_ns(duration_ms)
+        if isinstance(number, Refused):
+            return number
+        if isinstance(duration, Refused):
+            return duration
+        self._end_pulse(number)
+        self._state.pulsed[number] = value
+        self._later(now + duration, "pulse_over", "DI", number, value)
+        self._settle(number, now)
+        return None
+
+    def set_analog_input(self, channel: Pin, value: float, now: int) -> Refused | None:
+        return self.simulate_analog_sensor(channel, value, now)
+
+    def simulate_analog_sensor(
+        self, channel: Pin, value: float, now: int, ramp_s: float = 0.0
+    ) -> Refused | None:
+        """Force an analog input to a value, along a ramp if it is given time."""
+        number, duration = self.ai.number(channel), duration_ns(ramp_s * 1e3)
+        if isinstance(number, Refused):
+            return number
+        if isinstance(duration, Refused):
+            return duration
+        if refused := self._span.refusal(value):
+            return refused
+        start = self.analog_input(number, now)
+        self._state.analog_forced[number] = Ramp(value, start, now, now + duration)
+        return None
+
+    def release_analog_input(self, channel: Pin, now: int) -> Refused | None:
+        number = self.ai.number(channel)
+        if isinstance(number, Refused):
+            return number
+        self._state.analog_forced.pop(number, None)
+        return None
+
+    # ── wiring ──
+
+    def link(
+        self, output: Pin, input_: Pin, delay_ms: float, now: int, *, invert: bool = False
+    ) -> Refused | None:
+        """From now on this output moves that input; a link that is there already is replaced."""
+        wire = self._wire(output, input_, delay_ms, invert)
+        if isinstance(wire, Refused):
+            return wire
+        others = [w for w in self._state.wires if (w.begins, w.ends) != (wire.begins, wire.ends)]
+        if problem := misfit(wire, others):
+            return Refused(problem)
+        if len(others) < len(self._state.wires):
+            self._forget_edges(wire.to)
+        self._state.wires = [*others, wire]
+        self._send(wire, self._level(*wire.begins), now)
+        return None
+
+    def unlink(self, output: Pin, now: int) -> Refused | None:
+        """This output moves no input any more; what is under way does not arrive."""
+        number = self.do.number(output)
+        if isinstance(number, Refused):
+            return number
+        gone = [w for w in self._state.wires if w.begins == ("DO", number)]
+        self._state.wires = [w for w in self._state.wires if w not in gone]
+        for wire in gone:
+            self._forget_edges(wire.to)
+        return None
+
+    # ── devices ──
+
+    def own(self, pin: int) -> None:
+        """A device drives this input from now on. A link onto it moves nothing any more: it says
+        how long the device takes."""
+        self._owned.add(pin)
+        self._forget_edges(pin)
+        self.drive(pin, False, 0)
+
+    def link_delay(self, pin: int) -> int | None:
+        """The delay of the link onto an input, in ns."""
+        return next((w.delay for w in self._state.wires if w.ends == ("DI", pin)), None)
+
+    def owner(self, pin: int) -> str:
+        """What moves an input: a device, a link, or nothing."""
+        linked = self.link_delay(pin) is not None
+        return "device" if pin in self._owned else "link" if linked else ""
+
+    def drive(self, pin: int, value: bool, now: int) -> None:
+        """What an owner wants of its input."""
+        self._state.driven = with_bit(self._state.driven, pin, value)
+        self._settle(pin, now)
+
+    def is_driven(self, pin: int) -> bool:
+        """Whether its owner wants this input on, forced or not."""
+        return bool(self._state.driven >> pin & 1)
+
+    def drive_analog(self, channel: int, source: Source) -> None:
+        """A device's reading, asked for when somebody looks."""
+        self._sources[channel] = source
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return self._state.pending[0].due if self._state.pending else None
+
+    def wake(self, now: int) -> None:
+        while self._state.pending and self._state.pending[0].due <= now:
+            due = self._state.pending.pop(0)
+            if due.what == "pulse_over":
+                self._state.pulsed.pop(due.pin, None)
+                self._settle(due.pin, due.due)
+            else:
+                self._arrive(due.bank, due.pin, due.value, due.due)
+
+    def busy(self) -> bool:
+        return False
+
+    def faults(self) -> tuple[str, ...]:
+        return ("force_input", "release_input", "pulse_input", "force_analog")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        number, value = round(parameters["pin"]), parameters.get("value", 0.0)
+        if fault == "force_input":
+            return self.set_digital_input(number, value != 0.0, now)
+        if fault == "release_input":
+            return self.release_digital_input(number, now)
+        if fault == "pulse_input":
+            duration = parameters["duration_s"] * 1e3
+            return self.simulate_sensor_trigger(number, value != 0.0, now, duration)
+        return self.simulate_analog_sensor(number, value, now, parameters["ramp_s"])
+
+    def status(self, now: int) -> Pinboard:
+        return Pinboard(
+            digital=self.digital(),
+            analog=self.analog(now),
+            forced=tuple(sorted(self._state.forced.keys() | self._state.pulsed.keys())),
+            analog_forced=tuple(sorted(self._state.analog_forced)),
+        )
+
+    def save(self) -> State:
+        return self._state
+
+    def load(self, state: Any) -> None:
+        loaded = msgspec.convert(state, State, str_keys=True)
+        if len(loaded.analog_outputs) != self.ao.count or ring(loaded.wires):
+            raise msgspec.ValidationError("pins of another kind")
+        loaded.pending.sort()
+        self._state = loaded
+
+    # ── inside ──
+
+    def _level(self, bank: Bank, pin: int) -> bool:
+        word = self._state.inputs if bank == "DI" else self._state.outputs
+        return bool(word >> pin & 1)
+
+    def _settle(self, pin: int, now: int) -> None:
+        """An input: the pulse, else the force, else the owner."""
+        state = self._state
+        wanted = state.forced.get(pin, self.is_driven(pin))
+        self._set("DI", pin, state.pulsed.get(pin, wanted), now)
+
+    def _set(self, bank: Bank, pin: int, value: bool, now: int) -> None:
+        state = self._state
+        if self._level(bank, pin) == value:
+            return
+        if bank == "DI":
+            state.inputs = with_bit(state.inputs, pin, value)
+        else:
+            state.outputs = with_bit(state.outputs, pin, value)
+        change = Change(now, bank, pin, value)
+        state.history.append(change)
+        if len(state.history) > HISTORY_LENGTH:
+            del state.history[0]
+        self._untold.append(change)
+        self._depth += 1
+        for device in self._devices:
+            device(change)
+        for wire in state.wires:
+            if wire.begins == (bank, pin):
+                self._send(wire, value, now)
+        if self._depth == 1:
+            self._tell()
+        self._depth -= 1
+
+    def _tell(self) -> None:
+        while self._untold:
+            change = self._untold.popleft()
+            for onlooker in self._onlookers:
+                onlooker(change)
+
+    def _wire(self, output: Pin, input_: Pin, delay_ms: float, invert: bool) -> Wire | Refused:
+        source, target = self.do.number(output), self.di.number(input_)
+        delay = duration_ns(delay_ms)
+        if isinstance(source, Refused):
+            return source
+        if isinstance(target, Refused):
+            return target
+        return (
+            delay if isinstance(delay, Refused) else Wire("DO", source, "DI", target, delay, invert)
+        )
+
+    def _send(self, wire: Wire, value: bool, now: int) -> None:
+        level = value ^ wire.invert
+        if wire.target == "DI" and wire.to in self._owned:
+            return
+        if wire.delay == 0:
+            self._arrive(wire.target, wire.to, level, now)
+        else:
+            self._later(now + wire.delay, "level", wire.target, wire.to, level)
+
+    def _arrive(self, bank: Bank, pin: int, value: bool, now: int) -> None:
+        if bank == "DI":
+            self.drive(pin, value, now)
+        else:
+            self._set("DO", pin, value, now)
+
+    def _later(self, due: int, what: What, bank: Bank, pin: int, value: bool) -> None:
+        pending = self._state.pending
+        if len(pending) >= MOST_PENDING and what == "level":
+            # Edges of one wire alternate, so its last one and this one cancel each other out.
+            mine = (p for p in reversed(pending) if (p.what, p.bank, p.pin) == (what, bank, pin))
+            if (last := next(mine, None)) is not None:
+                pending.remove(last)
+                return
+        insort(pending, Pending(due, self._state.count, what, bank, pin, value))
+        self._state.count += 1
+
+    def _end_pulse(self, pin: int) -> None:
+        if self._state.pulsed.pop(pin, None) is not None:
+            keep = self._state.pending
+            self._state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
+
+    def _forget_edges(self, pin: int) -> None:
+        """What is under way to an input does not arrive."""
+        keep = self._state.pending
+        self._state.pending = [
+            p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)
+        ]

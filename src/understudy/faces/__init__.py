@@ -1,1 +1,0 @@
-"""Wire dialects: bytes in, bytes out. No socket, no physics, no clock."""

@@ -1,0 +1,226 @@
+"""How long a program takes, line by line, without running it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from msgspec import Struct
+
+from understudy.gcode.program import ProgramLine
+from understudy.motion.dynamics import Dynamics, Overload
+from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
+from understudy.offline.setup import Setup
+from understudy.offline.walk import Event, Glide, Run, Stand, Switch, Violation, spans_of, walk
+from understudy.offline.waypoints import Waypoint, follow
+from understudy.units import MM
+
+EFFORT_STEP_S = 0.01
+
+Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A line of the program, and when it is run.
+
+    `kind`: what took its time, or most of it; empty where it only sets modes.
+    """
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    kind: Kind
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A line that waits for an input, nobody knows how long: at most `timeout_s`."""
+
+    line: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTime:
+    """Seconds of travel, of process (arc on), of dwells, of switches; and what makes them up."""
+
+    motion_s: float
+    process_s: float
+    dwell_s: float
+    io_s: float
+    blocks: int
+    lines: tuple[Row, ...]
+    waits: tuple[Wait, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    overloads: tuple[Overload, ...] = ()
+    """Joints that would need more than they have, each where it is worst."""
+
+    @property
+    def total_s(self) -> float:
+        return self.motion_s + self.process_s + self.dwell_s + self.io_s
+
+
+class CycleTimeEstimator:
+    """Plans a program as the controller would, and adds up."""
+
+    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
+        self._setup = setup
+        self._start = start
+
+    def estimate(self, program: str | bytes) -> CycleTime:
+        """Lines that cannot be run are left out, and listed.
+
+        A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
+        """
+        return added_up(walk(program, self._setup, self._start), self._setup.dynamics)
+
+    def estimate_waypoints(
+        self,
+        waypoints: Sequence[Waypoint],
+        travel_speed_mm_s: float,
+        process_speed_mm_s: float,
+    ) -> CycleTime:
+        """Speeds of the tool where a waypoint has none of its own."""
+        speeds = (travel_speed_mm_s * MM, process_speed_mm_s * MM)
+        return added_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
+
+
+class _Open(Struct, gc=False):
+    """A row whose times are not all known yet."""
+
+    line: int
+    text: str
+    start: float
+    end: float
+    kind: Kind = ""
+    longest: float = -1.0
+
+    def took(self, kind: Kind, start: float, end: float) -> None:
+        if self.longest < 0.0:
+            self.start = start
+        self.end = end
+        if end - start > self.longest:
+            self.longest = end - start
+            self.kind = "refused" if self.kind == "refused" else kind
+
+    def closed(self) -> Row:
+        return Row(self.line, self.text, self.start, self.end, self.kind)
+
+
+class Ledger:
+    """Adds events up: how long a program takes, line by line."""
+
+    def __init__(self, dynamics: Dynamics | None = None) -> None:
+        self._dynamics = dynamics
+        self._overloads: dict[str, Overload] = {}
+        self.seconds: dict[str, float] = dict.fromkeys(("motion", "process", "dwell", "io"), 0.0)
+        self.blocks = 0
+        self.rows: list[Row] = []
+        self.waits: list[Wait] = []
+        self.violations: list[Violation] = []
+        self._open: list[_Open] = []
+        self._now = 0.0
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, ProgramLine):
+            if text := event.text.strip():
+                self._open.append(_Open(event.number, text, self._now, self._now))
+        elif isinstance(event, Run):
+            self._run(event)
+        elif isinstance(event, Glide):
+            self._took("motion", float(event.times[0]), float(event.times[-1]))
+            self.blocks += 1
+        elif isinstance(event, Stand):
+            self._stand(event)
+        elif isinstance(event, Switch):
+            self._open[-1].kind = "io"
+        elif isinstance(event, Violation):
+            self.violations.append(event)
+            self._open[-1].kind = "refused"
+
+    def result(self) -> CycleTime:
+        self._close(len(self._open))
+        return CycleTime(
+            self.seconds["motion"],
+            self.seconds["process"],
+            self.seconds["dwell"],
+            self.seconds["io"],
+            self.blocks,
+            tuple(self.rows),
+            tuple(self.waits),
+            tuple(self.violations),
+            tuple(self._overloads.values()),
+        )
+
+    def _weigh(self, plan: Plan) -> None:
+        """What the joints need along a run, looked at every 10 ms."""
+        if self._dynamics is None or plan.duration <= 0.0:
+            return
+        times = np.arange(plan.begins, plan.ends, EFFORT_STEP_S)
+        for found in self._dynamics.overloads(times, self._dynamics.torques(plan.sample(times))):
+            known = self._overloads.get(found.joint)
+            if known is None or abs(found.torque) > abs(known.torque):
+                self._overloads[found.joint] = found
+
+    def _run(self, run: Run) -> None:
+        kind: Kind = "process" if run.process else "motion"
+        plan = run.plan
+        self.seconds[kind] += plan.duration
+        self.blocks += int(plan.path.block[-1] - plan.path.block[0]) + 1
+        spans = spans_of(plan)
+        here = plan.begins
+        for row in self._open:
+            if row.line in spans:
+                begin, here = spans[row.line]
+                row.took(kind, begin, here)
+            elif row.longest < 0.0:
+                row.start = row.end = here
+        self._now = plan.ends
+        self._weigh(plan)
+        self._close(len(self._open) - 1)
+
+    def _stand(self, stand: Stand) -> None:
+        self._took(stand.kind, stand.begins, stand.ends)
+        if stand.timeout is not None:
+            self.waits.append(Wait(stand.line, stand.timeout))
+
+    def _took(self, kind: Kind, begins: float, ends: float) -> None:
+        """The line at hand, and nothing beside it."""
+        self._close(len(self._open) - 1)
+        self.seconds[kind] += ends - begins
+        self._now = ends
+        self._open[-1].took(kind, begins, ends)
+
+    def _close(self, count: int) -> None:
+        self.rows += [row.closed() for row in self._open[:count]]
+        del self._open[:count]
+
+
+def added_up(events: Iterable[Event], dynamics: Dynamics | None = None) -> CycleTime:
+    """What the events of a program come to."""
+    total = Ledger(dynamics)
+    for event in events:
+        total.add(event)
+    return total.result()
+
+
+def as_document(cycle: CycleTime) -> dict[str, Any]:
+    """Plain values, as the command line prints them."""
+    times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
+    return {name: getattr(cycle, name) for name in times} | {
+        "lines": [_fields(row) for row in cycle.lines],
+        "waits": [_fields(wait) for wait in cycle.waits],
+        "violations": [_fields(violation) for violation in cycle.violations],
+        "overloads": [_fields(overload) for overload in cycle.overloads],
+    }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    names = getattr(value, "__struct_fields__", None) or value.__slots__
+    return {name: getattr(value, name) for name in names}

@@ -1,0 +1,249 @@
+"""The documents' MotionSimulator: a trajectory reckoned (dry run), or executed and watched."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode.words import number_text
+from understudy.motion.path import Floats
+from understudy.motion.plan import Motion
+from understudy.offline.setup import Setup
+from understudy.offline.walk import Run, Violation
+from understudy.offline.waypoints import Speeds, Waypoint, follow, tool_way
+from understudy.ports import ControllerStatus, JointState
+from understudy.space.pose import Pose
+from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, seconds
+
+INTERNAL_RATE_HZ = 1000.0
+"""How often speeds are looked at for the largest, however seldom they are logged."""
+
+
+class Controller(Protocol):
+    """What executes a trajectory: lines of dialect `seed` in, joint states out."""
+
+    def send_gcode(self, line: str, now: int) -> Refused | None: ...
+
+    def joint_state(self, now: int) -> JointState: ...
+
+    def status(self, now: int) -> ControllerStatus: ...
+
+    def busy(self) -> bool: ...
+
+    def next_wake(self) -> int | None: ...
+
+    def wake(self, now: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationResult:
+    """`max_velocity` and `max_acceleration`: of the fastest joint, rad/s and rad/s²."""
+
+    success: bool
+    total_time_s: float
+    max_velocity: float
+    max_acceleration: float
+    trajectory_log: tuple[JointState, ...]
+    error_message: str = ""
+
+
+class MotionSimulator:
+    """Waypoints through the planner, or through a controller.
+
+    `speeds`: of the tool where a waypoint has none. The log has a state every 1/`rate_hz` seconds
+    and one at the end.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        controller: Controller | None = None,
+        *,
+        speeds: Speeds = (None, None),
+        rate_hz: float = INTERNAL_RATE_HZ,
+    ) -> None:
+        self._setup = setup
+        self._controller = controller
+        self._speeds = speeds
+        self._rate_hz = rate_hz
+        self._recording = False
+        self._recorded: list[JointState] = []
+
+    def dry_run(
+        self, waypoints: Sequence[Waypoint], start: Floats | None = None
+    ) -> SimulationResult:
+        """Calculated, nothing executed. A waypoint out of reach is left out; the first is told."""
+        runs: list[Run] = []
+        problem = ""
+        for event in follow(waypoints, self._setup, self._speeds, start):
+            if isinstance(event, Violation) and not problem:
+                problem = event.message
+            elif isinstance(event, Run):
+                runs.append(event)
+        motions = [_motion(run, self._rate_hz) for run in runs]
+        log = tuple(state for logged, _ in motions for state in _states(logged))
+        extremes = [extreme for _, extreme in motions]
+        return SimulationResult(
+            success=not problem,
+            total_time_s=runs[-1].plan.ends if runs else 0.0,
+            max_velocity=_largest([motion.velocity for motion in extremes]),
+            max_acceleration=_largest([motion.acceleration for motion in extremes]),
+            trajectory_log=log,
+            error_message=problem,
+        )
+
+    def simulate_trajectory(self, waypoints: Sequence[Waypoint], now: int = 0) -> SimulationResult:
+        """Executed by the controller from ``now`` on, which is brought to the trajectory's end.
+
+        What the controller refuses, or fails at later, fails the run with its reason.
+        """
+        controller = self._controller
+        if controller is None:
+            raise ValueError(
+                "there is no controller to execute the trajectory: give MotionSimulator one, "
+                "or reckon it with dry_run"
+            )
+        here = np.array(controller.joint_state(now).positions)
+        for line in gcode_lines(waypoints, self._setup, self._speeds, here):
+            refused = controller.send_gcode(line, now)
+            if refused:
+                return SimulationResult(False, 0.0, 0.0, 0.0, (), refused.reason)
+        watch = _Watch(controller, now, self._rate_hz)
+        ended = watch.to_the_end()
+        if self._recording:
+            self._recorded += watch.log
+        problem = _problem(controller, ended)
+        return SimulationResult(
+            success=not problem,
+            total_time_s=seconds(ended - now),
+            max_velocity=watch.max_velocity,
+            max_acceleration=watch.max_acceleration,
+            trajectory_log=tuple(watch.log),
+            error_message=problem,
+        )
+
+    # ── recording ──
+
+    def start_recording(self) -> None:
+        """Keep what is executed from here on, over several trajectories."""
+        self._recorded = []
+        self._recording = True
+
+    def stop_recording(self) -> None:
+        self._recording = False
+
+    def recorded_data(self) -> tuple[JointState, ...]:
+        return tuple(self._recorded)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Brings a controller to rest, and looks at it: at every tick of the log and of the extremes,
+    and whenever it wakes."""
+
+    controller: Controller
+    begin: int
+    rate_hz: float
+    log: list[JointState] = field(default_factory=list)
+    max_velocity: float = 0.0
+    max_acceleration: float = 0.0
+
+    def to_the_end(self) -> int:
+        """When it came to rest, or to where nothing would ever wake it; logged as well."""
+        now, logged, looked = self.begin, 0, 0
+        while self.controller.busy() and (wake := self.controller.next_wake()) is not None:
+            while (due := min(self._tick(logged, self.rate_hz), self._tick(looked))) < wake:
+                state = self._look(due)
+                if due == self._tick(logged, self.rate_hz):
+                    self.log.append(state)
+                    logged += 1
+                looked += due == self._tick(looked)
+            now = wake
+            self.controller.wake(now)
+            self._look(now)
+        self.log.append(self._look(now))
+        return now
+
+    def _tick(self, number: int, rate_hz: float = INTERNAL_RATE_HZ) -> int:
+        return self.begin + round(number * NS_PER_SECOND / rate_hz)
+
+    def _look(self, now: int) -> JointState:
+        state = self.controller.joint_state(now)
+        self.max_velocity = max(self.max_velocity, *map(abs, state.velocities))
+        self.max_acceleration = max(self.max_acceleration, *map(abs, state.accelerations))
+        return state
+
+
+def _problem(controller: Controller, now: int) -> str:
+    """Why a trajectory that was run is no success; empty if it is one."""
+    status = controller.status(now)
+    if status.error:
+        return status.error_message
+    if controller.busy() or status.state != "Idle":
+        return f"the controller stands still before the end: {status.state}"
+    return ""
+
+
+def gcode_lines(
+    waypoints: Sequence[Waypoint], setup: Setup, speeds: Speeds, start: Floats
+) -> Iterator[str]:
+    """The waypoints in dialect `seed`; joint moves at a speed of the tool become G93."""
+    here, arc = start, False
+    for waypoint in waypoints:
+        if waypoint.process != arc:
+            arc = waypoint.process
+            yield "M3" if arc else "M5"
+        speed = waypoint.speed if waypoint.speed is not None else speeds[waypoint.process]
+        if isinstance(waypoint.target, Pose):
+            yield _pose_line(waypoint.target, speed)
+            continue
+        target = np.array(waypoint.target)
+        words = _words("ABCUVW", target / DEG)
+        way = tool_way(setup.mover, here, target) if speed is not None else 0.0
+        yield (
+            f"G93 G1 {words} F{number_text(MINUTE * speed / way)}"
+            if speed and way
+            else f"G0 {words}"
+        )
+        here = target
+    if arc:
+        yield "M5"
+
+
+def _pose_line(pose: Pose, speed: float | None) -> str:
+    scale = np.array([MM] * 3 + [DEG] * 3)
+    words = _words("XYZABC", np.array(pose) / scale)
+    if speed is None:
+        return f"G0 {words}"
+    return f"G94 G1 {words} F{number_text(speed / MM * MINUTE)}"
+
+
+def _words(letters: str, values: Floats) -> str:
+    pairs = zip(letters, values.tolist(), strict=True)
+    return " ".join(letter + number_text(round(value, 9)) for letter, value in pairs)
+
+
+def _motion(run: Run, rate_hz: float) -> tuple[Motion, Motion]:
+    """The states of a run on the grid, with its end; and where speeds are at their extremes."""
+    begins = run.plan.law.begins
+    corners = np.concatenate([begins, np.nextafter(begins[1:], 0.0)])
+    extremes = np.sort([*corners, *_grid(run, INTERNAL_RATE_HZ)])
+    logged = np.append(_grid(run, rate_hz), run.plan.ends)
+    return run.plan.sample(logged), run.plan.sample(extremes)
+
+
+def _grid(run: Run, rate_hz: float) -> Floats:
+    first = np.ceil(run.plan.begins * rate_hz)
+    return np.arange(first, run.plan.ends * rate_hz) / rate_hz
+
+
+def _states(motion: Motion) -> Iterator[JointState]:
+    nothing = (0.0,) * motion.position.shape[1]
+    rows = zip(*(values.tolist() for values in motion), strict=True)
+    return (JointState(tuple(q), tuple(v), tuple(a), nothing) for q, v, a in rows)
+
+
+def _largest(values: Sequence[Floats]) -> float:
+    return max((float(np.abs(each).max()) for each in values), default=0.0)

@@ -1,0 +1,72 @@
+"""Where an arm of a cell gets: a map of the space around it, or the poses of a program."""
+
+from dataclasses import dataclass
+from itertools import groupby
+
+from understudy.config import CellConfig
+from understudy.errors import ConfigError
+from understudy.offline.prove import BODIES, robot_of, subject_of
+from understudy.offline.setups import mover_of
+from understudy.offline.validate import Arm, Subject
+from understudy.offline.validate.poses import program_poses
+from understudy.space.pose import Pose
+from understudy.space.reach.reach_map import (
+    ReachabilityAnalyzer,
+    ReachabilityMap,
+    ReachabilityResult,
+)
+from understudy.space.transform import inverse
+from understudy.units import MM
+
+
+@dataclass(frozen=True, eq=False)
+class ReachMaps:
+    """`found`: what the joints allow; `free`: without what touches something."""
+
+    robot: str
+    found: ReachabilityMap
+    free: ReachabilityMap
+
+
+@dataclass(frozen=True, slots=True)
+class PoseReach:
+    """A pose of a program, and whether the arm gets there."""
+
+    line: int
+    pose: Pose
+    result: ReachabilityResult
+
+
+def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
+    """Around the robot's foot, told as its poses are, with the tool it begins with."""
+    name = robot_of(config, robot, BODIES)
+    arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
+    analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
+    foot = inverse(arm.frames.base)[:3, 3]
+    found = analyzer.generate_map(resolution_mm * MM, foot)
+    free = analyzer.generate_map(resolution_mm * MM, foot, avoid_collisions=True)
+    return ReachMaps(name, found, free)
+
+
+def program_reach(
+    program: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
+) -> list[PoseReach]:
+    """Every pose that a program of an arm names, with the tool it has in hand by then; each tried
+    near the one before."""
+    name = robot_of(config, robot, BODIES)
+    if config.robots[name].kind != "arm":
+        raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
+    subject, out = subject_of("", config, name), []
+    noted = program_poses(program, mover_of(config, name, dialect))
+    for tool, same in groupby(noted, lambda each: each.tool):
+        arm, poses = _arm(subject, tool), list(same)
+        analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
+        results = analyzer.check_program(each.pose for each in poses)
+        out += [PoseReach(p.line, p.pose, found) for p, found in zip(poses, results, strict=True)]
+    return out
+
+
+def _arm(subject: Subject, tool: int) -> Arm:
+    found = subject.arm(tool)
+    assert isinstance(found, Arm), "bodies are arms"
+    return found

@@ -1,0 +1,96 @@
+"""Reports as build servers read them: JUnit XML and SARIF 2.1.0."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+from xml.sax.saxutils import escape, quoteattr
+
+from understudy.offline.validate.report import KINDS, Finding, Kind, Report
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+UNSPEAKABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Whatever is no character of XML 1.0."""
+MEANING: dict[Kind, str] = {
+    "syntax": "The line cannot be read",
+    "unsupported": "The controller does not know this command",
+    "joint_limit": "A joint would leave its range",
+    "unreachable": "The pose is out of reach",
+    "singularity": "The tool's way leads through a singular pose",
+    "velocity": "The programmed feed is faster than the joints can follow",
+    "acceleration": "The programmed feed bends faster than the joints can follow",
+    "torque": "A joint needs more torque than it has",
+    "self_collision": "The arm touches itself",
+    "collision": "The arm touches something",
+    "zone": "The arm enters a forbidden zone",
+    "process": "The weld is not as it must be",
+    "io": "A wait for an input never ends",
+}
+
+
+def junit(reports: Sequence[Report]) -> str:
+    """A suite per program, a case per kind of violation: what failed says where."""
+    suites = "".join(_suite(report) for report in reports)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suites}</testsuites>\n'
+
+
+def _suite(report: Report) -> str:
+    by_kind = {kind: [v for v in report.violations if v.kind == kind] for kind in KINDS}
+    failed = sum(bool(found) for found in by_kind.values())
+    head = (
+        f'name={quoteattr(_clean(report.program))} tests="{len(KINDS)}" failures="{failed}" '
+        f'errors="0" time="{report.wall_s:.3f}"'
+    )
+    cases = "".join(_case(report, kind, found) for kind, found in by_kind.items())
+    return f"<testsuite {head}>\n{cases}</testsuite>\n"
+
+
+def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
+    head = f'<testcase classname={quoteattr(_clean(report.program))} name="{kind}"'
+    if not found:
+        return f"{head}/>\n"
+    text = "\n".join(_clean(each.message) for each in found)
+    first = quoteattr(_clean(found[0].message))
+    return f'{head}><failure type="{kind}" message={first}>{escape(text)}</failure></testcase>\n'
+
+
+def _clean(text: str) -> str:
+    """Without what XML cannot say."""
+    return UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
+    """One run; a rule per kind, a result per violation or warning, at its line."""
+    rules = [
+        {"id": kind, "name": kind, "shortDescription": {"text": MEANING[kind]}} for kind in KINDS
+    ]
+    results = [
+        _result(report.program, each, level)
+        for report in reports
+        for level, found in (("error", report.violations), ("warning", report.warnings))
+        for each in found
+    ]
+    driver = {"name": "understudy", "version": version, "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(program: str, found: Finding, level: str) -> dict[str, Any]:
+    region = {"startLine": max(found.line, 1), "endLine": max(found.last or found.line, 1)}
+    place = {"artifactLocation": {"uri": _uri(program)}, "region": region}
+    return {
+        "ruleId": found.kind,
+        "ruleIndex": KINDS.index(found.kind),
+        "level": level,
+        "message": {"text": found.message},
+        "locations": [{"physicalLocation": place}],
+        "properties": {"time_s": found.time_s},
+    }
+
+
+def _uri(program: str) -> str:
+    """Forward slashes; what is no plain letter is escaped. From a root on it is a file's URI."""
+    path = program.replace("\\", "/")
+    if re.match("[A-Za-z]:/", path):
+        return f"file:///{path[:2]}{quote(path[2:], errors='replace')}"
+    return ("file://" if path.startswith("/") else "") + quote(path, errors="replace")

@@ -1,0 +1,184 @@
+"""What a validation comes to: values, and the document that machines read."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+from understudy.space.collision.sweep import EPS
+from understudy.units import MM
+
+Kind = Literal[
+    "syntax", "unsupported", "joint_limit", "unreachable", "singularity", "velocity",
+    "acceleration", "torque", "self_collision", "collision", "zone", "process", "io",
+]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
+CLEARANCE = EPS
+"""Metres that are proven where no more is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How strictly a program is judged. Metres.
+
+    `clearance`: what every line must keep; None: contact is a violation, closeness a warning.
+    `with_stops`: whether a stop anywhere is part of what is proved. `most_violations`: so many are
+    told, the others are counted.
+    """
+
+    clearance: float | None = None
+    with_stops: bool = False
+    most_violations: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Two parts that touch, or come too close: where (m, in the cell), how deep, and when."""
+
+    objects: tuple[str, str]
+    point: tuple[float, float, float]
+    depth: float
+    time_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation, or a warning that leaves the verdict; `last`: the line on which it ends.
+    `contact`: the first one; `also`: those of other parts with the same thing.
+    `excess`: of what is sampled, how bad it is; the worst of a line is told. `code`: the number of
+    a firmware's error or alarm.
+    """
+
+    line: int
+    kind: Kind
+    message: str
+    time_s: float = 0.0
+    last: int | None = None
+    joint: str = ""
+    contact: Contact | None = None
+    also: tuple[Contact, ...] = ()
+    excess: float = 0.0
+    code: int = 0
+
+
+class LineReport(Struct, frozen=True, gc=False):
+    """A line of the program. `clearance` in metres, None where nothing moves or could touch.
+    `moves`: the robot does, on it."""
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    clearance: float | None
+    proven: bool
+    kind: str
+    moves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Where the arm was, for pictures: points of its axes (m, in the cell) and the line run."""
+
+    joints: tuple[tuple[float, ...], ...] = ()
+    points: tuple[tuple[tuple[float, float, float], ...], ...] = ()
+    lines: tuple[int, ...] = ()
+    times: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A program judged. `wall_s` is filled in by whoever has a clock."""
+
+    program: str
+    cell: str
+    robot: str
+    cycle_time: dict[str, float]
+    distance_m: float
+    gcodes_executed: int
+    lines: tuple[LineReport, ...]
+    violations: tuple[Finding, ...]
+    warnings: tuple[Finding, ...] = ()
+    omitted: int = 0
+    notes: tuple[str, ...] = ()
+    wall_s: float = 0.0
+    course: Course = field(default_factory=Course)
+
+    @property
+    def passed(self) -> bool:
+        return not self.violations and not self.omitted
+
+    @property
+    def total_s(self) -> float:
+        return self.cycle_time["total_s"]
+
+    @property
+    def least_clearance(self) -> float | None:
+        """Metres proven on every line that moves; None where one of them is not proven."""
+        moving = [row for row in self.lines if row.clearance is not None]
+        if not moving or not all(row.proven for row in self.lines):
+            return None
+        return min(row.clearance for row in moving if row.clearance is not None)
+
+    def document(self) -> dict[str, Any]:
+        """The report as plain values: the JSON of the command line."""
+        return {
+            "program": self.program,
+            "cell": self.cell,
+            "robot": self.robot,
+            "verdict": "pass" if self.passed else "fail",
+            "cycle_time": self.cycle_time,
+            "distance_mm": self.distance_m / MM,
+            "gcodes_executed": self.gcodes_executed,
+            "wall_s": self.wall_s,
+            "times_real_time": self.total_s / self.wall_s if self.wall_s > 0.0 else 0.0,
+            "lines": [_line(row) for row in self.lines],
+            "violations": [finding_document(each) for each in self.violations],
+            "violations_omitted": self.omitted,
+            "warnings": [finding_document(each) for each in self.warnings],
+            "notes": list(self.notes),
+        }
+
+
+def _line(row: LineReport) -> dict[str, Any]:
+    return {
+        "line": row.line,
+        "text": row.text,
+        "start_s": row.start_s,
+        "end_s": row.end_s,
+        "clearance_mm": None if row.clearance is None else row.clearance / MM,
+        "proven": row.proven,
+    }
+
+
+def finding_document(found: Finding) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "line": found.line,
+        "kind": found.kind,
+        "message": found.message,
+        "time_s": found.time_s,
+    }
+    if found.last is not None:
+        said["last_line"] = found.last
+    if found.code:
+        said["code"] = found.code
+    if found.joint:
+        said["joint"] = found.joint
+    if found.contact is not None:
+        said |= _contact(found.contact)
+    if found.also:
+        said["also"] = [_contact(each) | {"time_s": each.time_s} for each in found.also]
+    return said
+
+
+def _contact(contact: Contact) -> dict[str, Any]:
+    return {
+        "objects": list(contact.objects),
+        "point_mm": [value / MM for value in contact.point],
+        "depth_mm": contact.depth / MM,
+    }
+
+
+def proven_clearance(metres: float) -> float | None:
+    """None where nothing could touch."""
+    return metres if math.isfinite(metres) else None

@@ -1,0 +1,91 @@
+"""Waypoints: where to go, without a program around it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from understudy.gcode import Block
+from understudy.gcode.dialect import Axes
+from understudy.gcode.program import ProgramLine
+from understudy.gcode.requests import JointMove, LineMove, Move, Spindle
+from understudy.motion.path import Floats
+from understudy.offline.setup import Mover, Setup
+from understudy.offline.walk import Event, Walker, impossible
+from understudy.space.pose import Pose
+from understudy.units import MM
+
+POINTS = 17
+"""The way of the tool during a joint move is measured through so many points."""
+
+Speeds = tuple[float | None, float | None]
+"""m/s of the tool while travelling and while at work; None: as fast as the joints can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waypoint:
+    """A target, as joints (rad) or as a pose of the tool (m, rad); `process`: the arc burns.
+
+    `speed` of the tool in m/s. To a pose the tool goes straight if it has a speed; without one,
+    and to joints, each joint takes its own way.
+    """
+
+    target: Axes | Pose
+    speed: float | None = None
+    process: bool = False
+
+
+def follow(
+    waypoints: Sequence[Waypoint],
+    setup: Setup,
+    speeds: Speeds = (None, None),
+    start: Floats | None = None,
+) -> Iterator[Event]:
+    """Like `walk`: line n is waypoint n. Where the process begins or ends the robot stands, and
+    with a stage the arc is switched there, as M3 and M5 do."""
+    walker = Walker(setup, start)
+    for number, waypoint in enumerate(waypoints, 1):
+        walker.events.append(ProgramLine(number, _text(number, waypoint), Block(line=number)))
+        if waypoint.process != walker.process:
+            _switch(walker, waypoint.process, number)
+        speed = waypoint.speed if waypoint.speed is not None else speeds[waypoint.process]
+        refused = walker.move(_move(waypoint, speed, walker.q, setup.mover), number)
+        if refused:
+            walker.events.append(impossible(number, refused, _text(number, waypoint)))
+        yield from walker.take()
+    if walker.process and waypoints:
+        _switch(walker, False, len(waypoints))
+    walker.end(len(waypoints))
+    yield from walker.take()
+
+
+def _switch(walker: Walker, process: bool, number: int) -> None:
+    walker.rest()
+    stage = walker.setup.stage
+    if stage is not None:
+        met = stage.meet(Spindle("M3" if process else "M5", 0.0), number, walker.now)
+        walker.events += met.remarks
+        walker.stand(number, "process", met.seconds)
+    walker.process = process
+
+
+def _move(waypoint: Waypoint, speed: float | None, here: Floats, mover: Mover) -> Move:
+    target = waypoint.target
+    if isinstance(target, Pose):
+        return LineMove(target, speed)
+    if speed is None:
+        return JointMove(target)
+    way = tool_way(mover, here, np.array(target))
+    return JointMove(target, duration=way / speed) if way > 0.0 else JointMove(target)
+
+
+def tool_way(mover: Mover, start: Floats, end: Floats) -> float:
+    """Metres that the tool covers while the joints go straight from one position to another."""
+    shares = np.linspace(0.0, 1.0, POINTS)[:, None]
+    points = [mover.pose(q)[:3] for q in start + shares * (end - start)]
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()) * MM
+
+
+def _text(number: int, waypoint: Waypoint) -> str:
+    kind = "pose" if isinstance(waypoint.target, Pose) else "joints"
+    return f"waypoint {number} ({kind}{', process' if waypoint.process else ''})"

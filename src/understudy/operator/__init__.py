@@ -1,0 +1,94 @@
+"""What the desk of a live cell offers: one table, filled subject by subject."""
+
+from collections.abc import Callable
+from typing import Any
+
+from understudy.config import CellConfig
+from understudy.operator.clock import BUTTONS, ENGINE, ClockDesk
+from understudy.operator.environment import SurroundingsDesk
+from understudy.operator.events import EventLog, Watch
+from understudy.operator.history import History
+from understudy.operator.models import ModelDesk, view_of
+from understudy.operator.modes import ModeDesk
+from understudy.operator.motion import MotionDesk
+from understudy.operator.pins import PinDesk
+from understudy.operator.points import PointDesk
+from understudy.operator.programs import ProgramDesk
+from understudy.operator.robots import Robots
+from understudy.operator.scene import SceneDesk
+from understudy.operator.slices import Slices
+from understudy.operator.table import Commands
+from understudy.operator.teaching import TeachDesk
+from understudy.ports.hmi import RobotView
+from understudy.simulation.cell import Cell
+from understudy.wire.pump import Pump
+
+__all__ = ["BUTTONS", "ENGINE", "CellDesk"]
+
+
+class CellDesk:
+    """Everything that can be asked of a live cell, made on the event loop it runs on."""
+
+    def __init__(
+        self,
+        config: CellConfig,
+        cell: Cell,
+        pump: Pump,
+        facts: Callable[[], dict[str, Any]],
+        quit_: Callable[[], None],
+        *,
+        real: bool = False,
+    ) -> None:
+        self.robots = Robots(config, cell.parts, pump)
+        self.log = EventLog()
+        self.watch = Watch(cell, self.robots, self.log, pump.now)
+        self.history = History(self.robots, pump.now)
+        self.slices = Slices()
+        self.modes = ModeDesk(
+            config,
+            self.robots,
+            self.watch,
+            self.log,
+            allowed=real,
+            real_time=lambda: _real_time(cell, pump),
+            close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
+            now=pump.now,
+        )
+        around = SurroundingsDesk(config, cell.parts, pump)
+        self._subjects = (
+            ClockDesk(cell, pump, self.robots, self.log, facts, quit_),
+            ModelDesk(self.robots),
+            SceneDesk(config, self.robots, around.here),
+            around,
+            self.watch,
+            self.history,
+            self.modes,
+            MotionDesk(self.robots, self.modes.dead_man),
+            PinDesk(self.robots),
+            ProgramDesk(config, self.robots, self.slices),
+            PointDesk(self.robots, cell.parts),
+            TeachDesk(self.robots),
+        )
+
+    def commands(self) -> Commands:
+        return Commands(command for subject in self._subjects for command in subject.commands())
+
+    def real_views(self) -> dict[str, RobotView]:
+        """The robots that are REAL now, as the eye sees them."""
+        return {robot.name: view_of(robot) for robot in self.robots.real()}
+
+    async def stop(self) -> None:
+        self.history.stop()
+        self.slices.stop()
+        await self.modes.stop()
+
+
+def _faces_of(robot: str, cell: Cell) -> list[str]:
+    return [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot]
+
+
+def _real_time(cell: Cell, pump: Pump) -> None:
+    """As fast as the wall's, whatever it was."""
+    pump.set_paused(False)
+    pump.set_rate(1.0)
+    cell.clock_state.keep_up(1.0)

@@ -1,0 +1,76 @@
+"""Where the cell's arm can bring its tool, as a run: a cloud of points for the page."""
+
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta, Struct
+
+from understudy.app.build import load_config
+from understudy.config import CellConfig
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused
+from understudy.offline.setups import mover_of
+from understudy.operator.background.worker import Progress
+from understudy.robots.arm.mover import ArmMover
+from understudy.space.kinematics.chain import Frames
+from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
+from understudy.units import MM
+
+MOST_POINTS = 100_000
+
+
+class CellName(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which cell: its file, its seed, and the digest it must still have."""
+
+    file: str
+    seed: int
+    digest: str
+
+
+class Reach(Struct, frozen=True, forbid_unknown_fields=True):
+    """What can be asked. ``orientations``: directions of the tool that are tried at each point."""
+
+    cell: CellName
+    robot: str = ""
+    resolution_mm: Annotated[float, Meta(ge=20, le=1000)] = 100.0
+    orientations: Annotated[int, Meta(ge=1, le=14)] = 14
+
+
+def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Refused:
+    """Points in mm from the robot's foot: x, y, z, and in how many directions it is reached."""
+    asked: Reach = read(parameters, Reach)
+    mover = mover_of(loaded(asked.cell), asked.robot).mover
+    if not isinstance(mover, ArmMover):
+        return Refused(f"{asked.robot or 'the robot'} is no arm")
+    from_foot = Frames(np.eye(4), mover.frames.tool)
+    found = ReachabilityAnalyzer(mover.chain, frames=from_foot).generate_map(
+        asked.resolution_mm * MM, orientations=asked.orientations, progress=progress
+    )
+    count = int((found.orientations > 0).sum())
+    if count > MOST_POINTS:
+        return Refused(f"{count} points, at most {MOST_POINTS}; a coarser resolution_mm is needed")
+    return _told(found, asked)
+
+
+def loaded(cell: CellName) -> CellConfig:
+    """The cell that runs, out of its file again."""
+    config = load_config(cell.file, seed=cell.seed)
+    if config.digest != cell.digest:
+        raise ConfigError(
+            "the cell file or a model of it was changed since the cell was started", file=cell.file
+        )
+    return config
+
+
+def _told(found: ReachabilityMap, asked: Reach) -> dict[str, Any]:
+    there = found.orientations > 0
+    points = (found.points[there] / MM).round(3).tolist()
+    ways = found.orientations[there].tolist()
+    corners = [(corner / MM).tolist() for corner in (found.workspace_min, found.workspace_max)]
+    return {
+        "resolution_mm": asked.resolution_mm,
+        "orientations_tried": found.tried,
+        "points_tried": len(found.points),
+        "points_mm": [[*point, way] for point, way in zip(points, ways, strict=True)],
+        "workspace_mm": corners,
+    }

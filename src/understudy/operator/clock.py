@@ -1,0 +1,226 @@
+"""Time, faults, snapshots and the engine of a live cell."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
+
+from understudy.errors import ConfigError, Refused
+from understudy.operator.events import EventLog
+from understudy.operator.robots import Robots
+from understudy.operator.table import Command
+from understudy.ports import Snapshot
+from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
+from understudy.simulation.engine import SimulationEngine
+from understudy.simulation.faults import FAULTS
+from understudy.simulation.scenario import Scenario
+from understudy.units import nanoseconds, seconds
+from understudy.wire.clock import HIGHEST_RATE
+from understudy.wire.pump import Pump
+
+LONGEST_ADVANCE_SECONDS = 86_400.0
+ENGINE = {
+    "start": "let time run, accept programs",
+    "pause": "time stands",
+    "resume": "time runs again",
+}
+BUTTONS = {
+    "stop": "every controller brakes and forgets its program; with `robot` that one alone",
+    "reset": "clear emergency stops, errors and faults; without `robot` count from zero",
+    "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
+}
+
+
+class Advance(Struct, frozen=True, forbid_unknown_fields=True):
+    seconds: Annotated[float, Meta(ge=0, le=LONGEST_ADVANCE_SECONDS)]
+
+
+class SetRate(Struct, frozen=True, forbid_unknown_fields=True):
+    rate: Annotated[float, Meta(ge=0, le=HIGHEST_RATE)] | Literal["max", "step"]
+
+
+class ToFile(Struct, frozen=True, forbid_unknown_fields=True):
+    file: str | None = None
+
+
+class Restore(Struct, frozen=True, forbid_unknown_fields=True):
+    snapshot: Snapshot | None = None
+    file: str | None = None
+
+
+class Inject(Struct, frozen=True, forbid_unknown_fields=True):
+    fault: str
+    on: str
+    parameters: dict[str, float] = {}
+
+
+class Whom(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str | None = None
+
+
+class ClockDesk:
+    """Turns what is asked of a live cell into what its pump and parts do."""
+
+    def __init__(
+        self,
+        cell: Cell,
+        pump: Pump,
+        robots: Robots,
+        log: EventLog,
+        facts: Callable[[], dict[str, Any]],
+        quit_: Callable[[], None],
+    ) -> None:
+        self._cell = cell
+        self._pump = pump
+        self._robots = robots
+        self._log = log
+        self._facts = facts
+        self._quit = quit_
+        fault_source, engine = cell.parts["scenario"], cell.parts["engine"]
+        assert isinstance(fault_source, Scenario)
+        assert isinstance(engine, SimulationEngine)
+        self._fault_source, self._engine = fault_source, engine
+
+    def commands(self) -> list[Command]:
+        viewer: Literal["viewer"] = "viewer"
+        return [
+            Command("advance", "run ahead by seconds", self._advance, Advance),
+            Command("now", "the cell's time", lambda _: self._now(), role=viewer),
+            Command("rate", "set the rate of time", self._set_rate, SetRate),
+            Command("status", "what everything is at", lambda _: self._status(), role=viewer),
+            Command("faults", "what can be injected", lambda _: _faults(), role=viewer),
+            Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
+            Command("restore", "bring a snapshot back", self._restore, Restore),
+            Command("inject", "bring a fault about", self._inject, Inject),
+            Command("metrics", "what was done so far", lambda _: self._metrics(), role=viewer),
+            Command("quit", "end the cell", lambda _: self._quit()),
+            *(self._of_engine(name, doc) for name, doc in ENGINE.items()),
+            *(self._of_button(name, doc) for name, doc in BUTTONS.items()),
+        ]
+
+    # ── the engine ──
+
+    def _of_engine(self, name: str, doc: str) -> Command:
+        def run(_: Any) -> Any:
+            if name != "start" and (refused := self._on_real(name)):
+                return refused
+            return self._let_engine(name)
+
+        return Command(name, doc, run)
+
+    def _of_button(self, name: str, doc: str) -> Command:
+        """The cell's, or of one robot. A real robot is not the engine's: it is told as well."""
+
+        def run(given: Whom) -> Any:
+            if name == "reset":
+                self._clear_weld_faults(given.robot)
+            if given.robot is not None:
+                return self._robots.do(given.robot, name)
+            for robot in self._robots.real():
+                robot.do(name)
+            return self._let_engine(name)
+
+        return Command(name, doc, run, Whom)
+
+    def _clear_weld_faults(self, only: str | None) -> None:
+        """A power source has a reset of its own; for the operator there is one button."""
+        for robot in self._robots:
+            welder = getattr(robot.simulated.controller, "parts", {}).get("welder")
+            now = robot.simulated.time.now()
+            if only in (None, robot.name) and welder is not None and welder.status(now).fault:
+                robot.simulated.time.act(welder.reset)
+
+    def _let_engine(self, name: str) -> dict[str, Any]:
+        self._pump.act(lambda now: getattr(self._engine, name)(now))
+        return self._metrics()
+
+    def _metrics(self) -> dict[str, Any]:
+        now = self._pump.now()
+        status = to_builtins(self._engine.status(now))
+        real = self._pump.real_seconds()
+        clock = {"real_time_s": real, "time_ratio": seconds(now) / real if real > 0.0 else 0.0}
+        return {"state": status["state"], **status["metrics"], **clock}
+
+    # ── time ──
+
+    def _now(self) -> dict[str, Any]:
+        now = self._pump.now()
+        return {"now_s": seconds(now), "now_ns": now, "rate": self._pump.rate}
+
+    def _advance(self, given: Advance) -> Any:
+        if refused := self._on_real("advance"):
+            return refused
+        later = self._pump.run_ahead(nanoseconds(given.seconds))
+        return self._now() if later is None else later.turned(lambda _: self._now())
+
+    def _set_rate(self, given: SetRate) -> Any:
+        if given.rate != 1.0 and (refused := self._on_real("rate")):
+            return refused
+        self._pump.set_rate(given.rate)
+        self._cell.clock_state.keep_up(given.rate)
+        return self._now()
+
+    def _status(self) -> dict[str, Any]:
+        now = self._now()  # first: it brings the cell to the clock's time
+        real, parts = self._pump.real_seconds(), self._cell.status()
+        return now | self._facts() | {"real_s": real, "parts": parts}
+
+    # ── snapshots and faults ──
+
+    def _snapshot(self, given: ToFile) -> Any:
+        snapshot = self._pump.snapshot()
+        if given.file is None:
+            return {"snapshot": snapshot}
+        try:
+            Path(given.file).write_bytes(write_snapshot(snapshot))
+        except (OSError, ValueError) as problem:
+            return Refused(f"{given.file} cannot be written: {_why(problem)}")
+        return {"file": given.file}
+
+    def _restore(self, given: Restore) -> Any:
+        if refused := self._on_real("restore"):
+            return refused
+        if (given.snapshot is None) == (given.file is None):
+            return Refused("give either snapshot or file")
+        try:
+            snapshot = given.snapshot or read_snapshot(Path(given.file or "").read_bytes())
+            self._pump.restore(snapshot)
+        except (OSError, ValueError) as problem:
+            return Refused(f"{given.file} cannot be read: {_why(problem)}")
+        except ConfigError as problem:
+            return Refused(str(problem))
+        return self._now()
+
+    def _inject(self, given: Inject) -> Any:
+        for robot in self._robots.real():
+            if given.on.split(".")[0] == robot.name:
+                return Refused(f"{robot.name} is REAL: no fault can be injected there")
+        refused = self._pump.act(
+            lambda now: self._fault_source.bring(given.fault, given.on, given.parameters, now)
+        )
+        if refused is None:
+            self._log.note("fault", given.on, f"injected: {given.fault}", self._pump.now())
+        return refused or self._now()
+
+    def _on_real(self, name: str) -> Refused | None:
+        """Time is not ours where a real robot moves in it."""
+        real = ", ".join(robot.name for robot in self._robots.real())
+        return Refused(f"{real} is REAL: no {name} while it is") if real else None
+
+
+def _faults() -> dict[str, Any]:
+    return {
+        name: {
+            "how": fault.how,
+            "acts_on": fault.acts_on,
+            "doc": fault.doc,
+            "parameters": {key: figure._asdict() for key, figure in fault.figures.items()},
+        }
+        for name, fault in FAULTS.items()
+    }
+
+
+def _why(problem: Exception) -> str:
+    """ValueError: a name that no file can have."""
+    return getattr(problem, "strerror", None) or str(problem)

@@ -1,0 +1,1 @@
+"""The ways into a running cell: control endpoint, state socket, HMI link."""

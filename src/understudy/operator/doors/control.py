@@ -1,0 +1,109 @@
+"""The control endpoint: JSON lines, one reply a line.
+
+> {"id": 1, "do": "advance", "seconds": 3}\\n
+< {"id": 1, "ok": true, "result": {"now_s": 3.0}}\\n
+> {"id": 2, "do": "rte"}\\n
+< {"id": 2, "ok": false, "code": 1, "error": "unknown command 'rte'; …"}\\n
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from understudy.errors import Refused
+from understudy.operator.doors.beside import FaceBeside
+from understudy.ports import Desk
+from understudy.ports.hmi import Later
+from understudy.protocol.lines import Line, LineReader
+from understudy.protocol.outbox import Outbox
+
+LONGEST_LINE = 64 * 1024 * 1024  # a snapshot fits
+OUTBOX_LIMIT = 1024 * 1024
+READ_SIZE = 64 * 1024
+NOT_A_REQUEST = 10
+
+Late = Callable[[], object]
+"""Told when there is an answer that nobody has just asked for."""
+
+
+class ControlSession:
+    """`Session` of one client, answered in the order in which it asked."""
+
+    def __init__(self, desk: Desk, outbox: Outbox, leave: Callable[[], None], late: Late) -> None:
+        self._desk = desk
+        self._outbox = outbox
+        self._leave = leave
+        self._late = late
+        self._lines = LineReader(LONGEST_LINE)
+        self._unanswered: deque[Line] = deque()
+        self._waits = False
+
+    def receive(self, data: bytes, now: int) -> None:
+        self._unanswered.extend(self._lines.feed(data))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """One request after the other; what takes long holds up those behind it."""
+        while self._unanswered and not self._waits:
+            line = self._unanswered.popleft()
+            if line.too_long:
+                self._refuse(None, f"a line over {LONGEST_LINE} bytes", NOT_A_REQUEST)
+            elif line.data.strip():
+                self._answer(line.data)
+
+    def take(self, room: int) -> bytes:
+        return self._outbox.take(room)
+
+    def eof(self, now: int) -> None:
+        return None
+
+    def closed(self, now: int) -> None:
+        self._leave()
+
+    def credit(self) -> int:
+        full = self._outbox.size >= OUTBOX_LIMIT
+        return 0 if full or self._waits else READ_SIZE
+
+    def owed(self) -> bool:
+        return self._waits
+
+    def _answer(self, line: bytes) -> None:
+        try:
+            request = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            return self._refuse(None, f"not JSON: {problem}", NOT_A_REQUEST)
+        if not isinstance(request, dict):
+            return self._refuse(None, "a request is an object with 'do'", NOT_A_REQUEST)
+        number, name = request.pop("id", None), request.pop("do", None)
+        if not isinstance(name, str):
+            return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
+        result = self._desk.call(name, request, "operator")
+        if not isinstance(result, Later):
+            return self._tell(number, result)
+        self._waits = True
+        return result.then(lambda result: self._tell_late(number, result))
+
+    def _tell_late(self, number: Any, result: Any) -> None:
+        self._waits = False
+        self._tell(number, result)
+        self._go_on()
+        self._late()
+
+    def _tell(self, number: Any, result: Any) -> None:
+        if isinstance(result, Refused):
+            self._refuse(number, result.reason, result.code)
+        else:
+            self._say({"id": number, "ok": True, "result": result})
+
+    def _refuse(self, number: Any, reason: str, code: int) -> None:
+        self._say({"id": number, "ok": False, "code": code, "error": reason})
+
+    def _say(self, answer: Mapping[str, Any]) -> None:
+        self._outbox.say(msgspec.json.encode(answer) + b"\n")
+
+
+def control_face(desk: Desk, late: Late = lambda: None) -> FaceBeside[ControlSession]:
+    """It commands the clock, so it is no part of what the clock drives."""
+    return FaceBeside(lambda outbox, leave: ControlSession(desk, outbox, leave, late))

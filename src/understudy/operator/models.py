@@ -1,0 +1,151 @@
+"""What the robots of a cell are: joints, limits, tools, skills."""
+
+from typing import TYPE_CHECKING, Any
+
+from understudy.errors import Refused
+from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.operator.motion import pose_mm_deg
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports import DigitalIO
+from understudy.ports.hmi import Pins, RobotView
+from understudy.units import DEG
+
+if TYPE_CHECKING:
+    from understudy.space.kinematics.chain import Chain
+
+
+class ModelDesk:
+    """A query."""
+
+    def __init__(self, robots: Robots) -> None:
+        self._robots = robots
+
+    def commands(self) -> list[Command]:
+        doc = "all robots: kind, mode, joints, limits, tools, capabilities"
+        return [Command("robots", doc, lambda _: self._list(), role="viewer")]
+
+    def _list(self) -> dict[str, Any]:
+        return {"robots": [facts(robot) for robot in self._robots]}
+
+
+def facts(robot: Robot) -> dict[str, Any]:
+    chain = chain_of(robot)
+    joints = [] if isinstance(chain, Refused) else joints_of(chain)
+    how = robot.condition()
+    return {
+        "name": robot.name,
+        "kind": robot.kind,
+        "model": getattr(robot.config, "model", ""),
+        "mode": robot.mode,
+        "real": str(robot.place or ""),
+        "faces": "open" if robot.real is None else "closed while it is REAL",
+        "dof": len(joints),
+        "joints": joints,
+        "tools": tools_of(robot),
+        "tool": tool_of(robot),
+        "work_offsets_mm_deg": work_offsets_of(robot),
+        "capabilities": list(robot.skills()),
+        "frames": list(robot.side.actions.frames),
+        "overrides_percent": overrides_of(robot),
+        "dialect": getattr(robot.config, "dialect", ""),
+        "state": how.state,
+        "moving": how.moving,
+        "connected": how.connected,
+        "enabled": how.enabled,
+        "error": how.error,
+    }
+
+
+def view_of(robot: Robot) -> RobotView:
+    """A real robot, as it has told of itself."""
+    how, axis_reading = robot.condition(), robot.axis_reading()
+    digital = getattr(robot.side.controller, "digital_io", DigitalIO)()
+    return RobotView(
+        q=list(axis_reading.joints),
+        tcp=axis_reading.pose,
+        state=how.state,
+        moving=how.moving,
+        tool=tool_of(robot),
+        line=how.line,
+        io=Pins(digital.inputs, digital.outputs),
+    )
+
+
+def chain_of(robot: Robot) -> "Chain | Refused":
+    """The model of an arm, which is the simulated one's on REAL as well."""
+    part = robot.simulated.controller
+    if robot.kind == "arm":
+        arm: Chain = part.arm.movers[0].chain
+        return arm
+    if robot.kind == "kuka":
+        kuka: Chain = part.robot.chain
+        return kuka
+    return Refused(f"{robot.name} ({robot.kind}) is no arm")
+
+
+def joints_of(chain: "Chain") -> list[dict[str, Any]]:
+    columns = (chain.names, chain.lower / DEG, chain.upper / DEG, chain.velocity / DEG)
+    return [
+        {
+            "name": name,
+            "lower_deg": float(low),
+            "upper_deg": float(high),
+            "velocity_deg_s": float(fast),
+        }
+        for name, low, high, fast in zip(*columns, strict=True)
+    ]
+
+
+def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:
+    """By number; 0 is the bare flange."""
+    if robot.kind == "arm":
+        measured = robot.simulated.controller.tips.measured
+        return {
+            str(number): {
+                "name": tool.name,
+                "tcp_mm_deg": pose_mm_deg(measured[number])
+                if number in measured
+                else list(tool.tcp_mm_deg),
+                "measured": number in measured,
+            }
+            for number, tool in robot.config.tools.items()
+        }
+    if robot.kind == "kuka":
+        from understudy.space.transform import pose
+
+        return {
+            str(number): {"name": f"tool {number}", "tcp_mm_deg": pose_mm_deg(pose(frame))}
+            for number, frame in robot.simulated.controller.robot.tools.items()
+        }
+    return {}
+
+
+def tool_of(robot: Robot) -> int:
+    """The one in use."""
+    part = robot.simulated.controller
+    if robot.kind == "kuka":
+        tool: int = part.reading(robot.simulated.time.now()).tool
+        return tool
+    if robot.kind in ("arm", "machine"):
+        held: int = part.firmware.reading(robot.simulated.time.now()).tool
+        return held
+    return 0
+
+
+def work_offsets_of(robot: Robot) -> dict[str, list[float]]:
+    """G54 … G59.3 that are not zero, where they are offsets of the tool."""
+    if robot.kind != "arm" or robot.real is not None or "base" not in robot.side.actions.frames:
+        return {}
+    modal = robot.simulated.controller.firmware.core.runner.state.modal
+    pairs = zip(COORDINATE_SYSTEMS, modal.offsets, strict=True)
+    return {name: list(offset) for name, offset in pairs if any(offset)}
+
+
+def overrides_of(robot: Robot) -> dict[str, float] | None:
+    """Of feed and rapid as they are set, where the simulated controller can be asked."""
+    if robot.real is not None or robot.kind not in ("arm", "machine"):
+        return None
+    firmware, time = robot.simulated.controller.firmware, robot.simulated.time
+    feed, rapid, _ = firmware.reading(time.now()).overrides
+    return {"feed": float(feed), "rapid": float(rapid)}

@@ -1,0 +1,201 @@
+"""The operator's commands: drives, stops, lines, jogs, moves, modes of the hand."""
+
+from typing import Annotated, Any, Literal, Protocol
+
+from msgspec import Meta, Struct
+
+from understudy.errors import Refused
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports.operation import Frame, Jog, Target
+from understudy.space.pose import Pose
+from understudy.units import DEG, MM
+
+Axis = Annotated[int, Meta(ge=0, le=5)]
+Percent = Annotated[float, Meta(gt=0, le=200)]
+Speed = Annotated[float, Meta(ge=-10_000, le=10_000)]
+Step = Annotated[float, Meta(gt=0, le=10_000)]
+Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
+Six = tuple[Number, Number, Number, Number, Number, Number]
+Text = Annotated[str, Meta(max_length=256)]
+
+
+class OfRobot(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+
+
+class Home(Struct, frozen=True, forbid_unknown_fields=True):
+    """`axis`: one alone; none: all."""
+
+    robot: str
+    axis: Axis | None = None
+
+
+class Line(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    line: Text
+
+
+class Override(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    feed_percent: Percent | None = None
+    rapid_percent: Percent | None = None
+
+
+class JogOrder(Struct, frozen=True, forbid_unknown_fields=True):
+    """`speed`: deg/s of a joint or about an axis, mm/s along one; its sign is the direction.
+
+    `step`: so many deg or mm; none: until `stop_jog`.
+    """
+
+    robot: str
+    frame: Literal["joint", "base", "tool"]
+    axis: Axis
+    speed: Speed
+    step: Step | None = None
+
+
+class MoveTo(Struct, frozen=True, forbid_unknown_fields=True):
+    """Joints, or a pose of the tool; `line`: straight, at `speed_mm_s`; else each joint its way."""
+
+    robot: str
+    joints_deg: list[Number] | None = None
+    pose_mm_deg: Six | None = None
+    line: bool = False
+    speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
+
+
+class Joints(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    joints_deg: list[Number]
+
+
+class Tool(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    tool: Annotated[int, Meta(ge=0, le=99)]
+
+
+PLAIN = {
+    "enable": "connect if need be, and switch the drives on",
+    "disable": "switch the drives off; what waits is forgotten",
+    "hold": "brake along the path and wait for cycle_start",
+    "cycle_start": "go on after hold, M0 or M1",
+    "stop_jog": "end every jog",
+}
+HOW_TO = Refused("give either joints_deg or pose_mm_deg")
+
+
+class Grip(Protocol):
+    """The dead man's handle of real robots."""
+
+    def grasp(self, robot: Robot, jog: Jog) -> None: ...
+
+    def let_go(self, name: str) -> None: ...
+
+
+class MotionDesk:
+    """Each answers with the robot's state."""
+
+    def __init__(self, robots: Robots, dead_man: Grip) -> None:
+        self._robots = robots
+        self._dead_man = dead_man
+
+    def commands(self) -> list[Command]:
+        return [
+            *(self._plain(name, doc) for name, doc in PLAIN.items()),
+            Command("home", "home all axes, or one", self._home, Home),
+            Command("send_gcode", "one line, as from a program", self._send, Line),
+            Command("override", "of feed and rapid, in percent", self._override, Override),
+            Command("jog", "one axis, by a step or until stop_jog", self._jog, JogOrder),
+            Command("move_to", "joints or pose, straight or not", self._move, MoveTo),
+            Command(
+                "set_joint_positions", "put the arm there (simulation only)", self._put, Joints
+            ),
+            Command("set_tool", "take another tool", self._set_tool, Tool),
+        ]
+
+    def _plain(self, name: str, doc: str) -> Command:
+        def run(given: OfRobot) -> Any:
+            if name == "stop_jog":
+                self._dead_man.let_go(given.robot)
+            return self._robots.do(given.robot, name)
+
+        return Command(name, doc, run, OfRobot)
+
+    def _home(self, given: Home) -> Any:
+        axis = -1 if given.axis is None else given.axis
+        return self._robots.do(given.robot, "home", axis)
+
+    def _send(self, given: Line) -> Any:
+        return self._robots.do(given.robot, "send_gcode", given.line)
+
+    def _override(self, given: Override) -> Any:
+        wanted = {"override_feed": given.feed_percent, "override_rapid": given.rapid_percent}
+        asked = {verb: percent for verb, percent in wanted.items() if percent is not None}
+        if not asked:
+            return Refused("give feed_percent or rapid_percent")
+        answer: Any = None
+        for verb, percent in asked.items():
+            answer = self._robots.do(given.robot, verb, percent)
+            if isinstance(answer, Refused):
+                return answer
+        return answer
+
+    def _jog(self, given: JogOrder) -> Any:
+        if given.speed == 0.0:
+            return Refused("speed 0 goes nowhere: its sign is the direction; stop_jog ends a jog")
+        jog = jog_of(given)
+        answer = self._robots.do(given.robot, "jog", jog)
+        robot = self._robots.find(given.robot)
+        if isinstance(answer, Refused) or isinstance(robot, Refused):
+            return answer
+        if robot.real is not None and jog.step is None:
+            self._dead_man.grasp(robot, jog)
+        return answer
+
+    def _move(self, given: MoveTo) -> Any:
+        if (given.joints_deg is None) == (given.pose_mm_deg is None):
+            return HOW_TO
+        joints = given.joints_deg and self._angles(given.robot, given.joints_deg)
+        if isinstance(joints, Refused):
+            return joints
+        pose = None if given.pose_mm_deg is None else pose_of(given.pose_mm_deg)
+        target = Target(joints or None, pose, given.line, given.speed_mm_s * MM)
+        return self._robots.do(given.robot, "move_to", target)
+
+    def _put(self, given: Joints) -> Any:
+        joints = self._angles(given.robot, given.joints_deg)
+        if isinstance(joints, Refused):
+            return joints
+        return self._robots.do(given.robot, "set_joint_positions", joints)
+
+    def _set_tool(self, given: Tool) -> Any:
+        return self._robots.do(given.robot, "set_tool", given.tool)
+
+    def _angles(self, name: str, degrees: list[float]) -> tuple[float, ...] | Refused:
+        robot = self._robots.find(name)
+        if isinstance(robot, Refused):
+            return robot
+        count = len(robot.axis_reading().joints)
+        if len(degrees) != count:
+            return Refused(f"{name} has {count} joints, joints_deg has {len(degrees)} numbers")
+        return tuple(value * DEG for value in degrees)
+
+
+def jog_of(given: JogOrder) -> Jog:
+    """In SI."""
+    along = given.frame != "joint" and given.axis < 3
+    unit = MM if along else DEG
+    frame: Frame = given.frame
+    return Jog(
+        frame, given.axis, given.speed * unit, None if given.step is None else given.step * unit
+    )
+
+
+def pose_of(mm_deg: Six) -> Pose:
+    x, y, z, rx, ry, rz = mm_deg
+    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
+
+
+def pose_mm_deg(pose: Pose) -> list[float]:
+    return [value / MM for value in pose[:3]] + [value / DEG for value in pose[3:]]

@@ -1,0 +1,219 @@
+"""The cell as a browser draws it: bodies, joints, tools, what stands around. Metres and radians,
+4×4 matrices row by row."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
+
+from understudy.config import CellConfig
+from understudy.errors import ConfigError, Refused
+from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
+from understudy.operator.motion import pose_of
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.simulation.environment import CellEnvironment
+
+if TYPE_CHECKING:
+    from understudy.space.kinematics.chain import Chain
+    from understudy.space.model.robot import Geometry, Solid
+    from understudy.space.model.shapes import CollisionObject
+
+IDENTITY = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+MACHINE = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+TURNING = {"A": MACHINE["X"], "B": MACHINE["Y"], "C": MACHINE["Z"]}
+
+
+class SceneDesk:
+    """A query. `here`: what stands around the robots now."""
+
+    def __init__(self, config: CellConfig, robots: Robots, here: CellEnvironment) -> None:
+        self._config = config
+        self._robots = robots
+        self._here = here
+        self._still: dict[str, dict[str, Any]] = {}
+
+    def commands(self) -> list[Command]:
+        doc = "geometry for a browser: robots, tools, environment, colours"
+        return [Command("scene", doc, lambda _: self._scene(), role="viewer")]
+
+    def _scene(self) -> dict[str, Any]:
+        return {
+            "cell": self._config.name,
+            "robots": {robot.name: self._robot(robot) for robot in self._robots},
+            "environment": self._environment(),
+            "visualization": to_builtins(self._config.simulation.visualization),
+        }
+
+    def _environment(self) -> list[dict[str, Any]]:
+        found = self._here.environment
+        return [
+            {**object_of(thing), "zone": found.is_zone(thing.name)} for thing in found.everything()
+        ]
+
+    def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
+        """Seen from the flange; only an arm's tools have any."""
+        if robot.kind != "arm":
+            return []
+        read = self._config.read_file
+        return [object_of(shape.build(read)) for shape in robot.config.tools[number].shapes]
+
+    def _robot(self, robot: Robot) -> dict[str, Any]:
+        if robot.name not in self._still:
+            self._still[robot.name] = self._geometry(robot)
+        watch = getattr(robot.simulated.controller, "parts", {}).get("collision")
+        held = [object_of(thing) for thing in watch.held()] if watch else []
+        still = self._still[robot.name]
+        tools = {
+            number: {**still["tools"][number], **_tool(tool)}
+            for number, tool in tools_of(robot).items()
+        }
+        frames = {name: _frame(offset) for name, offset in work_offsets_of(robot).items()}
+        changing = {"tool": tool_of(robot), "tools": tools, "frames": frames, "held": held}
+        return {**still, **changing}
+
+    def _geometry(self, robot: Robot) -> dict[str, Any]:
+        chain = chain_of(robot)
+        joints, links = _axes(robot.kind), list[dict[str, Any]]()
+        if not isinstance(chain, Refused):
+            joints, links = joints_of(chain), self._links(chain)
+        tools = {
+            number: {**_tool(tool), "shapes": self._tool_shapes(robot, int(number))}
+            for number, tool in tools_of(robot).items()
+        }
+        return {
+            "kind": robot.kind,
+            "model": getattr(robot.config, "model", ""),
+            "base": _foot(robot),
+            "joints": joints,
+            "links": links,
+            "tools": tools,
+        }
+
+    def _links(self, chain: "Chain") -> list[dict[str, Any]]:
+        """A body hangs on the moving joint that carries it; the foot on none."""
+        way = chain.model.way()
+        carried_by = [-1, *(index for index, joint in enumerate(way) if joint.moves)]
+        return [
+            {
+                "name": body.name,
+                "joint": joint,
+                "shapes": [self._shape(solid) for solid in body.visual or body.collision],
+                "collision": [self._shape(solid) for solid in body.collision],
+            }
+            for body, joint in zip(chain.bodies, carried_by, strict=True)
+        ]
+
+    def _shape(self, solid: "Solid") -> dict[str, Any]:
+        from understudy.space.transform import matrix
+
+        origin = matrix(solid.origin).reshape(-1).tolist()
+        return {**self._sizes(solid.geometry), "origin": origin, "color": solid.color}
+
+    def _sizes(self, geometry: "Geometry") -> dict[str, Any]:
+        from understudy.space.model import robot as shapes
+
+        match geometry:
+            case shapes.Box(size=size):
+                return {"type": "box", "dimensions": size}
+            case shapes.Sphere(radius=radius):
+                return {"type": "sphere", "radius": radius}
+            case shapes.Cylinder(radius=radius, length=length):
+                return {"type": "cylinder", "radius": radius, "length": length}
+            case shapes.Capsule(radius=radius, length=length):
+                return {"type": "capsule", "radius": radius, "length": length}
+        return self._mesh(geometry)
+
+    def _mesh(self, mesh: Any) -> dict[str, Any]:
+        """Its triangles, where the file can be read."""
+        from understudy.space.model.shapes import mesh_from_bytes
+
+        try:
+            data = self._config.read_file(mesh.filename)
+            found = mesh_from_bytes(data, mesh.filename.rsplit(".", 1)[-1])
+        except ConfigError as problem:
+            return {"type": "mesh", "problem": str(problem)}
+        vertices = (found.vertices * mesh.scale).tolist()
+        return {"type": "mesh", "vertices": vertices, "indices": found.triangles.tolist()}
+
+
+def joints_of(chain: "Chain") -> list[dict[str, Any]]:
+    """From foot to flange, fixed ones included: T = T · origin · turn (or shift) along the axis."""
+    from understudy.space.transform import matrix
+
+    return [
+        {
+            "name": joint.name,
+            "type": "revolute" if joint.kind == "continuous" else joint.kind,
+            "origin": matrix(joint.origin).reshape(-1).tolist(),
+            "axis": list(joint.axis),
+            "lower": _bound(joint.lower),
+            "upper": _bound(joint.upper),
+        }
+        for joint in chain.model.way()
+    ]
+
+
+def object_of(thing: "CollisionObject") -> dict[str, Any]:
+    """Something that stands in the cell."""
+    import numpy as np
+
+    return {
+        "name": thing.name,
+        "type": str(thing.type),
+        "transform": thing.place.reshape(-1).tolist(),
+        "dimensions": list(thing.dimensions),
+        "radius": thing.radius,
+        "height": thing.height,
+        "vertices": np.asarray(thing.vertices).tolist(),
+        "indices": np.asarray(thing.indices).tolist(),
+    }
+
+
+def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
+    from understudy.space.transform import matrix
+
+    tip = matrix(pose_of(tool["tcp_mm_deg"])).reshape(-1).tolist()
+    return {"name": tool["name"], "tcp": tip}
+
+
+def _frame(offset_mm_deg: list[float]) -> list[float]:
+    from understudy.space.transform import matrix
+
+    x, y, z, a, b, c = offset_mm_deg
+    rows: list[float] = matrix(pose_of((x, y, z, a, b, c))).reshape(-1).tolist()
+    return rows
+
+
+def _foot(robot: Robot) -> list[float]:
+    """Where the foot stands, seen from the frame in which the tool's pose is told."""
+    from understudy.space.model.environment import place
+    from understudy.space.transform import inverse
+
+    if robot.kind == "kuka":
+        x, y, z, rx, ry, rz = robot.config.base_mm_deg
+        stands: list[float] = place((x, y, z), (rx, ry, rz)).reshape(-1).tolist()
+        return stands
+    if robot.kind != "arm":
+        return IDENTITY
+    base = robot.simulated.controller.arm.movers[0].frames.base
+    foot: list[float] = inverse(base).reshape(-1).tolist()
+    return foot
+
+
+def _axes(kind: str) -> list[dict[str, Any]]:
+    """A machine has no model: three slides and three turns."""
+    if kind != "machine":
+        return []
+    slides = [_axis(name, "prismatic", axis) for name, axis in MACHINE.items()]
+    return slides + [_axis(name, "revolute", axis) for name, axis in TURNING.items()]
+
+
+def _axis(name: str, kind: str, axis: tuple[float, ...]) -> dict[str, Any]:
+    none = {"lower": None, "upper": None}
+    return {"name": name, "type": kind, "origin": IDENTITY, "axis": list(axis), **none}
+
+
+def _bound(value: float) -> float | None:
+    """None: there is none (JSON knows no infinity)."""
+    return value if abs(value) < 1e9 else None

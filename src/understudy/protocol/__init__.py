@@ -1,0 +1,1 @@
+"""Building blocks of faces and drivers: line reader, outbox, dialogue, reconnection."""

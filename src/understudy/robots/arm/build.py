@@ -1,0 +1,149 @@
+"""From the cell file to an arm that can be driven."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from understudy.devices.io.virtual_io import VirtualIO
+from understudy.errors import ConfigError
+from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
+from understudy.motion.dynamics import Dynamics, Payload, dynamics
+from understudy.motion.path import Floats, Limits
+from understudy.ports import Deps
+from understudy.robots.arm.body import body_of
+from understudy.robots.arm.config import Config, ToolConfig
+from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.drives import Arm
+from understudy.robots.arm.mover import ArmMover
+from understudy.simulation.collision.body import chain_of
+from understudy.simulation.program.options import ControllerOptions
+from understudy.space.kinematics.chain import Chain, Frames
+from understudy.space.pose import Pose
+from understudy.space.transform import inverse, matrix
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
+
+BARE = ToolConfig("flange")
+
+
+def build(name: str, config: Config, deps: Deps) -> VirtualController:
+    io = VirtualIO(config.io)
+    arm = arm_of(config, deps)
+    controller = VirtualController(name, arm, io=io, clock_state=deps.clock_state)
+    if config.welder is not None:
+        controller.mount_welder(config.welder, deps.fault_source)
+    if config.collision.enable:
+        controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.tell)
+    return controller
+
+
+def arm_of(config: Config, deps: Deps) -> Arm:
+    joints = chain_of(deps.read(config.model), config.model)
+    if joints.dof != 6:
+        raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
+    start = _angles(config.start_deg, joints, "start_deg")
+    home = _angles(config.home_deg, joints, "home_deg")
+    tools = {0: BARE, **config.tools}
+    if config.tool not in tools:
+        raise ConfigError("there is no such tool", key="tool", value=config.tool)
+    simulation = config.simulation
+    return Arm(
+        options=_habits(config, home),
+        movers={number: _mover(config, joints, tool) for number, tool in tools.items()},
+        dynamics={number: _dynamics(config, joints, tool) for number, tool in tools.items()},
+        window=config.planner_blocks,
+        profile=config.profile,
+        start=tuple(start.tolist()),
+        period=round(NS_PER_SECOND / simulation.update_rate_hz),
+        command_delay=round(simulation.command_delay_ms * NS_PER_MS),
+        feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
+        enable_dynamics=simulation.enable_dynamics,
+        arc_start=config.welder.starts_in_s if config.welder else 0.0,
+        arc_end=config.welder.ends_in_s if config.welder else 0.0,
+    )
+
+
+def _habits(config: Config, home: Floats) -> ControllerOptions:
+    a, b, c, u, v, w = (home / DEG).tolist()
+    seed = config.dialect == "seed"
+    return ControllerOptions(
+        dialect=dialect_of(config),
+        modal=Modal(
+            path="G64" if seed else "G61",
+            tool=config.tool,
+            selected=config.tool,
+            g28=(a, b, c, u, v, w) if seed else ZERO,
+        ),
+        home=(a, b, c, u, v, w),
+        homing_share=config.homing_speed_percent / 100.0,
+        deviation=config.junction_deviation_deg * DEG,
+        arc_wait=config.arc_wait == "implicit",
+        wire=dialect_of(config, wire=True),
+    )
+
+
+def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
+    """What lines are written in: those of a program, or those over a wire."""
+    return replace(
+        SEED if config.dialect == "seed" and not wire else GRBLHAL_ARM,
+        feed_per_second=config.feed_unit == "per_second" and not wire,
+        digital_inputs=config.io.digital_inputs,
+        digital_outputs=config.io.digital_outputs,
+        analog_inputs=config.io.analog_inputs,
+        analog_outputs=config.io.analog_outputs,
+    )
+
+
+def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
+    limits = Limits.of(
+        _figures(config.max_velocity_deg_s, joints.velocity, "max_velocity_deg_s"),
+        _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
+        _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
+    )
+    # Poses are told in the cell, which is seen from the foot.
+    frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
+    return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
+
+
+def _dynamics(config: Config, joints: Chain, tool: ToolConfig) -> Dynamics:
+    simulation = config.simulation
+    return dynamics(
+        joints,
+        payload=Payload(tool.mass_kg, np.array(tool.com_mm) * MM),
+        joint_inertia=_counted(simulation.joint_inertia, joints, "simulation.joint_inertia"),
+        joint_friction=_counted(simulation.joint_friction, joints, "simulation.joint_friction"),
+    )
+
+
+def _matrix(mm_deg: Sequence[float]) -> Floats:
+    x, y, z, rx, ry, rz = mm_deg
+    return matrix(Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG))
+
+
+def _angles(degrees: list[float] | None, joints: Chain, key: str) -> Floats:
+    q = _counted(degrees, joints, key) * DEG
+    if ((q < joints.lower - 1e-9) | (q > joints.upper + 1e-9)).any():
+        low, high = joints.lower / DEG, joints.upper / DEG
+        allowed = ", ".join(f"{a:g}…{b:g}" for a, b in zip(low, high, strict=True))
+        raise ConfigError("outside the joint limits", key=key, value=degrees, allowed=allowed)
+    return q
+
+
+def _figures(degrees: list[float] | None, own: Floats, key: str) -> Floats:
+    if degrees is None:
+        return own
+    if len(degrees) != len(own):
+        raise ConfigError(
+            "a figure per joint", key=key, value=degrees, allowed=f"{len(own)} numbers"
+        )
+    return np.array(degrees) * DEG
+
+
+def _counted(values: list[float] | None, joints: Chain, key: str) -> Floats:
+    if values is None:
+        return np.zeros(joints.dof)
+    if len(values) != joints.dof:
+        raise ConfigError(
+            "a figure per joint", key=key, value=values, allowed=f"{joints.dof} numbers"
+        )
+    return np.array(values)

@@ -1,0 +1,66 @@
+"""An arm, as the cell file describes it."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from understudy.devices.io.pins import Config as IoConfig
+from understudy.devices.welder.config import Config as WelderConfig
+from understudy.space.model.environment import CollisionConfig, ObjectConfig
+
+Axes6 = tuple[float, float, float, float, float, float]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+ToolNumber = Annotated[int, Meta(ge=1, le=99)]
+
+
+class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool: where its tip is from the flange, what it weighs, and the room it takes.
+
+    The places of its shapes are seen from the flange.
+    """
+
+    name: str = ""
+    tcp_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    mass_kg: NotNegative = 0.0
+    com_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shapes: tuple[ObjectConfig, ...] = ()
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The document's own keys: rate of the callbacks, dynamics, delays of real hardware."""
+
+    update_rate_hz: Annotated[float, Meta(gt=0, le=100_000)] = 1000.0
+    enable_dynamics: bool = False
+    joint_inertia: list[NotNegative] | None = None
+    joint_friction: list[NotNegative] | None = None
+    command_delay_ms: Annotated[float, Meta(ge=0, le=10_000)] = 1.0
+    feedback_delay_ms: Annotated[float, Meta(ge=0, le=900)] = 0.5
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+
+    `arc_wait`: M3 and M5 wait for the welder's arc by themselves, or leave that to M66.
+    """
+
+    model: str = "g60"
+    dialect: Literal["seed", "grblhal"] = "seed"
+    feed_unit: Literal["per_minute", "per_second"] = "per_minute"
+    profile: Literal["trapezoid", "jerk_limited"] = "trapezoid"
+    planner_blocks: Annotated[int, Meta(ge=2, le=1000)] = 100
+    junction_deviation_deg: NotNegative = 0.01
+    base_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    tool: Annotated[int, Meta(ge=0, le=99)] = 0
+    tools: dict[ToolNumber, ToolConfig] = {}
+    home_deg: list[float] | None = None
+    start_deg: list[float] | None = None
+    homing_speed_percent: Annotated[float, Meta(gt=0, le=100)] = 25.0
+    max_velocity_deg_s: list[Positive] | None = None
+    max_acceleration_deg_s2: list[Positive] | None = None
+    max_jerk_deg_s3: list[Positive] | None = None
+    simulation: Simulation = Simulation()
+    collision: CollisionConfig = CollisionConfig()
+    io: IoConfig = IoConfig()
+    welder: WelderConfig | None = None
+    arc_wait: Literal["implicit", "none"] = "implicit"

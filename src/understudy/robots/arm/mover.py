@@ -1,0 +1,210 @@
+"""What a line asks for, as a path of the joints; or why the arm cannot do it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode.dialect import Axes
+from understudy.gcode.faults import RANGE
+from understudy.gcode.requests import (
+    ArcMove,
+    AxisArc,
+    AxisMove,
+    JointArc,
+    JointMove,
+    LineMove,
+    Move,
+)
+from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
+from understudy.motion.cartesian import Blocked, along, limb, lines_through
+from understudy.motion.lines import lines
+from understudy.motion.path import Floats, Limits, Path, nothing
+from understudy.motion.ways import Arc, Line, Way
+from understudy.space.kinematics.chain import Chain, Frames
+from understudy.space.kinematics.follow import Kind
+from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
+from understudy.space.pose import Pose
+from understudy.space.transform import matrices, matrix, pose
+from understudy.units import DEG, MM
+
+SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
+"""grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
+JOINT_ARC_TOLERANCE = 0.002 * DEG
+IN_PLACE = 1e-9
+LONGEST_WAY = 10_000.0  # metres; no arm goes on for so long in one line
+ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
+
+
+@dataclass(frozen=True)
+class ArmMover:
+    """An arm with its limits, the frames it works in, and how closely it rounds corners."""
+
+    chain: Chain
+    limits: Limits
+    frames: Frames
+    deviation: float
+
+    def axes(self, q: Floats) -> Axes:
+        """The joints in degrees."""
+        a, b, c, u, v, w = (float(value) / DEG for value in q)
+        return a, b, c, u, v, w
+
+    def pose(self, q: Floats) -> Axes:
+        """The tool in millimetres and degrees."""
+        tip = pose(self.frames.tcp(self.chain.flange(q)))
+        x, y, z = (value / MM for value in tip[:3])
+        rx, ry, rz = (value / DEG for value in tip[3:])
+        return x, y, z, rx, ry, rz
+
+    def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
+        """From ``start``; ``line`` is the number the path is known by, ``exact`` wants rest."""
+        if isinstance(move, JointMove):
+            found = self._straight(move, start, line)
+        elif isinstance(move, JointArc):
+            found = self._round(move, start, line)
+        elif isinstance(move, LineMove) and move.speed is None and move.duration is None:
+            found = self._rapid(move.target, start, line)
+        elif isinstance(move, LineMove | ArcMove):
+            found = self._along(move, start, line)
+        else:
+            assert isinstance(move, AxisMove | AxisArc)
+            return Refused("an arm has joints, no linear axes", WRONG_KIND)
+        if isinstance(found, Path) and exact:
+            return replace(found, junction=np.zeros(len(found)))
+        return found
+
+    def tool_lines(
+        self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
+    ) -> tuple[Path, int]:
+        """Many lines of the tool at once, through targets (lines, 6; m and rad) at m/s: their path,
+        and how many they are. It ends before the first that is out of the ordinary."""
+        arm = limb(self.chain, self.limits, self.frames)
+        if arm is None:
+            return nothing(self.chain.dof), 0
+        ends = self.frames.base @ matrices(targets)
+        numbers = np.array(line, dtype=np.int64)
+        return lines_through(
+            arm, np.array(start), ends, feed=speeds, line=numbers, deviation=self.deviation
+        )
+
+    # ── joints ──
+
+    def _straight(self, move: JointMove, start: Floats, line: int) -> Path | Refused:
+        target = np.array(move.target)
+        if refused := self.beyond(target):
+            return refused
+        if move.duration is not None:
+            pace, inverse = 1.0 / move.duration, True
+        else:
+            pace, inverse = move.speed or math.inf, False
+        return lines(
+            start,
+            target,
+            self.limits,
+            feed=pace,
+            rapid=move.speed is None and move.duration is None,
+            inverse_time=inverse,
+            deviation=self.deviation,
+            line=line,
+        )
+
+    def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
+        count = chord_count(move.angle, move.radius, JOINT_ARC_TOLERANCE)
+        if count > MOST_CHORDS:
+            return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
+        turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
+        through = chords(
+            start,
+            np.array(move.target),
+            move.centre,
+            tolerance=JOINT_ARC_TOLERANCE,
+            plane=move.plane,
+            turns=int(turns),
+        )
+        for target in through:
+            if refused := self.beyond(target):
+                return refused
+        pace = move.speed or math.inf
+        if move.duration is not None:
+            pace = abs(move.angle) * move.radius / move.duration
+        deviation = self.deviation
+        return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
+
+    def beyond(self, target: Floats) -> Refused | None:
+        """Which joint such a target would take beyond its limits, if any."""
+        over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
+        if not len(over):
+            return None
+        joint = int(over[0])
+        return Refused(outside(self.chain, joint, float(target[joint])), SOFT_LIMIT)
+
+    # ── tool ──
+
+    def _rapid(self, target: Pose, start: Floats, line: int) -> Path | Refused:
+        """Point to point: every joint takes its own way to the nearest solution."""
+        found = solve(self.chain, matrix(target), frames=self.frames, near=start)
+        if isinstance(found, Refused):
+            return Refused(found.reason, UNREACHABLE)
+        q = nearest(found, start)
+        return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
+
+    def obstacle(self, move: Move, start: Floats) -> Kind | None:
+        """Why a move from there is refused: out of reach, beyond a limit, through a singularity."""
+        if isinstance(move, AxisMove | AxisArc):
+            return None
+        if isinstance(move, JointMove | JointArc):
+            return Kind.LIMIT
+        if isinstance(move, LineMove) and move.speed is None and move.duration is None:
+            beyond = self._beyond_reach(move.target, start)
+            return beyond.kind if beyond else None
+        found = self._followed(move, start, 0)
+        return found.kind if isinstance(found, Blocked) else None
+
+    def _beyond_reach(self, target: Pose, start: Floats) -> Blocked | None:
+        """Why no way leads to a pose, if so."""
+        there = matrix(target)
+        found = solve(self.chain, there, frames=self.frames, near=start)
+        if not isinstance(found, Refused):
+            return None
+        known = unlimited(self.chain, there, frames=self.frames, near=start)
+        return Blocked(Kind.LIMIT if len(known) else Kind.UNREACHABLE, 1.0, found.reason)
+
+    def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
+        found = self._followed(move, start, line)
+        if isinstance(found, Path):
+            return found
+        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+
+    def _followed(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Blocked:
+        way = self._way(move, start)
+        if way.length < IN_PLACE:
+            return nothing(self.chain.dof)
+        if not way.length <= LONGEST_WAY:
+            far = f"a way of {way.length:.4g} m is longer than {LONGEST_WAY:g} m"
+            return Blocked(Kind.UNREACHABLE, 0.0, far)
+        turning = getattr(move, "turning", None)
+        in_place = isinstance(way, Line) and way.distance < IN_PLACE
+        feed = (turning if in_place else move.speed) or math.inf
+        if move.duration is not None:
+            feed = way.length / move.duration
+        found = along(
+            self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
+        )
+        if isinstance(found, Path):
+            return found
+        beyond = self._beyond_reach(move.target, start)
+        return replace(beyond, share=found.share) if beyond else found
+
+    def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
+        here = self.frames.tcp(self.chain.flange(start))
+        there = matrix(move.target)
+        if isinstance(move, LineMove):
+            return Line(here, there)
+        centre = here[:3, 3].copy()
+        centre[list(move.plane)] = move.centre
+        axis = np.zeros(3)
+        axis[3 - sum(move.plane)] = 1.0
+        return Arc(here, there, centre, axis, move.angle)

@@ -1,0 +1,184 @@
+"""Operator actions on an arm's controller, simulated or real, built of G-code lines.
+
+A step, a jog along an axis of the tool and a move to a place are lines in machine coordinates
+(G53), so that no offset shifts them. A Cartesian jog without a step is a line as long as the arm
+can follow; the stop ends it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.errors import Refused
+from understudy.gcode.dialect import Dialect
+from understudy.gcode.requests import LineMove
+from understudy.gcode.words import number_text
+from understudy.ports.controller import MotionController
+from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.space.kinematics.chain import Frames
+from understudy.space.kinematics.teach import nudged
+from understudy.space.pose import Pose
+from understudy.space.transform import inverse, matrix, pose
+from understudy.units import DEG, MINUTE, MM
+
+if TYPE_CHECKING:
+    from understudy.robots.arm.drives import Arm
+
+LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 2, 1))
+ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
+"""What is tried for a jog without a step, the longest first."""
+NO_WAY = Refused("the arm cannot go any further that way")
+NO_LINES = Refused("this controller knows joints only: dialect `seed` has lines of the tool")
+JOINTS, TOOL = {"seed": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
+
+
+class ArmActions:
+    """``arm``: its model, by which jogs are measured; ``simulated`` offers more than the port."""
+
+    def __init__(
+        self,
+        controller: MotionController,
+        arm: "Arm",
+        *,
+        dialect: Dialect,
+        simulated: Any | None = None,
+    ) -> None:
+        self._controller = controller
+        self._arm = arm
+        self._dialect = dialect
+        self._jog_line = -1
+        self.frames: tuple[Frame, ...] = ("joint",)
+        if self._dialect.name == "seed":
+            self.frames = ("joint", "base", "tool")
+        if simulated is not None:
+            self.set_joint_positions = simulated.set_joint_positions
+            self.set_tcp = simulated.set_tcp
+        self.hold = controller.hold
+        self.cycle_start = controller.cycle_start
+        self.override_feed = controller.override_feed
+        self.override_rapid = controller.override_rapid
+        self.send_gcode = controller.send_gcode
+        self.stop = controller.stop
+        self.emergency_stop = controller.emergency_stop
+        self.reset = controller.reset
+        self.disable = controller.disable
+
+    # ── what can be seen ──
+
+    def condition(self, now: int) -> Condition:
+        status = self._controller.status(now)
+        return Condition(
+            state=status.state,
+            moving=status.moving,
+            connected=status.connected,
+            enabled=status.enabled,
+            error=status.error_message,
+            code=status.error_code,
+            line=status.line,
+        )
+
+    def axis_reading(self, now: int) -> AxisReading:
+        joints = self._controller.joint_state(now)
+        tip = self._controller.tcp(now)
+        return AxisReading(joints.positions, joints.velocities, joints.torques, tip)
+
+    # ── drives ──
+
+    def enable(self, now: int) -> Refused | None:
+        if not self._controller.is_connected() and (refused := self._controller.connect(now)):
+            return refused
+        return self._controller.enable(now)
+
+    def home(self, axis: int, now: int) -> Refused | None:
+        return self._controller.home(now, axis)
+
+    def set_tool(self, number: int, now: int) -> Refused | None:
+        known = self._arm.mover(number)
+        if isinstance(known, Refused):
+            return known
+        return self._controller.send_gcode(f"T{number} M6", now)
+
+    # ── moves ──
+
+    def move_to(self, target: Target, now: int) -> Refused | None:
+        if target.joints is not None:
+            return self._go_joints(target.joints, None, now)
+        assert target.pose is not None
+        if "base" not in self.frames:
+            return NO_LINES
+        return self._go_tool(target.pose, target.speed / MM if target.line else None, now)
+
+    def jog(self, jog: Jog, now: int) -> Refused | None:
+        if jog.frame not in self.frames:
+            return NO_LINES
+        if jog.frame != "joint":
+            return self._jog_tool(jog, now)
+        if jog.step is None:
+            return self._controller.jog(jog.axis, jog.speed, now)
+        joints = list(self._controller.joint_state(now).positions)
+        joints[jog.axis] += math.copysign(jog.step, jog.speed)
+        return self._go_joints(joints, abs(jog.speed), now)
+
+    def stop_jog(self, now: int) -> Refused | None:
+        """Ends a jog of a joint, and the line that a jog of the tool is; nobody else's line."""
+        status = self._controller.status(now)
+        ours = status.accepted == self._jog_line and status.line in (0, self._jog_line)
+        if status.state == "Run" and ours:
+            return self._controller.stop(now)
+        return self._controller.stop_jog(now)
+
+    # ── inside ──
+
+    def _jog_tool(self, jog: Jog, now: int) -> Refused | None:
+        here, in_tool = matrix(self._controller.tcp(now)), jog.frame == "tool"
+        way, unit = self._way(jog, here, now), MM if jog.axis < 3 else DEG
+        if way is None:
+            return NO_WAY
+        there = nudged(here, jog.axis, math.copysign(way, jog.speed), in_tool=in_tool)
+        refused = self._go_tool(pose(there), abs(jog.speed) / unit, now)
+        if refused is None:
+            self._jog_line = self._controller.status(now).accepted
+        return refused
+
+    def _way(self, jog: Jog, here: np.ndarray[Any, Any], now: int) -> float | None:
+        """The step; without one, the longest way that the arm can follow."""
+        if jog.step is not None:
+            return jog.step
+        q = np.array(self._controller.joint_state(now).positions)
+        mover = self._arm.movers[0]
+        tool = inverse(mover.chain.flange(q)) @ mover.frames.base @ here
+        held = replace(mover, frames=Frames(mover.frames.base, tool))
+        for way in LENGTHS if jog.axis < 3 else ANGLES:
+            amount = math.copysign(way, jog.speed)
+            there = nudged(here, jog.axis, amount, in_tool=jog.frame == "tool")
+            move = LineMove(pose(there), speed=1.0, turning=1.0)
+            if not isinstance(held.path(move, q, line=0), Refused):
+                return way
+        return None
+
+    def _go_joints(self, joints: Sequence[float], speed: float | None, now: int) -> Refused | None:
+        words = _words(JOINTS[self._dialect.name], np.array(joints) / DEG)
+        return self._go(words, None if speed is None else speed / DEG, now)
+
+    def _go_tool(self, there: Pose, per_second: float | None, now: int) -> Refused | None:
+        figures = np.array(there) / np.array([MM] * 3 + [DEG] * 3)
+        return self._go(_words(TOOL, figures), per_second, now)
+
+    def _go(self, words: str, per_second: float | None, now: int) -> Refused | None:
+        if per_second is None:
+            return self._controller.send_gcode(f"G21 G90 G94 G53 G0 {words}", now)
+        feed = per_second * (1.0 if self._dialect.feed_per_second else MINUTE)
+        line = f"G21 G90 G94 G53 G1 {words} F{number_text(round(feed, 6))}"
+        return self._controller.send_gcode(line, now)
+
+
+def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
+    pairs = zip(letters, values.tolist(), strict=True)
+    return " ".join(letter + number_text(round(value, 9)) for letter, value in pairs)
+
+
+def actions(part: Any) -> ArmActions:
+    return ArmActions(part, part.arm, dialect=part.arm.options.dialect, simulated=part)

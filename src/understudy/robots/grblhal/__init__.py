@@ -1,0 +1,1 @@
+"""grblHAL: firmware, face, driver, and a plain machine behind it."""

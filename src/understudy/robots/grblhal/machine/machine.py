@@ -1,0 +1,201 @@
+"""A plain six-axis machine under grblHAL: X Y Z in mm, A B C in deg, and its pins."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct, structs
+
+from understudy.devices.io.pins import Config as IoConfig
+from understudy.devices.io.virtual_io import VirtualIO
+from understudy.errors import ConfigError, Refused
+from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
+from understudy.gcode.wire import Reading
+from understudy.motion.path import Floats
+from understudy.motion.stream import FIRMWARE_COMMIT, Stream
+from understudy.ports import Deps, Part
+from understudy.ports.hmi import RobotView
+from understudy.robots.grblhal.firmware import Firmware, Plant
+from understudy.robots.grblhal.firmware.plant import Figures
+from understudy.robots.grblhal.firmware.state import ESTOP
+from understudy.robots.grblhal.firmware.state import State as SavedFirmware
+from understudy.robots.grblhal.machine.mover import MachineMover
+from understudy.robots.grblhal.machine.settings import KNOWN, Settings
+from understudy.robots.grblhal.machine.travel import TravelMover
+from understudy.robots.grblhal.machine.view import view_of
+from understudy.simulation.program.options import ControllerOptions, ProgramHooks
+from understudy.simulation.program.queue import Queue
+from understudy.simulation.program.runner import Runner
+from understudy.simulation.program.steps import State as SavedProgram
+from understudy.units import MINUTE
+
+HOMING_SEARCH = 1.5
+"""So many times the travel an axis goes in search of its switch."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """`settings` by grblHAL's numbers, where they differ from the firmware's own defaults.
+
+    `wired`: each input is wired to the output of the same number.
+    """
+
+    settings: dict[int, float] = {}
+    wired: bool = True
+    io: IoConfig = IoConfig(
+        digital_inputs=8,
+        digital_outputs=8,
+        analog_inputs=4,
+        analog_outputs=4,
+        analog_range_v=None,
+        digital_input_names={},
+        digital_output_names={},
+        analog_input_names={},
+        analog_output_names={},
+    )
+
+
+class Saved(Struct):
+    """What a snapshot holds of a machine."""
+
+    firmware: SavedFirmware
+    program: SavedProgram
+
+
+class Machine:
+    """`Part` and `Wired`."""
+
+    def __init__(self, name: str, config: Config) -> None:
+        self.name = name
+        self.io = pins_of(config)
+        self.parts: dict[str, Part] = {"io": self.io}
+        self._config = config
+        self._mover = TravelMover(MachineMover.of(Settings()), Settings())
+        defaults = {number: known.default for number, known in KNOWN.items()} | config.settings
+        plant = Plant(
+            unit=1.0,
+            defaults=defaults,
+            change=_changed,
+            build=self._rebuild,
+            on_steps=lambda position: self._mover.on_steps(position),
+            homing=_search_seconds,
+        )
+        self._defaults = defaults
+        self.firmware = Firmware(plant, self._runner)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        return self.firmware.next_wake()
+
+    def wake(self, now: int) -> None:
+        self.firmware.wake(now)
+
+    def busy(self) -> bool:
+        return self.next_wake() is not None
+
+    def status(self, now: int) -> Reading:
+        return self.firmware.reading(now)
+
+    def view(self, now: int) -> RobotView:
+        return view_of(self.firmware, self.io, now)
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault == "emergency_stop":
+            self.firmware.core.press(ESTOP, now)
+        else:
+            self.firmware.panel.release(now)
+        return None
+
+    def save(self) -> Saved:
+        return Saved(self.firmware.save(), self.firmware.core.runner.save())
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, Saved)
+        self.firmware.load(saved.firmware)
+        figures = self.firmware.core.figures()
+        self.firmware.core.runner.adopt(*self._rebuild(figures, np.zeros(6), 0.0))
+        self.firmware.core.runner.load(saved.program)
+
+    # ── inside ──
+
+    def _runner(self, hooks: ProgramHooks) -> Runner:
+        options, queue = self._rebuild(self._defaults, np.zeros(6), 0.0)
+        mount = lambda tool: self._mover  # noqa: E731
+        return Runner(options, io=self.io, queue=queue, mount=mount, hooks=hooks)
+
+    def _rebuild(
+        self, figures: Figures, position: Floats, at: float
+    ) -> tuple[ControllerOptions, Queue]:
+        settings = Settings(dict(figures))
+        self._mover = TravelMover(MachineMover.of(settings), settings)
+        dialect = dialect_of(self._config, settings)
+        options = ControllerOptions(
+            dialect=dialect,
+            modal=Modal(),
+            home=ZERO,
+            homing_share=1.0,
+            deviation=settings.junction_deviation,
+            wire=dialect,
+            rests_at_offsets=settings.rests_at_offsets,
+            probes_overridden=settings.probes_overridden,
+        )
+        stream = Stream(
+            position,
+            settings.limits,
+            window=settings.planner_blocks,
+            commit=FIRMWARE_COMMIT,
+            at=at,
+        )
+        return options, Queue(stream)
+
+
+def build(name: str, config: Config, deps: Deps) -> Machine:
+    settings_of(config)
+    return Machine(name, config)
+
+
+def settings_of(config: Config) -> Settings:
+    """Those of the cell file, if the firmware takes them."""
+    for number, value in config.settings.items():
+        refused = Settings().changed(number, f"{value:g}")
+        if isinstance(refused, Refused):
+            raise ConfigError(refused.reason, key="settings", value=f"${number}={value:g}")
+    return Settings(config.settings)
+
+
+def dialect_of(config: Config, settings: Settings) -> Dialect:
+    """The firmware's language, with the axes and pins of this machine."""
+    return structs.replace(
+        GRBLHAL_MACHINE,
+        rotary=settings.rotary,
+        digital_inputs=config.io.digital_inputs,
+        digital_outputs=config.io.digital_outputs,
+        analog_inputs=config.io.analog_inputs,
+        analog_outputs=config.io.analog_outputs,
+    )
+
+
+def pins_of(config: Config) -> VirtualIO:
+    """Its pins; if they are wired, input n follows output n."""
+    io = VirtualIO(config.io)
+    if not config.wired:
+        return io
+    for pin in range(min(io.di.count, io.do.count)):
+        io.link(pin, pin, 0.0, 0)
+    for channel in range(min(io.ai.count, io.ao.count)):
+        io.drive_analog(channel, lambda now, at=channel: io.analog_output(at))  # type: ignore[misc]
+    return io
+
+
+def _changed(figures: Figures, number: int, text: str) -> Figures | Refused:
+    changed = Settings(dict(figures)).changed(number, text)
+    return changed if isinstance(changed, Refused) else dict(changed.given)
+
+
+def _search_seconds(figures: Figures) -> float:
+    """How long the first axis looks for a switch that is not there: Z."""
+    return HOMING_SEARCH * figures[132] / figures[25] * MINUTE

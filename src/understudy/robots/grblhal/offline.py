@@ -1,0 +1,152 @@
+"""A plain machine under grblHAL as a subject: its settings, its planner, its pins."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from understudy.config import CellConfig
+from understudy.devices.io.offline import Pinboard, of_places
+from understudy.errors import ConfigError, Refused
+from understudy.gcode import requests as ask
+from understudy.gcode.dialect import AXIS_LETTERS
+from understudy.motion.path import Path
+from understudy.motion.plan import Plan
+from understudy.offline.setup import Met, Mover, Probed, Remark, Setup, Thrown
+from understudy.offline.validate import Machine, Subject
+from understudy.robots.arm.offline import NO_RULES
+from understudy.robots.arm.offline_stage import NO_TOUCH
+from understudy.robots.grblhal.machine.machine import Config, dialect_of, pins_of, settings_of
+from understudy.robots.grblhal.machine.mover import MachineMover
+from understudy.robots.grblhal.machine.settings import Settings
+from understudy.robots.grblhal.machine.travel import SOFT_LIMITS, TravelMover
+from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import build
+from understudy.units import nanoseconds, seconds, whole_ns
+
+LEFT_TURNING = "the spindle is left on at the end of the program"
+NO_BODY = "a machine has no body in this cell: what it could touch is not looked at"
+NO_TRAVEL = "soft limits are off ($20=0): the firmware does not look after the travel of the axes"
+
+
+def machine_setup(
+    config: CellConfig, robot: str, dialect: str = "", rules: Rules = NO_RULES
+) -> Setup:
+    """What programs of a machine are walked on: its mover, and its pins."""
+    if dialect not in ("", "grblhal"):
+        allowed = "grblhal: a machine speaks no other"
+        raise ConfigError("--dialect", value=dialect, allowed=allowed)
+    own: Config = config.robots[robot].config
+    settings = _settings(config, robot)
+    plain = MachineMover.of(settings)
+    stage = MachineStage(robot, own, settings, rules, config.head.seed)
+    return Setup(
+        TravelMover(plain, settings) if settings[SOFT_LIMITS] else plain,
+        dialect_of(own, settings),
+        window=settings.planner_blocks,
+        rests_at_offsets=settings.rests_at_offsets,
+        stage=stage,
+    )
+
+
+def machine_subject(program: str, config: CellConfig, robot: str) -> Subject:
+    settings = _settings(config, robot)
+    travel = np.where(settings.travel > 0.0, settings.travel, np.inf)
+    guarded = bool(settings[SOFT_LIMITS])
+    reach = (-travel, np.where(np.isinf(travel), np.inf, 0.0))
+    endless = (np.full(len(travel), -np.inf), np.full(len(travel), np.inf))
+    machine = Machine(
+        tuple(AXIS_LETTERS), settings.limits, reach if guarded else endless, settings.rotary
+    )
+    notes = (NO_BODY,) if guarded else (NO_BODY, NO_TRAVEL)
+    return Subject(program, config.name, robot, lambda tool: machine, notes=notes, numbered=True)
+
+
+def _settings(config: CellConfig, robot: str) -> Settings:
+    try:
+        return settings_of(config.robots[robot].config)
+    except ConfigError as problem:
+        raise config.document.error((), problem.within(f"robots.{robot}")) from None
+
+
+class MachineStage:
+    """`Stage` of one machine; also the place on which the scenario's rules for it act."""
+
+    def __init__(
+        self, name: str, config: Config, settings: Settings, rules: Rules, seed: int
+    ) -> None:
+        place = f"{name}.io"
+        mine = of_places(rules, (name, place))
+        fault_source = build(mine, seed)
+        self._settings = settings
+        self._board = Pinboard(pins_of(config), mine, place)
+        self._turns = False
+        fault_source.act_on({name: self, place: self._board.io})
+        self._board.join(fault_source)
+
+    # ── stage ──
+
+    def meet(self, request: ask.Request, line: int, now: float) -> Met:
+        board, said = self._board, ""
+        board.to(whole_ns(now))
+        begun = board.now
+        if isinstance(request, ask.Dwell):
+            board.to(board.now + nanoseconds(request.seconds))
+        elif isinstance(request, ask.Spindle):
+            self._spin(request)
+        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
+            said = self._throw(request)
+        elif isinstance(request, ask.WaitInput):
+            said = board.wait(request)
+        elif isinstance(request, ask.ProgramEnd):
+            self._turns = False
+        remarks = [Remark(line, "io", said, board.seconds())] if said else []
+        return Met(seconds(board.now - begun), (*remarks, *self._news(line)))
+
+    def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
+        board, remarks = self._board, []
+        for each in sorted(thrown, key=lambda one: one.time_s):
+            board.to(whole_ns(each.time_s))
+            if said := self._throw(each.switch):
+                remarks.append(Remark(each.line, "io", said, board.seconds()))
+        board.to(whole_ns(plan.ends))
+        return (*remarks, *self._news(int(plan.path.line[-1]), plan))
+
+    def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
+        """Nothing stands around that a probe could meet."""
+        return Probed(path, NO_TOUCH if probe.required else "")
+
+    def over(self, line: int, now: float) -> tuple[Remark, ...]:
+        self._board.to(whole_ns(now))
+        left = (Remark(line, "process", LEFT_TURNING, self._board.seconds()),)
+        return (*self._news(line), *(left if self._turns else ()))
+
+    # ── inside ──
+
+    def _spin(self, request: ask.Spindle) -> None:
+        self._turns = request.direction != "M5"
+        if self._turns:
+            self._board.to(self._board.now + nanoseconds(self._settings.spindle_on_s))
+
+    def _throw(self, switch: ask.SetOutput | ask.SetAnalog) -> str:
+        refused = self._board.throw(switch)
+        return refused.reason if refused else ""
+
+    def _news(self, line: int, plan: Plan | None = None) -> list[Remark]:
+        """What has happened since last time; while the axes moved, on the line they were on."""
+        return [
+            Remark(
+                (plan.line_at(seconds(at)) if plan else None) or line, "process", said, seconds(at)
+            )
+            for at, said in self._board.take_events()
+        ]
+
+    # ── the machine, as a scenario sees it ──
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return self._board.cut_off(fault, parameters, now)
+
+    def busy(self) -> bool:
+        return False

@@ -1,0 +1,59 @@
+"""A KUKA with its G-code server, as the cell file describes it."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from understudy.space.model.environment import CollisionConfig, ObjectConfig
+
+Six = tuple[float, float, float, float, float, float]
+"""X Y Z in mm and A B C in degrees, R = Rz(A)·Ry(B)·Rx(C); or A1…A6 in degrees."""
+Positive = Annotated[float, Meta(gt=0, le=1e6)]
+ToolNumber = Annotated[int, Meta(ge=1, le=9)]
+BaseNumber = Annotated[int, Meta(ge=1, le=6)]
+
+TOOLS: dict[ToolNumber, Six] = {
+    1: (0.0, 0.0, 150.0, 0.0, 0.0, 180.0),
+    2: (0.0, 0.0, 100.0, 0.0, 0.0, 180.0),
+    4: (0.0, 0.0, 200.0, 0.0, 0.0, 180.0),
+    5: (0.0, 0.0, 250.0, 0.0, 0.0, 180.0),
+}
+BASES: dict[BaseNumber, Six] = {
+    1: (450.0, 200.0, 200.0, 0.0, 0.0, 0.0),
+    2: (450.0, -200.0, 200.0, 0.0, 0.0, 0.0),
+    3: (450.0, 200.0, 0.0, 0.0, 0.0, 0.0),
+    4: (450.0, -200.0, 0.0, 0.0, 0.0, 0.0),
+    5: (450.0, 0.0, 200.0, 0.0, 0.0, 0.0),
+}
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+
+    Tools and bases that are not in the tables can be selected, but nothing moves with them.
+    `on_disconnect`: what becomes of the records that wait when the client is gone.
+    `blend_percent`: the share of the programmed speed at which a move passes into the next (C_VEL);
+    0: every move ends at rest. `advance_run`: so many moves are looked ahead for it.
+    `base_mm_deg`: where it stands in the cell, x y z rx ry rz as everything that stands there.
+    `tool_shapes`: the room that its tools take, seen from the flange.
+    """
+
+    model: str = "kr6_r900"
+    base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    collision: CollisionConfig = CollisionConfig()
+    tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}
+    tools_mm_deg: dict[ToolNumber, Six] = field(default_factory=TOOLS.copy)
+    bases_mm_deg: dict[BaseNumber, Six] = field(default_factory=BASES.copy)
+    tool: ToolNumber = 1
+    base: BaseNumber = 5
+    start_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    home_deg: Six = (0.0, -90.0, 90.0, 0.0, 45.0, 0.0)
+    home_speed_percent: Annotated[float, Meta(gt=0, le=100)] = 10.0
+    speed_limit_mm_s: Annotated[float, Meta(ge=0.01, le=10_000)] = 100.0
+    lowest_z_mm: float | None = 0.0
+    turning_speed_deg_s: Positive = 4.2
+    acceleration_m_s2: Positive = 10.0
+    blend_percent: Annotated[float, Meta(ge=0, le=100)] = 2.0
+    advance_run: Annotated[int, Meta(ge=0, le=5)] = 2
+    on_disconnect: Literal["clear", "drain"] = "clear"
+    gas_post_flow_s: Annotated[float, Meta(ge=0, le=600)] = 5.0

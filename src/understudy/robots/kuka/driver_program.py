@@ -1,0 +1,145 @@
+"""A G-code program as the records a KUKA's G-code server understands.
+
+    G0 G1  X Y Z A B C F E      a line; F in mm/s, E the weld job
+    G28 G30                     home
+    G54 … G59                   base 1 … 6
+    T1 … T9                     tool
+    G21 G90 M2 M30              what holds anyway, and the end
+
+Anything else is a problem, told with its line, column and word.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from understudy.gcode.faults import (
+    AXIS_CONFLICT,
+    MISSING_WORD,
+    NOT_INTEGER,
+    RANGE,
+    UNSUPPORTED,
+    WORD_REPEATED,
+)
+from understudy.gcode.words import Problem, Word, tokenize
+from understudy.ports.kuka import Record
+from understudy.robots.kuka.frames import UNIT_OF, WORDS
+
+LINEAR = 0
+LINES, HOMES, BASES = (0, 1), (28, 30), range(54, 60)
+AS_IT_IS, ENDS, TOOLS = (21, 90), (2, 30), range(1, 10)
+
+
+class Step(NamedTuple):
+    """A record to be numbered when it is sent, and the line of the program it stands in."""
+
+    line: int
+    kind: int
+    words: dict[str, float]
+
+    def numbered(self, seq: int) -> Record:
+        return Record(seq, self.kind, self.words)
+
+
+class _LineError(Exception):
+    """A line that cannot be read; never leaves this module."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+
+class ReadLine(NamedTuple):
+    """A line of a program: what it asks for, or what is wrong with it."""
+
+    number: int
+    text: str
+    steps: list[Step] | Problem
+
+
+def read_program(text: str) -> list[Step] | Problem:
+    """All its steps, or the first thing wrong with it."""
+    steps: list[Step] = []
+    for line in read_lines(text):
+        if isinstance(line.steps, Problem):
+            return line.steps
+        steps += line.steps
+    return steps
+
+
+def read_lines(text: str) -> Iterator[ReadLine]:
+    """Line by line, up to the end of the program; a line that is wrong hides none after it."""
+    moves = False
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        tokens = tokenize(line, line=number)
+        if tokens.problem is not None:
+            yield ReadLine(number, line, tokens.problem)
+            continue
+        try:
+            block = _Block(number, tokens.words)
+            moves |= block.moves
+            yield ReadLine(number, line, list(block.steps(moves)))
+        except _LineError as broken:
+            yield ReadLine(number, line, broken.problem)
+            continue
+        if block.ends:
+            return
+
+
+class _Block:
+    """What one line says."""
+
+    def __init__(self, line: int, words: tuple[Word, ...]) -> None:
+        self.line = line
+        self.moves = self.ends = False
+        self._commands: list[int] = []
+        self._given: dict[str, float] = {}
+        seen: set[str] = set()
+        for word in words:
+            if word.letter in seen and word.letter not in "GM":
+                raise self._broken(WORD_REPEATED, "stands here twice", word)
+            seen.add(word.letter)
+            self._take(word)
+
+    def steps(self, moving: bool) -> Iterator[Step]:
+        for kind in self._commands:
+            yield Step(self.line, kind, {})
+        if not self._given:
+            return
+        places = [letter for letter in self._given if letter != "F"]
+        if any(kind in HOMES for kind in self._commands):
+            problem = "home takes no words; put the move on a line of its own"
+            raise self._broken(AXIS_CONFLICT, problem)
+        if places and not moving:
+            raise self._broken(MISSING_WORD, f"{places[0]} needs a G0 or G1 before it")
+        yield Step(self.line, LINEAR, self._given)
+
+    def _take(self, word: Word) -> None:
+        if word.letter in WORDS:
+            self._given[word.letter] = word.value * UNIT_OF[word.letter]
+        elif word.letter == "G":
+            self._take_g(word)
+        elif word.letter == "T":
+            if self._whole(word) not in TOOLS:
+                raise self._broken(RANGE, "there are tools 1…9", word)
+            self._commands.insert(0, self._whole(word))
+        elif word.letter == "M" and self._whole(word) in ENDS:
+            self.ends = True
+        elif word.letter != "N":
+            raise self._broken(UNSUPPORTED, "the KUKA's G-code server does not know this", word)
+
+    def _take_g(self, word: Word) -> None:
+        number = self._whole(word)
+        if number in LINES:
+            self.moves = True
+        elif number in HOMES or number in BASES:
+            self._commands.append(number)
+        elif number not in AS_IT_IS:
+            raise self._broken(UNSUPPORTED, "the KUKA's G-code server does not know this", word)
+
+    def _whole(self, word: Word) -> int:
+        if word.value != int(word.value):
+            raise self._broken(NOT_INTEGER, "a whole number is needed", word)
+        return int(word.value)
+
+    def _broken(self, code: int, message: str, word: Word | None = None) -> _LineError:
+        column = word.column if word else 0
+        return _LineError(Problem(code, message, str(word or ""), column, self.line))

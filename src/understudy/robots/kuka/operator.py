@@ -1,0 +1,96 @@
+"""OperatorActions on a KUKA: records, as a client would send them, numbered like the last one."""
+
+import math
+from typing import Protocol
+
+from understudy.errors import Refused
+from understudy.ports import Injectable
+from understudy.ports.kuka import GcodeServer, Record
+from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.space.kinematics.teach import nudged
+from understudy.space.pose import Pose
+from understudy.space.transform import matrix, pose
+
+LINEAR, HOME = 0, 28
+WORDS = ("X", "Y", "Z", "C", "B", "A")
+"""In the order of a Pose."""
+LINES_ONLY = Refused("its G-code server knows lines of the tool only: give pose_mm_deg")
+STEPS_ONLY = Refused("this robot jogs in steps only: give step")
+NO_AXIS = Refused("this robot homes as a whole: give no axis")
+FULL = Refused("its buffer of records is full")
+STOPPED = Refused("emergency stop: reset first")
+
+
+class Stoppable(Protocol):
+    """Whether it stands, and how to make it."""
+
+    def stop(self, now: int) -> None: ...
+
+    def stopped(self) -> bool: ...
+
+
+class Server(GcodeServer, Stoppable, Injectable, Protocol):
+    """A G-code server whose plug is at hand."""
+
+
+class KukaActions:
+    """Speeds in m/s; poses are of the active tool in the active base."""
+
+    frames: tuple[Frame, ...] = ("base", "tool")
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def condition(self, now: int) -> Condition:
+        under_way, stopped = self._server.progress().under_way, self._server.stopped()
+        state = "EmergencyStopped" if stopped else "Run" if under_way else "Idle"
+        error = STOPPED.reason if stopped else ""
+        return Condition(state, under_way, enabled=not stopped, error=error)
+
+    def axis_reading(self, now: int) -> AxisReading:
+        reading = self._server.reading(now)
+        return AxisReading(reading.axes, (), (), reading.pose)
+
+    def home(self, axis: int, now: int) -> Refused | None:
+        return NO_AXIS if axis != -1 else self._submit(HOME, {}, now)
+
+    def stop(self, now: int) -> None:
+        """It stands at once, and what waits is forgotten."""
+        self._server.stop(now)
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        return self._server.inject("emergency_stop", {}, now)
+
+    def reset(self, now: int) -> Refused | None:
+        return self._server.inject("emergency_release", {}, now)
+
+    def move_to(self, target: Target, now: int) -> Refused | None:
+        if target.pose is None:
+            return LINES_ONLY
+        return self._line(target.pose, target.speed, now)
+
+    def jog(self, jog: Jog, now: int) -> Refused | None:
+        if jog.step is None:
+            return STEPS_ONLY
+        here = matrix(self._server.reading(now).pose)
+        amount = math.copysign(jog.step, jog.speed)
+        there = nudged(here, jog.axis, amount, in_tool=jog.frame == "tool")
+        return self._line(pose(there), abs(jog.speed) if jog.axis < 3 else None, now)
+
+    def _line(self, there: Pose, speed: float | None, now: int) -> Refused | None:
+        words = dict(zip(WORDS, there, strict=True))
+        return self._submit(LINEAR, words if speed is None else {**words, "F": speed}, now)
+
+    def _submit(self, kind: int, words: dict[str, float], now: int) -> Refused | None:
+        if self._server.stopped():
+            return STOPPED
+        if not self._server.room():
+            return FULL
+        # Its client follows the numbers: one of our own would be news of a record it never sent.
+        number = max(self._server.progress().completed, 0)
+        self._server.submit(Record(number, kind, words), now)
+        return None
+
+
+def actions(part: Server) -> KukaActions:
+    return KukaActions(part)

@@ -1,0 +1,385 @@
+"""A robot without joints: a free pose that moves continuously and takes its fixed time."""
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from understudy.errors import ConfigError, Refused
+from understudy.ports import Deps, FaultSource, Finished, PoseReading, Ticket
+from understudy.ports.hmi import RobotView
+from understudy.space.pose import Pose, between
+from understudy.units import DEG, MM, NS_PER_MS, seconds
+
+Percent = Annotated[int, Meta(ge=0, le=100)]
+Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
+PoseMmDeg = tuple[float, float, float, float, float, float]
+RangeMm = tuple[float, float]
+Kind = Literal["move_abs", "move_rel", "home"]
+PointState = Literal["Idle", "Moving", "Homing", "EmergencyStopped"]
+
+TRANSITIONS: Mapping[tuple[PointState, str], PointState] = {
+    ("Idle", "move"): "Moving",
+    ("Idle", "home"): "Homing",
+    ("Moving", "finished"): "Idle",
+    ("Homing", "finished"): "Idle",
+    ("Idle", "stop"): "EmergencyStopped",
+    ("Moving", "stop"): "EmergencyStopped",
+    ("Homing", "stop"): "EmergencyStopped",
+    ("EmergencyStopped", "stop"): "EmergencyStopped",
+    ("EmergencyStopped", "reset"): "Idle",
+}
+EVENT_OF: Mapping[Kind, str] = {"move_abs": "move", "move_rel": "move", "home": "home"}
+
+ENVELOPE_ERROR, STATE_ERROR, TEMPERATURE_ERROR = 2, 4, 6
+READING_FAULTS = ("position_noise", "temperature_noise")
+BROUGHT_FAULTS = ("emergency_stop", "emergency_release", "overheat")
+FARTHEST = 1e300  # metres; beyond it differences of two poses overflow
+STOPPED = Refused("Robot in emergency stop state", code=STATE_ERROR)
+OUTSIDE = Refused("Target outside work envelope", code=ENVELOPE_ERROR)
+
+
+class EnvelopeMm(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where targets may lie."""
+
+    x: RangeMm = (-500.0, 500.0)
+    y: RangeMm = (-500.0, 500.0)
+    z: RangeMm = (0.0, 1000.0)
+
+
+class Load(Struct, frozen=True, forbid_unknown_fields=True):
+    """Load while resting, moving, homing and stopped, in percent."""
+
+    idle: Percent = 10
+    move_abs: Percent = 75
+    move_rel: Percent = 50
+    home: Percent = 60
+    stopped: Percent = 0
+
+
+class Warmth(Struct, frozen=True, forbid_unknown_fields=True):
+    """Temperature creeps towards `idle` at rest and towards `moving` in motion."""
+
+    lowest: float = 25.0
+    highest: float = 30.0
+    idle: float = 26.0
+    moving: float = 29.5
+    time_constant_s: Annotated[float, Meta(gt=0)] = 60.0
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """A free Cartesian pose, as the cell file describes it."""
+
+    start_mm_deg: PoseMmDeg = (0.0, 0.0, 100.0, 0.0, 0.0, 0.0)
+    home_mm_deg: PoseMmDeg = (0.0, 0.0, 100.0, 0.0, 0.0, 0.0)
+    move_abs_ms: Milliseconds = 500
+    move_rel_ms: Milliseconds = 200
+    home_ms: Milliseconds = 1000
+    envelope_mm: EnvelopeMm | None = None
+    load_percent: Load = Load()
+    temperature_c: Warmth = Warmth()
+
+
+class Wait(Struct, frozen=True):
+    """A request that waits its turn. A relative target is relative to where it begins."""
+
+    ticket: Ticket
+    kind: Kind
+    target: Pose
+
+
+class Motion(Struct, frozen=True):
+    """The motion under way: planned once, sampled at will."""
+
+    ticket: Ticket
+    kind: Kind
+    start: Pose
+    end: Pose
+    begins: int
+    ends: int
+
+    def at(self, now: int) -> Pose:
+        done = min(max((now - self.begins) / (self.ends - self.begins), 0.0), 1.0)
+        return between(self.start, self.end, done**3 * (10.0 - 15.0 * done + 6.0 * done**2))
+
+
+class Saved(Struct):
+    """What a snapshot holds of a point."""
+
+    state: PointState
+    rest: Pose
+    motion: Motion | None
+    waiting: list[Wait]
+    next_ticket: int
+    stops: int
+    error_code: int
+    warm: float
+    warm_since: int
+
+
+class Point:
+    """`PoseRobot` and `Part`: one motion at a time, in the order of submission."""
+
+    def __init__(self, name: str, config: Config, fault_source: FaultSource) -> None:
+        self._name = name
+        self._config = config
+        self._fault_source = fault_source
+        self._durations: Mapping[Kind, int] = {
+            "move_abs": config.move_abs_ms * NS_PER_MS,
+            "move_rel": config.move_rel_ms * NS_PER_MS,
+            "home": config.home_ms * NS_PER_MS,
+        }
+        self._loads: Mapping[Kind, int] = {
+            "move_abs": config.load_percent.move_abs,
+            "move_rel": config.load_percent.move_rel,
+            "home": config.load_percent.home,
+        }
+        self._listeners: list[Finished] = []
+        self._state: PointState = "Idle"
+        self._rest = pose_of(config.start_mm_deg)
+        self._motion: Motion | None = None
+        self._waiting: deque[Wait] = deque()
+        self._next_ticket = 1
+        self._stops = 0
+        self._error_code = 0
+        self._warm = config.temperature_c.idle
+        self._warm_since = 0
+
+    # ── requests ──
+
+    def move_to(self, pose: Pose, now: int) -> Ticket | Refused:
+        return self._submit("move_abs", pose, now)
+
+    def move_by(self, dx: float, dy: float, dz: float, now: int) -> Ticket | Refused:
+        return self._submit("move_rel", Pose(dx, dy, dz, 0.0, 0.0, 0.0), now)
+
+    def home(self, now: int) -> Ticket | Refused:
+        return self._submit("home", pose_of(self._config.home_mm_deg), now)
+
+    def stop(self, now: int) -> None:
+        self._stops += 1
+        broken = [self._motion.ticket] if self._motion else []
+        broken += [wait.ticket for wait in self._waiting]
+        self._rest = self._pose(now)
+        self._enter("stop", now)
+        self._motion = None
+        self._waiting.clear()
+        for ticket in broken:
+            self._tell(ticket, STOPPED, now)
+
+    def reset(self, now: int) -> None:
+        self._error_code = 0
+        if (self._state, "reset") in TRANSITIONS:
+            self._enter("reset", now)
+
+    def note_error(self, code: int) -> None:
+        self._error_code = code
+
+    # ── what it tells ──
+
+    def stops(self) -> int:
+        return self._stops
+
+    def stopped(self) -> Refused | None:
+        return STOPPED if self._state == "EmergencyStopped" else None
+
+    def reading(self, now: int) -> PoseReading:
+        pose = self._pose(now)
+        if active := self._fault_source.draw_fault("position_noise", self._name, now):
+            mm, deg = active.parameters["amplitude_mm"], active.parameters["amplitude_deg"]
+            scale = (mm * MM,) * 3 + (deg * DEG,) * 3
+            noise = self._fault_source.deviations(active, 6)
+            pose = Pose(*(p + s * n for p, s, n in zip(pose, scale, noise, strict=True)))
+        warmth = self._temperature(now)
+        if active := self._fault_source.draw_fault("temperature_noise", self._name, now):
+            warmth += active.parameters["amplitude_c"] * self._fault_source.deviations(active, 1)[0]
+        limits = self._config.temperature_c
+        return PoseReading(
+            pose=pose,
+            state=self._state,
+            temperature_c=min(max(warmth, limits.lowest), limits.highest),
+            error_code=self._error_code,
+            load_percent=self._load(),
+        )
+
+    def tcp(self, now: int) -> Pose:
+        """Where it truly is."""
+        return self._pose(now)
+
+    def view(self, now: int) -> RobotView:
+        return RobotView((), self._pose(now), self._state, moving=self._motion is not None)
+
+    def on_finished(self, listener: Finished) -> None:
+        self._listeners.append(listener)
+
+    def status(self, now: int) -> PoseReading:
+        return PoseReading(
+            self._pose(now), self._state, self._temperature(now), self._error_code, self._load()
+        )
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        return self._motion.ends if self._motion else None
+
+    def wake(self, now: int) -> None:
+        motion = self._motion
+        if motion is None or now < motion.ends:
+            return
+        self._rest = motion.end
+        self._enter("finished", now)
+        self._motion = None
+        self._tell(motion.ticket, None, now)
+        self._begin_next(now)
+
+    def busy(self) -> bool:
+        return self._motion is not None
+
+    # ── faults ──
+
+    def faults(self) -> tuple[str, ...]:
+        return (*READING_FAULTS, *BROUGHT_FAULTS)
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        if fault == "emergency_stop":
+            self.stop(now)
+        elif fault == "emergency_release":
+            self.reset(now)
+        elif fault == "overheat":
+            self.note_error(TEMPERATURE_ERROR)
+        else:
+            can = ", ".join(BROUGHT_FAULTS)
+            return Refused(f"{fault} cannot be brought about on {self._name}; {can} can")
+        return None
+
+    # ── snapshots ──
+
+    def save(self) -> Saved:
+        return Saved(
+            state=self._state,
+            rest=self._rest,
+            motion=self._motion,
+            waiting=list(self._waiting),
+            next_ticket=self._next_ticket,
+            stops=self._stops,
+            error_code=self._error_code,
+            warm=self._warm,
+            warm_since=self._warm_since,
+        )
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._state = saved.state
+        self._rest = saved.rest
+        self._motion = saved.motion
+        self._waiting = deque(saved.waiting)
+        self._next_ticket = saved.next_ticket
+        self._stops = saved.stops
+        self._error_code = saved.error_code
+        self._warm = saved.warm
+        self._warm_since = saved.warm_since
+
+    # ── inside ──
+
+    def _submit(self, kind: Kind, target: Pose, now: int) -> Ticket | Refused:
+        if self._state == "EmergencyStopped":
+            self._error_code = STATE_ERROR
+            return STOPPED
+        known = kind != "move_rel" or self._motion is None
+        if known and self._is_outside(self._end_of(kind, target)):
+            self._error_code = ENVELOPE_ERROR
+            return OUTSIDE
+        ticket = Ticket(self._next_ticket)
+        self._next_ticket += 1
+        self._waiting.append(Wait(ticket, kind, target))
+        if self._motion is None:
+            self._begin_next(now)
+        return ticket
+
+    def _begin_next(self, now: int) -> None:
+        while self._waiting and self._motion is None:
+            wait = self._waiting.popleft()
+            end = self._end_of(wait.kind, wait.target)
+            if self._is_outside(end):
+                self._tell(wait.ticket, OUTSIDE, now)
+                continue
+            self._enter(EVENT_OF[wait.kind], now)
+            ends = now + self._durations[wait.kind]
+            self._motion = Motion(wait.ticket, wait.kind, self._rest, end, now, ends)
+
+    def _end_of(self, kind: Kind, target: Pose) -> Pose:
+        """Where a motion that begins now would end."""
+        if kind != "move_rel":
+            return target
+        return Pose(*(a + b for a, b in zip(self._rest, target, strict=True)))
+
+    def _enter(self, event: str, now: int) -> None:
+        """Called before the motion changes: the warmth so far belongs to what went on so far."""
+        self._warm = self._temperature(now)
+        self._warm_since = now
+        self._state = TRANSITIONS[self._state, event]
+
+    def _tell(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
+        if outcome is not None:
+            self._error_code = outcome.code
+        for listener in self._listeners:
+            listener(ticket, outcome, now)
+
+    def _pose(self, now: int) -> Pose:
+        return self._motion.at(now) if self._motion else self._rest
+
+    def _temperature(self, now: int) -> float:
+        config = self._config.temperature_c
+        goal = config.moving if self._motion else config.idle
+        passed = seconds(now - self._warm_since) / config.time_constant_s
+        return goal + (self._warm - goal) * math.exp(-passed)
+
+    def _load(self) -> int:
+        load = self._config.load_percent
+        if self._motion is not None:
+            return self._loads[self._motion.kind]
+        return load.stopped if self._state == "EmergencyStopped" else load.idle
+
+    def _is_outside(self, pose: Pose) -> bool:
+        box = self._config.envelope_mm
+        if any(abs(value) > FARTHEST for value in pose):
+            return True
+        if box is None:
+            return False
+        sides = zip(pose[:3], (box.x, box.y, box.z), strict=True)
+        return any(not low * MM <= value <= high * MM for value, (low, high) in sides)
+
+
+def check(config: Config) -> None:
+    """What the types cannot say."""
+    box, warmth = config.envelope_mm, config.temperature_c
+    for axis, value in zip("xyz", config.home_mm_deg[:3], strict=True):
+        low, high = getattr(box, axis) if box else (value, value)
+        if not low <= value <= high:
+            raise ConfigError(
+                "home lies outside the envelope, or the envelope is empty",
+                key=f"envelope_mm.{axis}",
+                value=[low, high],
+                allowed=f"lower bound first, {value:g} inside",
+            )
+    for name, value in (("idle", warmth.idle), ("moving", warmth.moving)):
+        if not warmth.lowest <= value <= warmth.highest:
+            raise ConfigError(
+                "out of range",
+                key=f"temperature_c.{name}",
+                value=value,
+                allowed=f"lowest…highest, here {warmth.lowest:g}…{warmth.highest:g}",
+            )
+
+
+def pose_of(mm_deg: PoseMmDeg) -> Pose:
+    x, y, z, rx, ry, rz = mm_deg
+    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
+
+
+def build(name: str, config: Config, deps: Deps) -> Point:
+    check(config)
+    return Point(name, config, deps.fault_source)

@@ -1,0 +1,98 @@
+"""A cell: its parts in the order of the cell file, on one time axis, saved and brought back."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from understudy.agenda import advance, earliest
+from understudy.errors import ConfigError
+from understudy.ports import Face, FaultSource, Part, Snapshot
+from understudy.simulation.clock_state import ClockState
+
+SNAPSHOT_FORMAT = 1
+
+
+class Cell:
+    """`Stage`: everything that is simulated, and the moment it has come to."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        digest: str,
+        parts: Mapping[str, Part],
+        faces: Mapping[str, Face],
+        clock_state: ClockState | None = None,
+        disturbed: Mapping[str, FaultSource] | None = None,
+    ) -> None:
+        self.name = name
+        self.digest = digest
+        self.parts = dict(parts)
+        self.faces = dict(faces)
+        self.clock_state = clock_state or ClockState()
+        self.disturbed = dict(disturbed or {})
+        self.now = 0
+        self._order = list(self.parts.values())
+
+    def next_wake(self) -> int | None:
+        return earliest(self._order)
+
+    def advance(self, to: int, settled: Callable[[int], None] = lambda now: None) -> None:
+        """Run to ``to``; ``settled`` is told after each instant at which something happened."""
+
+        def arrive(now: int) -> None:
+            self.now = max(self.now, now)
+            settled(self.now)
+
+        advance(self._order, to, arrive)
+        self.now = max(self.now, to)
+
+    def busy(self) -> bool:
+        return any(part.busy() for part in self._order)
+
+    def status(self) -> dict[str, Any]:
+        return {name: part.status(self.now) for name, part in self.parts.items()}
+
+    def snapshot(self) -> Snapshot:
+        parts = {name: msgspec.to_builtins(part.save()) for name, part in self.parts.items()}
+        return Snapshot(SNAPSHOT_FORMAT, self.name, self.digest, self.now, parts)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        if snapshot.format != SNAPSHOT_FORMAT:
+            raise ConfigError(
+                "a snapshot of another format",
+                key="format",
+                value=snapshot.format,
+                allowed=str(SNAPSHOT_FORMAT),
+            )
+        if snapshot.digest != self.digest:
+            raise ConfigError(
+                f"a snapshot of another configuration (cell {snapshot.cell!r}): the cell file, its "
+                "seed, or a model or mesh it names is not what it was then",
+                key="digest",
+                value=snapshot.digest,
+                allowed=self.digest,
+            )
+        before = self.snapshot()
+        try:
+            self._load(snapshot)
+        except Exception as problem:  # noqa: BLE001 - whatever a damaged value breaks, all is put back
+            self._load(before)
+            raise ConfigError(f"a damaged snapshot: {str(problem) or repr(problem)}") from None
+
+    def _load(self, snapshot: Snapshot) -> None:
+        for name, part in self.parts.items():
+            part.load(snapshot.parts[name])
+        self.now = snapshot.now
+
+
+def write_snapshot(snapshot: Snapshot) -> bytes:
+    return msgspec.json.encode(snapshot)
+
+
+def read_snapshot(data: bytes) -> Snapshot:
+    try:
+        return msgspec.json.decode(data, type=Snapshot)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise ConfigError(f"not a snapshot: {problem}") from None

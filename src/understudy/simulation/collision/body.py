@@ -1,0 +1,110 @@
+"""An arm as a body among others: its links, the tool in its hand, what it holds.
+
+The kernels behind it are brought in when it is first asked, not when the cell starts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from understudy.space.kinematics.chain import Chain, chain
+from understudy.space.model.environment import CollisionConfig, Environment
+from understudy.space.model.shapes import CollisionObject, Meshes
+from understudy.space.model.urdf import read
+from understudy.space.transform import Array
+
+if TYPE_CHECKING:
+    from understudy.space.collision.between import Figure
+    from understudy.space.collision.collide import CollisionDetector
+    from understudy.space.collision.sweep import Sweeper
+
+
+@lru_cache(maxsize=16)
+def chain_of(model: bytes, file: str) -> Chain:
+    """The same model gives the same chain, of which much is then reckoned only once."""
+    return chain(read(model.decode("utf-8", "replace"), file=file))
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Everything configured. ``foot``: 4×4 in the world; ``tools``: their shapes by number, seen
+    from the flange.
+    """
+
+    chain: Chain
+    foot: Array
+    rules: CollisionConfig
+    tools: Mapping[int, tuple[CollisionObject, ...]]
+    meshes: Meshes
+    fastest: Array
+    """rad/s, of the joints."""
+
+    def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "Figure":
+        """As another arm sees it."""
+        from understudy.space.collision.assembly import arm_parts, carried_part
+        from understudy.space.collision.between import Figure
+
+        things = (*self.tools.get(tool, ()), *held)
+        carried = (carried_part(self.chain, thing) for thing in things)
+        parts = (*arm_parts(self.chain, self.meshes), *carried)
+        return Figure(self.chain, self.foot, parts, self.fastest)
+
+    def detector(
+        self, environment: Environment, tool: int, held: Iterable[CollisionObject] = ()
+    ) -> "CollisionDetector":
+        from understudy.space.collision.collide import CollisionDetector
+
+        found = CollisionDetector(
+            self.chain,
+            environment.everything(),
+            meshes=self.meshes,
+            foot=self.foot,
+            check_self_collision=self.rules.check_self_collision,
+            check_environment=self.rules.check_environment,
+        )
+        if self.rules.self_collision_pairs != "auto":
+            found.set_self_collision_pairs(self.rules.self_collision_pairs)
+        for thing in (*self.tools.get(tool, ()), *held):
+            found.attach(thing)
+        return found
+
+
+class Scene:
+    """The body in its surroundings as they are now, ready to be swept."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self.environment = Environment()
+        self._tool = 0
+        self._held: tuple[CollisionObject, ...] = ()
+
+    @cached_property
+    def detector(self) -> "CollisionDetector":
+        return self._body.detector(self.environment, self._tool, self._held)
+
+    @cached_property
+    def sweeper(self) -> "Sweeper":
+        from understudy.space.collision.sweep import Sweeper
+
+        return Sweeper(self.detector)
+
+    def is_zone(self, name: str) -> bool:
+        return self.environment.is_zone(name)
+
+    def surround(self, environment: Environment) -> None:
+        """Other things stand around."""
+        self.environment = environment
+        if "detector" in self.__dict__:
+            self.detector.clear_environment()
+            for thing in environment.everything():
+                self.detector.add_object(thing)
+
+    def carry(self, tool: int, held: tuple[CollisionObject, ...]) -> None:
+        """Another tool is in the hand, or other things in the tool."""
+        if "detector" in self.__dict__:
+            for thing in self.detector.carried:
+                self.detector.detach(thing.name)
+            for thing in (*self._body.tools.get(tool, ()), *held):
+                self.detector.attach(thing)
+        self._tool, self._held = tool, held

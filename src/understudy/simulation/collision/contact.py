@@ -1,0 +1,75 @@
+"""A contact: who touched what, where, when, and on which line of the program."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from understudy.units import MM, seconds
+
+if TYPE_CHECKING:
+    from understudy.space.collision.collide import CollisionResult
+
+WIRE_LINES = 1 << 40
+"""Lines over a wire are numbered from here on; they are told by their count."""
+Kind = Literal["collision", "self_collision", "zone"]
+Names = tuple[str, str]
+Pair = tuple[int, int]
+"""The numbers of two shapes in the world of a detector."""
+
+
+class Contact(Struct, frozen=True):
+    """`link`: the part of the arm or its tool; `object`: what it touched, a link of its own too.
+
+    Point and depth are metres, in the world; `depth` is the deepest overlap on the line. `at`: ns.
+    """
+
+    link: str
+    object: str
+    kind: Kind
+    point: tuple[float, float, float]
+    depth: float
+    line: int = 0
+    at: int = 0
+
+    @property
+    def names(self) -> Names:
+        return self.link, self.object
+
+    def told(self) -> str:
+        """As people read it."""
+        x, y, z = (round(value / MM, 1) + 0.0 for value in self.point)
+        what = {"zone": "reaches into zone", "self_collision": "touches its own"}
+        where = f"({x:g}, {y:g}, {z:g}) mm" + (f", line {self.line}" if self.line else "")
+        did = what.get(self.kind, "collides with")
+        return f"{self.link} {did} {self.object} at {where}, {seconds(self.at):.3f} s"
+
+
+class ContactReport(Struct, frozen=True):
+    """A contact in the units of page and endpoint."""
+
+    link: str
+    object: str
+    kind: Kind
+    point_mm: tuple[float, float, float]
+    depth_mm: float
+    line: int
+    time_s: float
+
+
+def report(contact: Contact) -> ContactReport:
+    x, y, z = (value / MM for value in contact.point)
+    depth, time = contact.depth / MM, seconds(contact.at)
+    where, line = (x, y, z), contact.line
+    return ContactReport(contact.link, contact.object, contact.kind, where, depth, line, time)
+
+
+def report_of(result: "CollisionResult") -> ContactReport:
+    """Two objects that stand in each other."""
+    x, y, z = (value / MM for value in result.contact_point)
+    one, other = result.object1_name, result.object2_name
+    depth = result.penetration_depth / MM
+    return ContactReport(one, other, "collision", (x, y, z), depth, 0, 0.0)
+
+
+CollisionListener = Callable[[Contact], None]

@@ -1,0 +1,136 @@
+"""RobotEncounters: arms of one cell that come too near each other.
+
+A distance is a certificate: as long as it lasts at the highest speeds of both, nothing can touch.
+So the arms are looked at from certificate end to certificate end, and not at all while they stand.
+Each is where its plan has it at that moment: unlike what stands around, an arm is met at a time.
+"""
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from understudy.motion.law import Law
+from understudy.simulation.collision.contact import WIRE_LINES, Contact
+from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
+
+if TYPE_CHECKING:
+    from understudy.simulation.collision.watch import CollisionWatch
+    from understudy.space.collision.between import Between
+
+SHORTEST = 2 * NS_PER_MS
+"""Arms that all but touch are looked at so often: a contact is told this much late at most."""
+TOUCHING = 10 * NS_PER_MS
+LONGEST = 3_600_000 * NS_PER_MS
+
+
+class State(Struct):
+    """`due`: when to look again. `touching`: both robots and both shapes, in the order of the cell
+    file, as long as they do."""
+
+    due: int | None = None
+    seen: int = 0
+    touching: list[tuple[str, str, str, str]] = []
+
+
+class Status(Struct, frozen=True):
+    """Which robots are looked at, and what of them touches."""
+
+    robots: tuple[str, ...]
+    touching: tuple[tuple[str, str, str, str], ...]
+
+
+class RobotEncounters:
+    """A `Part` of a cell with several arms that do not stand on one spot."""
+
+    def __init__(self, watches: "Mapping[str, CollisionWatch]") -> None:
+        self._watches = {n: w for n, w in watches.items() if w.body.rules.check_environment}
+        self._pairs = [pair for pair in combinations(self._watches, 2) if self._apart(*pair)]
+        self._state = State()
+        self._laws = self._laws_now()
+        self._between: dict[tuple[Any, ...], Between] = {}
+
+    def any(self) -> bool:
+        """Whether there is anybody to meet."""
+        return bool(self._pairs)
+
+    # ── part ──
+
+    def next_wake(self) -> int | None:
+        if self._state.due is not None:
+            return self._state.due
+        plans = [watch.plan for watch in self._watches.values()]
+        begun = [p.begins for p, law in zip(plans, self._laws, strict=True) if p.law is not law]
+        return max(self._state.seen, whole_ns(min(begun))) if begun else None
+
+    def wake(self, now: int) -> None:
+        state, watches = self._state, self._watches.values()
+        state.seen = now
+        self._laws = self._laws_now()
+        nexts = [self._look(one, other, now) for one, other in self._pairs]
+        moves = any(whole_ns(watch.plan.ends) > now for watch in watches)
+        state.due = min(nexts) if moves else None
+
+    def busy(self) -> bool:
+        return False
+
+    def status(self, now: int) -> Status:
+        return Status(tuple(self._watches), tuple(self._state.touching))
+
+    def save(self) -> State:
+        return msgspec.structs.replace(self._state, touching=list(self._state.touching))
+
+    def load(self, state: Any) -> None:
+        """After the arms: what they are at was looked at already."""
+        self._state, self._laws = msgspec.convert(state, State), self._laws_now()
+
+    # ── inside ──
+
+    def _laws_now(self) -> list[Law]:
+        return [watch.plan.law for watch in self._watches.values()]
+
+    def _apart(self, one: str, other: str) -> bool:
+        """Robots without a base all stand at the origin: that is no cell that anybody has."""
+        a, b = self._watches[one].body.foot, self._watches[other].body.foot
+        return not np.array_equal(a[:3, 3], b[:3, 3])
+
+    def _look(self, one: str, other: str, now: int) -> int:
+        """When to look at these two again; what they have begun to touch is told."""
+        a, b, t = self._watches[one], self._watches[other], seconds(now)
+        q, r = a.plan.at(t).position, b.plan.at(t).position
+        between = self._between_now(one, other)
+        apart = between.distance(q, r)
+        if apart > 0.0:
+            self._parted(one, other, set())
+            return now + max(SHORTEST, nanoseconds(min(between.safe(apart), seconds(LONGEST))))
+        touching = between.touching(q, r)
+        self._parted(one, other, {(i, j) for i, j, _ in touching})
+        line = (a.plan.line_at(t) or 0) % WIRE_LINES
+        for i, j, how in touching:
+            if (one, other, i, j) not in self._state.touching:
+                self._state.touching.append((one, other, i, j))
+                x, y, z = how.point.tolist()
+                contact = Contact(i, f"{other}.{j}", "collision", (x, y, z), how.depth, line, now)
+                a.meet(contact, now)
+                b.stop_for(contact, now)
+        return now + TOUCHING
+
+    def _parted(self, one: str, other: str, still: set[tuple[str, str]]) -> None:
+        for a, b, i, j in list(self._state.touching):
+            if (a, b) == (one, other) and (i, j) not in still:
+                self._state.touching.remove((a, b, i, j))
+                self._watches[one].leave((i, f"{other}.{j}"))
+
+    def _between_now(self, one: str, other: str) -> "Between":
+        """The two with what they hold at this moment."""
+        from understudy.space.collision.between import Between  # brings compiled code
+
+        a, b = self._watches[one], self._watches[other]
+        key = (one, other, a.in_hand, b.in_hand)
+        if key not in self._between:
+            self._between = {k: v for k, v in self._between.items() if k[:2] != key[:2]}
+            self._between[key] = Between(a.figure(), b.figure())
+        return self._between[key]

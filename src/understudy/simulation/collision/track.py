@@ -1,0 +1,206 @@
+"""Follows a path ahead of the motion: where pairs of shapes begin to touch, and where they part.
+
+Pairs that touch are left out of the sweep until they are apart again, so that one contact hides
+no other. A place is the number of a piece and the distance along it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import Struct
+
+from understudy.motion.path import Floats, Path
+from understudy.motion.plan import Plan
+from understudy.simulation.collision.contact import Contact, Kind, Pair
+from understudy.simulation.program.queue import ending_at
+from understudy.units import DEG, MM
+
+if TYPE_CHECKING:
+    from understudy.simulation.collision.body import Scene
+    from understudy.space.collision.sweep import Spot
+
+MOST_EVENTS = 32
+"""So many events are looked for at a time; the rest of the path is looked at when they are near."""
+APART = 0.1 * MM
+"""A pair that touched has parted when it is further apart than this."""
+MOST_PIECES = 512
+"""So many pieces of path are swept at a time, """
+FARTHEST = 720.0 * DEG
+"""and no further than this on one of them."""
+STEP = 0.5 * DEG
+LOOKS = 64
+HALVINGS = 24
+
+
+class Place(Struct, frozen=True, order=True):
+    """On a path, counted from its beginning."""
+
+    piece: int
+    s: float = 0.0
+
+
+class Event(Struct, frozen=True):
+    """Two shapes begin to touch somewhere on the path, or part there."""
+
+    place: Place
+    pair: Pair
+    contact: Contact | None = None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Events of a stretch of path, where it ends, and which pairs touch there."""
+
+    events: list[Event]
+    end: Place
+    touching: tuple[Pair, ...]
+
+
+class Tracker:
+    """Given a path piece by piece; numbers of pieces are those of the path it is given."""
+
+    def __init__(self, scene: "Scene") -> None:
+        self._scene = scene
+
+    def at_rest(self, q: Floats, line: int) -> list[Event]:
+        """All pairs that touch in a configuration."""
+        shape, length = np.stack([q, np.zeros_like(q)])[None], np.zeros(1)
+        found: list[Event] = []
+        while len(found) < MOST_EVENTS:
+            known = [event.pair for event in found]
+            spot = self._scene.sweeper.first_contact(shape, length, known)
+            if spot is None:
+                break
+            found.append(Event(Place(0), spot.pair, self._contact(spot, line, [q])))
+        return found
+
+    def follow(self, path: Path, start: Place, touching: tuple[Pair, ...]) -> Stretch:
+        """From a place to the path's end, or as far as there are not too many events."""
+        here, events, end = start, list[Event](), Place(len(path))
+        while here < end and len(events) < MOST_EVENTS:
+            rest = beginning_at(path, here)
+            spot = self._scene.sweeper.first_contact(rest.shape, rest.length, touching)
+            until = end if spot is None else _place(spot, here)
+            parted = self._first_parting(path, here, until, touching)
+            if parted is not None:
+                events.append(parted)
+                here = parted.place
+                touching = tuple(pair for pair in touching if pair != parted.pair)
+            elif spot is not None:
+                rest_of_line = _rest_of_line(path, until)
+                contact = self._contact(spot, int(path.line[until.piece]), rest_of_line)
+                events.append(Event(until, spot.pair, contact))
+                here, touching = until, (*touching, spot.pair)
+            else:
+                here = end
+        return Stretch(events, here, touching)
+
+    def _contact(self, spot: "Spot", line: int, looked_at: list[Floats]) -> Contact:
+        between = self._scene.detector.distance_between
+        depth = max(0.0, *(-between(q, *spot.pair) for q in looked_at), -spot.distance)
+        kind: Kind = "self_collision" if spot.self_collision else "collision"
+        if self._scene.is_zone(spot.object2_name):
+            kind = "zone"
+        return Contact(spot.object1_name, spot.object2_name, kind, spot.point, depth, line)
+
+    def _first_parting(
+        self, path: Path, start: Place, until: Place, touching: tuple[Pair, ...]
+    ) -> Event | None:
+        found = (self._parting(path, start, until, pair) for pair in touching)
+        return min((e for e in found if e is not None), key=lambda e: e.place, default=None)
+
+    def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
+        """Where a pair that touches is apart again."""
+        last = start
+        for place in looks(path, start, until):
+            if self._apart(path, place, pair):
+                return Event(self._edge(path, last, place, pair), pair)
+            last = place
+        return None
+
+    def _apart(self, path: Path, place: Place, pair: Pair) -> bool:
+        q = path.position(place.piece, place.s)
+        return self._scene.detector.distance_between(q, *pair) > APART
+
+    def _edge(self, path: Path, before: Place, after: Place, pair: Pair) -> Place:
+        if before.piece != after.piece:
+            before = Place(after.piece)
+        low, high = before.s, after.s
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            parted = self._apart(path, Place(after.piece, middle), pair)
+            low, high = (low, middle) if parted else (middle, high)
+        return Place(after.piece, high)
+
+
+def beginning_at(path: Path, place: Place) -> Path:
+    """The rest of a path; its first piece is counted from the place on."""
+    rest = path.rows(place.piece, len(path))
+    if place.s == 0.0:
+        return rest
+    shape, length = rest.shape.copy(), rest.length.copy()
+    shape[0] = _shifted(shape[0], place.s)
+    length[0] = max(length[0] - place.s, 0.0)
+    return replace(rest, shape=shape, length=length)
+
+
+def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
+    """As much of a path as is swept at a time, and where that ends; a jog may go on for days."""
+    for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
+        begins, ends = start.s if piece == start.piece else 0.0, float(path.length[piece])
+        turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
+        if turned > FARTHEST:
+            cut = begins + (ends - begins) * FARTHEST / float(turned)
+            return ending_at(path, (piece, cut)), Place(piece, cut)
+    end = min(start.piece + MOST_PIECES, len(path))
+    return path.rows(0, end), Place(end)
+
+
+def to_be_run(plan: Plan) -> Path:
+    """The path of a plan as far as it is run: a stop leaves the rest of the last piece out."""
+    path, last = plan.path, len(plan.path) - 1
+    if last < 0 or path.dwell[last] > 0.0 or not len(plan.law):
+        return path
+    end = plan.place(plan.ends)
+    if end.piece != last or end.s >= path.length[last]:
+        return path
+    length, ends = path.length.copy(), path.end.copy()
+    length[last], ends[last] = end.s, plan.target
+    return replace(path, length=length, end=ends)
+
+
+def _shifted(rows: Floats, s: float) -> Floats:
+    """The polynomial q(s + x), by powers of x (Horner, again and again)."""
+    found = rows.copy()
+    for k in range(len(rows)):
+        for d in range(len(rows) - 2, k - 1, -1):
+            found[d] += s * found[d + 1]
+    return found
+
+
+def _place(spot: "Spot", start: Place) -> Place:
+    """Where a spot on the rest of a path is on the whole of it."""
+    along = start.s if spot.piece == 0 else 0.0
+    return Place(start.piece + spot.piece, along + spot.s)
+
+
+def looks(path: Path, start: Place, until: Place) -> list[Place]:
+    """Places in steps of half a degree, and all ends of pieces; the last is ``until``."""
+    found: list[Place] = []
+    for piece in range(start.piece, min(until.piece + 1, len(path))):
+        begins = start.s if piece == start.piece else 0.0
+        ends = until.s if piece == until.piece else float(path.length[piece])
+        turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
+        steps = min(max(int(np.ceil(turned / STEP)), 1), LOOKS)
+        found += (Place(piece, float(s)) for s in np.linspace(begins, ends, steps + 1)[1:])
+    return found
+
+
+def _rest_of_line(path: Path, place: Place) -> list[Floats]:
+    """Configurations from a place to the end of its line."""
+    line = np.flatnonzero(path.line[place.piece :] != path.line[place.piece])
+    end = place.piece + int(line[0]) if len(line) else len(path)
+    places = looks(path, place, Place(end))
+    chosen = places[:: max(len(places) // LOOKS, 1)]
+    return [path.position(each.piece, each.s) for each in (place, *chosen)]

@@ -1,0 +1,371 @@
+"""CollisionWatch: what an arm touches while it moves, told at the moment it touches it.
+
+The path is swept ahead of the motion, a stretch at a time: the first wake of a motion sweeps all
+that is known of it then, the next comes when what was swept is used up. Verdicts are places on the
+path; when they come about is read off the plan, so that hold, override and braking change nothing
+but the time. What changes the path itself (stop, jog, tool, surroundings) lets it look anew.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.motion.law import Law
+from understudy.motion.passing import passes
+from understudy.motion.plan import Plan
+from understudy.simulation.collision.body import Body, Scene
+from understudy.simulation.collision.contact import (
+    WIRE_LINES,
+    CollisionListener,
+    Contact,
+    ContactReport,
+    Names,
+    Pair,
+    report,
+)
+from understudy.simulation.collision.thing import Thing
+from understudy.simulation.collision.track import Event, Place, Tracker, next_stretch, to_be_run
+from understudy.space.model.environment import Environment
+from understudy.space.model.shapes import CollisionObject
+from understudy.space.transform import Array
+from understudy.units import seconds, whole_ns
+
+if TYPE_CHECKING:
+    from understudy.space.collision.between import Figure
+
+
+class Mover(Protocol):
+    """Whose motion is watched."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece; pieces keep their numbers."""
+        ...
+
+    @property
+    def held(self) -> bool:
+        """The path goes on where the plan ends."""
+        ...
+
+    @property
+    def tool(self) -> int: ...
+
+    def collided(self, contact: Contact, now: int) -> None:
+        """It is to stop where it is."""
+        ...
+
+
+class Touching(Struct, frozen=True):
+    """A pair of shapes that touch now; `shown`: nobody has cleared it away."""
+
+    pair: Pair
+    contact: Contact
+    shown: bool = True
+
+
+class State(Struct):
+    """`swept`: up to where the path is known; `beyond`: the pairs that touch there. `ahead`: what
+    comes about on the way. `replanned_at`: when the path has become another. `met`: other arms.
+    """
+
+    fresh: bool = True
+    swept: Place = Place(0)
+    beyond: list[Pair] = []
+    ahead: list[Event] = []
+    touching: list[Touching] = []
+    replanned_at: int | None = None
+    seen: int = 0
+    tool: int = 0
+    held: list[Thing] = []
+    met: list[Contact] = []
+    detected: int = 0
+    stopped: bool = False
+
+
+class Status(Struct, frozen=True):
+    """What is touched now, how often something was, and what happens then."""
+
+    on_collision: Literal["report", "stop"]
+    collisions_detected: int
+    stopped: bool
+    held: tuple[str, ...]
+    contacts: tuple[ContactReport, ...]
+
+
+class CollisionWatch:
+    """A `Part` beside its arm."""
+
+    def __init__(self, name: str, body: Body, mover: Mover, tell: Callable[[str], None]) -> None:
+        self._name = name
+        self.body = body
+        self._mover = mover
+        self._tell = tell
+        self._listeners: list[CollisionListener] = []
+        self._scene = Scene(body)
+        self._tracker = Tracker(self._scene)
+        self._state = State(tool=mover.tool)
+        self._scene.carry(mover.tool, ())
+        self._law: Law | None = None
+        self._due: int | None = None
+
+    def prepare(self) -> Iterator[None]:
+        """A piece at a time, what the first motion would have to wait for: the pairs that can
+        touch, and compiled code. Changes nothing that anybody could see."""
+        from understudy.space.collision.sweep import straight
+
+        scene, here = self._scene, np.zeros(self.body.chain.dof)
+        scene.detector.touchable_pairs()
+        yield
+        scene.sweeper.sweep(*straight(here, here + 1e-9))
+
+    # ── what changes ──
+
+    def surround(self, environment: Environment, now: int | None) -> None:
+        """Other things stand around; without a moment: they did so before."""
+        self._scene.surround(environment)
+        if now is not None:
+            self.stir(now)
+
+    def stir(self, now: int) -> None:
+        """What was known ahead is void: look anew, whether anything moves or not."""
+        self._state.replanned_at = now
+
+    def cut(self, now: int) -> None:
+        """The path has become another; before the first motion nothing was known of it."""
+        if not self._state.fresh:
+            self.stir(now)
+
+    def attach(self, thing: CollisionObject, now: int) -> Refused | None:
+        """Held from now on; its place is seen from the flange. What it stands on is no contact."""
+        if any(held.name == thing.name for held in self._state.held):
+            return Refused(f"{thing.name} is held already")
+        self._carry([*self._state.held, Thing.of(thing)])
+        self._look_anew(now, quiet=thing.name)
+        return None
+
+    def detach(self, name: str, now: int) -> CollisionObject | Refused:
+        """Not held any more; its place is still seen from the flange."""
+        found = [thing for thing in self._state.held if thing.name == name]
+        if not found:
+            held = ", ".join(thing.name for thing in self._state.held) or "nothing"
+            return Refused(f"{name} is not held; held: {held}")
+        self._carry([thing for thing in self._state.held if thing.name != name])
+        self.stir(now)
+        return found[0].built()
+
+    def clear(self) -> None:
+        """What is touched now is not shown any more, and not told again before it was left."""
+        self._state.touching = [replace(t, shown=False) for t in self._state.touching]
+        self._state.met = []
+
+    def meet(self, contact: Contact, now: int) -> None:
+        """Another arm is touched."""
+        self._state.met = [*self._state.met, contact]
+        self._announce(contact, now)
+
+    def leave(self, names: Names) -> None:
+        """Another arm is touched no more."""
+        self._state.met = [contact for contact in self._state.met if contact.names != names]
+
+    def stop_for(self, contact: Contact, now: int) -> None:
+        """If that is what is done about contacts."""
+        if self.body.rules.on_collision == "stop" and not self._state.stopped:
+            self._state.stopped = True
+            self._mover.collided(contact, now)
+
+    def release(self) -> None:
+        """Whoever was stopped may go on."""
+        self._state.stopped = False
+
+    # ── what it tells ──
+
+    def on_collision(self, listener: CollisionListener) -> None:
+        self._listeners.append(listener)
+
+    @property
+    def environment(self) -> Environment:
+        return self._scene.environment
+
+    @property
+    def detected(self) -> int:
+        return self._state.detected
+
+    @property
+    def stopped(self) -> bool:
+        """It has stopped its arm, and nobody has released it."""
+        return self._state.stopped
+
+    def contacts(self) -> tuple[Contact, ...]:
+        """What is touched now."""
+        by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
+        return (*by_name.values(), *self._state.met)
+
+    def held(self) -> tuple[CollisionObject, ...]:
+        """What is in the hand, seen from the flange."""
+        return tuple(thing.built() for thing in self._state.held)
+
+    def status(self, now: int) -> Status:
+        state = self._state
+        return Status(
+            on_collision=self.body.rules.on_collision,
+            collisions_detected=state.detected,
+            stopped=state.stopped,
+            held=tuple(thing.name for thing in state.held),
+            contacts=tuple(report(contact) for contact in self.contacts()),
+        )
+
+    @property
+    def plan(self) -> Plan:
+        return self._mover.plan
+
+    @property
+    def in_hand(self) -> tuple[int, tuple[str, ...]]:
+        """The tool, and the names of what is held."""
+        return self._mover.tool, tuple(thing.name for thing in self._state.held)
+
+    def figure(self) -> "Figure":
+        """The arm and all that moves with it now."""
+        return self.body.figure(self._mover.tool, self.held())
+
+    def flange(self, now: int) -> Array:
+        """Where the flange is in the cell, 4×4."""
+        q = self._mover.plan.at(seconds(now)).position
+        return np.asarray(self.body.foot @ self.body.chain.flange(q))
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        if self._state.replanned_at is not None:
+            return self._state.replanned_at
+        plan = self._mover.plan
+        if plan.law is not self._law:
+            self._law, self._due = plan.law, self._when(plan)
+        return self._due
+
+    def wake(self, now: int) -> None:
+        state = self._state
+        if state.fresh or state.replanned_at is not None or state.tool != self._mover.tool:
+            self._look_anew(now)
+        else:
+            self._come_about(now)
+            if state.replanned_at is None and self._reached(state.swept, now):
+                self._look_ahead()
+        state.seen, self._law = now, None
+
+    def busy(self) -> bool:
+        return False
+
+    def save(self) -> State:
+        return self._state
+
+    def load(self, state: Any) -> None:
+        self._state = msgspec.convert(state, State)
+        self._scene.carry(self._state.tool, self.held())
+        self._law = None
+
+    # ── inside ──
+
+    def _when(self, plan: Plan) -> int | None:
+        first = self._mover.first
+        swept = Place(first) if self._state.fresh else self._state.swept
+        places = [event.place for event in self._state.ahead[:1]] + [swept]
+        moments = [passes(plan, place.piece - first, place.s) for place in places]
+        due = min((whole_ns(moment) for moment in moments if moment is not None), default=None)
+        return None if due is None else max(due, self._state.seen)
+
+    def _reached(self, place: Place, now: int) -> bool:
+        moment = passes(self._mover.plan, place.piece - self._mover.first, place.s)
+        return moment is not None and whole_ns(moment) <= now
+
+    def _come_about(self, now: int) -> None:
+        state = self._state
+        while (
+            state.ahead and state.replanned_at is None and self._reached(state.ahead[0].place, now)
+        ):
+            event, *state.ahead = state.ahead
+            if event.contact is None:
+                state.touching = [t for t in state.touching if t.pair != event.pair]
+            else:
+                self._touch(event.pair, event.contact, now)
+
+    def _touch(self, pair: Pair, contact: Contact, now: int, *, quiet: bool = False) -> None:
+        """A pair begins to touch; shapes of one name count once."""
+        state, known = self._state, self._touched()
+        contact = replace(contact, at=now, line=contact.line % WIRE_LINES)
+        shown = not quiet and known.get(contact.names, True)
+        state.touching = [*state.touching, Touching(pair, contact, shown)]
+        if not quiet and contact.names not in known:
+            self._announce(contact, now)
+
+    def _announce(self, contact: Contact, now: int) -> None:
+        self._state.detected += 1
+        self._tell(f"{self._name}: {contact.told()}")
+        for listener in self._listeners:
+            listener(contact)
+        self.stop_for(contact, now)
+
+    def _touched(self) -> dict[Names, bool]:
+        return {t.contact.names: t.shown for t in self._state.touching}
+
+    def _look_anew(self, now: int, quiet: str = "") -> None:
+        """What touches here and now, and all that is ahead."""
+        state, plan = self._state, self._mover.plan
+        state.fresh, state.replanned_at, state.ahead = False, None, []
+        if state.tool != self._mover.tool:
+            state.tool = self._mover.tool
+            self._carry(state.held)
+        t = seconds(now)
+        line = plan.line_at(t) or 0
+        found = self._tracker.at_rest(plan.at(t).position, line)
+        before, state.touching = self._touched_by_name(), []
+        for event in found:
+            assert event.contact is not None
+            known = before.get(event.contact.names)
+            if known is not None:
+                state.touching = [*state.touching, replace(known, pair=event.pair)]
+            else:
+                self._touch(event.pair, event.contact, now, quiet=quiet in event.contact.names)
+        state.beyond = [event.pair for event in found]
+        state.swept = self._here(plan, now)
+        if state.replanned_at is None:
+            self._look_ahead()
+
+    def _touched_by_name(self) -> dict[Names, Touching]:
+        return {t.contact.names: t for t in self._state.touching}
+
+    def _here(self, plan: Plan, now: int) -> Place:
+        """Where on the path the arm is; at its end where nothing more is known."""
+        first, pieces = self._mover.first, len(plan.path)
+        if not pieces or (whole_ns(plan.ends) <= now and not self._mover.held):
+            return Place(first + pieces)
+        here = plan.place(seconds(now))
+        if here.s >= plan.path.length[here.piece]:
+            return Place(first + here.piece + 1)
+        return Place(first + here.piece, here.s)
+
+    def _look_ahead(self) -> None:
+        """Sweep what is known of the path beyond what was swept."""
+        state, plan, first = self._state, self._mover.plan, self._mover.first
+        start = Place(state.swept.piece - first, state.swept.s)
+        path, end = next_stretch(plan.path if self._mover.held else to_be_run(plan), start)
+        stretch = self._tracker.follow(path, start, tuple(state.beyond))
+        moved = (replace(e, place=_shifted(e.place, first)) for e in stretch.events)
+        state.ahead = [*state.ahead, *moved]
+        swept = min(stretch.end, end) if start < end else start
+        state.swept, state.beyond = _shifted(swept, first), list(stretch.touching)
+
+    def _carry(self, held: list[Thing]) -> None:
+        self._state.held = held
+        self._scene.carry(self._state.tool, self.held())
+
+
+def _shifted(place: Place, pieces: int) -> Place:
+    return Place(place.piece + pieces, place.s)

@@ -1,0 +1,1 @@
+"""Distances, contacts and certified sweeps."""

@@ -1,0 +1,105 @@
+"""Puts an arm, what its flange carries and what stands around it together into one World."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from understudy.space.collision.solids import Ints, Part, solids
+from understudy.space.collision.world import World
+from understudy.space.kinematics.chain import Chain
+from understudy.space.model.robot import Box, Capsule, Cylinder, Mesh, Solid, Sphere
+from understudy.space.model.shapes import CollisionObject, Hull, Meshes, Shape, TriangleMesh, loaded
+from understudy.space.transform import Array, inverse, matrix
+
+NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
+
+
+def arm_parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
+    """The shapes of all bodies, in the frames of the joints' axes."""
+    return _parts(chain, meshes) if meshes else _plain_parts(chain)
+
+
+@lru_cache(maxsize=16)
+def _plain_parts(chain: Chain) -> tuple[Part, ...]:
+    """The same parts for the same chain, so that what is known of them is known again."""
+    return _parts(chain, {})
+
+
+def _parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            body.name,
+            _shape(solid, meshes, body.name),
+            _on_axis(chain, b) @ matrix(solid.origin),
+            b,
+            body.index,
+        )
+        for b, body in enumerate(chain.bodies)
+        for solid in body.collision
+    )
+
+
+def _on_axis(chain: Chain, body: int) -> Array:
+    turn = np.eye(4)
+    if body > 0:
+        turn[:3, :3] = chain.align[body - 1]
+    return turn
+
+
+def _shape(solid: Solid, meshes: Meshes, where: str) -> Shape:
+    if isinstance(solid.geometry, Mesh):
+        return loaded(solid.geometry, meshes, f"link '{where}'")
+    return solid.geometry
+
+
+def carried_part(chain: Chain, thing: CollisionObject) -> Part:
+    """A tool or a held part; its place is given in the frame of the flange."""
+    link = chain.bodies[-1].index
+    return Part(thing.name, thing.shape, chain.tip @ thing.place, chain.dof, link)
+
+
+def standing_part(thing: CollisionObject, foot: Array) -> Part:
+    """An object of the surroundings, as seen from the foot (4×4 in the world)."""
+    return Part(thing.name, thing.shape, inverse(foot) @ thing.place)
+
+
+def assembled(
+    chain: Chain | None,
+    arm: Sequence[Part],
+    objects: Sequence[Part],
+    partners: Ints = NO_PAIRS,
+) -> World:
+    """``arm``: all that moves or belongs to the foot, in the order of the bodies."""
+    rest = np.zeros((0, 12)) if chain is None else chain.rest
+    slides = np.zeros(0) if chain is None else chain.slides
+    parts = (*arm, *objects)
+    packed = solids(parts)
+    boxes = np.array([_box(part) for part in objects]).reshape(-1, 6)
+    foot = sum(part.body == 0 for part in arm)
+    return World(packed, rest, slides, len(arm), foot, boxes, partners)
+
+
+def _box(part: Part) -> Array:
+    """Middle and half extents of a box around a part, in the axes of what it stands in."""
+    turn, shift = part.place[:3, :3], part.place[:3, 3]
+    match part.shape:
+        case Box(size=size):
+            half = np.abs(turn) @ np.array(size) / 2
+        case Sphere(radius=r):
+            half = np.full(3, r)
+        case Capsule(radius=r, length=length):
+            half = np.abs(turn[:, 2]) * length / 2 + r
+        case Cylinder(radius=r, length=length):
+            aside = np.sqrt(np.maximum(1.0 - turn[:, 2] ** 2, 0.0))
+            half = np.abs(turn[:, 2]) * length / 2 + aside * r
+        case Hull(points=points):
+            return _around(points @ turn.T + shift)
+        case TriangleMesh():
+            return _around(part.shape.corners().reshape(-1, 3) @ turn.T + shift)
+    return np.concatenate([shift, half])
+
+
+def _around(points: Array) -> Array:
+    low, high = points.min(axis=0), points.max(axis=0)
+    return np.concatenate([(low + high) / 2, (high - low) / 2])

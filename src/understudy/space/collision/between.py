@@ -1,0 +1,97 @@
+"""Two arms side by side: how far apart they are, and for how long they cannot touch.
+
+Every shape of one is paired with every shape of the other; two feet, which never move, are not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from understudy.space.collision.motion_bound import furthest
+from understudy.space.collision.pairs import scratch
+from understudy.space.collision.solids import Part, solids
+from understudy.space.collision.touch import Touch, touch
+from understudy.space.collision.world import Stand, World, carry, joint_rows, least_distance, stand
+from understudy.space.kinematics.chain import Chain
+from understudy.space.transform import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """An arm with all that moves with it; ``foot``: 4×4 in the world; ``fastest``: rad/s."""
+
+    chain: Chain
+    foot: Array
+    parts: tuple[Part, ...]
+    fastest: Array
+
+    def pace(self) -> float:
+        """No point of it is ever faster, m/s."""
+        reach = furthest(self.chain, solids(self.parts), len(self.parts))
+        return float((reach @ self.fastest).max(initial=0.0))
+
+
+class Between:
+    """Of two figures; shapes are numbered through, those of the first come first."""
+
+    def __init__(self, one: Figure, other: Figure) -> None:
+        self._one, self._other = one, other
+        self._split = one.chain.dof + 1
+        moved = (replace(part, body=part.body + self._split) for part in other.parts)
+        self._parts = (*one.parts, *moved)
+        self._world = _world(self._parts, len(one.parts), self._split)
+        at = stand(self._world)
+        frames = np.zeros((self._split + other.chain.dof + 1, 12))
+        frames[0], frames[self._split] = _row(one.foot), _row(other.foot)
+        self._at = Stand(frames, at.placed, at.ends)
+        self._scratch = scratch()
+        self._pace = one.pace() + other.pace()
+
+    def distance(self, q: Array, r: Array) -> float:
+        """The least, in metres; not above 0 where they touch."""
+        self._pose(q, r)
+        least, _, _ = least_distance(self._world, self._at, np.inf, 0.0, self._scratch)
+        return float(least)
+
+    def safe(self, distance: float) -> float:
+        """Seconds for which arms so far apart cannot touch, whatever they do."""
+        return distance / self._pace if self._pace > 0.0 else np.inf
+
+    def touching(self, q: Array, r: Array) -> list[tuple[str, str, Touch]]:
+        """All shapes that touch: of the first, of the second, and how."""
+        self._pose(q, r)
+        found = []
+        for i, j in self._world.partners.tolist():
+            how = touch(self._world.solids, self._at, i, j, self._scratch)
+            if how.distance <= 0.0:
+                found.append((self._parts[i].name, self._parts[j].name, how))
+        return found
+
+    def _pose(self, q: Array, r: Array) -> None:
+        shapes, frames = self._world.solids, self._at.frames
+        one, other = self._one.chain, self._other.chain
+        joint_rows(q, one.rest, one.slides, frames[: self._split])
+        joint_rows(r, other.rest, other.slides, frames[self._split :])
+        carry(
+            shapes.traits, shapes.local, shapes.axes, len(self._parts),
+            frames, self._at.placed, self._at.ends,
+        )  # fmt: skip
+
+
+def _world(parts: Sequence[Part], count: int, split: int) -> World:
+    pairs = [
+        (i, j)
+        for i in range(count)
+        for j in range(count, len(parts))
+        if parts[i].body > 0 or parts[j].body > split
+    ]
+    partners = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return World(
+        solids(parts), np.zeros((0, 12)), np.zeros(0), len(parts), 0, np.zeros((0, 6)), partners
+    )
+
+
+def _row(place: Array) -> Array:
+    """A 4×4 as the kernels have it."""
+    return np.concatenate([place[:3, :3].reshape(-1), place[:3, 3]])

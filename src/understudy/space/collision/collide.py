@@ -1,0 +1,308 @@
+"""The CollisionDetector: does the arm, its tool or what it holds touch itself or the world?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import ConfigError, unknown
+from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
+from understudy.space.collision.packed import contact_in, packed
+from understudy.space.collision.pairs import Scratch, scratch
+from understudy.space.collision.self_pairs import Pair, touchable
+from understudy.space.collision.solids import Ints, Part
+from understudy.space.collision.touch import Touch, touch
+from understudy.space.collision.world import Stand, World, contacts, least_distance, pose, stand
+from understudy.space.kinematics.chain import Chain
+from understudy.space.model.shapes import CollisionObject, Meshes, unique
+from understudy.space.transform import Array
+
+SUNK = 1e-3
+"""Metres the foot may sink into what it stands on before that is called a collision."""
+
+
+@dataclass(frozen=True)
+class CollisionResult:
+    """One contact, or none. Point (in the world) and depth are metres."""
+
+    collision: bool = False
+    object1_name: str = ""
+    object2_name: str = ""
+    contact_point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    penetration_depth: float = 0.0
+
+
+FREE = CollisionResult()
+
+
+class CollisionDetector:
+    """An arm in its surroundings. Lengths are metres, angles radians.
+
+    ``foot``: where the arm stands, 4×4 in the world in which objects are placed.
+    """
+
+    def __init__(
+        self,
+        chain: Chain | None = None,
+        objects: Iterable[CollisionObject] = (),
+        *,
+        meshes: Meshes | None = None,
+        foot: Array | None = None,
+        check_self_collision: bool = True,
+        check_environment: bool = True,
+    ) -> None:
+        self._chain: Chain | None = None
+        self._arm: tuple[Part, ...] = ()
+        self._foot = np.eye(4) if foot is None else foot
+        self._carried: dict[str, CollisionObject] = {}
+        self._objects: dict[str, CollisionObject] = {}
+        self._pairs: frozenset[Pair] | None = None
+        self._can_touch: tuple[Pair, ...] | None = None
+        self._self, self._environment = check_self_collision, check_environment
+        self._built: _Built | None = None
+        if chain is not None:
+            self.set_robot_model(chain, meshes=meshes)
+        for thing in unique(tuple(objects)):
+            self.add_object(thing)
+
+    # ── what there is ───────────────────────────────────────────────────────────────────────────
+
+    def set_robot_model(self, chain: Chain, *, meshes: Meshes | None = None) -> None:
+        """The arm; ``meshes`` are the files its URDF names."""
+        self._chain, self._arm = chain, arm_parts(chain, meshes or {})
+        self._built = self._can_touch = None
+
+    def add_object(self, thing: CollisionObject) -> None:
+        """An object of the surroundings; one of the same name is replaced."""
+        assert thing.shape is not None
+        assert thing.place is not None
+        self._objects[thing.name] = thing
+        self._built = None
+
+    def remove_object(self, name: str) -> CollisionObject:
+        if name not in self._objects:
+            raise unknown("object", name, self._objects)
+        self._built = None
+        return self._objects.pop(name)
+
+    def clear_environment(self) -> None:
+        self._objects.clear()
+        self._built = None
+
+    def attach(self, thing: CollisionObject) -> None:
+        """A tool or a held part: moves with the flange, in whose frame its place is given."""
+        if self._chain is None:
+            raise ConfigError("there is no arm to carry it", key=thing.name)
+        carried_part(self._chain, thing)
+        self._carried[thing.name] = thing
+        self._built = self._can_touch = None
+
+    def detach(self, name: str) -> CollisionObject:
+        """Lets go of it; it is no object of the surroundings until it is added."""
+        if name not in self._carried:
+            raise unknown("carried thing", name, self._carried)
+        self._built = self._can_touch = None
+        return self._carried.pop(name)
+
+    @property
+    def objects(self) -> tuple[CollisionObject, ...]:
+        return tuple(self._objects.values())
+
+    @property
+    def carried(self) -> tuple[CollisionObject, ...]:
+        return tuple(self._carried.values())
+
+    # ── pairs ───────────────────────────────────────────────────────────────────────────────────
+
+    def set_self_collision_pairs(self, pairs: Iterable[Pair] | Literal["auto"]) -> None:
+        """Pairs of link indices that must not touch; ``auto``: all that can."""
+        if pairs == "auto":
+            self._pairs = None
+        else:
+            self._pairs = frozenset(_ordered(*map(int, pair)) for pair in pairs)
+            known = {part.link for part in self._arm}
+            for one in sorted({link for pair in self._pairs for link in pair} - known):
+                raise ConfigError(
+                    "no such link", key="self_collision_pairs", value=one,
+                    allowed=" ".join(map(str, sorted(known))),
+                )  # fmt: skip
+        self._built = None
+
+    @property
+    def self_collision_pairs(self) -> tuple[Pair, ...]:
+        """The pairs of link indices that are checked."""
+        return self._links_of(self._built_now().world.partners)
+
+    def touchable_pairs(self) -> tuple[Pair, ...]:
+        """The pairs of link indices that can touch."""
+        return self._links_of(self._touchable())
+
+    def unproven_pairs(self) -> tuple[Pair, ...]:
+        """The pairs that can touch, but are not checked."""
+        return tuple(sorted(set(self.touchable_pairs()) - set(self.self_collision_pairs)))
+
+    def _links_of(self, pairs: Iterable[Iterable[int]]) -> tuple[Pair, ...]:
+        parts = self._moving_parts()
+        return tuple(sorted({_ordered(parts[i].link, parts[j].link) for i, j in pairs}))
+
+    def _touchable(self) -> tuple[Pair, ...]:
+        if self._can_touch is None:
+            parts = self._moving_parts()
+            self._can_touch = touchable(self._chain, self._arm, parts) if self._chain else ()
+        return self._can_touch
+
+    def _partners(self) -> Ints:
+        parts = self._moving_parts()
+        found: Iterable[Pair] = ()
+        if self._self and self._pairs is None:
+            found = self._touchable()
+        elif self._self:
+            found = (
+                (i, j)
+                for j in range(len(parts))
+                for i in range(j)
+                if _ordered(parts[i].link, parts[j].link) in (self._pairs or ())
+                and parts[i].link != parts[j].link
+            )
+        return np.array(list(found), dtype=np.int64).reshape(-1, 2)
+
+    def _moving_parts(self) -> tuple[Part, ...]:
+        if self._chain is None:
+            return ()
+        return (*self._arm, *(carried_part(self._chain, c) for c in self._carried.values()))
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────────
+
+    def check_collision(self, q: ArrayLike) -> CollisionResult:
+        """A contact in configuration q, if there is one."""
+        built = self._built or self._built_now()
+        if built.foot.collision:
+            return built.foot
+        numbers, wholes, there = built.row
+        there[:] = q
+        pair = contact_in(numbers, wholes)
+        return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
+
+    def check_trajectory(
+        self, trajectory: ArrayLike, sample_rate: int = 10
+    ) -> list[CollisionResult]:
+        """Every sample_rate-th configuration, and the last. What lies between is not looked at:
+        ``sweep`` proves whole paths."""
+        Q = np.atleast_2d(_floats(trajectory))
+        chosen = np.unique(np.append(np.arange(0, len(Q), max(sample_rate, 1)), len(Q) - 1))
+        return [self.check_collision(q) for q in Q[chosen]]
+
+    def collides(self, Q: ArrayLike) -> NDArray[np.bool_]:
+        """(m, dof) → (m,): whether anything touches, for many configurations at once."""
+        built = self._built_now()
+        rows = np.atleast_2d(_floats(Q))
+        out = np.empty((len(rows), 2), dtype=np.int64)
+        contacts(built.world, rows, built.at, built.scratch, out)
+        return np.asarray((out[:, 0] >= 0) | built.foot.collision)
+
+    def get_min_distance(self, q: ArrayLike) -> float:
+        """The least distance of all checked pairs; negative: how deep; infinite: no pairs."""
+        built = self._built_now()
+        pose(built.world, _floats(q), built.at)
+        least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
+        return float(self._touch(built, i, j).distance if least <= 0.0 else least)
+
+    def check_objects(self) -> list[CollisionResult]:
+        """The objects of the surroundings that overlap."""
+        parts = [standing_part(thing, self._foot) for thing in self._objects.values()]
+        world = assembled(None, (), parts)
+        at, aside = stand(world), scratch()
+        found = []
+        for j in range(len(parts)):
+            for i in range(j):
+                touched = touch(world.solids, at, i, j, aside)
+                if touched.distance < 0.0:
+                    found.append(self._named(parts[i].name, parts[j].name, touched))
+        return found
+
+    # ── the arrays behind it ────────────────────────────────────────────────────────────────────
+
+    @property
+    def world(self) -> World:
+        """What the kernels (and ``sweep``) are given."""
+        return self._built_now().world
+
+    @property
+    def chain(self) -> Chain | None:
+        return self._chain
+
+    @property
+    def foot_contact(self) -> CollisionResult:
+        """Whether the foot, which never moves, stands in something."""
+        return self._built_now().foot
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the world's shapes."""
+        return tuple(part.name for part in self._built_now().parts)
+
+    def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
+        """How shapes i and j of the world touch (or do not) in configuration q."""
+        built = self._built_now()
+        pose(built.world, _floats(q), built.at)
+        touched = self._touch(built, i, j)
+        found = self._named(built.parts[i].name, built.parts[j].name, touched)
+        return replace(found, collision=bool(touched.distance <= 0.0))
+
+    def distance_between(self, q: ArrayLike, i: int, j: int) -> float:
+        """How far shapes i and j of the world are apart in configuration q; negative: how deep."""
+        built = self._built_now()
+        pose(built.world, _floats(q), built.at)
+        return float(self._touch(built, i, j).distance)
+
+    def _built_now(self) -> "_Built":
+        if self._built is None:
+            self._built = self._build()
+        return self._built
+
+    def _build(self) -> "_Built":
+        moving = self._moving_parts()
+        standing = tuple(
+            standing_part(thing, self._foot)
+            for thing in (self._objects.values() if self._environment else ())
+        )
+        world = assembled(self._chain, moving, standing, self._partners())
+        row = packed(world)
+        built = _Built(row[:3], row.world, row.at, row.scratch, (*moving, *standing), FREE)
+        for i in range(world.foot):
+            for j in range(world.moving, len(built.parts)):
+                touched = self._touch(built, i, j)
+                if touched.depth > SUNK:
+                    return replace(built, foot=self._result(built, i, j))
+        return built
+
+    def _touch(self, built: "_Built", i: int, j: int) -> Touch:
+        return touch(built.world.solids, built.at, i, j, built.scratch)
+
+    def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
+        return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))
+
+    def _named(self, one: str, other: str, touched: Touch) -> CollisionResult:
+        x, y, z = (self._foot[:3, :3] @ touched.point + self._foot[:3, 3]).tolist()
+        return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Built:
+    row: tuple[Array, Ints, Array]
+    """The world packed, and in it the place for a configuration."""
+    world: World
+    at: Stand
+    scratch: Scratch
+    parts: tuple[Part, ...]
+    foot: CollisionResult
+
+
+def _ordered(a: int, b: int) -> Pair:
+    return (a, b) if a <= b else (b, a)
+
+
+def _floats(values: ArrayLike) -> Array:
+    return np.require(values, np.float64, ["C", "W"])

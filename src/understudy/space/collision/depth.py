@@ -1,0 +1,204 @@
+"""How deep two overlapping cores are in each other: a polytope grows inside their difference.
+
+The shortest way out of the difference of two convex bodies is the least shift that parts them. The
+polytope begins as a tetrahedron and is pushed out where it is nearest to the origin, until nothing
+is left to push (exactly for edged bodies, to ``LEFT`` for round ones).
+"""
+
+import math
+
+import numpy as np
+
+from understudy.space.collision.gjk import Shapes, Vector, support, triangle_weights
+from understudy.space.collision.solids import Ints
+from understudy.space.compiled import compiled
+from understudy.space.transform import Array
+
+LEFT = 1e-7
+"""Metres that the polytope may be inside the true surface."""
+CORNERS = 160
+FACES = 4 * CORNERS
+FLAT = 1e-14
+"""A volume (m³, six-fold) below which four corners count as lying in one plane."""
+
+
+@compiled
+def _corner(
+    shapes: Shapes, a: int, b: int, b_triangle: int, x: float, y: float, z: float,
+    corners: Array, i: int,
+) -> None:  # fmt: skip
+    """Corner i: the point of the difference furthest along (x, y, z), and the first core's."""
+    px, py, pz = support(shapes, a, -1, x, y, z)
+    qx, qy, qz = support(shapes, b, b_triangle, -x, -y, -z)
+    corners[i, 0], corners[i, 1], corners[i, 2] = px - qx, py - qy, pz - qz
+    corners[i, 3], corners[i, 4], corners[i, 5] = px, py, pz
+
+
+@compiled
+def _normal(corners: Array, i: int, j: int, k: int) -> Vector:
+    ux, uy, uz = (
+        corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1], corners[j, 2] - corners[i, 2],
+    )  # fmt: skip
+    vx, vy, vz = (
+        corners[k, 0] - corners[i, 0], corners[k, 1] - corners[i, 1], corners[k, 2] - corners[i, 2],
+    )  # fmt: skip
+    return uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+
+
+@compiled
+def _height(corners: Array, normal: Vector, i: int, top: int) -> float:
+    return float(
+        normal[0] * (corners[top, 0] - corners[i, 0])
+        + normal[1] * (corners[top, 1] - corners[i, 1])
+        + normal[2] * (corners[top, 2] - corners[i, 2])
+    )
+
+
+@compiled
+def _tetrahedron(  # kernel
+    shapes: Shapes, a: int, b: int, b_triangle: int, corners: Array
+) -> bool:
+    """Four corners around the difference's middle; False where the difference has no volume."""
+    _corner(shapes, a, b, b_triangle, 1.0, 0.0, 0.0, corners, 0)
+    _corner(shapes, a, b, b_triangle, -1.0, 0.0, 0.0, corners, 1)
+    ux, uy, uz = (
+        corners[1, 0] - corners[0, 0], corners[1, 1] - corners[0, 1], corners[1, 2] - corners[0, 2],
+    )  # fmt: skip
+    # Across the longest edge found so far: one of three directions has the largest component.
+    best = -1.0
+    for k in range(4):
+        if k == 0:
+            x, y, z = 0.0, uz, -uy
+        elif k == 1:
+            x, y, z = 0.0, -uz, uy
+        elif k == 2:
+            x, y, z = -uz, 0.0, ux
+        else:
+            x, y, z = uz, 0.0, -ux
+        if x == 0.0 and y == 0.0 and z == 0.0:
+            continue
+        _corner(shapes, a, b, b_triangle, x, y, z, corners, 4)
+        nx, ny, nz = _normal(corners, 0, 1, 4)
+        area = nx * nx + ny * ny + nz * nz
+        if area > best:
+            best = area
+            for c in range(6):
+                corners[2, c] = corners[4, c]
+    if best <= FLAT * FLAT:
+        return False
+    normal = _normal(corners, 0, 1, 2)
+    _corner(shapes, a, b, b_triangle, normal[0], normal[1], normal[2], corners, 3)
+    up = _height(corners, normal, 0, 3)
+    _corner(shapes, a, b, b_triangle, -normal[0], -normal[1], -normal[2], corners, 4)
+    down = -_height(corners, normal, 0, 4)
+    if down > up:
+        for c in range(6):
+            corners[3, c] = corners[4, c]
+    return max(up, down) > FLAT
+
+
+@compiled
+def _face(
+    corners: Array, faces: Ints, planes: Array, f: int, i: int, j: int, k: int, middle: Array
+) -> None:
+    """Face f through three corners, turned away from the middle."""
+    nx, ny, nz = _normal(corners, i, j, k)
+    long = math.sqrt(nx * nx + ny * ny + nz * nz)
+    faces[f, 0], faces[f, 1], faces[f, 2] = i, j, k
+    if long <= FLAT:
+        planes[f, 0] = planes[f, 1] = planes[f, 2] = 0.0
+        planes[f, 3] = math.inf
+        return
+    nx, ny, nz = nx / long, ny / long, nz / long
+    away = nx * corners[i, 0] + ny * corners[i, 1] + nz * corners[i, 2]
+    if away < nx * middle[0] + ny * middle[1] + nz * middle[2]:
+        nx, ny, nz, away = -nx, -ny, -nz, -away
+    planes[f, 0], planes[f, 1], planes[f, 2], planes[f, 3] = nx, ny, nz, away
+
+
+@compiled
+def _grow(  # kernel
+    corners: Array, faces: Ints, planes: Array, count: int, new: int, middle: Array, rim: Ints
+) -> int:
+    """Puts corner ``new`` on the polytope: the faces it sees go, a fan to the rim comes."""
+    edges = 0
+    f = 0
+    while f < count:
+        sees = (
+            planes[f, 0] * corners[new, 0]
+            + planes[f, 1] * corners[new, 1]
+            + planes[f, 2] * corners[new, 2]
+        )
+        if sees <= planes[f, 3] + 1e-14:
+            f += 1
+            continue
+        for e in range(3):
+            i, j = faces[f, e], faces[f, (e + 1) % 3]
+            seen = False
+            for r in range(edges):
+                if (rim[r, 0] == i and rim[r, 1] == j) or (rim[r, 0] == j and rim[r, 1] == i):
+                    edges -= 1
+                    rim[r, 0], rim[r, 1] = rim[edges, 0], rim[edges, 1]
+                    seen = True
+                    break
+            if not seen and edges < len(rim):
+                rim[edges, 0], rim[edges, 1] = i, j
+                edges += 1
+        count -= 1
+        for c in range(3):
+            faces[f, c] = faces[count, c]
+        for c in range(4):
+            planes[f, c] = planes[count, c]
+    for r in range(edges):
+        if count < FACES:
+            _face(corners, faces, planes, count, rim[r, 0], rim[r, 1], new, middle)
+            count += 1
+    return count
+
+
+@compiled
+def core_depth(  # kernel
+    shapes: Shapes, a: int, b: int, b_triangle: int
+) -> tuple[float, Vector, Vector]:
+    """How deep cores a and b overlap, the way out for b, and a point in the overlap.
+
+    A difference without volume (two lines, two triangles in one plane) has no depth.
+    """
+    corners = np.zeros((CORNERS + 5, 6))
+    faces, planes = np.zeros((FACES, 3), dtype=np.int64), np.zeros((FACES, 4))
+    rim = np.zeros((FACES, 2), dtype=np.int64)
+    if not _tetrahedron(shapes, a, b, b_triangle, corners):
+        return 0.0, (0.0, 0.0, 0.0), (corners[0, 3], corners[0, 4], corners[0, 5])
+    middle = np.zeros(3)
+    for i in range(4):
+        for c in range(3):
+            middle[c] += 0.25 * corners[i, c]
+    for skip in range(4):
+        i, j, k = (skip + 1) & 3, (skip + 2) & 3, (skip + 3) & 3
+        _face(corners, faces, planes, skip, i, j, k, middle)
+    count, used = 4, 4
+    best = 0
+    while True:
+        best = 0
+        for f in range(count):
+            if planes[f, 3] < planes[best, 3]:
+                best = f
+        x, y, z, away = planes[best, 0], planes[best, 1], planes[best, 2], planes[best, 3]
+        _corner(shapes, a, b, b_triangle, x, y, z, corners, used)
+        reach = x * corners[used, 0] + y * corners[used, 1] + z * corners[used, 2]
+        if reach - away <= LEFT or used == CORNERS or count > FACES - 64:
+            break
+        count = _grow(corners, faces, planes, count, used, middle, rim)
+        used += 1
+    i, j, k = faces[best, 0], faces[best, 1], faces[best, 2]
+    u, v, w = triangle_weights(
+        corners[i, 0], corners[i, 1], corners[i, 2],
+        corners[j, 0], corners[j, 1], corners[j, 2],
+        corners[k, 0], corners[k, 1], corners[k, 2],
+    )  # fmt: skip
+    point = (
+        u * corners[i, 3] + v * corners[j, 3] + w * corners[k, 3] - 0.5 * away * x,
+        u * corners[i, 4] + v * corners[j, 4] + w * corners[k, 4] - 0.5 * away * y,
+        u * corners[i, 5] + v * corners[j, 5] + w * corners[k, 5] - 0.5 * away * z,
+    )
+    return max(reach, 0.0), (x, y, z), point

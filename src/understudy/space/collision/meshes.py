@@ -1,0 +1,315 @@
+"""Kernels that ask a mesh: how near, and is this point inside.
+
+A search walks down the tree nearer child first and leaves out what cannot be nearer than the best
+so far. What it is given as the best to begin with is where it stops being interested.
+"""
+
+import math
+
+import numpy as np
+
+from understudy.space.collision.gjk import Shapes, core_distance
+from understudy.space.collision.nearest import segment_triangle
+from understudy.space.collision.solids import CLOSED, COUNT, FIRST, ROOT, Ints
+from understudy.space.compiled import compiled
+from understudy.space.transform import Array
+
+DEPTH = 128
+"""Room for the nodes that wait on the way down a tree."""
+DIRECTIONS = np.array(
+    [
+        (0.5377, 0.6180, 0.5735), (-0.7103, 0.3847, 0.5894), (0.2113, -0.8411, 0.4978),
+        (0.4231, 0.3019, -0.8543), (-0.3571, -0.5523, -0.7533), (0.8831, -0.2617, -0.3894),
+    ]
+)  # fmt: skip
+"""Rays to count crossings along, one after the other until one touches no edge."""
+BLUR = 0.25
+"""The share of a great distance that a search may leave open."""
+ON_EDGE = 1e-9
+ENCLOSED = 0.75
+"""The share of all directions a mesh with gaps must cover to have the point inside."""
+
+Line = tuple[float, float, float, float, float, float]
+Stacks = tuple[Ints, Array]
+
+
+@compiled
+def into_frame(placed: Array, i: int, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """A point of the world in the frame of shape i."""
+    x, y, z = x - placed[i, 9], y - placed[i, 10], z - placed[i, 11]
+    return (
+        placed[i, 0] * x + placed[i, 3] * y + placed[i, 6] * z,
+        placed[i, 1] * x + placed[i, 4] * y + placed[i, 7] * z,
+        placed[i, 2] * x + placed[i, 5] * y + placed[i, 8] * z,
+    )
+
+
+@compiled
+def _node_gap(nodes: Array, n: int, line: Line, square: float) -> float:
+    """No part of node n is nearer to the line p…p+u than this; ``square`` = u·u."""
+    px, py, pz, ux, uy, uz = line
+    x, y, z = nodes[n, 0] - px, nodes[n, 1] - py, nodes[n, 2] - pz
+    gx = max(abs(x - 0.5 * ux) - 0.5 * abs(ux) - nodes[n, 3], 0.0)
+    gy = max(abs(y - 0.5 * uy) - 0.5 * abs(uy) - nodes[n, 4], 0.0)
+    gz = max(abs(z - 0.5 * uz) - 0.5 * abs(uz) - nodes[n, 5], 0.0)
+    t = min(max((x * ux + y * uy + z * uz) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    x, y, z = x - t * ux, y - t * uy, z - t * uz
+    around = math.sqrt(x * x + y * y + z * z) - nodes[n, 6]
+    return float(max(around, math.sqrt(gx * gx + gy * gy + gz * gz)))
+
+
+@compiled
+def _push_children(
+    nodes: Array, children: Ints, n: int, line: Line, square: float,
+    best: float, stacks: Stacks, top: int,
+) -> int:  # fmt: skip
+    """Lays both children on the stack, the nearer one on top, leaving out what is too far."""
+    stack, gaps = stacks
+    left, right = children[n, 0], children[n, 1]
+    near, far = _node_gap(nodes, left, line, square), _node_gap(nodes, right, line, square)
+    if near > far:
+        left, right, near, far = right, left, far, near
+    if far < best:
+        stack[top], gaps[top] = right, far
+        top += 1
+    if near < best:
+        stack[top], gaps[top] = left, near
+        top += 1
+    return top
+
+
+@compiled
+def line_mesh(  # kernel
+    points: Array, nodes: Array, children: Ints, root: int, line: Line,
+    best: float, hint: int, exact: float, stacks: Stacks,
+) -> tuple[float, int]:  # fmt: skip
+    """A proven distance of a line (in the mesh's frame) to the triangles, and the nearest triangle.
+
+    Nothing nearer than ``best``: that, and -1. ``hint``: a triangle that may be near, or -1. What
+    is further than ``exact`` may be proven to be up to a share ``BLUR`` nearer than it is.
+    """
+    px, py, pz, ux, uy, uz = line
+    square = ux * ux + uy * uy + uz * uz
+    stack, gaps = stacks
+    nearest = -1
+    stack[0], gaps[0] = root, _node_gap(nodes, root, line, square)
+    top = 1
+    if gaps[0] >= best:
+        return best, -1
+    least, skipped = best * best, best
+    first, count = hint, 1 if hint >= 0 else 0
+    while True:
+        for t in range(first, first + count):
+            d = segment_triangle(
+                px, py, pz, ux, uy, uz,
+                points[3 * t, 0], points[3 * t, 1], points[3 * t, 2],
+                points[3 * t + 1, 0], points[3 * t + 1, 1], points[3 * t + 1, 2],
+                points[3 * t + 2, 0], points[3 * t + 2, 1], points[3 * t + 2, 2], least,
+            )  # fmt: skip
+            if d < least:
+                least, nearest = d, t
+                best = math.sqrt(d)
+        first, count = 0, 0
+        if top == 0 or least == 0.0:
+            return min(best, skipped), nearest
+        top -= 1
+        n = stack[top]
+        if gaps[top] >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gaps[top])
+            continue
+        if children[n, 0] < 0:
+            first, count = -1 - children[n, 0], children[n, 1]
+        else:
+            top = _push_children(nodes, children, n, line, square, best, stacks, top)
+
+
+@compiled
+def core_mesh(  # kernel
+    shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
+    line: Line, around: float, best: float, exact: float, stacks: Stacks, simplex: Array,
+) -> tuple[float, int]:  # fmt: skip
+    """A proven distance of core a to mesh b, and the nearest triangle; as line_mesh otherwise.
+
+    ``line`` and ``around``: a capsule around the core, in the mesh's frame.
+    """
+    traits = shapes[0]
+    square = line[3] * line[3] + line[4] * line[4] + line[5] * line[5]
+    stack, gaps = stacks
+    stack[0], gaps[0] = traits[b, ROOT], 0.0
+    top, nearest, skipped = 1, -1, best
+    while top > 0:
+        top -= 1
+        n = stack[top]
+        if gaps[top] - around >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gaps[top] - around)
+            continue
+        if children[n, 0] < 0:
+            first = -1 - children[n, 0]
+            for t in range(first, first + children[n, 1]):
+                proven, _ = core_distance(shapes, a, b, -1, t, best, simplex)
+                if proven < best:
+                    best, nearest = proven, t
+            if best == 0.0:
+                break
+        else:
+            top = _push_children(nodes, children, n, line, square, best + around, stacks, top)
+    return min(best, skipped), nearest
+
+
+@compiled
+def _apart(placed: Array, nodes: Array, a: int, n: int, b: int, m: int) -> float:
+    """Node n of mesh a and node m of mesh b are at least this far from each other."""
+    x, y, z = nodes[n, 0], nodes[n, 1], nodes[n, 2]
+    wx = placed[a, 0] * x + placed[a, 1] * y + placed[a, 2] * z + placed[a, 9]
+    wy = placed[a, 3] * x + placed[a, 4] * y + placed[a, 5] * z + placed[a, 10]
+    wz = placed[a, 6] * x + placed[a, 7] * y + placed[a, 8] * z + placed[a, 11]
+    x, y, z = into_frame(placed, b, wx, wy, wz)
+    gx = max(abs(x - nodes[m, 0]) - nodes[m, 3], 0.0)
+    gy = max(abs(y - nodes[m, 1]) - nodes[m, 4], 0.0)
+    gz = max(abs(z - nodes[m, 2]) - nodes[m, 5], 0.0)
+    return float(math.sqrt(gx * gx + gy * gy + gz * gz) - nodes[n, 6])
+
+
+@compiled
+def mesh_mesh(  # kernel
+    shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
+    best: float, exact: float, simplex: Array,
+) -> tuple[float, int, int]:  # fmt: skip
+    """A proven distance of two meshes' surfaces and their nearest triangles."""
+    traits, _, placed, _ = shapes
+    pairs = np.empty((8 * DEPTH, 2), dtype=np.int64)
+    pairs[0, 0], pairs[0, 1] = traits[a, ROOT], traits[b, ROOT]
+    top, of_a, of_b, skipped = 1, -1, -1, best
+    while top > 0 and best > 0.0:
+        top -= 1
+        n, m = pairs[top, 0], pairs[top, 1]
+        gap = _apart(placed, nodes, a, n, b, m)
+        if gap >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gap)
+            continue
+        n_leaf, m_leaf = children[n, 0] < 0, children[m, 0] < 0
+        if n_leaf and m_leaf:
+            first, other = -1 - children[n, 0], -1 - children[m, 0]
+            for t in range(first, first + children[n, 1]):
+                for o in range(other, other + children[m, 1]):
+                    proven, _ = core_distance(shapes, a, b, t, o, best, simplex)
+                    if proven < best:
+                        best, of_a, of_b = proven, t, o
+            continue
+        divide_first = m_leaf or (not n_leaf and nodes[n, 6] >= nodes[m, 6])
+        split, other = (n, m) if divide_first else (m, n)
+        left, right = children[split, 0], children[split, 1]
+        for k in range(2):
+            half = left if k == 0 else right
+            pairs[top, 0] = half if divide_first else other
+            pairs[top, 1] = other if divide_first else half
+            top += 1
+    return min(best, skipped), of_a, of_b
+
+
+# ── inside ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@compiled
+def _misses_box(
+    nodes: Array, n: int, x: float, y: float, z: float, dx: float, dy: float, dz: float
+) -> bool:
+    """Whether the ray from (x, y, z) along d passes node n by."""
+    ax, ay, az = (nodes[n, 0] - x) / dx, (nodes[n, 1] - y) / dy, (nodes[n, 2] - z) / dz
+    hx, hy, hz = nodes[n, 3] / abs(dx), nodes[n, 4] / abs(dy), nodes[n, 5] / abs(dz)
+    enters = max(ax - hx, ay - hy, az - hz)
+    leaves = min(ax + hx, ay + hy, az + hz)
+    # Not by a hair: a ray that grazes the box is looked at.
+    return bool(leaves < -ON_EDGE or enters > leaves + ON_EDGE)
+
+
+@compiled
+def _crossing(
+    points: Array, t: int, x: float, y: float, z: float, dx: float, dy: float, dz: float
+) -> int:
+    """±1 where the ray goes through triangle t, 0 where it does not, 2 where it is too close to
+    an edge to tell."""
+    ax, ay, az = points[3 * t, 0] - x, points[3 * t, 1] - y, points[3 * t, 2] - z
+    bx, by, bz = points[3 * t + 1, 0] - x, points[3 * t + 1, 1] - y, points[3 * t + 1, 2] - z
+    cx, cy, cz = points[3 * t + 2, 0] - x, points[3 * t + 2, 1] - y, points[3 * t + 2, 2] - z
+    u = dx * (cy * bz - cz * by) + dy * (cz * bx - cx * bz) + dz * (cx * by - cy * bx)
+    v = dx * (ay * cz - az * cy) + dy * (az * cx - ax * cz) + dz * (ax * cy - ay * cx)
+    w = dx * (by * az - bz * ay) + dy * (bz * ax - bx * az) + dz * (bx * ay - by * ax)
+    low, high = min(u, v, w), max(u, v, w)
+    scale = ON_EDGE * max(high, -low)
+    if low < -scale and high > scale:
+        return 0
+    total = u + v + w
+    if abs(total) <= 3.0 * scale:
+        return 2 if high > 0.0 or low < 0.0 else 0
+    away = (
+        u * (dx * ax + dy * ay + dz * az)
+        + v * (dx * bx + dy * by + dz * bz)
+        + w * (dx * cx + dy * cy + dz * cz)
+    ) / total
+    if away < 0.0:
+        return 0
+    if (low >= -scale and low <= scale) or -scale <= high <= scale:
+        return 2
+    return 1 if total > 0.0 else -1
+
+
+@compiled
+def _windings(points: Array, first: int, count: int, x: float, y: float, z: float) -> float:
+    """How often the triangles go round the point: their solid angles over the full sphere."""
+    total = 0.0
+    for t in range(first, first + count):
+        ax, ay, az = points[3 * t, 0] - x, points[3 * t, 1] - y, points[3 * t, 2] - z
+        bx, by, bz = points[3 * t + 1, 0] - x, points[3 * t + 1, 1] - y, points[3 * t + 1, 2] - z
+        cx, cy, cz = points[3 * t + 2, 0] - x, points[3 * t + 2, 1] - y, points[3 * t + 2, 2] - z
+        a = math.sqrt(ax * ax + ay * ay + az * az)
+        b = math.sqrt(bx * bx + by * by + bz * bz)
+        c = math.sqrt(cx * cx + cy * cy + cz * cz)
+        volume = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+        below = (
+            a * b * c
+            + (ax * bx + ay * by + az * bz) * c
+            + (bx * cx + by * cy + bz * cz) * a
+            + (cx * ax + cy * ay + cz * az) * b
+        )
+        total += 2.0 * math.atan2(volume, below)
+    return total / (4.0 * math.pi)
+
+
+@compiled
+def inside_mesh(  # kernel
+    traits: Ints, points: Array, nodes: Array, children: Ints, i: int,
+    x: float, y: float, z: float, stack: Ints,
+) -> bool:  # fmt: skip
+    """Whether the point (in the mesh's frame) lies inside mesh i, not on its surface."""
+    root = traits[i, ROOT]
+    if (
+        abs(x - nodes[root, 0]) > nodes[root, 3]
+        or abs(y - nodes[root, 1]) > nodes[root, 4]
+        or abs(z - nodes[root, 2]) > nodes[root, 5]
+    ):
+        return False
+    if traits[i, CLOSED]:
+        for k in range(len(DIRECTIONS)):
+            dx, dy, dz = DIRECTIONS[k, 0], DIRECTIONS[k, 1], DIRECTIONS[k, 2]
+            windings, clear = 0, True
+            stack[0] = root
+            top = 1
+            while top > 0 and clear:
+                top -= 1
+                n = stack[top]
+                if _misses_box(nodes, n, x, y, z, dx, dy, dz):
+                    continue
+                if children[n, 0] >= 0:
+                    stack[top], stack[top + 1] = children[n, 0], children[n, 1]
+                    top += 2
+                    continue
+                first = -1 - children[n, 0]
+                for t in range(first, first + children[n, 1]):
+                    crossing = _crossing(points, t, x, y, z, dx, dy, dz)
+                    clear &= crossing != 2
+                    windings += crossing
+            if clear:
+                return windings != 0
+    first, count = traits[i, FIRST] // 3, traits[i, COUNT] // 3
+    return abs(_windings(points, first, count, x, y, z)) > ENCLOSED

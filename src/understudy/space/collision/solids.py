@@ -1,0 +1,143 @@
+"""Shapes as rows of numbers, the way the kernels read them.
+
+Every shape is a core with a skin: a point or a straight line with a radius is a sphere or capsule;
+boxes, cylinders, hulls and meshes have no skin. Row i of every array belongs to shape i.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.space.collision.bvh import grown
+from understudy.space.kinematics.forward import packed
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import Hull, Shape, TriangleMesh
+from understudy.space.transform import Array
+
+Ints = NDArray[np.int64]
+
+LINE, BOX, CYLINDER, HULL, MESH = range(5)
+
+KIND, FIRST, COUNT, ROOT, CLOSED, BODY = range(6)
+"""Columns of ``traits``; FIRST and COUNT are rows of ``points`` (three to a triangle), ROOT a node,
+CLOSED whether a mesh has an inside, BODY what carries the shape (-1: it stands in the world)."""
+SKIN, HALF_X, HALF_Y, HALF_Z, FAR, ROUND = range(SIZES := 6)
+"""Columns of ``sizes``: skin, half extents of the core (a cylinder: radius, radius, half length),
+the radius of the capsule around everything whose axis is ``axes``, and that of a sphere around it
+all whose middle is the axis' own."""
+
+
+class Solids(NamedTuple):
+    """Many shapes, side by side."""
+
+    traits: Ints
+    sizes: Array
+    axes: Array
+    """(n, 6): both ends of the axis of a capsule around the shape, in the shape's own frame."""
+    local: Array
+    """(n, 12): the shape's frame in what carries it."""
+    points: Array
+    nodes: Array
+    """(k, 7): centre, half extents and radius of every node of the meshes' trees."""
+    children: Ints
+    """(k, 2): two nodes, or -1 - (first triangle) and the number of triangles."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A shape, what it is called and what carries it."""
+
+    name: str
+    shape: Shape
+    place: Array
+    """4×4, in the frame of what carries it."""
+    body: int = -1
+    link: int = -1
+
+
+def solids(parts: Sequence[Part]) -> Solids:
+    """All parts as arrays."""
+    traits = np.zeros((len(parts), 6), dtype=np.int64)
+    sizes, axes = np.zeros((len(parts), SIZES)), np.zeros((len(parts), 6))
+    points: list[Array] = []
+    nodes: list[Array] = []
+    children: list[Ints] = []
+    for i, part in enumerate(parts):
+        traits[i, KIND], traits[i, BODY] = _kind(part.shape), part.body
+        traits[i, FIRST], traits[i, ROOT] = _total(points), _total(nodes)
+        sizes[i, :4], around = _measures(part.shape)
+        axes[i], sizes[i, FAR] = _axis(part.shape, *around)
+        sizes[i, ROUND] = sizes[i, FAR] + 0.5 * np.linalg.norm(axes[i, 3:] - axes[i, :3])
+        if isinstance(part.shape, Hull):
+            points.append(part.shape.points)
+        elif isinstance(part.shape, TriangleMesh):
+            tree = grown(part.shape.corners())
+            leaf = tree.children[:, 0] < 0
+            links = tree.children + np.where(leaf[:, None], (0, 0), traits[i, ROOT])
+            links[leaf, 0] -= traits[i, FIRST] // 3
+            points.append(tree.corners.reshape(-1, 3))
+            nodes.append(tree.nodes)
+            children.append(links)
+            traits[i, CLOSED] = part.shape.closed
+        traits[i, COUNT] = _total(points) - traits[i, FIRST]
+        # Triangles are counted in threes: a hull is followed by enough rows to keep them so.
+        points.append(np.zeros((-_total(points) % 3, 3)))
+    local = np.array([packed(part.place) for part in parts]).reshape(-1, 12)
+    return Solids(
+        traits, sizes, axes, local,
+        np.ascontiguousarray(np.concatenate([np.zeros((0, 3)), *points])),
+        np.ascontiguousarray(np.concatenate([np.zeros((0, 7)), *nodes])),
+        np.concatenate([np.zeros((0, 2), dtype=np.int64), *children]),
+    )  # fmt: skip
+
+
+def _total(arrays: Iterable[NDArray[np.generic]]) -> int:
+    return sum(len(array) for array in arrays)
+
+
+def _kind(shape: Shape) -> int:
+    match shape:
+        case Sphere() | Capsule():
+            return LINE
+        case Box():
+            return BOX
+        case Cylinder():
+            return CYLINDER
+        case Hull():
+            return HULL
+    return MESH
+
+
+def _measures(shape: Shape) -> tuple[tuple[float, ...], tuple[Array, Array]]:
+    """Skin and half extents; centre and half extents of a box around all of it."""
+    middle = np.zeros(3)
+    match shape:
+        case Sphere(radius=r):
+            return (r, 0.0, 0.0, 0.0), (middle, np.full(3, r))
+        case Capsule(radius=r, length=length):
+            return (r, 0.0, 0.0, length / 2), (middle, np.array([r, r, length / 2 + r]))
+        case Box(size=size):
+            half = np.array(size) / 2
+            return (0.0, *half), (middle, half)
+        case Cylinder(radius=r, length=length):
+            return (0.0, r, r, length / 2), (middle, np.array([r, r, length / 2]))
+    low, high = shape.bounds()
+    half = (high - low) / 2
+    return (0.0, *half), ((low + high) / 2, half)
+
+
+def _axis(shape: Shape, middle: Array, half: Array) -> tuple[Array, float]:
+    """Ends of the axis and radius of a capsule around the shape."""
+    match shape:
+        case Sphere(radius=r):
+            return np.zeros(6), r
+        case Capsule(radius=r, length=length) | Cylinder(radius=r, length=length):
+            return np.array([0.0, 0.0, -length / 2, 0.0, 0.0, length / 2]), r
+    long = int(np.argmax(half))
+    step = np.zeros(3)
+    step[long] = half[long]
+    across = float(np.linalg.norm(np.delete(half, long)))
+    return np.concatenate([middle - step, middle + step]), across

@@ -1,0 +1,188 @@
+"""An arm and what stands around it, as the kernels see them, in one configuration at a time.
+
+Shapes of the arm come first (all that hang on one body together), then the objects. The foot never
+moves, so what it touches is known once and for all; it has no pairs with the objects here.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from understudy.space.collision.pairs import Scratch, distance, lent
+from understudy.space.collision.solids import BODY, FAR, ROUND, Ints, Solids
+from understudy.space.compiled import borrowed, compiled
+from understudy.space.transform import Array
+
+NEAR = 1e-6
+"""Metres beyond which nothing is looked at when the question is whether shapes touch."""
+
+
+class World(NamedTuple):
+    """All that does not change while the arm moves."""
+
+    solids: Solids
+    rest: Array
+    slides: Array
+    moving: int
+    """Shapes 0…moving - 1 belong to the arm, the others stand."""
+    foot: int
+    """Shapes 0…foot - 1 belong to the foot."""
+    boxes: Array
+    """(objects, 6): middle and half extents of the box around each object."""
+    partners: Ints
+    """(k, 2): shapes of the arm that must not touch each other."""
+
+
+class Stand(NamedTuple):
+    """Where everything is in one configuration; written by ``pose``."""
+
+    frames: Array
+    """(dof + 1, 12): the foot, then the joints' frames, z along their axes."""
+    placed: Array
+    """(shapes, 12)"""
+    ends: Array
+    """(shapes, 6): the axes of the capsules around the shapes."""
+
+
+def stand(world: World) -> Stand:
+    """A place to stand, the objects already in theirs."""
+    placed = world.solids.local.copy()
+    frames = np.zeros((len(world.slides) + 1, 12))
+    frames[:, 0] = frames[:, 4] = frames[:, 8] = 1.0
+    turns, shifts = placed[:, :9].reshape(-1, 3, 3), placed[:, None, 9:]
+    axes = world.solids.axes.reshape(-1, 2, 3) @ np.swapaxes(turns, 1, 2) + shifts
+    return Stand(frames, placed, axes.reshape(-1, 6))
+
+
+@compiled
+def joint_rows(q: Array, rest: Array, slides: Array, frames: Array) -> None:  # kernel
+    """frames[k + 1] = the frame of joint k, moved, from the foot, which is frames[0]."""
+    for j in range(len(slides)):
+        turning = slides[j] == 0.0
+        sin = math.sin(q[j]) if turning else 0.0
+        cos = math.cos(q[j]) if turning else 1.0
+        for row in range(3):
+            u, v, w = frames[j, 3 * row], frames[j, 3 * row + 1], frames[j, 3 * row + 2]
+            x = u * rest[j, 0] + v * rest[j, 3] + w * rest[j, 6]
+            y = u * rest[j, 1] + v * rest[j, 4] + w * rest[j, 7]
+            z = u * rest[j, 2] + v * rest[j, 5] + w * rest[j, 8]
+            frames[j + 1, 3 * row] = x * cos + y * sin
+            frames[j + 1, 3 * row + 1] = y * cos - x * sin
+            frames[j + 1, 3 * row + 2] = z
+            shift = u * rest[j, 9] + v * rest[j, 10] + w * rest[j, 11] + frames[j, 9 + row]
+            frames[j + 1, 9 + row] = shift if turning else shift + z * q[j]
+
+
+@compiled
+def carry(  # kernel
+    traits: Ints, local: Array, axes: Array, count: int, frames: Array, placed: Array, ends: Array
+) -> None:
+    """Places the first ``count`` shapes where their bodies are."""
+    for i in range(count):
+        b = traits[i, BODY]
+        for row in range(3):
+            u, v, w = frames[b, 3 * row], frames[b, 3 * row + 1], frames[b, 3 * row + 2]
+            x = u * local[i, 0] + v * local[i, 3] + w * local[i, 6]
+            y = u * local[i, 1] + v * local[i, 4] + w * local[i, 7]
+            z = u * local[i, 2] + v * local[i, 5] + w * local[i, 8]
+            shift = u * local[i, 9] + v * local[i, 10] + w * local[i, 11] + frames[b, 9 + row]
+            placed[i, 3 * row], placed[i, 3 * row + 1], placed[i, 3 * row + 2] = x, y, z
+            placed[i, 9 + row] = shift
+            ends[i, row] = x * axes[i, 0] + y * axes[i, 1] + z * axes[i, 2] + shift
+            ends[i, 3 + row] = x * axes[i, 3] + y * axes[i, 4] + z * axes[i, 5] + shift
+
+
+@compiled
+def pose(world: World, q: Array, at: Stand) -> None:
+    """Moves the arm into configuration q."""
+    solids = world.solids
+    joint_rows(q, world.rest, world.slides, at.frames)
+    carry(
+        solids.traits, solids.local, solids.axes, world.moving, at.frames, at.placed, at.ends
+    )  # fmt: skip
+
+
+@compiled
+def gap_to_box(ends: Array, i: int, around: float, boxes: Array, o: int) -> float:
+    """Shape i is at least this far from object o: boxes around both."""
+    x = abs(0.5 * (ends[i, 0] + ends[i, 3]) - boxes[o, 0]) - boxes[o, 3]
+    y = abs(0.5 * (ends[i, 1] + ends[i, 4]) - boxes[o, 1]) - boxes[o, 4]
+    z = abs(0.5 * (ends[i, 2] + ends[i, 5]) - boxes[o, 2]) - boxes[o, 5]
+    x = max(x - 0.5 * abs(ends[i, 0] - ends[i, 3]), 0.0)
+    y = max(y - 0.5 * abs(ends[i, 1] - ends[i, 4]), 0.0)
+    z = max(z - 0.5 * abs(ends[i, 2] - ends[i, 5]), 0.0)
+    return math.sqrt(x * x + y * y + z * z) - around
+
+
+@compiled
+def gap_between(ends: Array, i: int, j: int, around: float) -> float:
+    """Shapes i and j of the arm are at least this far apart: spheres around both."""
+    x = ends[i, 0] + ends[i, 3] - ends[j, 0] - ends[j, 3]
+    y = ends[i, 1] + ends[i, 4] - ends[j, 1] - ends[j, 4]
+    z = ends[i, 2] + ends[i, 5] - ends[j, 2] - ends[j, 5]
+    return 0.5 * math.sqrt(x * x + y * y + z * z) - around
+
+
+@compiled
+def least_distance(  # kernel
+    world: World, at: Stand, below: float, until: float, scratch: Scratch
+) -> tuple[float, int, int]:
+    """The least distance of all pairs and the pair; only what is below ``below`` is looked at.
+
+    Ends at once when a pair is not further than ``until``.
+    """
+    least, first, second = below, -1, -1
+    solids, boxes, partners = lent(world.solids), borrowed(world.boxes), world.partners
+    sizes, ends, placed = solids.sizes, borrowed(at.ends), borrowed(at.placed)
+    scratch = (borrowed(scratch[0]), borrowed(scratch[1]), borrowed(scratch[2]))
+    for i in range(world.foot, world.moving):
+        around = sizes[i, FAR]
+        x, y, z = ends[i, 0] + ends[i, 3], ends[i, 1] + ends[i, 4], ends[i, 2] + ends[i, 5]
+        x, y, z = 0.5 * x, 0.5 * y, 0.5 * z
+        hx = 0.5 * abs(ends[i, 0] - ends[i, 3]) + around
+        hy = 0.5 * abs(ends[i, 1] - ends[i, 4]) + around
+        hz = 0.5 * abs(ends[i, 2] - ends[i, 5]) + around
+        for o in range(len(boxes)):
+            if abs(x - boxes[o, 0]) - boxes[o, 3] - hx >= least:
+                continue
+            if abs(y - boxes[o, 1]) - boxes[o, 4] - hy >= least:
+                continue
+            if abs(z - boxes[o, 2]) - boxes[o, 5] - hz >= least:
+                continue
+            if gap_to_box(ends, i, around, boxes, o) >= least:
+                continue
+            b = world.moving + o
+            d, _ = distance(
+                solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch
+            )  # fmt: skip
+            if d < least:
+                least, first, second = d, i, b
+                if d <= until:
+                    return least, first, second
+    for k in range(len(partners)):
+        i, b = partners[k, 0], partners[k, 1]
+        if gap_between(ends, i, b, sizes[i, ROUND] + sizes[b, ROUND]) >= least:
+            continue
+        d, _ = distance(solids, placed, ends, i, b, max(least, 0.0), math.inf, -1, True, scratch)
+        if d < least:
+            least, first, second = d, i, b
+            if d <= until:
+                return least, first, second
+    return least, first, second
+
+
+@compiled
+def contact_at(world: World, q: Array, at: Stand, scratch: Scratch) -> tuple[int, int]:
+    """Any pair that touches in configuration q, or -1, -1."""
+    pose(world, q, at)
+    d, i, j = least_distance(world, at, NEAR, 0.0, scratch)
+    # A search that was not interested in more than NEAR must not be read as a contact.
+    return (i, j) if d <= 0.0 else (-1, -1)
+
+
+@compiled
+def contacts(world: World, Q: Array, at: Stand, scratch: Scratch, out: Ints) -> None:
+    """out[k] = the pair that touches at Q[k], or -1, -1."""
+    for k in range(len(Q)):
+        out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)

@@ -1,0 +1,1 @@
+"""Forward and inverse kinematics of serial arms."""

@@ -1,0 +1,221 @@
+"""Kernels of the closed form: all eight ways an anthropomorphic arm can hold its flange.
+
+Branch number = 4·shoulder + 2·elbow + wrist. The two shoulders put the wrist centre on either side
+of axis 1, the two elbows bend to either side of the line from axis 2 to the wrist centre, wrist 1
+has joint 5 bent the negative way. A branch that does not exist is NaN. Angles lie in -π…π.
+
+Where an angle is free it is taken from ``near``: joint 1 under a wrist centre above axis 1, and
+in a stretched wrist joints 4 and 6, which then share what is left to turn.
+"""
+
+import math
+
+import numpy as np
+
+from understudy.space.compiled import compiled
+from understudy.space.kinematics.lanes import arctan2
+from understudy.space.transform import Array
+
+BRANCHES = 8
+STRETCHED_WRIST = 1e-6
+"""Sine of joint 5 below which joints 4 and 6 are one: a quarter of a micrometre at a long tool."""
+ON_COLUMN = 1e-7
+"""Distance of the wrist centre from axis 1 below which joint 1 is free."""
+GRAZING = 1e-9
+"""How far beyond its reach an arm is still called stretched."""
+TURN = 2.0 * math.pi
+PER_TURN = 1.0 / TURN
+
+Row = tuple[float, float, float]
+
+SCRATCH = (4, 20)
+"""Rows: numerators, denominators, angles; in the last row marks: wrist free (0, ±1), arm reaches.
+
+Angles: 0…1 joint 1 per shoulder, 2…3 elbow per shoulder, 4…7 pitch of the upper arm per
+shoulder and elbow, 8…19 joints 4, 5, 6 per shoulder and elbow.
+"""
+
+
+@compiled
+def wrapped(angle: float) -> float:
+    """The same direction in -π…π, upper end included."""
+    turns: float = np.ceil(angle * PER_TURN - 0.5)
+    return angle - TURN * turns
+
+
+@compiled
+def _wrist(s: int, e: int, scratch: Array, row0: Row, row1: Row, row2: Row) -> None:
+    """Prepare joints 4, 5, 6: the rows of Rz(q4)·Ry(q5)·Rz(q6) are given."""
+    y, x, mark = scratch[0], scratch[1], scratch[3]
+    at = 8 + 3 * (2 * s + e)
+    bent = math.sqrt(row0[2] * row0[2] + row1[2] * row1[2])
+    y[at + 1], x[at + 1] = bent, row2[2]
+    if bent > STRETCHED_WRIST:
+        mark[2 * s + e] = 0.0
+        y[at], x[at] = row1[2], row0[2]
+        y[at + 2], x[at + 2] = row2[1], -row2[0]
+    else:
+        sign = 1.0 if row2[2] > 0.0 else -1.0
+        mark[2 * s + e] = sign
+        y[at], x[at] = sign * row1[0], sign * row0[0]
+        y[at + 1] = 0.0
+        y[at + 2], x[at + 2] = 0.0, 1.0
+
+
+@compiled
+def _prepare(  # kernel
+    T: Array, left: Array, right: Array, geo: Array, near: Array, scratch: Array
+) -> None:
+    """Fill numerators and denominators of all angles of all branches: no angle is needed here."""
+    y, x, mark = scratch[0], scratch[1], scratch[3]
+    wx = T[0, 0] * right[0, 3] + T[0, 1] * right[1, 3] + T[0, 2] * right[2, 3] + T[0, 3]
+    wy = T[1, 0] * right[0, 3] + T[1, 1] * right[1, 3] + T[1, 2] * right[2, 3] + T[1, 3]
+    wz = T[2, 0] * right[0, 3] + T[2, 1] * right[1, 3] + T[2, 2] * right[2, 3] + T[2, 3]
+    px = left[0, 0] * wx + left[0, 1] * wy + left[0, 2] * wz + left[0, 3]
+    py = left[1, 0] * wx + left[1, 1] * wy + left[1, 2] * wz + left[1, 3]
+    pz = left[2, 0] * wx + left[2, 1] * wy + left[2, 2] * wz + left[2, 3]
+    a0, a1, a2 = _product(T, right, 0), _product(T, right, 1), _product(T, right, 2)
+    g0, g1, g2 = (
+        _blend(left, 0, a0, a1, a2),
+        _blend(left, 1, a0, a1, a2),
+        _blend(left, 2, a0, a1, a2),
+    )
+    side, upper, fore = geo[1], geo[2], geo[3]
+    r2 = px * px + py * py
+    ahead2 = r2 - side * side
+    for s in range(2):
+        ahead = math.sqrt(max(ahead2, 0.0)) * (1.0 - 2.0 * s)
+        X = ahead - geo[0]
+        d2 = X * X + pz * pz
+        bend = (d2 - upper * upper - fore * fore) / (2.0 * upper * fore)
+        mark[4 + s] = 0.0
+        reaches = ahead2 >= -2.0 * GRAZING * abs(side) and abs(bend) <= 1.0 + GRAZING
+        if not reaches or d2 == 0.0:
+            continue
+        mark[4 + s] = 1.0
+        if r2 > ON_COLUMN * ON_COLUMN:
+            y[s], x[s] = py * ahead - px * side, px * ahead + py * side
+            c1, s1 = x[s] / r2, y[s] / r2
+        else:
+            s1, c1 = math.sin(near[0] + s * math.pi), math.cos(near[0] + s * math.pi)
+            y[s], x[s] = s1, c1
+        h0 = (c1 * g0[0] + s1 * g1[0], c1 * g0[1] + s1 * g1[1], c1 * g0[2] + s1 * g1[2])
+        h1 = (c1 * g1[0] - s1 * g0[0], c1 * g1[1] - s1 * g0[1], c1 * g1[2] - s1 * g0[2])
+        bend = min(max(bend, -1.0), 1.0)
+        aside = math.sqrt(1.0 - bend * bend)
+        y[2 + s], x[2 + s] = aside, bend
+        k1 = upper + fore * bend
+        scale = 1.0 / math.sqrt(d2 * (k1 * k1 + fore * fore * aside * aside))
+        for e in range(2):
+            sin_bend = aside * (1.0 - 2.0 * e)
+            k2 = fore * sin_bend
+            sin2, cos2 = (k1 * X - k2 * pz) * scale, (k1 * pz + k2 * X) * scale
+            y[4 + 2 * s + e], x[4 + 2 * s + e] = sin2, cos2
+            sin3, cos3 = sin2 * bend + cos2 * sin_bend, cos2 * bend - sin2 * sin_bend
+            so, co = sin3 * geo[6] + cos3 * geo[7], cos3 * geo[6] - sin3 * geo[7]
+            m0 = (co * h0[0] - so * g2[0], co * h0[1] - so * g2[1], co * h0[2] - so * g2[2])
+            m2 = (so * h0[0] + co * g2[0], so * h0[1] + co * g2[1], so * h0[2] + co * g2[2])
+            _wrist(s, e, scratch, m0, h1, m2)
+
+
+@compiled
+def _product(T: Array, right: Array, row: int) -> Row:
+    u, v, w = T[row, 0], T[row, 1], T[row, 2]
+    return (
+        u * right[0, 0] + v * right[1, 0] + w * right[2, 0],
+        u * right[0, 1] + v * right[1, 1] + w * right[2, 1],
+        u * right[0, 2] + v * right[1, 2] + w * right[2, 2],
+    )
+
+
+@compiled
+def _blend(left: Array, row: int, a0: Row, a1: Row, a2: Row) -> Row:
+    u, v, w = left[row, 0], left[row, 1], left[row, 2]
+    return (
+        u * a0[0] + v * a1[0] + w * a2[0],
+        u * a0[1] + v * a1[1] + w * a2[1],
+        u * a0[2] + v * a1[2] + w * a2[2],
+    )
+
+
+@compiled
+def branches_at(  # kernel
+    T: Array, left: Array, right: Array, geo: Array, near: Array, out: Array, scratch: Array
+) -> None:
+    """out (8×6) = the branches for one target T (4×4); left, right as Anthropomorphic.ends()."""
+    _prepare(T, left, right, geo, near, scratch)
+    arctan2(scratch[0], scratch[1], scratch[2])
+    angle, mark = scratch[2], scratch[3]
+    for s in range(2):
+        if mark[4 + s] == 0.0:
+            for b in range(4 * s, 4 * s + 4):
+                for j in range(6):
+                    out[b, j] = np.nan
+            continue
+        for e in range(2):
+            c = 2 * s + e
+            at = 8 + 3 * c
+            q2 = wrapped(angle[4 + c] - geo[4])
+            elbow = angle[2 + s] if e == 0 else -angle[2 + s]
+            q3 = wrapped(geo[8] * (elbow - geo[5]))
+            q4, q6 = angle[at], angle[at + 2]
+            if mark[c] != 0.0:
+                rest = wrapped(q4 - (near[3] + geo[9] + mark[c] * near[5]))
+                q4 = near[3] + geo[9] + 0.5 * rest
+                q6 = near[5] + 0.5 * mark[c] * rest
+            for w in range(2):
+                b = 2 * c + w
+                flip = w * math.pi
+                out[b, 0] = angle[s]
+                out[b, 1] = q2
+                out[b, 2] = q3
+                out[b, 3] = wrapped(q4 + flip - geo[9])
+                out[b, 4] = wrapped((1 - 2 * w) * angle[at + 1] - geo[10])
+                out[b, 5] = wrapped(q6 + flip)
+
+
+@compiled
+def all_branches(
+    targets: Array, left: Array, right: Array, geo: Array, near: Array, out: Array
+) -> None:
+    """out (m×8×6) for m targets (m×4×4)."""
+    scratch = np.zeros(SCRATCH)
+    for k in range(targets.shape[0]):
+        branches_at(targets[k], left, right, geo, near, out[k], scratch)
+
+
+@compiled
+def turned(q: float, near: float, lower: float, upper: float) -> float:
+    """q plus the whole turns that bring it nearest to ``near`` between the limits, or NaN."""
+    value = near + wrapped(q - near)
+    if value > upper + GRAZING:
+        value -= TURN * np.ceil((value - upper - GRAZING) / TURN)
+    elif value < lower - GRAZING:
+        value += TURN * np.ceil((lower - GRAZING - value) / TURN)
+    if value > upper + GRAZING or value < lower - GRAZING:
+        return np.nan
+    return min(max(value, lower), upper)
+
+
+@compiled
+def limited_branches(
+    targets: Array,
+    left: Array,
+    right: Array,
+    geo: Array,
+    near: Array,
+    lower: Array,
+    upper: Array,
+    out: Array,
+) -> None:
+    """As all_branches, but a branch that leaves the limits is NaN; turns nearest to ``near``."""
+    scratch = np.zeros(SCRATCH)
+    for k in range(targets.shape[0]):
+        branches_at(targets[k], left, right, geo, near, out[k], scratch)
+        for b in range(BRANCHES):
+            for j in range(6):
+                out[k, b, j] = turned(out[k, b, j], near[j], lower[j], upper[j])
+                if np.isnan(out[k, b, j]):
+                    for i in range(6):
+                        out[k, b, i] = np.nan
+                    break

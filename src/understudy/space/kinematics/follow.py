@@ -1,0 +1,205 @@
+"""The joint path along a Cartesian one: goes on from where the arm is, and says where it cannot.
+
+The targets must lie close together: what the path does between two of them is not looked at.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from understudy.errors import Refused
+from understudy.space.compiled import compiled
+from understudy.space.kinematics.anthropomorphic import Anthropomorphic
+from understudy.space.kinematics.branches import BRANCHES, GRAZING, SCRATCH, branches_at, wrapped
+from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.ik import closed_form, excess, nearest, outside, solve, unlimited
+from understudy.space.kinematics.refine import refined
+from understudy.space.kinematics.singular import branch, distances, kinds
+from understudy.space.transform import Array
+from understudy.units import DEG
+
+JUMP = 0.5
+"""More than this (rad) between two targets is no motion but a jump."""
+CLOSE = 0.02
+"""A singular pose nearer than this is worth a word: about one degree of joint 5."""
+
+
+class Kind(StrEnum):
+    """Why a path ends early."""
+
+    UNREACHABLE = "unreachable"
+    LIMIT = "limit"
+    FLIP = "flip"
+    SINGULAR = "singular"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Where the path ends early, and why."""
+
+    kind: Kind
+    index: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The nearest a path comes to a singular pose of one kind; see singular.distances."""
+
+    kind: str
+    index: int
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """The joint path (k×dof) as far as it goes; all targets are reached if there is no trouble."""
+
+    q: Array
+    trouble: Trouble | None
+    close: tuple[Close, ...]
+
+
+def follow(
+    chain: Chain,
+    start: ArrayLike,
+    targets: Array,
+    *,
+    frames: Frames = FOOT_AND_FLANGE,
+    jump: float = JUMP,
+) -> Followed:
+    """The configurations for targets (m×4×4), each the nearest to the one before it."""
+    start = np.asarray(start, dtype=np.float64)
+    targets = np.ascontiguousarray(targets, dtype=np.float64)
+    arm = closed_form(chain)
+    if arm is None:
+        q = _step_by_step(chain, start, frames.flange(targets), jump)
+    else:
+        q = _in_closed_form(chain, arm, start, targets, frames, jump)
+    trouble = None
+    if len(q) < len(targets):
+        before = q[-1] if len(q) else start
+        trouble = _why(chain, before, targets, index=len(q), frames=frames, jump=jump)
+    return Followed(q, trouble, _close(chain, q))
+
+
+def _in_closed_form(
+    chain: Chain,
+    arm: Anthropomorphic,
+    start: Array,
+    targets: Array,
+    frames: Frames,
+    jump: float,
+) -> Array:
+    left, right = arm.ends(frames)
+    q = np.empty((len(targets), 6))
+    reached = follow_branches(
+        targets, start, left, right, arm.geometry, chain.lower, chain.upper, jump, q
+    )
+    if arm.exact:
+        return q[:reached]
+    return refined(chain, frames.flange(targets[:reached]), q[:reached])
+
+
+@compiled
+def follow_branches(  # kernel
+    targets: Array,
+    start: Array,
+    left: Array,
+    right: Array,
+    geo: Array,
+    lower: Array,
+    upper: Array,
+    jump: float,
+    out: Array,
+) -> int:
+    """Fill out (m×6) with the branches nearest to what came before; how many could be reached.
+
+    A branch counts if it lies inside the limits without any joint moving more than ``jump``.
+    """
+    scratch = np.zeros(SCRATCH)
+    found = np.empty((BRANCHES, 6))
+    before = start.copy()
+    for k in range(targets.shape[0]):
+        branches_at(targets[k], left, right, geo, before, found, scratch)
+        best, least = -1, np.inf
+        for b in range(BRANCHES):
+            motion = 0.0
+            for j in range(6):
+                move = wrapped(found[b, j] - before[j])
+                value = before[j] + move
+                inside = lower[j] - GRAZING <= value <= upper[j] + GRAZING
+                if not inside or not abs(move) <= jump:
+                    motion = np.inf
+                    break
+                motion += move * move
+                found[b, j] = min(max(value, lower[j]), upper[j])
+            if motion < least:
+                best, least = b, motion
+        if best < 0:
+            return k
+        for j in range(6):
+            out[k, j] = found[best, j]
+            before[j] = found[best, j]
+    return len(targets)
+
+
+def _step_by_step(chain: Chain, start: Array, flanges: Array, jump: float) -> Array:
+    path: list[Array] = []
+    before = start
+    for flange in flanges:
+        q = refined(chain, flange[None], before[None], iterations=50)[0]
+        if not np.abs(q - before).max() <= jump or excess(chain, q).max() > 0.0:
+            break
+        path.append(q)
+        before = q
+    return np.array(path).reshape(-1, chain.dof)
+
+
+# ── why not ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _why(
+    chain: Chain, before: Array, targets: Array, *, index: int, frames: Frames, jump: float
+) -> Trouble:
+    """Tells unreachable, limit and jump apart, for the first target that was not reached."""
+    target = targets[index]
+    raw = unlimited(chain, target, frames=frames, near=before)
+    if len(raw) == 0:
+        refused = solve(chain, target, frames=frames, near=before)
+        reason = refused.reason if isinstance(refused, Refused) else "out of reach"
+        return Trouble(Kind.UNREACHABLE, index, reason)
+    moves = raw - before
+    moves = np.where(chain.slides > 0, moves, moves - 2 * math.pi * np.round(moves / 2 / math.pi))
+    q = before + nearest(moves, np.zeros(chain.dof))
+    if np.abs(q - before).max() <= jump:
+        j = int(np.argmax(excess(chain, q)))
+        return Trouble(Kind.LIMIT, index, outside(chain, j, float(q[j])))
+    return _jump(chain, before, q, index)
+
+
+def _jump(chain: Chain, before: Array, q: Array, index: int) -> Trouble:
+    j = int(np.argmax(np.abs(q - before)))
+    what = f"{chain.names[j]} would jump by {abs(q[j] - before[j]) / DEG:.1f}°"
+    share = distances(chain, np.array([before, q])).min(axis=0)
+    sides = zip(kinds(chain), branch(chain, before), branch(chain, q), strict=False)
+    flips = [kind for kind, one, other in sides if one != other]
+    if share.min() < CLOSE or not flips:
+        kind = kinds(chain)[int(np.argmin(share))]
+        return Trouble(Kind.SINGULAR, index, f"close to the {kind} singularity: {what}")
+    return Trouble(Kind.FLIP, index, f"{' and '.join(flips)} flip: {what}")
+
+
+def _close(chain: Chain, q: Array) -> tuple[Close, ...]:
+    if len(q) == 0:
+        return ()
+    share = distances(chain, q)
+    at = share.argmin(axis=0)
+    return tuple(
+        Close(kind, int(at[c]), float(share[at[c], c]))
+        for c, kind in enumerate(kinds(chain))
+        if share[at[c], c] < CLOSE
+    )

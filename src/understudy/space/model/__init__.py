@@ -1,0 +1,1 @@
+"""Robots and surroundings as data: URDF, shapes, environment files."""

@@ -1,0 +1,202 @@
+"""What stands around a robot, as a cell file says it: millimetres, degrees, files by name."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from understudy.errors import ConfigError, unknown
+from understudy.space.model.fixtures import fixture
+from understudy.space.model.robot import Joint, Mesh, Solid
+from understudy.space.model.shapes import (
+    FARTHEST,
+    CollisionObject,
+    Meshes,
+    ObjectType,
+    TriangleMesh,
+    mesh_from_bytes,
+    unique,
+)
+from understudy.space.model.urdf import elements
+from understudy.space.pose import Pose
+from understudy.space.transform import Array, matrix
+from understudy.units import DEG, MM
+
+Xyz = tuple[float, float, float]
+Read = Callable[[str], bytes]
+"""A file by the name the configuration gives it; a ConfigError where there is none."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The things around a robot; into a zone it must not reach, though nothing stands there."""
+
+    objects: tuple[CollisionObject, ...] = ()
+    zones: tuple[CollisionObject, ...] = ()
+
+    def everything(self) -> tuple[CollisionObject, ...]:
+        return unique((*self.objects, *self.zones))
+
+    def is_zone(self, name: str) -> bool:
+        return any(zone.name == name for zone in self.zones)
+
+
+class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One object. ``mesh`` is a file; ``convex`` takes the hull of it."""
+
+    name: str
+    type: ObjectType
+    position_mm: Xyz = (0.0, 0.0, 0.0)
+    rotation_deg: Xyz = (0.0, 0.0, 0.0)
+    dimensions_mm: Xyz = (0.0, 0.0, 0.0)
+    radius_mm: float = 0.0
+    height_mm: float = 0.0
+    mesh: str = ""
+    scale_mm: float = 1.0
+    """Millimetres per unit of the file."""
+
+    def build(self, read: Read) -> CollisionObject:
+        points: Any = ()
+        indices: Any = ()
+        if self.type in (ObjectType.MESH, ObjectType.CONVEX):
+            if not self.mesh:
+                raise ConfigError("a mesh needs its file", key=f"{self.name}.mesh", value=self.mesh)
+            points, indices = self._triangles(read)
+        a, b, c = (value * MM for value in self.dimensions_mm)
+        found = CollisionObject(
+            type=self.type,
+            name=self.name,
+            transform=self._place(),
+            dimensions=(a, b, c),
+            radius=self.radius_mm * MM,
+            height=self.height_mm * MM,
+            vertices=points,
+            indices=indices,
+        )
+        self._check_sizes(found)
+        return found
+
+    def _triangles(self, read: Read) -> tuple[Array, Any]:
+        try:
+            mesh = _mesh(self.mesh, self.scale_mm * MM, read)
+        except ConfigError as problem:
+            raise problem.within(self.name) from None
+        return mesh.vertices, mesh.triangles
+
+    def _check_sizes(self, found: CollisionObject) -> None:
+        """A wrong size is told while the file is read, as the file has it."""
+        try:
+            assert found.shape
+        except ConfigError as problem:
+            key = f"{problem.key}_mm"
+            given = getattr(self, key.rpartition(".")[2], None)
+            if given is None:
+                raise
+            allowed = f"above 0 and at most {FARTHEST / MM:.0f} mm"
+            raise ConfigError(problem.problem, key=key, value=given, allowed=allowed) from None
+
+    def _place(self) -> Array:
+        try:
+            return place(self.position_mm, self.rotation_deg)
+        except ConfigError as problem:
+            raise problem.within(self.name) from None
+
+
+class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A URDF that stands in the cell; its links become objects ``name.link``. Its joints are at
+    zero unless they are named: ``joints_deg`` those that turn, ``joints_mm`` those that slide."""
+
+    name: str
+    urdf: str
+    position_mm: Xyz = (0.0, 0.0, 0.0)
+    rotation_deg: Xyz = (0.0, 0.0, 0.0)
+    joints_deg: dict[str, float] = {}
+    joints_mm: dict[str, float] = {}
+
+    def build(self, read: Read) -> tuple[CollisionObject, ...]:
+        text = _file("urdf", self.urdf, read, self.name).decode("utf-8", "replace")
+        _, links, joints = elements(text, file=self.urdf)
+        return fixture(
+            text,
+            self.name,
+            at=place(self.position_mm, self.rotation_deg),
+            values=self._values(joints),
+            meshes=meshes_of([solid for link in links for solid in link.collision], read),
+            file=self.urdf,
+        )
+
+    def _values(self, joints: tuple[Joint, ...]) -> dict[str, float]:
+        """Of its joints, in rad and m."""
+        slide = [joint.name for joint in joints if joint.kind == "prismatic"]
+        turn = [joint.name for joint in joints if joint.moves and joint.name not in slide]
+        values: dict[str, float] = {}
+        for key, given, able, unit in (
+            ("joints_deg", self.joints_deg, turn, DEG),
+            ("joints_mm", self.joints_mm, slide, MM),
+        ):
+            for name, value in given.items():
+                if name not in able:
+                    raise unknown("joint", name, able, key=f"{self.name}.{key}")
+                values[name] = value * unit
+        return values
+
+
+class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """An environment file, or the ``environment`` of a cell."""
+
+    objects: tuple[ObjectConfig, ...] = ()
+    fixtures: tuple[FixtureConfig, ...] = ()
+    zones: tuple[ObjectConfig, ...] = ()
+
+    def build(self, read: Read) -> Environment:
+        objects = [thing.build(read) for thing in self.objects]
+        for urdf in self.fixtures:
+            objects.extend(urdf.build(read))
+        found = Environment(tuple(objects), tuple(zone.build(read) for zone in self.zones))
+        found.everything()
+        return found
+
+
+class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``collision`` block of a simulation file: what is watched, and what happens then."""
+
+    enable: bool = True
+    check_self_collision: bool = True
+    check_environment: bool = True
+    self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
+    on_collision: Literal["report", "stop"] = "report"
+
+
+def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
+    near = all(abs(value) * MM <= FARTHEST for value in position_mm)
+    if not (near and all(map(math.isfinite, rotation_deg))):
+        allowed = f"finite numbers, x y z within {FARTHEST:g} m"
+        raise ConfigError("a place", value=(*position_mm, *rotation_deg), allowed=allowed)
+    x, y, z = (value * MM for value in position_mm)
+    rx, ry, rz = (angle * DEG for angle in rotation_deg)
+    return matrix(Pose(x, y, z, rx, ry, rz))
+
+
+def meshes_of(solids: list[Solid], read: Read) -> Meshes:
+    """The files that shapes of a URDF name, in metres as a URDF has them."""
+    names = {s.geometry.filename for s in solids if isinstance(s.geometry, Mesh)}
+    return {name: _mesh(name, 1.0, read) for name in sorted(names)}
+
+
+def _mesh(name: str, scale: float, read: Read) -> TriangleMesh:
+    data = _file("mesh", name, read)
+    try:
+        return mesh_from_bytes(data, name.rpartition(".")[2], scale)
+    except ConfigError as problem:
+        allowed = problem.allowed
+        raise ConfigError(problem.problem, key="mesh", value=name, allowed=allowed) from None
+
+
+def _file(key: str, name: str, read: Read, of: str = "") -> bytes:
+    """What a file says; one that cannot be read is told by the key that names it."""
+    try:
+        return read(name)
+    except ConfigError as problem:
+        raise ConfigError(problem.problem, key=key, value=name).within(of) from None

@@ -1,0 +1,204 @@
+"""What stands in a cell: shapes with a name and a place.
+
+``CollisionObject`` has the words of the design documents. Metres here; millimetres and degrees are
+read by ``space.environment``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import ConfigError
+from understudy.space.model.robot import Box, Capsule, Cylinder, Mesh, Sphere, Vector
+from understudy.space.transform import Array, is_rigid
+
+Ints = NDArray[np.int64]
+FARTHEST = 1000.0
+"""Metres: nothing in a cell is larger or stands farther away, and no arithmetic with it is lost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """The smallest convex body around the points (n, 3)."""
+
+    points: Array
+
+    def bounds(self) -> tuple[Array, Array]:
+        return self.points.min(axis=0), self.points.max(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleMesh:
+    """Vertices (n, 3) and triangles (m, 3) that number them."""
+
+    vertices: Array
+    triangles: Ints
+
+    def bounds(self) -> tuple[Array, Array]:
+        used = self.corners().reshape(-1, 3)
+        return used.min(axis=0), used.max(axis=0)
+
+    def corners(self) -> Array:
+        """(m, 3, 3): the corners of every triangle."""
+        return np.asarray(self.vertices[self.triangles])
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether every edge has two triangles that run along it in opposite directions."""
+        _, merged = np.unique(self.vertices, axis=0, return_inverse=True)
+        a, b, c = merged.reshape(-1)[self.triangles].T
+        edges = np.concatenate([np.stack(pair, axis=1) for pair in ((a, b), (b, c), (c, a))])
+        edges = edges[edges[:, 0] != edges[:, 1]]
+        there, back = np.unique(edges, axis=0), np.unique(edges[:, ::-1], axis=0)
+        return len(there) == len(edges) and np.array_equal(there, back)
+
+
+Shape = Box | Sphere | Cylinder | Capsule | Hull | TriangleMesh
+
+
+class ObjectType(StrEnum):
+    BOX = "box"
+    CYLINDER = "cylinder"
+    SPHERE = "sphere"
+    CAPSULE = "capsule"
+    CONVEX = "convex"
+    MESH = "mesh"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CollisionObject:
+    """A thing with a name. Which sizes count depends on its type; all are metres.
+
+    ``height`` of a cylinder is its length along z, of a capsule the straight part of it.
+    ``vertices`` are the points of a convex hull or of a mesh, ``indices`` the mesh's triangles.
+    """
+
+    type: ObjectType
+    name: str
+    transform: Array = field(default_factory=lambda: np.eye(4))
+    dimensions: Vector = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+    height: float = 0.0
+    vertices: ArrayLike = ()
+    indices: ArrayLike = ()
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape, or a ConfigError that says what is missing."""
+        match ObjectType(self.type):
+            case ObjectType.BOX:
+                x, y, z = (self._size("dimensions", side) for side in self.dimensions)
+                return Box((x, y, z))
+            case ObjectType.SPHERE:
+                return Sphere(self._size("radius", self.radius))
+            case ObjectType.CYLINDER:
+                return Cylinder(
+                    self._size("radius", self.radius), self._size("height", self.height)
+                )
+            case ObjectType.CAPSULE:
+                return Capsule(self._size("radius", self.radius), self._straight())
+            case ObjectType.CONVEX:
+                return Hull(self._points())
+        return _mesh(self._points(), self.indices, self.name)
+
+    @cached_property
+    def place(self) -> Array:
+        at = np.asarray(self.transform, dtype=np.float64)
+        if at.shape != (4, 4) or not is_rigid(at):
+            raise ConfigError(
+                "a place is a rotation and a translation", key=f"{self.name}.transform",
+                allowed="a rigid 4×4 matrix",
+            )  # fmt: skip
+        return at
+
+    def _size(self, key: str, value: float) -> float:
+        if not 0 < value <= FARTHEST:
+            allowed = f"above 0 and at most {FARTHEST:g} m"
+            raise ConfigError("a size", key=f"{self.name}.{key}", value=value, allowed=allowed)
+        return float(value)
+
+    def _straight(self) -> float:
+        """The part of a capsule between its ends; without one it is a sphere."""
+        return self._size("height", self.height) if self.height != 0 else 0.0
+
+    def _points(self) -> Array:
+        points = np.asarray(self.vertices, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1:] != (3,) or not (np.abs(points) <= FARTHEST).all():
+            allowed = f"rows of x, y, z within {FARTHEST:g} m"
+            raise ConfigError("points", key=f"{self.name}.vertices", allowed=allowed)
+        return points
+
+
+def _mesh(points: Array, indices: ArrayLike, name: str) -> TriangleMesh:
+    triangles = np.asarray(indices, dtype=np.int64).reshape(-1, 3)
+    if not len(triangles) or triangles.min() < 0 or triangles.max() >= len(points):
+        raise ConfigError(
+            "a mesh has triangles that number its vertices", key=f"{name}.indices",
+            allowed=f"threes of 0…{len(points) - 1}",
+        )  # fmt: skip
+    return TriangleMesh(points, triangles)
+
+
+def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
+    """The shape as an object of that name."""
+    plain = CollisionObject(type=ObjectType.BOX, name=name, transform=transform)
+    match shape:
+        case Box(size=size):
+            return replace(plain, dimensions=size)
+        case Sphere(radius=r):
+            return replace(plain, type=ObjectType.SPHERE, radius=r)
+        case Cylinder(radius=r, length=h):
+            return replace(plain, type=ObjectType.CYLINDER, radius=r, height=h)
+        case Capsule(radius=r, length=h):
+            return replace(plain, type=ObjectType.CAPSULE, radius=r, height=h)
+        case Hull(points=points):
+            return replace(plain, type=ObjectType.CONVEX, vertices=points)
+    mesh = ObjectType.MESH
+    return replace(plain, type=mesh, vertices=shape.vertices, indices=shape.triangles)
+
+
+Meshes = Mapping[str, TriangleMesh]
+"""The meshes that files were read into, by the name the configuration gives them."""
+
+
+def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
+    """The objects, if no two have one name."""
+    names = [thing.name for thing in objects]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError("the name is used twice", key="objects", value=name)
+    return tuple(objects)
+
+
+def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> TriangleMesh:
+    """The triangles of an STL, OBJ, PLY or GLB file; ``scale``: metres per unit of the file."""
+    try:
+        import trimesh
+    except ImportError:
+        raise ConfigError(
+            "meshes are read by trimesh", allowed="pip install understudy[mesh]"
+        ) from None
+    try:
+        stream = trimesh.util.wrap_as_stream(data)
+        kind = file_type.lower().lstrip(".")
+        found: Any = trimesh.load(stream, file_type=kind, force="mesh")
+        vertices = np.array(found.vertices, dtype=np.float64) * scale
+        triangles = np.array(found.faces, dtype=np.int64)
+    except Exception as error:
+        raise ConfigError(f"not a mesh: {error}", value=file_type) from error
+    if not len(triangles):
+        raise ConfigError("the mesh has no triangles", value=file_type)
+    return TriangleMesh(vertices, triangles)
+
+
+def loaded(geometry: Mesh, meshes: Meshes, where: str) -> TriangleMesh:
+    """The triangles a URDF's mesh stands for, scaled as it says."""
+    if geometry.filename not in meshes:
+        raise ConfigError("a mesh needs its file", key=where, value=geometry.filename)
+    mesh = meshes[geometry.filename]
+    return TriangleMesh(mesh.vertices * np.array(geometry.scale), mesh.triangles)

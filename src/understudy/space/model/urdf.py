@@ -1,0 +1,306 @@
+"""URDF text → RobotModel. Says which link or joint is wrong; never opens a file.
+
+Beyond the standard:
+
+- ``<capsule radius="" length=""/>`` as a geometry; the length is that of the straight part.
+- ``<collision_checking><capsule name=""/></collision_checking>`` inside a link, as pinocchio reads
+  it: the cylinder of that name is a capsule, and stays a cylinder for every other reader.
+- ``<understudy acceleration="" jerk=""/>`` inside a joint: rad/s² and rad/s³ (m for prismatic).
+- ``<understudy index=""/>`` inside a link: its number in lists of collision pairs.
+
+A stated effort of 0 means "not stated", as many published files have it.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from understudy.errors import ConfigError
+from understudy.space.model.robot import (
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    Inertial,
+    Joint,
+    Link,
+    Mesh,
+    RobotModel,
+    Solid,
+    Sphere,
+    Vector,
+)
+from understudy.space.model.tree import tree
+from understudy.space.pose import Pose
+
+KINDS = ("revolute", "continuous", "prismatic", "fixed")
+LINK_PARTS = frozenset({"inertial", "collision", "visual", "collision_checking", "understudy"})
+JOINT_PARTS = frozenset({"origin", "parent", "child", "axis", "limit", "dynamics", "understudy"})
+JOINT_PARTS |= {"calibration", "safety_controller"}
+ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", "ros2_control"})
+
+
+def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
+    """The robot of a URDF; base and tip are found where they are not named."""
+    name, links, joints = elements(text, file=file)
+    try:
+        base, tip = tree(links, joints, base, tip)
+    except ConfigError as error:
+        raise error.within("", file=file) from None
+    return RobotModel(name, links, joints, base, tip)
+
+
+def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
+    """The name, the links and the joints of a URDF, whatever they make together."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise ConfigError("document types and entities are not read", file=file)
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        line, _ = error.position  # the message has the column
+        raise ConfigError(f"not XML: {error.msg}", file=file, line=line) from error
+    if root.tag != "robot":
+        raise ConfigError("not a URDF", file=file, value=f"<{root.tag}>", allowed="<robot>")
+    try:
+        _known(root, ROBOT_PARTS, "robot")
+        colors = dict(_color(m) for m in root.findall("material"))
+        links = tuple(_link(e, colors) for e in root.findall("link"))
+        joints = tuple(_joint(e) for e in root.findall("joint"))
+    except ConfigError as error:
+        raise error.within("", file=file) from None
+    return root.get("name", "robot"), links, joints
+
+
+# ── links ───────────────────────────────────────────────────────────────────────────────────────
+
+Colors = dict[str, tuple[float, float, float, float] | None]
+
+
+def _link(element: Element, colors: Colors) -> Link:
+    name = _name(element, "link")
+    where = f"link '{name}'"
+    _known(element, LINK_PARTS, where)
+    extension = element.find("understudy")
+    index = None if extension is None else round(_number(extension, "index", where))
+    rounded = {e.get("name", "") for e in element.findall("collision_checking/capsule")}
+    return Link(
+        name,
+        _inertial(element.find("inertial"), where),
+        tuple(_round(_solid(e, where, colors), rounded) for e in element.findall("collision")),
+        tuple(_solid(e, where, colors) for e in element.findall("visual")),
+        index,
+    )
+
+
+def _inertial(element: Element | None, where: str) -> Inertial:
+    if element is None:
+        return Inertial(0.0)
+    mass = _number(_child(element, "mass", where), "value", where)
+    tensor = _child(element, "inertia", where)
+    values = {
+        key: _number(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    }
+    if mass < 0 or min(values["ixx"], values["iyy"], values["izz"]) < 0:
+        raise ConfigError("mass and moments of inertia are not negative", key=where)
+    return Inertial(mass, _origin(element, where), **values)
+
+
+def _solid(element: Element, where: str, colors: Colors) -> Solid:
+    material = element.find("material")
+    color = None
+    if material is not None:
+        name, color = _color(material)
+        color = color or colors.get(name)
+    geometry = _geometry(_child(element, "geometry", where), where)
+    return Solid(geometry, _origin(element, where), element.get("name", ""), color)
+
+
+def _round(solid: Solid, names: set[str]) -> Solid:
+    shape = solid.geometry
+    if solid.name not in names or not isinstance(shape, Cylinder):
+        return solid
+    return replace(solid, geometry=Capsule(shape.radius, shape.length))
+
+
+def _geometry(element: Element, where: str) -> Geometry:
+    shapes = list(element)
+    if len(shapes) != 1:
+        raise ConfigError("a geometry holds one shape", key=where, value=len(shapes))
+    shape = shapes[0]
+    match shape.tag:
+        case "box":
+            return Box(_vector(shape, "size", where))
+        case "sphere":
+            return Sphere(_size(shape, "radius", where))
+        case "cylinder":
+            return Cylinder(_size(shape, "radius", where), _size(shape, "length", where))
+        case "capsule":
+            return Capsule(_size(shape, "radius", where), _size(shape, "length", where))
+        case "mesh":
+            filename = shape.get("filename")
+            if not filename:
+                raise ConfigError("mesh without filename", key=where)
+            return Mesh(filename, _vector(shape, "scale", where, default=(1.0, 1.0, 1.0)))
+    raise ConfigError(
+        "unknown shape", key=where, value=shape.tag, allowed="box sphere cylinder capsule mesh"
+    )
+
+
+def _color(element: Element) -> tuple[str, tuple[float, float, float, float] | None]:
+    name = element.get("name", "")
+    color = element.find("color")
+    if color is None:
+        return name, None
+    r, g, b, a = _numbers(color, "rgba", f"material '{name}'", 4)
+    return name, (r, g, b, a)
+
+
+# ── joints ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _joint(element: Element) -> Joint:
+    name = _name(element, "joint")
+    where = f"joint '{name}'"
+    kind = element.get("type", "")
+    if kind not in KINDS:
+        raise ConfigError("joint type", key=where, value=kind, allowed=" ".join(KINDS))
+    _known(element, JOINT_PARTS, where)
+    parent = _text(_child(element, "parent", where), "link", where)
+    child = _text(_child(element, "child", where), "link", where)
+    origin = _origin(element, where)
+    if kind == "fixed":
+        return Joint(name, kind, parent, child, origin)
+    lower, upper, velocity, effort = _limits(element, kind, where)
+    acceleration, jerk = _extension(element, where)
+    dynamics = element.find("dynamics")
+    return Joint(
+        name, kind, parent, child, origin, _axis(element, where),
+        lower, upper, velocity, effort, acceleration, jerk,
+        0.0 if dynamics is None else _number(dynamics, "damping", where, default=0.0),
+        0.0 if dynamics is None else _number(dynamics, "friction", where, default=0.0),
+    )  # fmt: skip
+
+
+def _axis(element: Element, where: str) -> Vector:
+    axis = element.find("axis")
+    if axis is None:
+        return 1.0, 0.0, 0.0
+    x, y, z = _vector(axis, "xyz", where)
+    length = math.sqrt(x * x + y * y + z * z)
+    if length < 1e-9:
+        raise ConfigError("an axis has a direction", key=where, value=axis.get("xyz"))
+    return x / length, y / length, z / length
+
+
+def _limits(element: Element, kind: str, where: str) -> tuple[float, float, float, float]:
+    limit = _child(element, "limit", where)
+    velocity = _number(limit, "velocity", where)
+    effort = _number(limit, "effort", where, default=0.0)
+    if velocity <= 0 or effort < 0:
+        raise ConfigError(
+            "limit", key=where, value=f"velocity {velocity:g}, effort {effort:g}",
+            allowed="velocity above 0, effort 0 (not stated) or above",
+        )  # fmt: skip
+    effort = effort or math.inf
+    if kind == "continuous":
+        return -math.inf, math.inf, velocity, effort
+    lower, upper = _number(limit, "lower", where), _number(limit, "upper", where)
+    if lower >= upper:
+        raise ConfigError(
+            "limit", key=where, value=f"lower {lower:g}, upper {upper:g}", allowed="lower < upper"
+        )
+    return lower, upper, velocity, effort
+
+
+def _extension(element: Element, where: str) -> tuple[float, float]:
+    extension = element.find("understudy")
+    if extension is None:
+        return math.inf, math.inf
+    for key in extension.keys():  # noqa: SIM118  (an Element is no mapping)
+        if key not in ("acceleration", "jerk"):
+            raise ConfigError("unknown", key=where, value=key, allowed="acceleration jerk")
+    acceleration = _number(extension, "acceleration", where, default=math.inf)
+    jerk = _number(extension, "jerk", where, default=math.inf)
+    if acceleration <= 0 or jerk <= 0:
+        raise ConfigError("acceleration and jerk are above 0", key=where)
+    return acceleration, jerk
+
+
+# ── attributes ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _known(element: Element, allowed: Iterable[str], where: str) -> None:
+    for child in element:
+        if child.tag not in allowed:
+            names = sorted(allowed)
+            raise ConfigError(
+                "not supported", key=where, value=f"<{child.tag}>", allowed=" ".join(names),
+                nearest=next(iter(get_close_matches(child.tag, names, 1)), ""),
+            )  # fmt: skip
+
+
+def _name(element: Element, kind: str) -> str:
+    return _text(element, "name", f"a {kind}")
+
+
+def _text(element: Element, key: str, where: str) -> str:
+    value = element.get(key)
+    if not value:
+        raise ConfigError(f"<{element.tag}> without {key}", key=where)
+    return value
+
+
+def _child(element: Element, tag: str, where: str) -> Element:
+    child = element.find(tag)
+    if child is None:
+        raise ConfigError(f"<{tag}> is missing", key=where)
+    return child
+
+
+def _numbers(element: Element, key: str, where: str, count: int) -> tuple[float, ...]:
+    text = element.get(key)
+    if text is None:
+        raise ConfigError(f"<{element.tag}> without {key}", key=where)
+    try:
+        values = tuple(float(word) for word in text.split())
+    except ValueError:
+        values = ()
+    if len(values) != count or not all(math.isfinite(v) for v in values):
+        raise ConfigError(
+            f"<{element.tag}> {key}", key=where, value=text,
+            allowed="a number" if count == 1 else f"{count} numbers",
+        )  # fmt: skip
+    return values
+
+
+def _number(element: Element, key: str, where: str, *, default: float | None = None) -> float:
+    if default is not None and element.get(key) is None:
+        return default
+    return _numbers(element, key, where, 1)[0]
+
+
+def _size(element: Element, key: str, where: str) -> float:
+    value = _number(element, key, where)
+    if value <= 0:
+        raise ConfigError(f"<{element.tag}> {key}", key=where, value=value, allowed="above 0")
+    return value
+
+
+def _vector(element: Element, key: str, where: str, *, default: Vector | None = None) -> Vector:
+    if default is not None and element.get(key) is None:
+        return default
+    x, y, z = _numbers(element, key, where, 3)
+    return x, y, z
+
+
+def _origin(element: Element, where: str) -> Pose:
+    origin = element.find("origin")
+    if origin is None:
+        return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    zero = (0.0, 0.0, 0.0)
+    return Pose(
+        *_vector(origin, "xyz", where, default=zero), *_vector(origin, "rpy", where, default=zero)
+    )

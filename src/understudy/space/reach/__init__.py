@@ -1,0 +1,1 @@
+"""Where an arm brings its tool."""

@@ -1,0 +1,265 @@
+"""Where an arm can bring its tool: single poses, whole programs, a map of the space around it."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import Refused
+from understudy.space.collision.collide import CollisionDetector
+from understudy.space.compiled import compiled
+from understudy.space.kinematics.branches import BRANCHES, SCRATCH, branches_at, turned
+from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.ik import closed_form, nearest, solve, solve_all, unlimited
+from understudy.space.pose import Pose
+from understudy.space.transform import Array, matrix
+
+POINTS_AT_ONCE = 8192
+"""Points whose solutions are in memory at one time."""
+
+
+@dataclass(frozen=True)
+class ReachabilityResult:
+    """Whether a pose can be reached, how (rad), or why not."""
+
+    reachable: bool = False
+    has_solution: bool = False
+    within_limits: bool = False
+    collision_free: bool = False
+    joint_solution: tuple[float, ...] = ()
+    failure_reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ReachabilityMap:
+    """A grid of points (m), and in how many ways the tool gets there."""
+
+    points: Array
+    """(n, 3)"""
+    orientations: NDArray[np.int64]
+    """(n,): in how many of the directions that were tried; 0: not reachable."""
+    manipulability: Array
+    """(n,): Yoshikawa's measure of one solution; 0 where there is none."""
+    resolution: float
+    tried: int
+
+    @property
+    def reachable_points(self) -> Array:
+        return np.asarray(self.points[self.orientations > 0])
+
+    @property
+    def unreachable_points(self) -> Array:
+        return np.asarray(self.points[self.orientations == 0])
+
+    @property
+    def workspace_min(self) -> Array:
+        """The lowest corner of what is reachable; NaN where nothing is."""
+        found = self.reachable_points
+        return np.asarray(found.min(axis=0) if len(found) else np.full(3, math.nan))
+
+    @property
+    def workspace_max(self) -> Array:
+        found = self.reachable_points
+        return np.asarray(found.max(axis=0) if len(found) else np.full(3, math.nan))
+
+
+class ReachabilityAnalyzer:
+    """Asks the arm's inverse kinematics, and the detector, where there is one."""
+
+    def __init__(
+        self,
+        chain: Chain,
+        collision: CollisionDetector | None = None,
+        *,
+        frames: Frames = FOOT_AND_FLANGE,
+    ) -> None:
+        self._chain, self._collision, self._frames = chain, collision, frames
+
+    def check_pose(
+        self, pose: Pose | Array, *, near: ArrayLike | None = None
+    ) -> ReachabilityResult:
+        """One pose of the tool, Pose or 4×4; ``near`` decides between several solutions."""
+        target = matrix(pose) if isinstance(pose, Pose) else np.asarray(pose)
+        start = np.zeros(self._chain.dof) if near is None else np.asarray(near, dtype=np.float64)
+        found = solve(self._chain, target, frames=self._frames, near=start)
+        if isinstance(found, Refused):
+            raw = unlimited(self._chain, target, frames=self._frames, near=start)
+            return ReachabilityResult(has_solution=len(raw) > 0, failure_reason=found.reason)
+        free = found if self._collision is None else found[~self._collision.collides(found)]
+        if len(free):
+            q = tuple(float(value) for value in nearest(free, start))
+            return ReachabilityResult(True, True, True, True, q)
+        best = nearest(found, start)
+        assert self._collision is not None
+        contact = self._collision.check_collision(best)
+        why = (
+            f"every configuration collides, e.g. {contact.object1_name} with {contact.object2_name}"
+        )
+        q = tuple(float(value) for value in best)
+        return ReachabilityResult(False, True, True, False, q, why)
+
+    def check_program(self, poses: Iterable[Pose | Array]) -> list[ReachabilityResult]:
+        """Pose after pose, each as near as can be to the one before."""
+        results: list[ReachabilityResult] = []
+        near = np.zeros(self._chain.dof)
+        for pose in poses:
+            results.append(self.check_pose(pose, near=near))
+            if results[-1].reachable:
+                near = np.array(results[-1].joint_solution)
+        return results
+
+    def generate_map(
+        self,
+        resolution: float = 0.05,
+        center: ArrayLike = (0.0, 0.0, 0.0),
+        orientations: int = 14,
+        *,
+        extent: float | None = None,
+        avoid_collisions: bool = False,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> ReachabilityMap:
+        """A cube of points around the centre, ±extent (the arm's length if not given), in metres.
+
+        Every point is tried with the tool along ``orientations`` directions: the 6 faces, then the
+        8 corners of a cube. With ``avoid_collisions`` a point counts only if some solution for it
+        touches nothing. ``progress`` is told the share that is done, 0…1.
+        """
+        side = self._length() if extent is None else extent
+        steps = math.floor(side / resolution + 1e-9)
+        axis = np.arange(-steps, steps + 1) * resolution
+        points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+        points += np.asarray(center, dtype=np.float64)
+        turns = directions(orientations)
+        counts = np.zeros(len(points), dtype=np.int64)
+        measure = np.zeros(len(points))
+        for first in range(0, len(points), POINTS_AT_ONCE):
+            some = slice(first, first + POINTS_AT_ONCE)
+            counts[some], q = self._tried(points[some], turns)
+            there = counts[some] > 0
+            if avoid_collisions and self._collision is not None and there.any():
+                blocked = np.flatnonzero(there)[self._collision.collides(q[there])]
+                free = self._freed(points[some][blocked], turns, self._collision)
+                clear = ~np.isnan(free[:, 0])
+                q[blocked[clear]] = free[clear]
+                counts[some][blocked[~clear]] = 0
+                there = counts[some] > 0
+            measure[some][there] = _manipulabilities(self._chain, q[there], self._frames.tool)
+            progress(min(1.0, (first + POINTS_AT_ONCE) / len(points)))
+        return ReachabilityMap(points, counts, measure, resolution, len(turns))
+
+    def _tried(self, points: Array, turns: Array) -> tuple[NDArray[np.int64], Array]:
+        """How many directions each point allows, and one configuration for it."""
+        counts, q = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), self._chain.dof))
+        arm = closed_form(self._chain)
+        chain = self._chain
+        if arm is not None and arm.exact:
+            left, right = arm.ends(self._frames)
+            reach_points(
+                points, turns, left, right, arm.geometry, chain.lower, chain.upper, counts, q
+            )
+            return counts, q
+        for k, point in enumerate(points):
+            targets = turns.copy()
+            targets[:, :3, 3] = point
+            found = solve_all(chain, targets, frames=self._frames)
+            reached = ~np.isnan(found[:, :, 0]).all(axis=1)
+            counts[k] = reached.sum()
+            if counts[k]:
+                rows = found[reached][0]
+                q[k] = rows[~np.isnan(rows[:, 0])][0]
+        return counts, q
+
+    def _freed(self, points: Array, turns: Array, collision: CollisionDetector) -> Array:
+        """For each point a configuration that touches nothing, NaN where there is none."""
+        out = np.full((len(points), self._chain.dof), np.nan)
+        for turn in turns:
+            left = np.flatnonzero(np.isnan(out[:, 0]))
+            if not len(left):
+                break
+            targets = np.tile(turn, (len(left), 1, 1))
+            targets[:, :3, 3] = points[left]
+            found = solve_all(self._chain, targets, frames=self._frames)
+            row, branch = np.nonzero(~np.isnan(found[:, :, 0]))
+            if len(row):
+                free = ~collision.collides(found[row, branch])
+                out[left[row[free]]] = found[row[free], branch[free]]
+        return out
+
+    def _length(self) -> float:
+        """No point of the tool is further from the foot."""
+        ways = np.linalg.norm(self._chain.rest[:, 9:], axis=1).sum()
+        ends = sum(np.linalg.norm(end[:3, 3]) for end in (self._chain.tip, self._frames.tool))
+        return float(ways + ends)
+
+
+def directions(count: int) -> Array:
+    """(count, 4, 4): turns whose z points to the faces (6), then the corners (8) of a cube."""
+    faces = [np.eye(3)[k] * sign for k in (2, 0, 1) for sign in (-1.0, 1.0)]
+    corners = [
+        np.array(corner) / math.sqrt(3.0) for corner in itertools.product((-1.0, 1.0), repeat=3)
+    ]
+    axes = (faces + corners)[:count]
+    out = np.tile(np.eye(4), (len(axes), 1, 1))
+    for turn, z in zip(out, axes, strict=True):
+        x = np.cross((0.0, 1.0, 0.0), z) if abs(z[1]) < 0.9 else np.cross(z, (0.0, 0.0, 1.0))
+        x /= np.linalg.norm(x)
+        turn[:3, :3] = np.column_stack([x, np.cross(z, x), z])
+    return out
+
+
+def _manipulabilities(chain: Chain, q: Array, tool: Array) -> Array:
+    J = chain.jacobians(q, tool)
+    gram = J @ np.swapaxes(J, 1, 2) if chain.dof >= 6 else np.swapaxes(J, 1, 2) @ J
+    return np.asarray(np.sqrt(np.maximum(np.linalg.det(gram), 0.0)))
+
+
+@compiled
+def reach_points(  # kernel
+    points: Array, turns: Array, left: Array, right: Array, geo: Array,
+    lower: Array, upper: Array, counts: NDArray[np.int64], q: Array,
+) -> None:  # fmt: skip
+    """counts[k] = in how many of the turns (4×4) point k is reached within the limits; q[k]: how.
+
+    A wrist centre outside the arm's span is left out before any angle is computed.
+    """
+    scratch, found = np.zeros(SCRATCH), np.empty((BRANCHES, 6))
+    target, near = np.eye(4), np.zeros(6)
+    most = geo[2] + geo[3]
+    least = abs(geo[2] - geo[3])
+    for k in range(len(points)):
+        for o in range(len(turns)):
+            for row in range(3):
+                target[row, 0], target[row, 1] = turns[o, row, 0], turns[o, row, 1]
+                target[row, 2], target[row, 3] = turns[o, row, 2], points[k, row]
+            wx, wy, wz = points[k, 0], points[k, 1], points[k, 2]
+            for c in range(3):
+                wx += turns[o, 0, c] * right[c, 3]
+                wy += turns[o, 1, c] * right[c, 3]
+                wz += turns[o, 2, c] * right[c, 3]
+            px = left[0, 0] * wx + left[0, 1] * wy + left[0, 2] * wz + left[0, 3]
+            py = left[1, 0] * wx + left[1, 1] * wy + left[1, 2] * wz + left[1, 3]
+            pz = left[2, 0] * wx + left[2, 1] * wy + left[2, 2] * wz + left[2, 3]
+            ahead = math.sqrt(max(px * px + py * py - geo[1] * geo[1], 0.0))
+            front, back = ahead - geo[0], ahead + geo[0]
+            nearer = math.sqrt(min(front * front, back * back) + pz * pz)
+            further = math.sqrt(max(front * front, back * back) + pz * pz)
+            if nearer > most + 1e-6 or further < least - 1e-6:
+                continue
+            branches_at(target, left, right, geo, near, found, scratch)
+            for b in range(BRANCHES):
+                inside = True
+                for j in range(6):
+                    value = turned(found[b, j], 0.0, lower[j], upper[j])
+                    if np.isnan(value):
+                        inside = False
+                        break
+                    found[b, j] = value
+                if inside:
+                    if counts[k] == 0:
+                        for j in range(6):
+                            q[k, j] = found[b, j]
+                    counts[k] += 1
+                    break

@@ -1,0 +1,135 @@
+"""The controller to hold in your hand: the one of the cell, with a clock of its own."""
+
+import inspect
+import math
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import understudy
+from understudy.robots.arm import VirtualController as OfTheCell
+from understudy.robots.arm.config import Config
+from understudy.simulation.cell import read_snapshot, write_snapshot
+
+OF_A_PART = {
+    "mount_welder",
+    "busy",
+    "faults",
+    "guard",
+    "inject",
+    "load",
+    "next_wake",
+    "save",
+    "view",
+    "wake",
+}
+
+
+HEAVY = ["numba", "ruckig", "trimesh", "nicegui", "zmq", "eaik"]
+
+
+def methods(kind: type) -> dict[str, list[str]]:
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {
+        name: [word for word in inspect.signature(method).parameters if word != "now"]
+        for name, method in found
+        if not name.startswith("_")
+    }
+
+
+def test_it_offers_whatever_the_controller_offers_without_the_time() -> None:
+    own, inner = methods(understudy.VirtualController), methods(OfTheCell)
+    for name in inner.keys() - OF_A_PART:
+        assert len(own[name]) == len(inner[name]), name
+
+
+def test_time_passes_when_it_is_told_to() -> None:
+    controller = understudy.VirtualController()
+    assert controller.simulation_time() == 0.0
+    controller.advance(0.25)
+    controller.wait(0.5)
+    assert controller.simulation_time() == 0.75
+
+
+@pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
+def test_no_other_time_can_pass(seconds: float) -> None:
+    for clock in (understudy.VirtualController(), understudy.load_cell("text_robot")):
+        with pytest.raises(ValueError, match="cannot pass"):
+            clock.advance(seconds)
+
+
+def test_run_until_idle_goes_to_the_end_and_until_it_shows() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.send_gcode("G0 A90")
+    controller.send_gcode("G4 P2")
+    controller.run_until_idle()
+    assert controller.status().state == "Idle"
+    assert controller.joint_state().positions[0] == pytest.approx(1.5707963267948966)
+
+
+def test_run_until_idle_has_patience_but_not_forever() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.send_gcode("G4 P100")
+    with pytest.raises(TimeoutError, match="10 simulated seconds"):
+        controller.run_until_idle(patience=10.0)
+    assert controller.simulation_time() == 10.0
+    assert controller.status().moving
+
+
+def test_settings_are_those_of_a_cell_file() -> None:
+    for name in Config.__struct_fields__:
+        assert name in str(_problem(colour="red"))
+    assert "allowed: a number > 0" in str(_problem(simulation={"update_rate_hz": "fast"}))
+    assert "did you mean 'dialect'" in str(_problem(dialekt="seed"))
+
+
+def _problem(**settings: Any) -> understudy.ConfigError:
+    with pytest.raises(understudy.ConfigError) as raised:
+        understudy.VirtualController(**settings)
+    return raised.value
+
+
+def test_any_shipped_robot() -> None:
+    controller = understudy.VirtualController("kr6_r900")
+    assert controller.tcp().x == pytest.approx(0.98)
+    with pytest.raises(understudy.ConfigError, match="did you mean 'g60'"):
+        understudy.VirtualController("g600")
+
+
+def test_a_snapshot_is_a_file_for_the_same_arm() -> None:
+    controller = understudy.VirtualController()
+    controller.connect()
+    controller.enable()
+    controller.jog(0, 0.3)
+    controller.advance(0.5)
+    data = write_snapshot(controller.snapshot())
+    controller.advance(0.5)
+    same, other = understudy.VirtualController(), understudy.VirtualController("kr6_r900")
+    same.restore(read_snapshot(data))
+    same.advance(0.5)
+    assert same.joint_state() == controller.joint_state()
+    with pytest.raises(understudy.ConfigError, match="another configuration"):
+        other.restore(read_snapshot(data))
+
+
+def test_the_name_is_offered_lazily() -> None:
+    code = (
+        "import sys, understudy; assert 'numpy' not in sys.modules; "
+        "understudy.VirtualController; assert 'numpy' in sys.modules; "
+        "assert set(understudy.__all__) == set(understudy._OFFERED)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("room", ["understudy.cli", "understudy.app.live"])
+def test_nothing_heavy_is_imported_before_it_is_needed(room: str) -> None:
+    """A cell without an arm starts without a compiler, a command without a page."""
+    ask = f"import sys, {room}; print([m for m in {HEAVY} if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"

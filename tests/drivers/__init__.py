@@ -1,1 +1,0 @@
-"""Drivers against the simulated robots of the same house."""

@@ -1,1 +1,0 @@
-"""The grblHAL wire, in process on virtual time."""

@@ -1,0 +1,79 @@
+"""Straight lines of the tool in columns: each says what the interpreter says of it."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from understudy.gcode import SEED, Axes, Block, Modal, Step, interpret, parse
+from understudy.gcode.requests import LineMove
+from understudy.offline.straights import is_straight, plain_angles, straights
+
+HERE: Axes = (450.0, 3.0, 400.0, 180.0, 0.0, 10.0)
+OFFSET: Axes = (10.0, 0.0, -5.5, 0.0, 0.0, 2.0)
+UNDER_WAY = Modal(motion="G1", feed=600.0)
+MODES = [
+    UNDER_WAY,
+    replace(UNDER_WAY, distance="G91"),
+    replace(UNDER_WAY, units="G20"),
+    replace(UNDER_WAY, offsets=(OFFSET, *UNDER_WAY.offsets[1:]), g92=(0.1, 0.2, 0.3, 0, 0, 0)),
+]
+NUMBER = st.integers(-40_000, 40_000).map(lambda n: n / 1000)
+WORDS = st.dictionaries(st.sampled_from("XYZABC"), NUMBER, min_size=1)
+LINES = st.lists(st.tuples(WORDS, st.sampled_from(["", "F300", "N7 F1.5", "G1", "N0"])), max_size=8)
+
+
+@dataclass
+class Where:
+    """`Position`; only the pose is asked for."""
+
+    pose: Axes
+    axes: Axes = (0.0,) * 6
+
+
+def block_of(text: str) -> Block:
+    block = parse(text, SEED)
+    assert isinstance(block, Block)
+    return block
+
+
+@given(LINES, st.sampled_from(MODES))
+def test_each_line_says_what_the_interpreter_says(
+    lines: list[tuple[dict[str, float], str]], modal: Modal
+) -> None:
+    texts = [rest + "".join(f" {k}{v:.3f}" for k, v in words.items()) for words, rest in lines]
+    blocks = [block_of(text) for text in texts]
+    assume(blocks and all(is_straight(block, modal) for block in blocks))
+    found = straights(blocks, modal, SEED, HERE)
+    where = Where(HERE)
+    for k, block in enumerate(blocks):
+        step = interpret(block, modal, dialect=SEED, position=where)
+        assert isinstance(step, Step)
+        (move,) = step.requests
+        assert isinstance(move, LineMove)
+        assert found.move(k) == move
+        assert found.speeds[k] == move.speed
+        assert found.after(k) == step.modal
+        modal, pose = step.modal, step.pose
+        assert pose is not None
+        where.pose = (*pose[:3], *plain_angles(*pose[3:]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "G0 X1", "G2 X1 I1", "G91 X1", "G93 X1 F1", "X1 F0", "X1 F-5", "N99999999 X1", "X1 U2",
+        "X1 S100", "X1 T2", "A1 B2", "F100", "G53 X1", "G54 X1", "X1 M8", "X1 (MSG,there)",
+    ],
+)  # fmt: skip
+def test_a_line_for_which_more_counts_is_none(text: str) -> None:
+    assert not is_straight(block_of(text), UNDER_WAY)
+
+
+@pytest.mark.parametrize(
+    "modal", [Modal(feed=1.0), Modal(motion="G1"), Modal("G1", feed_mode="G93")]
+)
+def test_without_a_feed_and_a_straight_mode_there_is_none(modal: Modal) -> None:
+    assert not is_straight(block_of("X1"), modal)

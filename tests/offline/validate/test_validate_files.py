@@ -1,0 +1,184 @@
+"""JUnit, SARIF and the page: read by others, so checked as others read them."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+from playwright.sync_api import sync_playwright
+from tests.offline.validate.rehearsals import PROGRAMS, cell, proved
+
+from understudy.offline import validate_text
+from understudy.offline.validate import Finding, Report
+from understudy.offline.validate.ci import junit, sarif
+from understudy.offline.validate.page import page
+from understudy.offline.validate.report import KINDS
+
+SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
+FORMATS = jsonschema.FormatChecker(formats=())
+WHERE = ("locations", 0, "physicalLocation")
+"""Of a result."""
+
+
+@FORMATS.checks("uri-reference")
+@FORMATS.checks("uri")
+def _of_allowed_characters(text: object) -> bool:
+    """RFC 3986: unreserved, reserved, or percent and two digits."""
+    allowed = r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
+    return re.fullmatch(allowed, str(text)) is not None
+
+
+def complaints(document: Any) -> list[str]:
+    """What a reader of SARIF has against a document."""
+    validator = jsonschema.Draft7Validator(SCHEMA, format_checker=FORMATS)
+    return [problem.message for problem in validator.iter_errors(json.loads(json.dumps(document)))]
+
+
+@pytest.fixture(scope="module")
+def flawed() -> Report:
+    return proved(PROGRAMS / "flawed" / "wrong_height.gcode")
+
+
+def test_sarif_is_valid_by_the_schema_of_its_standard(flawed: Report) -> None:
+    odd = replace(flawed, program="über mir\\weld 1.gcode")
+    document = sarif([flawed, odd], "0.1.0")
+    assert complaints(document) == []
+    first, second = document["runs"][0]["results"]
+    rules = document["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[first["ruleIndex"]]["id"] == first["ruleId"] == "collision"
+    place = second["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "%C3%BCber%20mir/weld%201.gcode"
+    assert place["region"] == {"startLine": 5, "endLine": 6}
+
+
+ANY_TEXT = st.text(st.characters())
+"""Surrogates and control characters among them."""
+FINDINGS = st.builds(
+    Finding,
+    line=st.integers(0, 10**9),
+    kind=st.sampled_from(KINDS),
+    message=ANY_TEXT,
+    time_s=st.floats(0, 1e9),
+    last=st.none() | st.integers(0, 10**9),
+)
+
+
+@given(program=ANY_TEXT, found=st.lists(FINDINGS, max_size=3))
+def test_whatever_is_found_can_be_read(flawed: Report, program: str, found: list[Finding]) -> None:
+    told = replace(flawed, program=program, violations=tuple(found), warnings=tuple(found))
+    assert complaints(sarif([told, flawed], "0.1.0")) == []
+    assert len(ElementTree.fromstring(junit([told, flawed]).encode())) == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "key", "value"),
+    [
+        ((), "level", "fatal"),
+        ((), "message", {}),
+        ((), "line", 5),
+        ((), "ruleIndex", -2),
+        ((*WHERE, "region"), "startLine", 0),
+        ((*WHERE, "artifactLocation"), "uri", "weld 1.gcode"),
+    ],
+)
+def test_the_schema_takes_offence(
+    flawed: Report, place: tuple[str | int, ...], key: str, value: object
+) -> None:
+    document = sarif([flawed], "0.1.0")
+    spoilt: Any = document["runs"][0]["results"][0]
+    for step in place:
+        spoilt = spoilt[step]
+    spoilt[key] = value
+    assert complaints(document)
+
+
+@pytest.mark.parametrize(
+    ("program", "uri"),
+    [
+        ("weld.gcode", "weld.gcode"),
+        ("a/b c.nc", "a/b%20c.nc"),
+        ("/srv/weld.nc", "file:///srv/weld.nc"),
+        ("C:\\jobs\\weld.nc", "file:///C:/jobs/weld.nc"),
+    ],
+)
+def test_a_program_is_named_as_an_address(flawed: Report, program: str, uri: str) -> None:
+    (run,) = sarif([replace(flawed, program=program)], "0.1.0")["runs"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == uri
+
+
+def test_junit_has_a_case_per_kind_and_says_where(flawed: Report) -> None:
+    nasty = replace(flawed, violations=(Finding(3, "syntax", 'line 3: <&"\x00> is no word'),))
+    first, second = ElementTree.fromstring(junit([flawed, nasty]).encode())
+    assert [case.get("name") for case in first] == list(KINDS)
+    (failure,) = first.iter("failure")
+    assert failure.get("type") == "collision"
+    assert failure.text is not None
+    assert failure.text.startswith("line 5: torch.nozzle touches fixture")
+    assert "is no word" in (next(second.iter("failure")).text or "")
+
+
+def test_the_page_holds_everything_and_asks_for_nothing(flawed: Report) -> None:
+    text = page([flawed], cell("g60_welding").environment())
+    assert "http" not in text.replace("http-equiv", "")
+    data = text.split('type="application/json">')[1].split("</script>")[0]
+    (report,) = json.loads(data)["reports"]
+    assert len(report["points"]) == len(report["at"]) == len(report["times"]) > 100
+    assert {thing["name"] for thing in json.loads(data)["things"]} == {"floor", "table", "fixture"}
+
+
+def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
+    line = structs.replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
+    text = page([replace(flawed, lines=(line,))], cell("bare").environment())
+    assert text.count("<script") == 2
+
+
+def test_whatever_moves_fills_the_view(flawed: Report, tmp_path: Path) -> None:
+    """A machine that mills a centimetre as well as an arm; beside the lines, or above them."""
+    small = validate_text("G21 G90\nG0 X10\nG1 Y10 F300\n", cell("grblhal_6axis"))
+    file = tmp_path / "report.html"
+    file.write_text(page([small, flawed], cell("g60_welding").environment()), encoding="utf-8")
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )  # fmt: skip
+        tab = browser.new_page(viewport={"width": 1000, "height": 700})
+        tab.goto(file.as_uri())
+        assert tab.evaluate("eye.size") == pytest.approx(1.4 * 0.01 * 2**0.5, abs=0.01)
+        tab.select_option("#program", "1")
+        assert 1.0 < tab.evaluate("eye.size") < 3.0
+        beside = tab.evaluate("canvas.getBoundingClientRect().width")
+        tab.set_viewport_size({"width": 420, "height": 800})
+        assert tab.evaluate("canvas.getBoundingClientRect().width") == 420 < beside
+        assert tab.evaluate("document.body.scrollWidth") == 420
+        browser.close()
+
+
+def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page([flawed], cell("g60_welding").environment()), encoding="utf-8")
+    asked: list[str] = []
+    broken: list[str] = []
+    with sync_playwright() as engine:
+        arguments = ["--no-sandbox"]
+        browser = engine.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        tab = browser.new_page()
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.on("pageerror", lambda error: broken.append(str(error)))
+        tab.goto(file.as_uri())
+        assert tab.inner_text("#verdict") == "fail"
+        tab.click("#line6")
+        assert tab.evaluate("document.querySelector('tr.chosen').id") == "line6"
+        assert tab.evaluate("report.at[frame]") == 6
+        red = "pen.getImageData(0, 0, canvas.width, canvas.height).data"
+        assert tab.evaluate(f"[...{red}].some(value => value > 0)")
+        browser.close()
+    assert broken == []
+    assert asked == [file.as_uri()]

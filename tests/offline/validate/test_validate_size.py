@@ -1,0 +1,73 @@
+"""Long programs: time in proportion, memory within bounds, nearly everything decided."""
+
+import math
+import subprocess
+import sys
+from time import process_time
+
+import pytest
+from tests.offline.validate.rehearsals import cell
+
+from understudy.offline import validate_text
+from understudy.offline.validate import Report
+
+FULL, SHARE = 100_000, 20
+MOST_MB = 1000.0
+
+
+def program(lines: int) -> str:
+    """Never at rest: circles of short lines, and joints that swing to and fro."""
+    text = ["G21 G90 G94", "G0 X450 Y0 Z450 A180 B0 C0", "G1 F3000"]
+    for k in range(lines - len(text)):
+        angle = k * 0.05
+        if k % 10:
+            text.append(f"G1 U{math.sin(angle):.4f} V{80 + math.cos(angle):.4f} F3000")
+        else:
+            x, y = 450 + 40 * math.cos(angle), 40 * math.sin(angle)
+            text.append(f"G1 X{x:.3f} Y{y:.3f} Z450 A180 B0 C0")
+    return "\n".join(text)
+
+
+def proved(lines: int) -> Report:
+    return validate_text(program(lines), cell("g60_welding"))
+
+
+def check(report: Report, lines: int) -> None:
+    assert report.passed, report.violations[:3]
+    assert len(report.lines) == lines
+    undecided = sum(not row.proven for row in report.lines)
+    assert undecided <= 0.01 * lines
+
+
+def test_time_grows_with_the_program_and_no_faster() -> None:
+    proved(50)
+    took = []
+    for lines in (600, 2400):
+        begun = process_time()
+        check(proved(lines), lines)
+        took.append(process_time() - begun)
+    assert took[1] < 10 * took[0]
+
+
+def peak_mb(lines: int) -> float:
+    code = (
+        "from tests.offline.validate.test_validate_size import *\n"
+        f"check(proved({lines}), {lines})\n"
+        "peak = next(row for row in open('/proc/self/status') if row.startswith('VmHWM'))\n"
+        "print(int(peak.split()[1]) / 1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=900
+    )
+    return float(done.stdout)
+
+
+def test_memory_has_a_bound() -> None:
+    """A twentieth of the lines takes a twentieth of the room, beside what is always there."""
+    always, some = peak_mb(10), peak_mb(FULL // SHARE)
+    assert some - always < (MOST_MB - always) / SHARE
+
+
+@pytest.mark.soak
+def test_a_hundred_thousand_lines() -> None:
+    assert peak_mb(FULL) < MOST_MB

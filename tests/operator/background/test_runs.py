@@ -1,0 +1,192 @@
+"""Long queries in processes of their own: progress, results, cancelling; few at once, few kept."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from understudy.app.build import load_config
+from understudy.config.files import name_of_cell
+from understudy.errors import ConfigError, Refused
+from understudy.operator.background import KINDS, Runs, runner
+from understudy.operator.background.reach import reach
+from understudy.operator.background.runner import MOST_KEPT, MOST_WAITING, OVER, Run
+
+WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait")
+
+
+def play(scene: Callable[[Runs], Awaitable[None]]) -> None:
+    async def run() -> None:
+        kinds = {name: f"tests.operator.background.works:{name}" for name in WORKS}
+        runs = Runs(kinds, {"cell": "the one that runs"})
+        try:
+            await asyncio.wait_for(scene(runs), 60.0)
+        finally:
+            await runs.stop()
+
+    asyncio.run(run())
+
+
+def start(runs: Runs, kind: str, **parameters: Any) -> Run:
+    run = runs.start(kind, parameters)
+    assert isinstance(run, Run)
+    return run
+
+
+async def until(run: Run, *states: str, progress: float = 0.0) -> Run:
+    while run.state not in states or run.progress < progress:  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.01)
+    return run
+
+
+def test_a_run_gives_its_result_and_knows_its_cell() -> None:
+    async def scene(runs: Runs) -> None:
+        run = await until(start(runs, "echo", text="hm", cell="another"), *OVER)
+        assert (run.state, run.progress, run.error) == ("done", 1.0, "")
+        raw = runs.result(run.id)
+        assert raw is not None
+        assert msgspec.json.decode(raw) == {"text": "hm", "cell": "the one that runs"}
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("refuse", "not with me"),
+        ("misread", "tea: no such key"),
+        ("stumble", "ZeroDivisionError: by nothing"),
+        ("vanish", "its process ended without an answer"),
+    ],
+)
+def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
+    async def scene(runs: Runs) -> None:
+        run = await until(start(runs, kind), *OVER)
+        assert (run.state, run.error) == ("failed", why)
+        assert runs.result(run.id) is None
+
+    play(scene)
+
+
+def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "LARGEST_RESULT", 1 << 16)
+
+    async def scene(runs: Runs) -> None:
+        run = await until(start(runs, "babble", bytes=1 << 18), *OVER)
+        assert run.state == "failed"
+        assert "longer than" in run.error
+
+    play(scene)
+
+
+def test_one_works_the_others_wait_and_can_be_cancelled() -> None:
+    async def scene(runs: Runs) -> None:
+        first, second = start(runs, "wait"), start(runs, "echo")
+        await until(first, "running", progress=0.25)
+        assert second.state == "waiting"
+        third = start(runs, "echo")
+        assert runs.cancel(third.id) is third
+        assert third.state == "cancelled"
+        runs.cancel(first.id)
+        assert first.state == "cancelled"
+        await until(second, "done")
+        assert first.state == "cancelled"
+        assert runs.result(first.id) is None
+
+    play(scene)
+
+
+def test_too_many_are_refused_and_so_is_what_does_not_exist() -> None:
+    async def scene(runs: Runs) -> None:
+        for _ in range(MOST_WAITING + 1):
+            start(runs, "wait")
+        refused = runs.start("echo", {})
+        assert isinstance(refused, Refused)
+        assert str(MOST_WAITING) in refused.reason
+        unknown = runs.start("tea", {})
+        assert isinstance(unknown, Refused)
+        assert "echo, refuse" in unknown.reason
+        assert isinstance(runs.get(99), Refused)
+        assert isinstance(runs.cancel(99), Refused)
+
+    play(scene)
+
+
+def test_only_the_latest_are_kept() -> None:
+    async def scene(runs: Runs) -> None:
+        works = start(runs, "wait")
+        for _ in range(2 * MOST_KEPT):
+            waits = start(runs, "echo")
+            await asyncio.sleep(0)
+            runs.cancel(waits.id)
+            await asyncio.sleep(0)
+        latest = range(waits.id - MOST_KEPT + 2, waits.id + 1)
+        assert [run.id for run in runs.all()] == [works.id, *latest]
+
+    play(scene)
+
+
+# ── where the arm reaches ──
+
+
+def asked(file: str = "default", **parameters: Any) -> dict[str, Any]:
+    config = load_config(file)
+    cell = {
+        "file": name_of_cell(config.document.file),
+        "seed": config.head.seed,
+        "digest": config.digest,
+    }
+    return {"cell": cell, **parameters}
+
+
+def test_the_reach_of_the_cells_arm() -> None:
+    told: list[float] = []
+    found = reach(asked(resolution_mm=300, orientations=6), told.append)
+    assert isinstance(found, dict)
+    assert told[-1] == 1.0
+    points = found["points_mm"]
+    assert 0 < len(points) < found["points_tried"]
+    low, high = found["workspace_mm"]
+    for x, y, z, ways in points:
+        assert 1 <= ways <= 6
+        assert all(a <= v <= b for v, a, b in zip((x, y, z), low, high, strict=True))
+
+
+def test_reach_is_told_from_the_foot_wherever_that_stands(tmp_path: Path) -> None:
+    told = []
+    for base in ("[0, 0, 0, 0, 0, 0]", "[900, -300, 100, 0, 0, 40]"):
+        file = tmp_path / "cell.yaml"
+        file.write_text(f"robots: {{g60: {{kind: arm, base_mm_deg: {base}}}}}\n")
+        told.append(reach(asked(str(file), resolution_mm=300, orientations=6), lambda share: None))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"resolution_mm": 1}, "resolution_mm"),
+        ({"robot": "bench"}, "g60"),
+        ({"tea": 1}, "tea"),
+    ],
+)
+def test_what_cannot_be_asked(parameters: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        reach(asked(**parameters), lambda share: None)
+
+
+def test_a_cell_file_that_was_changed_is_another_cell() -> None:
+    changed = asked()
+    changed["cell"]["digest"] = "another"
+    with pytest.raises(ConfigError, match="changed since"):
+        reach(changed, lambda share: None)
+
+
+def test_every_kind_can_be_imported() -> None:
+    from importlib import import_module
+
+    for target in KINDS.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))

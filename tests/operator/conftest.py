@@ -1,0 +1,99 @@
+"""A live cell's desk without its sockets, in lock-step: time passes when it is told to."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from understudy.app.build import load_config
+from understudy.app.live import Live, Options
+from understudy.errors import Refused
+from understudy.ports.hmi import Later
+
+
+class Bench:
+    """What an operator does, by name; what is refused is asked for with `refusal`."""
+
+    def __init__(self, cell: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.live = self._loop.run_until_complete(self._made(cell))
+
+    async def _made(self, cell: str) -> Live:
+        config = load_config(cell)
+        return Live(config.without_rules(), Options(rate="step", ephemeral=True, hmi=False))
+
+    def close(self) -> None:
+        self._loop.run_until_complete(self.live.stop())
+        self._loop.close()
+
+    def ask(self, name: str, /, **parameters: Any) -> Any:
+        answer = self.live.desk.call(name, parameters, "operator")
+        if not isinstance(answer, Later):
+            return answer
+        ended = self._loop.create_future()
+        answer.then(ended.set_result)
+        return self._loop.run_until_complete(ended)
+
+    def do(self, name: str, /, **parameters: Any) -> Any:
+        answer = self.ask(name, **parameters)
+        assert not isinstance(answer, Refused), f"{name}: {answer.reason}"
+        return answer
+
+    def refusal(self, name: str, /, **parameters: Any) -> str:
+        answer = self.ask(name, **parameters)
+        assert isinstance(answer, Refused), f"{name} was not refused: {answer}"
+        return answer.reason
+
+    def forward(self, seconds: float) -> None:
+        self.live.advance(seconds)
+
+    # ── what is seen ──
+
+    def facts(self, robot: str) -> dict[str, Any]:
+        return next(each for each in self.do("robots")["robots"] if each["name"] == robot)
+
+    def row(self, robot: str) -> dict[str, Any]:
+        """Joints and pose now."""
+        self.live.cell_desk.history.stop()
+        rows: list[dict[str, Any]] = self.do("sample", robot=robot, count=1)["rows"]
+        self.live.cell_desk.history.stop()
+        return rows[-1]
+
+    def joints(self, robot: str) -> list[float]:
+        return [round(value, 4) + 0.0 for value in self.row(robot)["joints_deg"]]
+
+    def pose(self, robot: str) -> list[float]:
+        return [round(value, 3) + 0.0 for value in self.row(robot)["pose_mm_deg"]]
+
+    def pin(self, robot: str, bank: str, number: int) -> dict[str, Any]:
+        found: dict[str, Any] = self.do("io", robot=robot)[bank][number]
+        return found
+
+
+@pytest.fixture
+def bench_of() -> Iterator[Callable[[str], Bench]]:
+    made: list[Bench] = []
+
+    def make(cell: str) -> Bench:
+        made.append(Bench(cell))
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.close()
+
+
+@pytest.fixture
+def bench(bench_of: Callable[[str], Bench]) -> Bench:
+    """Every kind of robot but the machine."""
+    return bench_of("default")
+
+
+@pytest.fixture
+def arm(bench_of: Callable[[str], Bench]) -> Bench:
+    """The welding arm, its drives on, its hand down in front of it."""
+    made = bench_of("g60_welding")
+    made.do("enable", robot="g60")
+    made.do("set_joint_positions", robot="g60", joints_deg=[0, 0, 37, 0, 53, 0])
+    return made

@@ -1,0 +1,218 @@
+"""The HMI link: whole messages, one answer each, whatever comes."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.errors import Refused
+from understudy.operator.doors.hmi_link import MOST_PENDING, HmiLinkFace
+from understudy.ports.hmi import CellView, Known, Later, Pins, RobotView
+
+ARM = RobotView(
+    q=(0.0, math.pi / 2, 0.0, 0.0, 0.0, 0.0),
+    tcp=(0.62, 0.0, 0.995, 0.0, math.pi / 2, 0.0),
+    state="Run",
+    moving=True,
+    tool=1,
+    line=7,
+    arc=True,
+    io=Pins(di=3, do=1),
+)
+MILL = RobotView(q=(0.1, 0.0, 0.0, math.pi, 0.0, 0.0), tcp=(), state="Idle", linear=3)
+
+
+class Looking:
+    """`Watch` of two robots that stand still."""
+
+    def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
+        return CellView(1, 2.5, 3.5, 1.0, {"g60": ARM, "mill": MILL})
+
+
+class Echo:
+    """`Desk` that says what it was asked; `later` answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.late: list[Later] = []
+
+    def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any:
+        if name == "refuse":
+            return Refused("no", code=4)
+        if name == "later":
+            self.late.append(Later())
+            return self.late[-1]
+        return {"name": name, "parameters": dict(parameters), "role": role}
+
+
+def answers(*messages: Any, desk: Echo | None = None) -> list[Any]:
+    face = HmiLinkFace("g60", desk or Echo(), Looking(), wall=lambda: 99.5)
+    said: list[Any] = []
+    for message in messages:
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
+        face.receive(data, lambda answer: said.append(json.loads(answer)))
+    return said
+
+
+def test_ping_is_answered_with_its_id_and_the_time_outside() -> None:
+    assert answers({"type": "PING", "id": "a7"}) == [
+        {"type": "PONG", "id": "a7", "timestamp": 99.5, "payload": {}}
+    ]
+
+
+def test_status_is_in_millimetres_and_degrees() -> None:
+    (answer,) = answers({"type": "GET_STATUS", "id": 1, "timestamp": 5, "payload": {}})
+    assert answer["type"] == "STATUS"
+    told = answer["payload"]
+    assert (told["robot"], told["time_s"], told["real_s"], told["rate"]) == ("g60", 2.5, 3.5, 1.0)
+    arm = told["robots"]["g60"]
+    assert arm["joints_deg"] == pytest.approx([0, 90, 0, 0, 0, 0])
+    assert arm["tcp_mm_deg"] == pytest.approx([620, 0, 995, 0, 90, 0])
+    del arm["joints_deg"], arm["tcp_mm_deg"]
+    assert arm == {
+        "state": "Run", "moving": True, "line": 7, "tool": 1, "arc": True, "inputs": 3, "outputs": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("payload", "told"),
+    [
+        ({}, {"robot": "g60", "joints_deg": pytest.approx([0, 90, 0, 0, 0, 0])}),
+        (
+            {"robot": "mill"},
+            {"robot": "mill", "axes_mm_deg": pytest.approx([100, 0, 0, 180, 0, 0])},
+        ),
+    ],
+)
+def test_joint_positions_are_the_links_own_robots_unless_another_is_named(
+    payload: dict[str, Any], told: dict[str, Any]
+) -> None:
+    (answer,) = answers({"type": "GET_JOINT_POSITIONS", "id": 1, "payload": payload})
+    assert (answer["type"], answer["payload"]) == ("JOINT_POSITIONS", told)
+
+
+def test_a_command_reaches_the_desk_as_operator_unless_the_door_knows_better() -> None:
+    payload = {"command": "rate", "parameters": {"rate": 2}}
+    first, second = answers(
+        {"type": "COMMAND", "id": 1, "payload": payload},
+        {"type": "COMMAND", "id": 2, "payload": {**payload, "role": "viewer"}},
+    )
+    assert first["type"] == "RESULT"
+    assert first["payload"]["result"] == {
+        "name": "rate", "parameters": {"rate": 2}, "role": "operator"
+    }  # fmt: skip
+    assert second["payload"]["result"]["role"] == "viewer"
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "says"),
+    [
+        (b"", 10, "not JSON"),
+        (b"\xff\xfe", 10, "not JSON"),
+        (b"[" * 100_000, 10, "not JSON"),
+        (b"[1]", 10, "a message is {type, id, timestamp, payload}"),
+        ({"id": 1}, 10, "type"),
+        ({"id": 1, "type": 7}, 10, "type"),
+        ({"id": 1, "type": "PING", "payload": []}, 10, "payload"),
+        ({"id": 1, "type": "PNIG"}, 11, "unknown type 'PNIG'; there are: PING, GET_STATUS"),
+        ({"id": 1, "type": "COMMAND"}, 10, "command"),
+        ({"id": 1, "type": "COMMAND", "payload": {"command": "x", "parameters": 1}}, 10, "payload"),
+        ({"id": 1, "type": "COMMAND", "payload": {"comand": "x"}}, 10, "command, parameters, role"),
+        ({"id": 1, "type": "COMMAND", "payload": {"command": "refuse"}}, 4, "no"),
+        ({"id": 1, "type": "GET_JOINT_POSITIONS", "payload": {"robot": "x"}}, 10, "g60, mill"),
+    ],
+)
+def test_what_is_no_request_is_told_with_code_and_message(
+    message: Any, code: int, says: str
+) -> None:
+    (answer,) = answers(message)
+    assert answer["type"] == "ERROR"
+    assert answer["id"] == (None if isinstance(message, bytes) else 1)
+    assert answer["payload"]["code"] == code
+    assert says in answer["payload"]["message"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["PING", "GET_STATUS", "GET_JOINT_POSITIONS", "COMMAND"]) | JSON,
+        "id": JSON,
+        "timestamp": JSON,
+        "payload": st.dictionaries(st.sampled_from(["command", "parameters", "robot"]), JSON)
+        | JSON,
+    },
+)
+
+
+@given(message=MESSAGES | JSON)
+def test_every_json_value_gets_one_answer_with_its_id(message: Any) -> None:
+    (answer,) = answers(message)
+    assert answer["type"] in {"PONG", "STATUS", "JOINT_POSITIONS", "RESULT", "ERROR"}
+    try:
+        json.dumps(message, allow_nan=False)
+    except ValueError:
+        return  # NaN is not JSON
+    if isinstance(message, dict):
+        assert answer["id"] == message.get("id")
+
+
+@given(data=st.binary())
+def test_bytes_never_raise(data: bytes) -> None:
+    assert len(answers(data)) == 1
+
+
+# ── answers that wait ──
+
+LATER = {"type": "COMMAND", "id": "slow", "payload": {"command": "later"}}
+
+
+def test_who_asked_for_something_slow_is_answered_when_it_is_there() -> None:
+    desk = Echo()
+    said = answers(LATER, {"type": "PING", "id": "quick"}, desk=desk)
+    assert [answer["id"] for answer in said] == ["quick"]
+    desk.late[0].settle({"at": "last"})
+    assert said[1]["id"] == "slow"
+    assert said[1]["payload"] == {"result": {"at": "last"}}
+
+
+def test_a_refusal_may_come_late_too() -> None:
+    desk = Echo()
+    said = answers(LATER, desk=desk)
+    desk.late[0].settle(Refused("overtaken", code=4))
+    assert said[0]["payload"] == {"code": 4, "message": "overtaken"}
+
+
+def test_only_so_many_may_wait() -> None:
+    desk = Echo()
+    said: list[Any] = []
+    face = HmiLinkFace("g60", desk, Looking(), wall=lambda: 0.0)
+    ask: Callable[[], None] = lambda: face.receive(  # noqa: E731
+        json.dumps(LATER).encode(), lambda answer: said.append(json.loads(answer))
+    )
+    for _ in range(MOST_PENDING + 1):
+        ask()
+    assert [answer["payload"]["code"] for answer in said] == [12]
+    desk.late[0].settle(None)
+    ask()
+    assert [answer["type"] for answer in said] == ["ERROR", "RESULT"]
+
+
+def test_a_bug_is_owned_up_to_under_the_id_it_belongs_to() -> None:
+    face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
+    told = json.loads(face.apology(b'{"type": "COMMAND", "id": 8}'))
+    assert (told["type"], told["id"], told["payload"]["code"]) == ("ERROR", 8, 13)
+
+
+def test_news_are_the_status_and_count() -> None:
+    face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
+    first, second = json.loads(face.news()), json.loads(face.news())
+    assert (first["type"], first["id"], second["id"]) == ("STATUS", 1, 2)
+    assert first["payload"]["robots"]["g60"]["state"] == "Run"

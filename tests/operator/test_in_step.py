@@ -1,0 +1,55 @@
+"""What browsers keep in step by: the text's checksum, the overrides, what to do."""
+
+import pytest
+from msgspec import to_builtins
+from tests.operator.conftest import Bench
+
+from understudy.operator.advice import BY_CODE, BY_WORD, OTHERWISE, advice_on
+
+TRIPPED = 17
+
+
+def checksum(bench: Bench) -> int:
+    return int(bench.do("status")["parts"]["g60.program"].checksum)
+
+
+def test_another_text_has_another_checksum_and_a_run_changes_none(bench: Bench) -> None:
+    assert checksum(bench) == 0
+    bench.do("load_program", robot="g60", text="G0 A1\n", name="one")
+    one = checksum(bench)
+    bench.do("load_program", robot="g60", text="G0 A2\n", name="one")
+    assert checksum(bench) not in (0, one)
+    bench.do("load_program", robot="g60", text="G0 A1\n", name="two")
+    assert checksum(bench) == one
+    bench.do("enable", robot="g60")
+    bench.do("run_program", robot="g60")
+    bench.forward(1.0)
+    assert checksum(bench) == one
+
+
+def test_a_snapshot_brings_its_text_back(bench: Bench) -> None:
+    bench.do("load_program", robot="g60", text="G0 A1\n")
+    before, snapshot = checksum(bench), to_builtins(bench.do("snapshot")["snapshot"])
+    bench.do("load_program", robot="g60", text="G0 A2\n")
+    bench.do("restore", snapshot=snapshot)
+    assert checksum(bench) == before
+
+
+def test_overrides_are_told_as_they_are(arm: Bench) -> None:
+    assert arm.facts("g60")["overrides_percent"] == {"feed": 100.0, "rapid": 100.0}
+    arm.do("override", robot="g60", feed_percent=50, rapid_percent=25)
+    arm.forward(0.1)
+    assert arm.facts("g60")["overrides_percent"] == {"feed": 50.0, "rapid": 25.0}
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "advice"),
+    [
+        (TRIPPED, "axis 3 tripped", BY_CODE[TRIPPED]),
+        (TRIPPED, "line 11: weld fault: the arc was lost", BY_WORD["arc"]),
+        (TRIPPED, "line 9: weld fault: no gas", BY_WORD["gas"]),
+        (0, "something else", OTHERWISE),
+    ],
+)
+def test_a_weld_fault_is_told_by_its_words(code: int, text: str, advice: str) -> None:
+    assert advice_on(code, text) == advice

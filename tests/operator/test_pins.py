@@ -1,0 +1,74 @@
+"""Pins at the desk: by number and by name, forced and released, linked, pulsed."""
+
+from typing import Any
+
+import pytest
+from tests.operator.conftest import Bench
+
+
+def test_every_pin_has_a_number_a_name_and_an_owner(arm: Bench) -> None:
+    io = arm.do("io", robot="g60")
+    assert [len(io[bank]) for bank in ("digital_inputs", "digital_outputs")] == [32, 32]
+    assert [len(io[bank]) for bank in ("analog_inputs", "analog_outputs")] == [8, 8]
+    arc, free = io["digital_inputs"][0], io["digital_inputs"][20]
+    assert (arc["name"], arc["owner"], arc["forced"]) == ("ARC_OK", "device", False)
+    assert (free["name"], free["owner"]) == ("DI20", "")
+
+
+@pytest.mark.parametrize("pin", [10, "PART_DETECTED", "DI10", "part_detected"])
+def test_an_input_is_forced_and_let_go(arm: Bench, pin: Any) -> None:
+    arm.do("set_input", robot="g60", pin=pin, value=True)
+    assert arm.pin("g60", "digital_inputs", 10) == {
+        "number": 10, "name": "PART_DETECTED", "value": True, "forced": True, "owner": "",
+    }  # fmt: skip
+    arm.do("release_input", robot="g60", pin=pin)
+    assert not arm.pin("g60", "digital_inputs", 10)["forced"]
+
+
+def test_a_sensor_pulses(arm: Bench) -> None:
+    arm.do("trigger", robot="g60", pin="PART_DETECTED", ms=50)
+    assert arm.pin("g60", "digital_inputs", 10)["value"]
+    arm.forward(0.06)
+    assert not arm.pin("g60", "digital_inputs", 10)["value"]
+
+
+def test_outputs_and_a_link(arm: Bench) -> None:
+    arm.do("link", robot="g60", output=20, input=21, delay_ms=10)
+    arm.do("set_output", robot="g60", pin=20, value=True)
+    assert arm.pin("g60", "digital_inputs", 21)["owner"] == "link"
+    arm.forward(0.02)
+    assert arm.pin("g60", "digital_inputs", 21)["value"]
+    arm.do("unlink", robot="g60", output=20)
+    assert arm.pin("g60", "digital_inputs", 21)["owner"] == ""
+
+
+def test_analog_pins(arm: Bench) -> None:
+    arm.do("set_analog_output", robot="g60", pin="WIRE_FEED_SET", value=4.0)
+    arm.do("set_analog_input", robot="g60", pin=5, value=8.0, ramp_s=1.0)
+    arm.forward(0.5)
+    io = arm.do("io", robot="g60")
+    assert io["analog_outputs"][0]["value"] == 4.0
+    assert io["analog_inputs"][5] == {"number": 5, "name": "VACUUM", "value": 4.0, "forced": True}
+    arm.do("set_analog_input", robot="g60", pin=5, value=None)
+    assert not arm.pin("g60", "analog_inputs", 5)["forced"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("set_input", {"robot": "g60", "pin": 32, "value": True}, "allowed: 0…31"),
+        ("set_input", {"robot": "g60", "pin": "PART", "value": True}, "unknown pin"),
+        ("set_input", {"robot": "g60", "pin": 1, "value": 1}, "$.value"),
+        ("set_input", {"robot": "g60", "pin": -1, "value": True}, "$.pin"),
+        ("set_analog_output", {"robot": "g60", "pin": 0, "value": 11.0}, "outside 0…10 V"),
+        ("trigger", {"robot": "g60", "pin": 1, "ms": -1}, "$.ms"),
+        ("io", {"robot": "nobody"}, "unknown robot"),
+    ],
+)
+def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says: str) -> None:
+    assert says in arm.refusal(name, **parameters)
+
+
+def test_robots_without_pins_and_without_welders(bench: Bench) -> None:
+    assert bench.refusal("io", robot="bench") == "bench (point) has no pins"
+    assert bench.refusal("clear_trail", robot="g60") == "g60 has no welder"

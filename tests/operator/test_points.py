@@ -1,0 +1,101 @@
+"""Points are taught, touched up, renamed, gone to; they live in snapshots; frames come of them."""
+
+from typing import Any
+
+import pytest
+from tests.operator.conftest import Bench
+
+
+def names(bench: Bench, robot: str = "g60") -> list[str]:
+    return [point["name"] for point in bench.do("points", robot=robot)["points"]]
+
+
+def test_teaching_and_going_back(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="start")
+    before = arm.joints("g60")
+    for line in (False, True):
+        arm.do("jog", robot="g60", frame="joint", axis=0, speed=30, step=20)
+        arm.forward(2.0)
+        arm.do("go_to_point", robot="g60", name="start", line=line)
+        arm.forward(5.0)
+        assert arm.joints("g60") == pytest.approx(before, abs=1e-3)
+
+
+def test_touching_up_renaming_and_deleting(arm: Bench) -> None:
+    for name in ("a", "b", "c"):
+        arm.do("teach_point", robot="g60", name=name)
+    arm.do("rename_point", robot="g60", name="b", to="middle")
+    assert names(arm) == ["a", "middle", "c"]
+    arm.do("set_joint_positions", robot="g60", joints_deg=[5, 0, 37, 0, 53, 0])
+    touched = arm.do("touch_up", robot="g60", name="middle")["points"][1]
+    assert touched["joints_deg"][0] == pytest.approx(5.0)
+    arm.do("delete_point", robot="g60", name="a")
+    assert names(arm) == ["middle", "c"]
+
+
+def test_points_of_robots_without_joints(bench: Bench) -> None:
+    for robot in ("bench", "kuka"):
+        bench.do("teach_point", robot=robot, name="here")
+        before = bench.pose(robot)
+        bench.do("jog", robot=robot, frame="base", axis=2, speed=50, step=20)
+        bench.forward(3.0)
+        bench.do("go_to_point", robot=robot, name="here", speed_mm_s=50)
+        bench.forward(3.0)
+        assert bench.pose(robot) == pytest.approx(before, abs=1e-2)
+
+
+def test_a_snapshot_holds_the_points(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="kept")
+    snapshot = arm.do("snapshot")["snapshot"]
+    arm.do("delete_point", robot="g60", name="kept")
+    arm.do("restore", snapshot=snapshot)
+    assert names(arm) == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        ("teach_point", {"name": "taken"}, "a point 'taken' already; touch_up moves it"),
+        ("teach_point", {"name": "  "}, "is no name"),
+        ("teach_point", {"name": "x" * 65}, "$.name"),
+        ("touch_up", {"name": "take"}, "did you mean 'taken'?"),
+        ("rename_point", {"name": "taken", "to": "taken"}, "already"),
+        ("delete_point", {"name": "nothing"}, "unknown point of g60"),
+        ("go_to_point", {"name": "nothing"}, "unknown point of g60"),
+        ("frame_by_three_points", {"points": ["taken"]}, "three points are needed, there are 1"),
+        ("tcp_by_four_points", {"points": ["taken"] * 4}, "turn the hand"),
+        ("tcp_by_four_points", {"joints_deg": [[1, 2]]}, "6 joints"),
+    ],
+)
+def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says: str) -> None:
+    arm.do("teach_point", robot="g60", name="taken")
+    assert says in arm.refusal(name, robot="g60", **parameters)
+
+
+def test_there_is_an_end_to_the_points(arm: Bench) -> None:
+    for number in range(1000):
+        arm.do("teach_point", robot="g60", name=f"p{number}")
+    assert "1000 points already" in arm.refusal("teach_point", robot="g60", name="more")
+
+
+# ── what points show ──
+
+
+def test_the_torchs_tip_is_found_by_four_points(arm: Bench) -> None:
+    """The torch of the cell: 150 mm along z; its tip kept on one spot by turning about it."""
+    for number in range(4):
+        arm.do("teach_point", robot="g60", name=f"t{number}")
+        if number < 3:
+            arm.do("jog", robot="g60", frame="tool", axis=3 + number, speed=20, step=15)
+            arm.forward(3.0)
+    found = arm.do("tcp_by_four_points", robot="g60", points=[f"t{n}" for n in range(4)])
+    assert found["tcp_mm_deg"] == pytest.approx([0, 0, 150, 0, 0, 0], abs=0.01)
+    assert found["point_mm"] == pytest.approx(arm.pose("g60")[:3], abs=0.01)
+    assert found["residual_mm"] < 0.01
+
+
+def test_a_work_frame_by_three_points(bench: Bench) -> None:
+    poses = [[100, 50, 10, 0, 0, 0], [100, 150, 10, 0, 0, 0], [0, 60, 10, 0, 0, 0]]
+    found = bench.do("frame_by_three_points", robot="bench", poses_mm_deg=poses)
+    assert found["frame_mm_deg"] == pytest.approx([100, 50, 10, 0, 0, 90])
+    assert "no arm" in bench.refusal("tcp_by_four_points", robot="bench")

@@ -1,0 +1,158 @@
+"""Programs at the desk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.operator.conftest import Bench
+
+TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
+
+
+def test_loaded_run_and_done(arm: Bench) -> None:
+    shown = arm.do("load_program", robot="g60", text=TEXT, name="swing.gcode")
+    assert (shown["name"], shown["state"], shown["lines"]) == ("swing.gcode", "idle", 4)
+    arm.do("run_program", robot="g60")
+    arm.forward(1.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["line"], shown["text"]) == ("running", 2, TEXT)
+    arm.forward(4.0)
+    assert arm.do("program", robot="g60")["state"] == "done"
+    assert arm.do("events")["events"][-1].text == "swing.gcode done"
+
+
+def test_a_long_program_is_read_in_slices(arm: Bench) -> None:
+    text = "".join(f"G1 A{n % 7} F600\n" for n in range(2000)) + "G1 A"
+    assert arm.do("load_program", robot="g60", text=text)["lines"] == 2001
+    assert "line 2001, column" in arm.refusal("run_program", robot="g60")
+
+
+def test_paused_and_run_on_and_stopped(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    arm.do("run_program", robot="g60")
+    arm.forward(1.0)
+    arm.do("pause_program", robot="g60")
+    arm.forward(1.0)
+    assert arm.do("program", robot="g60")["state"] == "paused"
+    assert arm.do("run_program", robot="g60")["state"] in ("running", "paused")
+    arm.forward(0.5)
+    assert arm.do("stop_program", robot="g60")["state"] == "idle"
+    assert arm.refusal("stop_program", robot="g60") == "no program is under way"
+
+
+def test_stepped_from_a_line(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    arm.do("run_program", robot="g60", from_line=2, step=True)
+    arm.forward(3.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["line"], shown["step"]) == ("paused", 2, True)
+    arm.do("step_program", robot="g60")
+    arm.forward(3.0)
+    assert arm.do("program", robot="g60")["state"] == "done"
+
+
+def test_nothing_comes_between_a_program_and_its_robot(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    arm.do("run_program", robot="g60")
+    meddling: dict[str, dict[str, Any]] = {
+        "send_gcode": {"line": "G0 A0"},
+        "jog": {"frame": "joint", "axis": 0, "speed": 1},
+        "home": {},
+        "move_to": {"joints_deg": [0] * 6},
+        "stop_jog": {},
+    }
+    for name, parameters in meddling.items():
+        assert "a program is under way" in arm.refusal(name, robot="g60", **parameters)
+    arm.forward(0.5)
+    arm.do("stop", robot="g60")
+    arm.forward(1.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["error"]) == ("failed", "stopped at line 2")
+
+
+def test_robots_that_run_none(bench: Bench) -> None:
+    assert bench.refusal("run_program", robot="bench").startswith("bench (point) runs no programs")
+    assert bench.refusal("preview", robot="bench", text="G0 A0").startswith("unknown robot that")
+    assert bench.refusal("run_program", robot="g60") == "no program is loaded"
+
+
+# ── looking ahead ──
+
+
+def test_the_preview_is_the_way_that_is_run(arm: Bench) -> None:
+    text = "G1 X450 Y0 Z400 A180 B0 C0 F6000\nG1 Y100\nM3\n"
+    found = arm.do("preview", robot="g60", text=text)
+    assert set(found["lines"]) == {1, 2}
+    assert found["tcp"][-1] == pytest.approx([0.45, 0.1, 0.4], abs=1e-6)
+    assert len(found["q"]) == len(found["tcp"]) == len(found["times"]) <= 5000
+    assert found["violations"] == []
+    assert found["truncated"] is False
+    for line in text.splitlines()[:2]:
+        arm.do("send_gcode", robot="g60", line=line)
+    arm.forward(found["times"][-1] + 0.1)
+    assert arm.joints("g60") == pytest.approx(
+        [value * 57.29577951308232 for value in found["q"][-1]], abs=1e-3
+    )
+
+
+def test_the_preview_of_what_is_loaded_tells_what_cannot_be(arm: Bench) -> None:
+    arm.do("load_program", robot="g60", text="G1 A400 F600\nG1 X\n")
+    found = arm.do("preview", robot="g60")
+    assert [(each["line"], each["kind"]) for each in found["violations"]] == [
+        (1, "joint_limit"),
+        (2, "syntax"),
+    ]
+
+
+def test_a_preview_has_an_end(arm: Bench) -> None:
+    text = "\n".join(f"G1 A{n % 7} F60" for n in range(2100))
+    found = arm.do("preview", robot="g60", text=text)
+    assert found["truncated"] is True
+    assert max(found["lines"]) <= 2000
+    assert len(found["times"]) <= 5000
+
+
+@pytest.mark.parametrize("whole_cell", [True, False])
+def test_a_stop_ends_a_program_that_waits_in_steps(arm: Bench, whole_cell: bool) -> None:
+    arm.do("load_program", robot="g60", text=TEXT)
+    arm.do("run_program", robot="g60", step=True)
+    arm.forward(1.0)
+    assert arm.do("program", robot="g60")["state"] == "paused"
+    arm.do("stop", **({} if whole_cell else {"robot": "g60"}))
+    arm.forward(0.1)
+    assert arm.do("program", robot="g60")["state"] in ("failed", "idle")
+    assert arm.refusal("stop_program", robot="g60") == "no program is under way"
+
+
+@pytest.mark.parametrize("whole_cell", [True, False])
+def test_one_reset_clears_the_controller_and_its_welder(
+    bench_of: Callable[[str], Bench], whole_cell: bool
+) -> None:
+    cell = bench_of("g60_welding")
+    cell.do("enable", robot="g60")
+    cell.do("inject", fault="gas_fault", on="g60.welder")
+    cell.do("send_gcode", robot="g60", line="M3")
+    cell.forward(3.0)
+    assert cell.do("status")["parts"]["g60.welder"].fault
+    cell.do("reset", **({} if whole_cell else {"robot": "g60"}))
+    cell.forward(0.1)
+    assert not cell.do("status")["parts"]["g60.welder"].fault
+    assert cell.facts("g60")["error"] == ""
+
+
+@pytest.mark.parametrize("waiting", [5, 400])
+def test_while_it_is_paused_nothing_is_under_way(arm: Bench, waiting: int) -> None:
+    """At `max` time runs ahead only while something goes on by itself: a hold does not."""
+    arm.do(
+        "load_program",
+        robot="g60",
+        text="".join(f"G1 A{n % 2 * 20} F600\n" for n in range(1, waiting)),
+    )
+    arm.do("run_program", robot="g60")
+    arm.forward(1.0)
+    assert arm.live._cell.busy()
+    arm.do("pause_program", robot="g60")
+    arm.forward(2.0)
+    assert not arm.live._cell.busy()
+    arm.do("run_program", robot="g60")
+    assert arm.live._cell.busy()

@@ -1,0 +1,110 @@
+"""The desk looks a command up, checks who asks and what comes with it, and runs it."""
+
+from typing import Any, Literal
+
+import pytest
+from msgspec import Struct
+
+from understudy.errors import Refused
+from understudy.operator.table import (
+    BAD_PARAMETERS,
+    NOT_ALLOWED,
+    REFUSED,
+    UNKNOWN_COMMAND,
+    Command,
+    Commands,
+)
+
+
+class Jump(Struct, frozen=True, forbid_unknown_fields=True):
+    height: float
+    times: int = 1
+    mood: Literal["glad", "sad"] | bool = False
+
+
+@pytest.fixture
+def jumps() -> list[Jump]:
+    return []
+
+
+@pytest.fixture
+def desk(jumps: list[Jump]) -> Commands:
+    return Commands(
+        [
+            Command("jump", "into the air", jumps.append, Jump),
+            Command("look", "around", lambda _: {"seen": 3}, role="viewer"),
+            Command("sulk", "will not", lambda _: Refused("no")),
+            Command("faint", "will not either", lambda _: Refused("never", code=77)),
+        ]
+    )
+
+
+def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]) -> None:
+    assert desk.call("jump", {"height": 2}, "operator") is None
+    assert jumps == [Jump(2.0, 1)]
+    assert desk.call("look", {}, "operator") == {"seen": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "code", "says"),
+    [
+        (
+            "jmup",
+            {},
+            UNKNOWN_COMMAND,
+            "unknown command 'jmup'; there are: commands, faint, glance, jump, look, sulk",
+        ),
+        ("jmup", {}, UNKNOWN_COMMAND, "did you mean 'jump'?"),
+        ("", {}, UNKNOWN_COMMAND, "unknown command ''"),
+        ("jump", {}, BAD_PARAMETERS, "parameters: height, times, mood ('glad', 'sad')"),
+        ("jump", {"height": "2"}, BAD_PARAMETERS, "$.height"),
+        ("jump", {"height": 2, "times": 1.5}, BAD_PARAMETERS, "$.times"),
+        ("jump", {"height": 2, "width": 1}, BAD_PARAMETERS, "`width`"),
+        ("look", {"at": "me"}, BAD_PARAMETERS, "parameters: none"),
+        ("sulk", {}, REFUSED, "no"),
+        ("faint", {}, 77, "never"),
+    ],
+)
+def test_what_is_refused(
+    desk: Commands, jumps: list[Jump], name: str, parameters: dict[str, Any], code: int, says: str
+) -> None:
+    refused = desk.call(name, parameters, "operator")
+    assert isinstance(refused, Refused)
+    assert refused.code == code
+    assert says in refused.reason
+    assert jumps == []
+
+
+@pytest.mark.parametrize("role", ["viewer", "stranger", ""])
+def test_who_may_only_look_does_not_jump(desk: Commands, jumps: list[Jump], role: str) -> None:
+    refused = desk.call("jump", {"height": 2}, role)
+    assert refused == Refused(f"jump needs role operator, not {role}", code=NOT_ALLOWED)
+    assert jumps == []
+
+
+def test_a_viewer_looks_and_a_stranger_does_not(desk: Commands) -> None:
+    assert desk.call("look", {}, "viewer") == {"seen": 3}
+    assert isinstance(desk.call("look", {}, "stranger"), Refused)
+
+
+def test_the_table_can_be_read(desk: Commands) -> None:
+    assert [(command.name, command.role) for command in desk][:2] == [
+        ("jump", "operator"),
+        ("look", "viewer"),
+    ]
+
+
+def test_a_glance_asks_what_a_viewer_may_ask_and_what_is_refused_is_none(
+    desk: Commands, jumps: list[Jump]
+) -> None:
+    asked = ["look", "sulk", "nothing", "jump", "glance", "look"]
+    questions = [{"command": name, "parameters": {}} for name in asked]
+    told = desk.call("glance", {"questions": questions}, "operator")
+    assert told == [{"seen": 3}, None, None, None, None, {"seen": 3}]
+    assert jumps == [], "nobody acts by a glance"
+
+
+def test_a_glance_is_bounded(desk: Commands) -> None:
+    refused = desk.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
+    assert isinstance(refused, Refused)
+    assert refused.code == BAD_PARAMETERS

@@ -1,0 +1,128 @@
+"""What the eye sees of every kind of robot; looking changes nothing."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from understudy.app.build import load_cell
+from understudy.devices.welder.seam import MOST_POINTS, Seam, State
+from understudy.simulation.cell import Cell
+from understudy.units import nanoseconds
+from understudy.wire.in_process import InProcessCell
+
+
+def parts_of(cell: InProcessCell) -> dict[str, Any]:
+    assert isinstance(cell.stage, Cell)
+    return cell.stage.parts
+
+
+def test_an_arm_is_seen_where_it_is_and_where_it_goes() -> None:
+    cell = load_cell("g60_welding")
+    arm = parts_of(cell)["g60"]
+    rest = arm.view(0)
+    assert (rest.state, rest.moving, rest.ghost, rest.tool) == ("Idle", False, None, 1)
+    assert rest.tcp[:3] == pytest.approx((0.77, 0.0, 0.995))
+    arm.connect(0)
+    arm.enable(0)
+    assert arm.send_gcode("G1 A90 F3000", 0) is None
+    cell.advance(0.5)
+    now = cell.stage.now
+    seen = arm.view(now)
+    assert (seen.state, seen.moving, seen.line) == ("Run", True, 1)
+    assert seen.ghost == pytest.approx([1.5708, 0, 0, 0, 0, 0], abs=1e-4)
+    assert 0.0 < seen.q[0] < seen.ghost[0]
+    tip = arm.tcp(now)
+    assert seen.tcp == pytest.approx(tip)
+    arm.emergency_stop(now)
+    assert arm.view(now).state == "Alarm"
+
+
+def test_a_kuka_is_seen_from_its_foot() -> None:
+    kuka = parts_of(load_cell("kuka_eki"))["kuka"]
+    seen = kuka.view(0)
+    assert (seen.state, seen.moving, seen.ghost) == ("Idle", False, None)
+    assert seen.q == pytest.approx(kuka.reading(0).axes)
+
+
+def test_a_point_has_no_joints() -> None:
+    cell = load_cell("text_robot")
+    (name,) = cell.stage.faces
+    client = cell.connect(name)
+    client.say(b"MOVE_ABS 100,0,150,0,0,0\n")
+    cell.advance(0.25)
+    point = next(iter(parts_of(cell).values()))
+    seen = point.view(cell.stage.now)
+    assert (list(seen.q), seen.moving) == ([], True)
+    assert seen.tcp[0] == pytest.approx(0.05)
+
+
+def test_a_machine_has_three_lengths_and_three_angles() -> None:
+    cell = load_cell("grblhal_6axis")
+    client = cell.connect("machine.grblhal")
+    client.ask(b"G0X10A90\n")
+    cell.advance(60.0)
+    seen = parts_of(cell)["machine"].view(cell.stage.now)
+    assert seen.q == pytest.approx((0.01, 0.0, 0.0, 1.5708, 0.0, 0.0), abs=1e-4)
+    assert (seen.linear, seen.ghost) == (3, None)
+
+
+@pytest.mark.parametrize("name", ["default", "g60_welding", "grblhal_6axis"])
+def test_looking_changes_nothing(name: str) -> None:
+    def run(*, looks: bool) -> bytes:
+        cell = load_cell(name)
+        for _ in range(20):
+            cell.advance(0.05)
+            for part in parts_of(cell).values() if looks else ():
+                if hasattr(part, "view"):
+                    part.view(cell.stage.now)
+                if hasattr(part, "trail_since"):
+                    part.trail_since(0)
+        return msgspec.json.encode(cell.snapshot())
+
+    assert run(looks=True) == run(looks=False)
+
+
+# ── the trail ──
+
+
+def seam(points: int) -> Seam:
+    made = Seam(lambda times: times, 1.0)
+    made.load(State(trail=[(0.001 * n, 0.0, 0.0) for n in range(points)]))
+    return made
+
+
+def test_what_is_known_of_a_trail_is_not_told_again() -> None:
+    trail = seam(5)
+    first, points, version = trail.trail_since(0)
+    assert (first, len(points)) == (0, 5)
+    assert trail.trail_since((3, version)) == (3, points[3:], version)
+    assert trail.trail_since((5, version)) == (5, [], version)
+
+
+def test_another_trail_is_told_from_its_beginning() -> None:
+    trail = seam(5)
+    version = trail.trail_since(0)[2]
+    trail.clear_trail()
+    assert trail.trail_since((0, version))[:2] == (0, [])
+    trail.load(State(trail=[(1.0, 0.0, 0.0)] * 9))
+    first, points, other = trail.trail_since((5, version))
+    assert (first, len(points)) == (0, 9)
+    assert other != version
+
+
+@pytest.mark.parametrize("known", [-1, 6, (-1, 1), (6, 1), (2, 99)])
+def test_who_knows_what_never_was_is_told_all(known: Any) -> None:
+    assert seam(5).trail_since(known)[0] == 0
+
+
+def test_a_trail_that_is_thinned_out_is_another_one() -> None:
+    trail = seam(MOST_POINTS)
+    version = trail.trail_since(0)[2]
+    trail._way = lambda times: times[:, None] * [1.0, 0.0, 0.0] + [99.0, 0.0, 0.0]
+    trail.watch(0, burning=True, wanted=True)
+    trail.look(nanoseconds(1.0))
+    first, points, other = trail.trail_since((MOST_POINTS, version))
+    assert first == 0
+    assert len(points) < MOST_POINTS
+    assert other != version

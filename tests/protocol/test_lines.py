@@ -1,0 +1,75 @@
+"""Lines out of a stream: however the packets fall, of bounded length, saved half-way."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.protocol.lines import Line, LineReader, SavedLine
+from understudy.protocol.outbox import Outbox, ReadyPeers
+
+LIMIT = 4
+STREAMS = st.lists(st.sampled_from([b"\n", b"\r", b"a", b"bc", b"\xff", b"longer"])).map(b"".join)
+
+
+def in_one_go(stream: bytes) -> list[Line]:
+    """What the lines are, said without any reader."""
+    lines = [line.removesuffix(b"\r") for line in stream.split(b"\n")[:-1]]
+    return [Line(line[:LIMIT], len(line) > LIMIT) for line in lines]
+
+
+@given(st.lists(STREAMS))
+def test_packets_make_no_difference(packets: list[bytes]) -> None:
+    reader = LineReader(LIMIT)
+    lines = [line for packet in packets for line in reader.feed(packet)]
+    assert lines == in_one_go(b"".join(packets))
+
+
+@given(st.lists(STREAMS))
+def test_a_line_saved_half_way_goes_on(packets: list[bytes]) -> None:
+    lines, saved = [], SavedLine()
+    for packet in packets:
+        reader = LineReader(LIMIT, saved)
+        lines += reader.feed(packet)
+        saved = reader.save()
+        assert len(saved.part) <= LIMIT + 1
+    assert lines == in_one_go(b"".join(packets))
+
+
+def test_the_longest_line_and_one_byte_more() -> None:
+    reader = LineReader(LIMIT)
+    assert reader.feed(b"abcd\nabcd\r\nabcde\nabcd\r\r\nab\n") == [
+        Line(b"abcd", False),
+        Line(b"abcd", False),
+        Line(b"abcd", True),
+        Line(b"abcd", True),
+        Line(b"ab", False),
+    ]
+
+
+def test_a_message_waits_until_there_is_room_for_all_of_it() -> None:
+    ready_peers = ReadyPeers()
+    outbox = Outbox(lambda: ready_peers.add("1"))
+    outbox.say(b"four")
+    outbox.say(b"x")
+    assert ready_peers.drain() == ["1"]
+    assert ready_peers.drain() == []
+    assert outbox.take(3) == b""
+    assert (outbox.take(4), outbox.size) == (b"four", 1)
+    assert (outbox.take(4), outbox.take(4), outbox.size) == (b"x", b"", 0)
+
+
+def test_what_was_not_taken_is_saved_and_stirs_again() -> None:
+    outbox = Outbox(lambda: None)
+    outbox.say(b"one")
+    outbox.say(b"two")
+    outbox.take(3)
+    ready_peers = ReadyPeers()
+    again = Outbox(lambda: ready_peers.add("1"), outbox.save())
+    assert ready_peers.drain() == ["1"]
+    assert (again.size, again.take(9)) == (3, b"two")
+
+
+def test_peers_are_told_of_in_the_order_in_which_they_got_something() -> None:
+    ready_peers = ReadyPeers()
+    for peer in ("2", "1", "2"):
+        ready_peers.add(peer)
+    assert ready_peers.drain() == ["2", "1"]

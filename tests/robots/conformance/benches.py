@@ -1,0 +1,310 @@
+"""One arm, four ways to it: in process, over a null modem, over TCP, over a pseudo-terminal.
+
+All four are on virtual time. Over a real socket or terminal the driver's time is that of the
+stand-in, which stands until it is told to run; a status report that is asked for and answered is
+the proof that everything said before it has been heard, and every answer to it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from understudy.app.build import build_cell, read_config
+from understudy.ports import ControllerStatus
+from understudy.ports.controller import MotionController
+from understudy.robots.arm import VirtualController
+from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
+from understudy.testing import StandIn
+from understudy.units import DEG, nanoseconds, seconds
+from understudy.wire.dial import Dial
+from understudy.wire.exchange import UNLIMITED
+from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.place import parse_place
+
+Outcome = TypeVar("Outcome")
+Deed = Callable[[int], Outcome]
+
+CELL = """
+robots:
+  arm:
+    kind: arm
+    dialect: grblhal
+    simulation: {{command_delay_ms: 0, feedback_delay_ms: 0}}
+    io: {{links: [{{output: 0, input: 0, delay_ms: 50}}]}}
+    faces: {{grblhal: {{{wire}}}}}
+scenario: {{rules: {{{rules}}}}}
+"""
+ENDPOINT = "arm.grblhal"
+LIMITS = tuple(
+    tuple(degrees * DEG for degrees in row)
+    for row in ((-170, -120, -80, -185, -120, -360), (170, 60, 165, 185, 120, 360))
+)
+CONFIG = Config(poll_ms=50, digital_output_names={"ARC_START": 0})
+STEP = 0.05
+PATIENCE_S = 60.0
+
+
+def driver(config: Config = CONFIG) -> GrblHalDriver:
+    lower, upper = LIMITS
+    return build(config, limits=(lower, upper))
+
+
+class Bench(Protocol):
+    """A controller in its own time."""
+
+    @property
+    def robot(self) -> MotionController: ...
+
+    @property
+    def now(self) -> int: ...
+
+    def do(self, deed: Deed[Outcome]) -> Outcome: ...
+
+    def advance(self, duration: float) -> None: ...
+
+    def leave(self) -> None: ...
+
+
+class InProcess:
+    """The simulated controller itself."""
+
+    def __init__(self, path: Path) -> None:
+        self._cell = build_cell(read_config(CELL.format(wire="port: 0", rules=""), "arm.yaml"))
+        arm = self._cell.parts["arm"]
+        assert isinstance(arm, VirtualController)
+        self.robot: MotionController = arm
+
+    @property
+    def now(self) -> int:
+        return self._cell.now
+
+    def do(self, deed: Deed[Outcome]) -> Outcome:
+        return deed(self.now)
+
+    def advance(self, duration: float) -> None:
+        self._cell.advance(self.now + nanoseconds(duration))
+
+    def leave(self) -> None:
+        return None
+
+
+class NullModem:
+    """The driver, and the arm behind its face, in one process; the cable can be pulled."""
+
+    def __init__(
+        self, path: Path, config: Config = CONFIG, *, cell: str = "", rules: str = "",
+        made: GrblHalDriver | None = None,
+    ) -> None:  # fmt: skip
+        text = cell or CELL.format(wire="port: 0", rules=rules)
+        self.virtual_cell = InProcessCell(build_cell(read_config(text, "arm.yaml")))
+        self._endpoint = next(iter(self.virtual_cell.stage.faces))
+        self.robot = made or driver(config)
+        self.plugged = True
+        self.said = bytearray()
+        self._client: Client | None = None
+        self._call: int | None = None
+
+    @property
+    def now(self) -> int:
+        return self.virtual_cell.stage.now
+
+    def do(self, deed: Deed[Outcome]) -> Outcome:
+        outcome = deed(self.now)
+        self.advance(0.0)
+        return outcome
+
+    def advance(self, duration: float) -> None:
+        to = self.now + nanoseconds(duration)
+        self._carry()
+        while (at := self._next()) is not None and at <= to:
+            self.virtual_cell.advance_to(max(at, self.now))
+            if (wake := self.robot.next_wake()) is not None and wake <= self.now:
+                self.robot.wake(self.now)
+            self._carry()
+        self.virtual_cell.advance_to(to)
+        self.robot.look(self.now)
+        self._carry()
+
+    def leave(self) -> None:
+        return None
+
+    def pull(self) -> None:
+        """The cable is out until `plugged` is set again; both sides notice."""
+        self.plugged = False
+        if self._client is not None:
+            self._client.leave()
+            self._client = self._call = None
+            self.robot.lost(self.now, "the cable was pulled")
+
+    def lines(self) -> list[str]:
+        """Every line that was said, without bytes that act at once."""
+        text = bytes(byte for byte in self.said if byte == 10 or 32 <= byte < 127)
+        return text.replace(b"?", b"").replace(b"!", b"").replace(b"~", b"").decode().split("\n")
+
+    def _next(self) -> int | None:
+        wakes = (self.virtual_cell.exchange.next_wake(), self.robot.next_wake())
+        return min((at for at in wakes if at is not None), default=None)
+
+    def _carry(self) -> None:
+        moved = True
+        while moved:
+            self._dial()
+            moved = False
+            while self._client and (data := self.robot.take(UNLIMITED)):
+                self.said += data
+                self._client.say(data)
+                moved = True
+            if self._client and (heard := self._client.heard()):
+                self.robot.receive(heard, self.now)
+                moved = True
+        self._dial()
+
+    def _dial(self) -> None:
+        wanted = self.robot.wanted()
+        if self._client is not None and self._call != wanted:
+            self._client.leave()
+            self._client = self._call = None
+        if wanted is None or self._client is not None:
+            return
+        if not self.plugged:
+            self.robot.lost(self.now, "nobody is there")
+            return
+        self._call, self._client = wanted, self.virtual_cell.connect(self._endpoint)
+        self.robot.connected(self.now)
+
+
+class Watched:
+    """`Caller` that tells when something was heard, and counts what is said."""
+
+    def __init__(self, robot: GrblHalDriver) -> None:
+        self._robot = robot
+        self.news = asyncio.Event()
+        self.said = 0
+        self.reports = 0
+        robot.on_joint_state(lambda state: self._count(), 0)
+        for name in ("wanted", "on_ready", "next_wake", "wake", "busy", "status", "save", "load"):
+            setattr(self, name, getattr(robot, name))
+
+    def _count(self) -> None:
+        self.reports += 1
+
+    def connected(self, now: int) -> None:
+        self._robot.connected(now)
+        self.news.set()
+
+    def receive(self, data: bytes, now: int) -> None:
+        self._robot.receive(data, now)
+        self.news.set()
+
+    def take(self, room: int) -> bytes:
+        data = self._robot.take(room)
+        self.said += len(data)
+        return data
+
+    def lost(self, now: int, reason: str) -> None:
+        self._robot.lost(now, reason)
+        self.news.set()
+
+
+class OverWire:
+    """The driver on a real socket or terminal, the arm in a thread of its own."""
+
+    wire = "port: 0"
+
+    def __init__(self, path: Path) -> None:
+        cell = path / "arm.yaml"
+        cell.write_text(CELL.format(wire=self.wire, rules=""))
+        self.robot = driver()
+        self._now = 0
+        self._loop = asyncio.new_event_loop()
+        self._arm = StandIn(str(cell), rate=0.0)
+        self._arm.__enter__()
+        self._watched = Watched(self.robot)
+        self._loop.run_until_complete(self._start())
+
+    async def _start(self) -> None:
+        place = parse_place(self._arm.endpoints[ENDPOINT])
+        self._dial = Dial(self._watched, place, self)  # type: ignore[arg-type]
+        self._dial.start()
+
+    @property
+    def now(self) -> int:
+        return self._now
+
+    def act(self, deed: Deed[Outcome]) -> Outcome:
+        return deed(self._now)
+
+    def do(self, deed: Deed[Outcome]) -> Outcome:
+        outcome = deed(self._now)
+        self._exchange()
+        return outcome
+
+    def advance(self, duration: float) -> None:
+        to = self._now + nanoseconds(duration)
+        while (at := self.robot.next_wake()) is not None and at <= to:
+            self._come_to(at)
+            self.robot.wake(self._now)
+            self._exchange()
+        self._come_to(to)
+        self._exchange()
+
+    def leave(self) -> None:
+        self._loop.run_until_complete(self._dial.stop())
+        self._loop.close()
+        self._arm.__exit__()
+
+    def _come_to(self, moment: int) -> None:
+        ahead = seconds(moment) - self._arm.now
+        if ahead > 0.0:
+            self._arm.forward(ahead)
+        self._now = max(self._now, moment, nanoseconds(self._arm.now))
+
+    def _exchange(self) -> None:
+        """Until everything said has been heard, and every answer to it."""
+        self._loop.run_until_complete(asyncio.wait_for(self._quiet(), PATIENCE_S))
+        self._now = max(self._now, nanoseconds(self._arm.now))
+
+    async def _quiet(self) -> None:
+        said = -1
+        while self.robot.wanted() is not None and said != self._watched.said:
+            while self.robot.wanted() is not None and not self.robot.is_connected():
+                await self._news()
+            reports, said = self._watched.reports, self._watched.said + 1  # the request itself
+            self.robot.look(self._now)
+            while self.robot.wanted() is not None and self._watched.reports == reports:
+                await self._news()
+            await asyncio.sleep(0)  # what the driver makes of it goes out
+
+    async def _news(self) -> None:
+        await self._watched.news.wait()
+        self._watched.news.clear()
+
+
+class OverTerminal(OverWire):
+    wire = "pty: true"
+
+
+BENCHES: Mapping[str, Callable[[Path], Bench]] = {
+    "in process": InProcess,
+    "null modem": NullModem,
+    "tcp": OverWire,
+    "pty": OverTerminal,
+}
+
+
+def status(bench: Bench) -> ControllerStatus:
+    return bench.robot.status(bench.now)
+
+
+def joints(bench: Bench) -> list[float]:
+    """Degrees."""
+    return [q / DEG for q in bench.robot.joint_state(bench.now).positions]
+
+
+def settle(bench: Bench, patience: float = 60.0) -> None:
+    """Until nothing goes on by itself."""
+    end = bench.now + nanoseconds(patience)
+    while status(bench).moving and bench.now < end:
+        bench.advance(STEP)
+    assert not status(bench).moving, "still under way"

@@ -1,0 +1,139 @@
+"""A long program over a socket, as fast as it goes: nothing lost, overrun or piled up."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from understudy.app.build import load_config
+from understudy.errors import Refused
+from understudy.jobs.joint_lines import JointLines
+from understudy.offline.setups import driver_of, mover_of
+from understudy.ports import Ticket
+from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
+from understudy.robots.grblhal.face_framing import RX_SIZE, Reader
+from understudy.simulation.cell import Cell
+from understudy.testing import StandIn
+from understudy.units import DEG
+from understudy.wire.clock import Clock
+from understudy.wire.dial import Dial
+from understudy.wire.exchange import Exchange
+from understudy.wire.place import parse_place
+from understudy.wire.pump import Pump
+
+ARM = "robots: {{g60: {{kind: arm, faces: {{grblhal: {{{wire}}}}}}}}}\n"
+MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {port: 0}}}}\n"
+BEGUN = (10, -20, 30, 0, 40, 0)
+FULL = 50_000
+PATIENCE_S = 600.0
+PATIENCE_MS = 60_000
+"""A machine that has other things to do is no finding."""
+
+
+def program(count: int) -> Iterator[str]:
+    """A zigzag of short lines, with something in between that is no motion."""
+    for n in range(count):
+        yield "M64 P1" if n % 50 == 49 else f"G1 X{n % 10 / 10} Y{n % 7 / 10} F6000"
+
+
+async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Refused | None:
+    cell = Cell("stream", digest="", parts={"robot": driver}, faces={})
+    pump = Pump(Exchange(cell), Clock(), poll_step=1)
+    dial = Dial(driver, parse_place(place), pump)
+    ended: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
+
+    def finished(ticket: Ticket, outcome: Refused | None, now: int) -> None:
+        ended.set_result(outcome)
+
+    def told(status: object) -> None:
+        """Once it is connected the program is started."""
+        if driver.is_connected() and not driver.is_enabled() and not ended.done():
+            loop.call_soon(start)
+
+    def start() -> None:
+        if not driver.is_enabled():
+            assert pump.act(driver.enable) is None
+            assert not isinstance(pump.act(lambda now: driver.run(lines, now)), Refused)
+
+    loop = asyncio.get_running_loop()
+    driver.on_finished(finished)
+    driver.on_status(told)
+    pump.start()
+    dial.start()
+    pump.act(driver.connect)
+    try:
+        return await asyncio.wait_for(ended, PATIENCE_S)
+    finally:
+        await dial.stop()
+        pump.stop()
+
+
+@pytest.fixture
+def most_unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The most bytes that ever waited in the stand-in's receive buffer."""
+    most, put = [0], Reader.put
+
+    def watched(reader: Reader, text: bytes) -> None:
+        put(reader, text)
+        most[0] = max(most[0], reader.waiting)
+
+    monkeypatch.setattr(Reader, "put", watched)
+    return most
+
+
+@pytest.fixture
+def even_turns() -> Iterator[None]:
+    """Driver and stand-in are two threads that talk all the time: short turns for both."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("even_turns")
+@pytest.mark.parametrize(
+    "count", [FULL // 20, pytest.param(FULL, marks=pytest.mark.soak)], ids=["part", "whole"]
+)
+def test_a_long_program(count: int, tmp_path: Path, most_unread: list[int]) -> None:
+    (tmp_path / "machine.yaml").write_text(MACHINE)
+    driver = build(Config(poll_ms=20, answer_timeout_ms=PATIENCE_MS))
+    memory: list[int] = []
+    ahead: list[int] = []
+
+    def watched() -> Iterator[str]:
+        for n, line in enumerate(program(count)):
+            if n % (count // 4) == count // 8:
+                memory.append(psutil.Process().memory_info().rss)
+            if (progress := driver.progress()) is not None:
+                ahead.append(progress.read - progress.taken)
+            yield line
+
+    with StandIn(str(tmp_path / "machine.yaml"), rate="max") as machine:
+        outcome = asyncio.run(stream(driver, machine.endpoints["machine.grblhal"], watched()))
+    assert outcome is None
+    assert driver.tally(0).gcode_executed == count
+    assert 500 < most_unread[0] <= RX_SIZE, "the buffer is used, and never overrun"
+    assert max(ahead) <= RX_SIZE // len("N1M64 P1\n"), "no line is read before it can be said"
+    assert memory[-1] - memory[1] < 20_000_000, "bytes, of both sides together"
+
+
+@pytest.mark.parametrize("wire", ["port: 0", "pty: true"])
+def test_an_arms_own_words_reach_a_real_controller(wire: str, tmp_path: Path) -> None:
+    """A line of the tool is cut into joint lines on the host; the tool arrives."""
+    (tmp_path / "arm.yaml").write_text(ARM.format(wire=wire))
+    config = load_config(str(tmp_path / "arm.yaml"))
+    settings = Config(dialect="seed", poll_ms=20, answer_timeout_ms=PATIENCE_MS)
+    driver = driver_of(config, "", settings)
+    tips: list[tuple[float, ...]] = []
+    driver.on_joint_state(lambda state: tips.append(driver.tcp(0)[:3]), 0)
+    lines = iter(["G0 A10 B-20 C30 V40", "G91", "G1 X30 Y40 Z0 F3000", "G2 X-40 I-20 F3000", "M2"])
+    with StandIn(str(tmp_path / "arm.yaml"), rate="max") as arm:
+        outcome = asyncio.run(stream(driver, arm.endpoints["g60.grblhal"], lines))
+        arrived = arm.do("status")["parts"]["g60"]
+    assert outcome is None
+    assert not arrived.error
+    begun = JointLines(mover_of(config, "", "seed")).tip(tuple(angle * DEG for angle in BEGUN))
+    assert tips[-1] == pytest.approx((begun.x - 0.01, begun.y + 0.04, begun.z), abs=5e-5)

@@ -1,0 +1,85 @@
+"""A machine and its one client, on virtual time."""
+
+from typing import Any
+
+from understudy.app.build import load_cell
+from understudy.simulation.cell import Cell
+from understudy.wire.in_process import Client, InProcessCell
+
+FAST = (
+    "$110=6000", "$111=6000", "$112=6000", "$113=7200", "$114=7200", "$115=7200",
+    "$120=500", "$121=500", "$122=500", "$123=1000", "$124=1000", "$125=1000",
+)  # fmt: skip
+QUIET_S = 2.0
+
+
+class Bench:
+    """Says bytes, hears lines."""
+
+    def __init__(self, cell: str = "grblhal_6axis", endpoint: str = "machine.grblhal") -> None:
+        self.virtual_cell: InProcessCell = load_cell(cell)
+        self.endpoint = endpoint
+        self.client: Client = self.virtual_cell.connect(endpoint)
+        self.client.heard()
+
+    def fast(self, end: bytes = b"\n") -> "Bench":
+        """A machine that gets somewhere."""
+        self.say(b"".join(setting.encode() + end for setting in FAST))
+        assert self.heard() == ["ok"] * len(FAST)
+        return self
+
+    def say(self, data: bytes) -> None:
+        self.client.say(data)
+
+    def heard(self) -> list[str]:
+        lines = self.client.heard().decode("latin-1").split("\r\n")
+        assert lines.pop() == "", "only whole lines are said"
+        return lines
+
+    def ask(self, line: str) -> list[str]:
+        """A line; time runs while its answer is owed."""
+        data = self.client.ask(line.encode("latin-1") + b"\n")
+        return data.decode("latin-1").split("\r\n")[:-1]
+
+    def wait(self, seconds: float) -> list[str]:
+        self.virtual_cell.advance(seconds)
+        return self.heard()
+
+    def report(self, command: bytes = b"?") -> str:
+        self.say(command)
+        (line,) = (line for line in self.heard() if line.startswith("<"))
+        return line
+
+    def state(self) -> str:
+        return self.report()[1:].partition("|")[0]
+
+    @property
+    def outputs(self) -> int:
+        return int(self.robot.io.digital().outputs)
+
+    def inject(self, fault: str, **parameters: float) -> None:
+        self.robot.inject(fault, parameters, self.virtual_cell.stage.now)
+        self.virtual_cell.exchange.settle()
+
+    @property
+    def robot(self) -> Any:
+        cell = self.virtual_cell.stage
+        assert isinstance(cell, Cell)
+        return cell.parts[self.endpoint.partition(".")[0]]
+
+    def idle(self, patience: float = 600.0) -> list[str]:
+        """Let time run until nothing goes on by itself."""
+        end = self.virtual_cell.now + patience
+        while self.virtual_cell.stage.busy() and self.virtual_cell.now < end:
+            self.virtual_cell.run_while_busy()
+        return self.heard()
+
+
+def answers(lines: list[str]) -> list[str]:
+    return [line for line in lines if line == "ok" or line.startswith("error:")]
+
+
+def fields(report: str) -> dict[str, str]:
+    """Of a status report, by name."""
+    state, *rest = report.strip("<>").split("|")
+    return {"State": state} | {name: value for name, _, value in (f.partition(":") for f in rest)}

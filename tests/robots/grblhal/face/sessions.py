@@ -1,0 +1,169 @@
+"""Recorded sessions of the real firmware, played in process on virtual time and compared.
+
+The rules are those of `tests/golden/grblhal_wire/README.md`: `*` is any value of one field,
+coordinates agree within 0.0015 and have the same number of decimals, a feed within 1.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from understudy.wire.in_process import Client, InProcessCell
+
+BANNER = "GrblHAL "
+COORDINATES_WITHIN, FEED_WITHIN = 0.0015, 1.0
+ANSWER = re.compile(r"ok$|error:\d+$")
+NUMBER = re.compile(r"(?<=FS:)\d+|-?\d+\.\d+")
+FULL_STATUS = b"\x87"
+PATIENCE_S = 60.0
+
+Step = dict[str, Any]
+
+
+class Wire:
+    """A client that reads lines, and lets time run while it waits for them."""
+
+    def __init__(self, virtual_cell: InProcessCell, client: Client) -> None:
+        self._rehearsal = virtual_cell
+        self._client = client
+        self._rest = b""
+        self._lines: list[str] = []
+
+    def write(self, data: bytes) -> None:
+        self._client.say(data)
+
+    def listen(self, seconds: float) -> list[str]:
+        """All that comes within so many seconds."""
+        self._rehearsal.advance(seconds)
+        self._hear()
+        lines, self._lines = self._lines, []
+        return lines
+
+    def until(self, wanted: Callable[[str], object], count: int, patience: float) -> list[str]:
+        """Lines up to the so manyeth wanted one; time runs only as far as is needed."""
+        end = self._rehearsal.now + patience
+        got: list[str] = []
+        while count:
+            line = self._next(end)
+            if line is None:
+                return [*got, "(no answer)"]
+            got.append(line)
+            count -= bool(wanted(line))
+        return got
+
+    def answers(self, count: int) -> list[str]:
+        return self.until(ANSWER.match, count, 10.0)
+
+    def report(self) -> list[str]:
+        return self.until(lambda line: line.startswith("<"), 1, 3.0)
+
+    def banner(self) -> list[str]:
+        return self.until(lambda line: line.startswith(BANNER), 1, 4.0) + self.listen(0.3)
+
+    def idle(self) -> list[str]:
+        """Full reports every 50 ms until two in a row say Idle; the last one is kept."""
+        end, got, calm = self._rehearsal.now + PATIENCE_S, [], 0
+        while self._rehearsal.now < end:
+            self.write(FULL_STATUS)
+            answer = self.report()
+            got += [line for line in answer if not line.startswith("<")]
+            calm = calm + 1 if answer[-1].startswith("<Idle") else 0
+            if calm == 2:
+                return [*got, answer[-1]]
+            self._rehearsal.advance(0.05)
+        return [*got, "(never idle)"]
+
+    def command(self, text: str) -> list[str]:
+        self.write(text.encode("latin-1") + b"\n")
+        return self.answers(1)
+
+    def _hear(self) -> None:
+        *whole, self._rest = (self._rest + self._client.heard()).split(b"\n")
+        self._lines += [line.decode("latin-1").rstrip("\r") for line in whole]
+
+    def _next(self, end: float) -> str | None:
+        self._hear()
+        while not self._lines:
+            at = self._rehearsal.stage.next_wake()
+            if at is None or at / 1e9 > end:
+                return None
+            self._rehearsal.advance_to(at)
+            self._hear()
+        return self._lines.pop(0)
+
+
+def prepare(wire: Wire, settings: Iterable[str]) -> None:
+    """The state that every recording starts from."""
+    wire.listen(0.1)
+    wire.write(b"\x18")
+    wire.banner()
+    wire.command("$X")
+    wire.write(b"$RST=*\n")
+    wire.banner()
+    for setting in settings:
+        answer = wire.command(setting)
+        assert answer[-1] == "ok", f"{setting}: {answer[-1]}"
+    for line in ("G21 G90 G94", "G49", "M61 Q0", "G53 G0 X0 Y0 Z0 A0 B0 C0"):
+        wire.command(line)
+    wire.idle()
+    wire.write(b"\x18")
+    wire.banner()
+
+
+def outgoing(step: Step) -> bytes:
+    if "hex" in step:
+        return bytes.fromhex(step["hex"])
+    return str(step.get("send", "")).encode("latin-1")
+
+
+def play_step(wire: Wire, step: Step) -> list[str]:
+    wire.write(outgoing(step))
+    wait = step["wait"]
+    if wait == "ok":
+        return wire.answers(step.get("answers", 1))
+    waits: dict[str, Callable[[], list[str]]] = {
+        "report": wire.report,
+        "banner": wire.banner,
+        "idle": wire.idle,
+    }
+    return waits[wait]() if wait in waits else wire.listen(float(wait))
+
+
+def difference(step: Step, lines: list[str]) -> str | None:
+    """Where what came differs from what was recorded."""
+    if "count" in step and len(lines) != step["count"]:
+        return f"{len(lines)} lines instead of {step['count']}"
+    got, expected = shaped(step, lines), step["got"]
+    for index, (want, have) in enumerate(zip(expected, got, strict=False), 1):
+        if not same_line(want, have):
+            return f"line {index}: expected {want!r}, got {have!r}"
+    if len(expected) > len(got):
+        return f"missing {expected[len(got)]!r}"
+    return f"not expected {got[len(expected)]!r}" if len(expected) < len(got) else None
+
+
+def shaped(step: Step, lines: list[str]) -> list[str]:
+    """Only what the step records: some lines, or the head and the last line."""
+    if "pick" in step:
+        lines = [line for line in lines if re.search(step["pick"], line)]
+    if "head" in step and len(lines) > step["head"]:
+        lines = [*lines[: step["head"]], lines[-1]]
+    return lines
+
+
+def same_line(expected: str, actual: str) -> bool:
+    if expected == actual:
+        return True
+    pattern = re.escape(expected).replace(r"\*", r"[^|>\]]*")
+    pattern = re.sub(r"(\\-)?\d+\\\.\d+", r"(-?\\d+\\.\\d+)", pattern)
+    pattern = re.sub(r"(?<=FS:)\d+", r"(\\d+)", pattern)
+    found = re.fullmatch(pattern, actual)
+    return found is not None and all(map(near, NUMBER.findall(expected), found.groups()))
+
+
+def near(expected: str, actual: str) -> bool:
+    apart = abs(float(expected) - float(actual))
+    if "." not in expected:
+        return apart <= FEED_WITHIN
+    decimals = len(expected.partition(".")[2]) == len(actual.partition(".")[2])
+    return apart <= COORDINATES_WITHIN and decimals

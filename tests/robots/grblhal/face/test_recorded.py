@@ -1,0 +1,43 @@
+"""The real firmware's sessions: all that it said is said here, too."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.robots.grblhal.face.sessions import Wire, difference, outgoing, play_step, prepare
+
+from understudy.app.build import build_cell, load_config
+from understudy.wire.in_process import InProcessCell
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_wire"
+SESSIONS = sorted(GOLDEN.glob("*.json"))
+
+
+def test_there_are_48_of_them() -> None:
+    assert len(SESSIONS) == 48
+
+
+def machine() -> InProcessCell:
+    return InProcessCell(build_cell(load_config("grblhal_6axis")))
+
+
+def play(path: Path, virtual_cell: InProcessCell) -> None:
+    session = json.loads(path.read_text())
+    client = virtual_cell.connect("machine.grblhal")
+    wire = Wire(virtual_cell, client)
+    prepare(wire, session["settings"])
+    for number, step in enumerate(session["steps"], 1):
+        problem = difference(step, play_step(wire, step))
+        assert problem is None, f"{path.stem}, step {number} {outgoing(step)[:60]!r}: {problem}"
+    client.leave()
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_session(path: Path) -> None:
+    play(path, machine())
+
+
+def test_all_sessions_one_after_the_other_on_one_machine() -> None:
+    virtual_cell = machine()
+    for path in (*SESSIONS, *reversed(SESSIONS)):
+        play(path, virtual_cell)

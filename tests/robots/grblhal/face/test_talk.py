@@ -1,0 +1,349 @@
+"""What recordings do not show: alarms for a reset, sleep, several clients, reports by time."""
+
+import pytest
+from tests.robots.grblhal.face.bench import Bench, answers, fields
+
+from understudy.wire.in_process import Client
+
+
+def lines(client: Client) -> list[str]:
+    return client.heard().decode("latin-1").split("\r\n")[:-1]
+
+
+def homing_bench() -> Bench:
+    bench = Bench().fast()
+    assert bench.ask("$22=1") == ["ok"]
+    return bench
+
+
+# ── alarms ──
+
+
+def test_soft_limits_stop_the_motion_then_lock_until_a_reset() -> None:
+    bench = homing_bench()
+    assert bench.ask("$20=1") == ["ok"]
+    assert bench.ask("G1 X-50 F3000") == ["ok"]
+    bench.wait(0.2)
+    bench.say(b"G1 X10\n")
+    assert bench.heard() == [], "the line is not answered"
+    assert bench.wait(1.0) == ["ALARM:2", "[MSG:Reset to continue]"]
+    assert bench.state() == "Alarm"
+    assert 0.0 > float(fields(bench.report())["MPos"].split(",")[0]) > -50.0
+    assert bench.ask("G0 X0") == ["error:9"]
+    assert bench.ask("$X") == ["error:79"]
+    assert bench.ask("$G")[-1] == "ok"
+    bench.say(b"\x18")
+    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    assert bench.ask("$X") == ["[MSG:Caution: Unlocked]", "ok"]
+    assert bench.state() == "Idle"
+
+
+def test_a_jog_beyond_the_travel_is_refused() -> None:
+    bench = homing_bench()
+    bench.ask("$20=1")
+    assert bench.ask("$J=G91 X-250 F1000") == ["error:15"]
+    assert bench.ask("$J=G91 X-5 F1000") == ["ok"]
+
+
+def test_soft_limits_need_homing_and_go_with_it() -> None:
+    bench = Bench()
+    assert bench.ask("$20=1") == ["error:10"]
+    bench = homing_bench()
+    bench.ask("$20=1")
+    bench.ask("$22=0")
+    assert bench.ask("$20") == ["$20=0", "ok"]
+
+
+def test_homing_finds_no_switch() -> None:
+    bench = Bench()
+    assert bench.ask("$H") == ["error:5"]
+    assert bench.ask("$HX") == ["error:5"]
+    bench = homing_bench()
+    bench.ask("$25=6000")
+    bench.say(b"$H\n")
+    assert bench.heard() == []
+    assert bench.state() == "Home"
+    assert bench.wait(10.0) == [
+        "ALARM:9", "", "GrblHAL 1.1f ['$' or '$HELP' for help]", "[MSG:'$H'|'$X' to unlock]",
+    ]  # fmt: skip
+
+
+def test_reset_while_homing_is_another_alarm() -> None:
+    bench = homing_bench()
+    bench.say(b"$H\n\x18")
+    assert bench.heard()[0] == "ALARM:6"
+    assert bench.report(b"\x87").startswith("<Alarm:6|")
+
+
+def test_the_emergency_stop_knows_no_reset_until_it_is_released() -> None:
+    bench = Bench().fast()
+    bench.ask("G1 X50 F3000")
+    bench.wait(0.4)
+    bench.inject("emergency_stop")
+    assert bench.heard() == ["ALARM:10", "[MSG:Emergency stop - clear, then reset to continue]"]
+    before = fields(bench.report())["MPos"]
+    bench.say(b"\x18")
+    assert bench.heard() == []
+    bench.inject("emergency_release")
+    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    bench.wait(1.0)
+    assert fields(bench.report())["MPos"] == before
+
+
+# ── modes without motion ──
+
+
+def test_sleep_is_left_by_a_reset_alone() -> None:
+    bench = Bench()
+    assert bench.ask("$SLP") == ["error:3"]
+    assert bench.ask("$62=1") == ["ok"]
+    assert bench.ask("$SLP") == ["ok", "[MSG:Sleeping]"]
+    assert bench.state() == "Sleep"
+    assert bench.ask("G0 X1") == ["error:9"]
+    assert bench.ask("$X") == ["error:79"]
+    bench.say(b"\x18")
+    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    assert bench.state() == "Alarm"
+
+
+def test_lines_wait_in_a_hold_and_bytes_do_not() -> None:
+    bench = Bench().fast()
+    bench.say(b"!G0 X1\n$G\n?")
+    (report,) = bench.heard()
+    assert report.startswith("<Hold:0|")
+    assert fields(report)["Bf"] == "100,1014"
+    bench.say(b"~")
+    assert bench.heard()[:2] == ["[MSG:]", "ok"]
+
+
+def test_a_hold_acts_when_the_segments_on_their_way_are_done() -> None:
+    """0.09 s of motion are handed on ahead; then the machine brakes with its acceleration."""
+    bench = Bench().fast()
+    bench.ask("G1 X60 F3000")
+    bench.wait(0.5)
+    before = float(fields(bench.report())["MPos"].split(",")[0])
+    bench.say(b"!")
+    bench.wait(1.0)
+    stopped = float(fields(bench.report())["MPos"].split(",")[0])
+    speed, acceleration = 50.0, 500.0
+    assert stopped - before == pytest.approx(speed * 0.09 + speed**2 / (2 * acceleration), abs=0.01)
+
+
+def test_start_is_not_heard_while_the_machine_still_brakes() -> None:
+    bench = Bench().fast()
+    bench.ask("G1 X60 F3000")
+    bench.wait(0.5)
+    bench.say(b"!~")
+    assert bench.state() == "Hold:1"
+    bench.wait(1.0)
+    assert bench.state() == "Hold:0"
+
+
+def test_single_block_pauses_after_each_move() -> None:
+    bench = Bench().fast()
+    assert bench.ask("$S") == ["[MSG:Enabled]", "ok"]
+    bench.say(b"G0 X1\nG0 X2\n")
+    assert bench.wait(1.0) == []
+    assert bench.state() == "Hold:0"
+    bench.say(b"~")
+    assert bench.wait(1.0) == ["[MSG:]", "ok"]
+    bench.say(b"~")
+    assert bench.wait(1.0) == ["[MSG:]", "ok"]
+
+
+def test_optional_stop_and_block_delete() -> None:
+    bench = Bench().fast()
+    bench.say(b"\x88")
+    assert bench.ask("M1") == ["ok"]
+    assert fields(bench.report())["Pn"] == "T"
+    assert bench.ask("$B") == ["[MSG:Enabled]", "ok"]
+    assert bench.ask("/G0 X5") == ["ok"]
+    bench.idle()
+    assert fields(bench.report())["MPos"].startswith("0.000")
+
+
+# ── jogs ──
+
+
+def test_a_cancelled_jog_answers_the_jog_that_found_no_room() -> None:
+    bench = Bench().fast()
+    for _ in range(100):
+        assert bench.ask("$J=G91 X1 F1000") == ["ok"]
+    bench.say(b"$J=G91 X1 F1000\n$J=G91 Y1 F1000\n")
+    assert bench.heard() == []
+    bench.say(b"\x85")
+    assert bench.heard() == ["ok"], "what was being read; what waited behind it is flushed"
+    bench.wait(0.5)
+    report = fields(bench.report())
+    assert (report["State"], report["Bf"]) == ("Idle", "100,1023")
+
+
+def test_a_hold_is_nothing_to_a_jog() -> None:
+    bench = Bench().fast()
+    bench.ask("$J=G91 X10 F1000")
+    bench.say(b"!")
+    assert bench.state() == "Jog"
+    bench.idle()
+    assert fields(bench.report())["MPos"].startswith("10.000")
+
+
+# ── pins ──
+
+
+def test_an_output_in_step_with_motion_waits_for_the_motion() -> None:
+    bench = Bench().fast()
+    bench.ask("G1 X10 F3000")
+    bench.ask("M62 P3")
+    bench.ask("G1 X20")
+    bench.wait(0.1)
+    assert bench.outputs == 0
+    bench.wait(0.2)
+    assert bench.outputs == 8
+
+
+def test_an_output_in_step_with_motion_that_never_comes_stays_as_it_is() -> None:
+    bench = Bench().fast()
+    bench.ask("M62 P3")
+    bench.wait(5.0)
+    assert bench.outputs == 0
+
+
+# ── reports ──
+
+
+def test_reports_by_time() -> None:
+    bench = Bench()
+    bench.say(b"\x8c")
+    assert bench.wait(1.0) == [], "without an interval there are none"
+    assert bench.ask("$481=200") == ["ok"]
+    bench.say(b"\x8c")
+    assert len(bench.wait(1.0)) == 5
+    bench.say(b"\x80")
+    assert bench.heard() == [], "0x80 is not heard meanwhile"
+    assert "|AR:200|" in bench.report(b"\x87")
+    bench.say(b"\x8c")
+    assert bench.wait(1.0) == []
+    assert "|AR|" in bench.report(b"\x87")
+
+
+def test_nothing_is_piled_up_for_a_client_that_takes_nothing() -> None:
+    bench = Bench()
+    bench.ask("$481=100")
+    bench.client.room = lambda: 0  # type: ignore[method-assign]
+    bench.say(b"\x8c")
+    bench.virtual_cell.advance(2000.0)
+    face = bench.virtual_cell.stage.faces[bench.endpoint]
+    assert face.sessions()["1"].outbox.size < 300_000  # type: ignore[attr-defined]
+
+
+# ── one line to the world ──
+
+
+def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
+    bench = Bench().fast()
+    first, second = bench.client, bench.virtual_cell.connect(bench.endpoint)
+    assert lines(second) == ["", "GrblHAL 1.1f ['$' or '$HELP' for help]"]
+    first.say(b"G91\n?")
+    assert lines(first) == []
+    second.say(b"$G\n")
+    assert "G90" in lines(second)[0], "the first one was not heard"
+    second.leave()
+    bench.virtual_cell.advance(0.0)
+    first.say(b"")
+    assert answers(lines(first)) == ["ok"], "now it is"
+
+
+def test_half_a_line_goes_with_whoever_said_it() -> None:
+    bench = Bench().fast()
+    bench.say(b"G0 X1")
+    bench.client.leave()
+    other = bench.virtual_cell.connect(bench.endpoint)
+    other.heard()
+    assert other.ask(b"G0 Y1\n") == b"ok\r\n"
+    bench.virtual_cell.advance(1.0)
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000,1.000")
+
+
+def test_two_clients_mix_no_bytes_and_no_answers() -> None:
+    """The first is in the middle of a line, and waits for another, when the second comes."""
+    bench = Bench().fast()
+    first = bench.client
+    first.say(b"G4 P1\nG91\nG0 X")
+    second = bench.virtual_cell.connect(bench.endpoint)
+    second.heard()
+    second.say(b"G0 Y1\nG0 Y2\n")
+    assert answers(bench.wait(1.5)) == []
+    assert answers(lines(second)) == ["ok", "ok"], "its own"
+    second.leave()
+    first.say(b"3\n")
+    bench.virtual_cell.advance(1.0)
+    assert answers(lines(first)) == ["ok", "ok", "ok"], "of the dwell too, which was read before"
+    first.say(b"?")
+    assert fields(lines(first)[0])["MPos"].startswith("3.000,2.000")
+
+
+def test_a_stop_by_another_client_forgets_what_the_first_one_said() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 20)
+    other = bench.virtual_cell.connect(bench.endpoint)
+    other.say(b"\x19")
+    bench.wait(1.0)
+    other.leave()
+    bench.wait(5.0)
+    assert fields(bench.report())["MPos"].startswith("0.000")
+
+
+def test_what_a_client_that_left_had_not_been_answered_for_is_not_run() -> None:
+    bench = Bench().fast()
+    bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 100)
+    bench.client.leave()
+    other = bench.virtual_cell.connect(bench.endpoint)
+    bench.virtual_cell.advance(10.0)
+    assert answers(lines(other)) == []
+    other.say(b"?")
+    assert fields(lines(other)[0])["MPos"].startswith("0.000")
+
+
+def test_a_connection_changes_nothing_in_the_machine() -> None:
+    bench = Bench().fast()
+    bench.ask("G1 X20 F3000")
+    bench.ask("G91")
+    bench.client.leave()
+    bench.virtual_cell.advance(1.0)
+    bench.client = bench.virtual_cell.connect(bench.endpoint)
+    bench.heard()
+    assert fields(bench.report())["MPos"].startswith("20.000")
+    assert "G91" in bench.ask("$G")[0]
+
+
+@pytest.mark.parametrize(("cell", "endpoint"), [("grblhal_6axis", "machine"), ("default", "g60")])
+@pytest.mark.parametrize("stopper", [b"!", b"\x84"])
+def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
+    cell: str, endpoint: str, stopper: bytes
+) -> None:
+    bench = Bench(cell, f"{endpoint}.grblhal")
+    bench.say(b"".join(b"G1 X%d F600\n" % (1 + n % 2) for n in range(90)))
+    bench.say(b"G4 P1\nM66 P3 L3 Q5\n")
+    bench.wait(0.05)
+    assert bench.virtual_cell.stage.busy()
+    bench.say(stopper)
+    bench.wait(2.0)
+    assert not bench.virtual_cell.stage.busy()
+    assert not any(
+        session.owed()
+        for session in bench.virtual_cell.stage.faces[bench.endpoint].sessions().values()
+    )
+    bench.say(b"~")
+    assert bench.virtual_cell.stage.busy()
+
+
+@pytest.mark.parametrize("cell", ["grblhal_6axis", "default"])
+@pytest.mark.parametrize(
+    "arc", ["G2 X0 Y0 I1 P99999 F600", "G2 X0 Y0 I1 P0 F600", "G3 X0 Y0 I1000000000000 F600"]
+)
+def test_an_arc_nobody_means_is_refused_before_it_is_cut(cell: str, arc: str) -> None:
+    bench = Bench(cell, f"{'machine' if cell == 'grblhal_6axis' else 'g60'}.grblhal")
+    assert bench.ask(arc) == ["error:39"]
+    assert bench.ask("") == ["ok"]
+    assert bench.ask("G2 X0 Y0 I0.01 P2 F600") == ["ok"]

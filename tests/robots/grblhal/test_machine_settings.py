@@ -1,0 +1,90 @@
+"""`$n=v`: what the firmware takes, what it refuses, and with which number."""
+
+import pytest
+
+from understudy.errors import ConfigError, Refused
+from understudy.robots.grblhal.machine.settings import KNOWN, Settings, read_settings
+
+PRINTED = """$0=5.0
+$11=0.020
+$110=6000.000
+$113=7200.000
+$376=3
+$398=30
+$70=anything at all
+ok
+"""
+
+
+def test_what_is_not_said_is_the_firmwares_default() -> None:
+    settings = Settings()
+    assert settings.steps.tolist() == [250.0] * 6
+    assert settings.limits.velocity.tolist() == [500.0 / 60.0] * 6
+    assert settings.limits.acceleration.tolist() == [10.0] * 6
+    assert settings.travel.tolist() == [200.0] * 6
+    assert (settings.junction_deviation, settings.arc_tolerance) == (0.01, 0.002)
+    assert settings.planner_blocks == 100
+    assert settings.rotary == (False, False, False, True, True, True)
+    assert not settings.feed_is_linear
+    assert settings.rests_at_offsets
+
+
+def test_lines_as_the_firmware_prints_them() -> None:
+    settings = read_settings(PRINTED)
+    assert settings.limits.velocity.tolist()[:4] == [100.0, 500 / 60, 500 / 60, 120.0]
+    assert settings.junction_deviation == 0.02
+    assert settings.rotary == (False, False, False, True, True, False)
+    assert settings.planner_blocks == 30
+
+
+def test_a_number_nobody_knows_is_kept_as_it_stands() -> None:
+    assert read_settings(PRINTED).others == {70: "anything at all"}
+
+
+def test_empty_lines_and_comments_say_nothing() -> None:
+    assert read_settings("\n ; of the old machine\n$11=0.02 ; mm\n")[11] == 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("$11=0.01\nG1 X10", 2), ("$110=abc", 1), ("\n$398=5", 2), ("$100=0", 1), ("110=500", 1)],
+)
+def test_a_line_that_is_no_setting_is_told_with_its_place(text: str, line: int) -> None:
+    with pytest.raises(ConfigError) as told:
+        read_settings(text, "machine.txt")
+    assert str(told.value).startswith(f"machine.txt:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "code"),
+    [
+        (100, "-1", 4),
+        (110, "abc", 2),
+        (11, "", 2),
+        (398, "5", 52),
+        (398, "5000", 52),
+        (999, "1", 53),
+        (10, "99999", 52),
+        (10, "1.5", 2),
+        (13, "2", 52),
+        (13, "-1", 2),
+        (0, "-3", 52),
+    ],
+)
+def test_refusals_have_the_firmwares_numbers(number: int, text: str, code: int) -> None:
+    refused = Settings().changed(number, text)
+    assert isinstance(refused, Refused)
+    assert refused.code == code
+
+
+def test_a_change_is_another_value() -> None:
+    old = Settings()
+    new = old.changed(110, " 40 00.5")
+    assert isinstance(new, Settings)
+    assert (new[110], old[110]) == (4000.5, 500.0)
+
+
+def test_every_default_is_in_its_own_range() -> None:
+    for number, known in KNOWN.items():
+        off = known.zero and known.default == 0.0
+        assert off or known.least <= known.default <= known.most, number

@@ -1,0 +1,121 @@
+"""A machine under its firmware, without a face."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from understudy.errors import ConfigError
+from understudy.gcode.wire import Notice
+from understudy.robots.grblhal.machine import Config, Machine, build
+
+SECOND = 1_000_000_000
+FAST = {110: 6000.0, 120: 500.0}
+
+
+class Heard:
+    """A listener that remembers."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.notices: list[Notice] = []
+        machine.firmware.listen(lambda notice, now: self.notices.append(notice))
+
+    def of(self, kind: str) -> list[int]:
+        return [notice.code for notice in self.notices if notice.kind == kind]
+
+
+def wakes(machine: Machine, until: int) -> Iterator[int]:
+    while (at := machine.next_wake()) is not None and at <= until:
+        machine.wake(at)
+        yield at
+
+
+def run(machine: Machine, until: int) -> None:
+    for _ in wakes(machine, until):
+        pass
+
+
+def test_a_line_is_answered_when_it_is_queued_not_when_it_is_done() -> None:
+    machine = Machine("machine", Config(settings=FAST))
+    heard = Heard(machine)
+    machine.firmware.lines.execute("G1 X10 F3000", 0)
+    assert heard.of("answer") == [0]
+    assert machine.status(0).state == "Run"
+    run(machine, SECOND)
+    assert machine.status(SECOND).state == "Idle"
+    assert machine.status(SECOND).position[0] == 10.0
+
+
+def test_positions_are_whole_steps() -> None:
+    machine = Machine("machine", Config(settings=FAST))
+    machine.firmware.lines.execute("G1 X10 F3000", 0)
+    for tenth in range(3):
+        x = machine.status(tenth * SECOND // 10).position[0]
+        assert x * 250 == pytest.approx(round(x * 250), abs=1e-9)
+
+
+def test_an_arc_never_overfills_the_planner() -> None:
+    machine = Machine("machine", Config(settings=FAST | {111: 6000.0, 121: 500.0, 12: 0.001}))
+    heard = Heard(machine)
+    machine.firmware.lines.execute("G2 X0 Y0 I20 F3000", 0)
+    assert machine.status(0).free == 0
+    assert heard.of("answer") == [], "the arc is not yet queued whole"
+    for at in wakes(machine, 60 * SECOND):
+        assert 0 <= machine.status(at).free <= 100
+    assert heard.of("answer") == [0]
+    assert machine.status(60 * SECOND).position[:2] == (0.0, 0.0)
+
+
+def test_what_is_configured_is_the_default() -> None:
+    machine = Machine("machine", Config(settings={110: 1234.0}))
+    memory = machine.firmware.memory
+    assert memory.settings()[110] == 1234.0
+    assert memory.store(110, "99", 0) is None
+    assert memory.restore("settings", 0) is None
+    assert memory.settings()[110] == 1234.0
+
+
+@pytest.mark.parametrize("settings", [{999: 1.0}, {398: 5.0}, {110: -1.0}])
+def test_settings_that_cannot_be_are_a_config_error(settings: dict[int, float]) -> None:
+    with pytest.raises(ConfigError, match="settings"):
+        build("machine", Config(settings=settings), None)  # type: ignore[arg-type]
+
+
+def test_settings_and_offsets_are_in_the_snapshot() -> None:
+    """Also in one that has been through JSON."""
+    machine = Machine("machine", Config(settings=FAST))
+    machine.firmware.memory.store(110, "4321", 0)
+    machine.firmware.memory.store_startup(0, "g21", 0)
+    machine.firmware.lines.execute("G10 L2 P1 X7", 0)
+    machine.firmware.lines.execute("G1 X20 F3000", 0)
+    machine.wake(SECOND // 10)
+    saved = msgspec.json.decode(msgspec.json.encode(machine.save()))
+    other = Machine("machine", Config(settings=FAST))
+    other.load(saved)
+    assert other.firmware.memory.settings()[110] == 4321.0
+    assert other.firmware.memory.startup() == ("G21", "")
+    assert other.status(SECOND // 10) == machine.status(SECOND // 10)
+    for part in (machine, other):
+        run(part, 10 * SECOND)
+    assert other.status(10 * SECOND) == machine.status(10 * SECOND)
+    assert other.status(10 * SECOND).position[0] == 27.0
+
+
+def test_a_saved_state_goes_its_own_way() -> None:
+    machine = Machine("machine", Config(settings=FAST))
+    saved = machine.firmware.save()
+    machine.firmware.memory.store_startup(0, "G21", 0)
+    machine.firmware.memory.store(110, "1", 0)
+    assert saved.startup == ["", ""]
+    assert saved.settings == []
+
+
+def test_check_mode_moves_nothing_and_remembers_modes() -> None:
+    machine = Machine("machine", Config())
+    assert machine.firmware.knobs.check(0) is None
+    machine.firmware.lines.execute("G91 G1 X5 F100 M3 S100 M64 P1", 0)
+    reading = machine.status(0)
+    assert (reading.state, reading.position[0], reading.spindle) == ("Check", 0.0, "M5")
+    assert reading.modal.distance == "G91"
+    assert machine.io.digital().outputs == 0
+    assert machine.next_wake() is None

@@ -1,0 +1,354 @@
+"""The KUKA driver against the KUKA that is not there, on virtual time and on sockets."""
+
+import struct
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.parts import part
+from typer.testing import CliRunner
+
+from understudy.app.build import load_cell
+from understudy.cli import app
+from understudy.errors import Refused
+from understudy.ports import Ticket
+from understudy.robots.kuka import KukaGcodeServer
+from understudy.robots.kuka.driver import (
+    Config,
+    KukaEkiDriver,
+    TelemetryReader,
+    build,
+    first_number,
+)
+from understudy.robots.kuka.driver_program import Step, read_program
+from understudy.testing import StandIn
+from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
+from understudy.wire.exchange import UNLIMITED
+from understudy.wire.in_process import Client
+
+COMMAND = "kuka.kuka_eki.command"
+Outcome = Ticket | Refused
+
+
+def program(text: str) -> list[Step]:
+    found = read_program(text)
+    assert isinstance(found, list)
+    return found
+
+
+def zigzag(count: int) -> list[Step]:
+    return [Step(n, 0, {"X": (n % 2) * MM, "F": 0.1}) for n in range(1, count + 1)]
+
+
+class Bench:
+    """A driver, a null modem and a robot."""
+
+    def __init__(self, config: Config = Config()) -> None:  # noqa: B008
+        self.cell = load_cell("kuka_eki")
+        self.driver: KukaEkiDriver = build(config)
+        self.ended: list[tuple[Ticket, Refused | None, float]] = []
+        self.driver.on_finished(lambda t, o, now: self.ended.append((t, o, seconds(now))))
+        self.sent: list[tuple[float, int]] = []
+        self.reachable = True
+        self.mute = False
+        self._call: int | None = None
+        self._client: Client | None = None
+        self.advance(0.0)
+
+    @property
+    def now(self) -> int:
+        return self.cell.stage.now
+
+    def do(self, deed: Callable[[int], Outcome | None]) -> Outcome | None:
+        outcome = deed(self.now)
+        self._carry()
+        return outcome
+
+    def run(self, steps: list[Step]) -> Outcome | None:
+        return self.do(lambda now: self.driver.run(steps, now))
+
+    def advance(self, duration: float) -> None:
+        to = self.now + nanoseconds(duration)
+        self._carry()
+        while (at := self._next()) is not None and at <= to:
+            self.cell.advance_to(at)
+            if self.driver.next_wake() == at:
+                self.driver.wake(at)
+            self._carry()
+        self.cell.advance_to(to)
+
+    def cut(self) -> None:
+        assert self._client is not None
+        self._client.leave()
+        self._client = self._call = None
+        self.driver.lost(self.now, "the cable was pulled")
+        self._carry()
+
+    def completed(self) -> int:
+        return part(self.cell, "kuka", KukaGcodeServer).progress().completed
+
+    def _next(self) -> int | None:
+        wakes = (self.cell.stage.next_wake(), self.driver.next_wake())
+        return min((at for at in wakes if at is not None), default=None)
+
+    def _carry(self) -> None:
+        self._dial()
+        while self._say() or self._hear():
+            self._dial()
+
+    def _say(self) -> bool:
+        data = self.driver.take(UNLIMITED)
+        if not data:
+            return False
+        assert self._client is not None, "something is said although nobody is there"
+        self.sent.append((seconds(self.now), struct.unpack_from("<i", data)[0]))
+        self._client.say(data)
+        return True
+
+    def _hear(self) -> bool:
+        heard = self._client.heard() if self._client else b""
+        for at in range(0, 0 if self.mute else len(heard), 7):
+            if self.driver.wanted() == self._call:
+                self.driver.receive(heard[at : at + 7], self.now)
+        return bool(heard)
+
+    def _dial(self) -> None:
+        wanted = self.driver.wanted()
+        if self._client is not None and self._call != wanted:
+            self._client.leave()
+            self._client = self._call = None
+        if wanted is None or self._client is not None:
+            return
+        if not self.reachable:
+            self.driver.lost(self.now, "nobody is at home")
+            return
+        self._call, self._client = wanted, self.cell.connect(COMMAND)
+        self.driver.connected(self.now)
+
+
+def test_a_program_is_seen_through() -> None:
+    bench = Bench()
+    assert bench.run(program("G1 X200 F100\nT2\nG1 Y50")) == 1
+    assert bench.driver.busy()
+    bench.advance(5.0)
+    assert [(ticket, outcome) for ticket, outcome, _ in bench.ended] == [(1, None)]
+    assert bench.completed() == 3
+    assert not bench.driver.busy()
+
+
+def test_no_more_than_four_are_unconfirmed() -> None:
+    bench = Bench()
+    bench.run([Step(n, 0, {"X": 0.01 * (n % 2), "F": 0.1}) for n in range(30)])
+    while bench.driver.busy():
+        job = bench.driver.progress()
+        assert job is None or job.sent - job.completed <= 4
+        bench.advance(0.01)
+    assert [seq for _, seq in bench.sent] == list(range(1, 31))
+
+
+def test_no_more_than_32_in_a_second() -> None:
+    bench = Bench()
+    bench.run([Step(n, 2, {}) for n in range(65)])
+    bench.advance(3.0)
+    moments = [at for at, _ in bench.sent]
+    gaps = [b - a for a, b in pairwise(moments)]
+    assert min(gaps) >= 1 / 32 - 1e-9
+    assert moments[-1] - moments[0] == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
+def test_ten_thousand_records_none_lost(count: int) -> None:
+    bench = Bench(Config(records_per_s=1000.0))
+    bench.run(zigzag(count))
+    while bench.driver.busy():
+        bench.advance(1.0)
+    assert bench.ended[0][1] is None
+    assert bench.completed() == count
+
+
+# ── numbers ──
+
+
+def test_a_job_begins_with_one_unless_that_could_be_mistaken() -> None:
+    assert first_number(-1, 10) == 1
+    assert first_number(0, 10) == 1
+    assert first_number(57, 10) == 1
+    assert first_number(5, 10) == 6
+    assert first_number(2**31 - 1, 10) == 1
+    assert first_number(-1, 10, last=4) == 5
+    assert first_number(57, 10, last=60) == 1
+    assert first_number(1, 10, last=2**31 - 1) == 1
+
+
+def test_what_is_still_in_flight_of_a_job_given_up_is_not_taken_for_the_next() -> None:
+    bench = Bench()
+    bench.run(program("G1 X200 F100\nG1 X100\n"))
+    bench.advance(0.5)
+    bench.do(bench.driver.give_up)
+    bench.advance(1.1)
+    bench.run(program("G1 Y10\nG1 Y20\n"))
+    while bench.completed() < 1:
+        bench.advance(0.01)
+    job = bench.driver.progress()
+    assert job is not None
+    assert (job.sent, job.completed) == (2, 0), "that was another's"
+
+
+def test_what_the_robot_did_before_is_not_taken_for_this_job() -> None:
+    bench = Bench()
+    bench.run(zigzag(3))
+    bench.advance(1.0)
+    bench.run([Step(n, 0, {"X": 0.05 * (n % 2)}) for n in range(1, 8)])
+    bench.advance(0.2)
+    job = bench.driver.progress()
+    assert job is not None
+    assert job.completed == 0
+    assert [seq for _, seq in bench.sent[3:]] == [4, 5, 6, 7]
+
+
+def test_a_robot_that_says_nothing_first_is_spoken_to_after_a_while() -> None:
+    bench = Bench()
+    bench.mute = True
+    bench.run(zigzag(2))
+    bench.advance(0.19)
+    assert bench.sent == []
+    bench.advance(0.02)
+    assert [seq for _, seq in bench.sent] == [1]
+
+
+# ── what goes wrong ──
+
+
+def test_a_lost_line_ends_the_job_and_nothing_is_sent_again() -> None:
+    bench = Bench()
+    bench.run(zigzag(100))
+    bench.advance(1.0)
+    sent = len(bench.sent)
+    bench.cut()
+    ((ticket, outcome, _),) = bench.ended
+    assert ticket == 1
+    assert outcome is not None
+    assert outcome.reason.startswith("the cable was pulled; ")
+    assert outcome.reason.endswith(f"of 100 records completed, {sent} sent")
+    bench.advance(5.0)
+    assert len(bench.sent) == sent
+    assert bench.driver.status(bench.now).line == "talking"  # called again, for the next job
+    bench.run(zigzag(2))
+    bench.advance(1.0)
+    assert bench.ended[-1][1] is None
+
+
+def test_nobody_at_home_is_called_again_after_longer_and_longer_rests() -> None:
+    bench = Bench(Config(redial_s=(1.0, 2.0)))
+    bench.reachable = False
+    bench.cut()
+    bench.advance(10.0)
+    refusal = bench.run(zigzag(1))
+    assert isinstance(refusal, Refused)
+    assert refusal.reason == "nobody is at home"
+    bench.reachable = True
+    bench.advance(2.0)
+    assert bench.run(zigzag(1)) == 1
+
+
+def test_a_silent_robot_ends_the_job() -> None:
+    bench = Bench(Config(silence_s=2.0))
+    bench.advance(0.1)
+    bench.run(zigzag(10))
+    bench.mute = True
+    bench.advance(2.5)
+    assert bench.ended[0][1] is not None
+    assert bench.ended[0][1].reason.startswith("silent for 2 s; ")
+
+
+def test_a_call_that_does_not_come_about_is_given_up() -> None:
+    driver = build(Config(connect_timeout_ms=500))
+    driver.wake(0)
+    assert driver.wanted() == 1
+    driver.wake(NS_PER_SECOND // 2)
+    assert driver.wanted() is None
+    assert driver.status(0).trouble == "no connection within 500 ms"
+
+
+def test_one_job_at_a_time_and_none_of_nothing() -> None:
+    bench = Bench()
+    bench.run(zigzag(2))
+    assert bench.run(zigzag(1)) == Refused("a job is under way")
+    bench.advance(1.0)
+    assert bench.run([]) == Refused("a job of no records")
+
+
+def test_given_up_it_hangs_up_and_the_robot_clears_its_queue() -> None:
+    bench = Bench()
+    bench.run([Step(n, 0, {"X": 0.1 * (n % 2), "F": 0.1}) for n in range(1, 9)])
+    bench.advance(0.5)
+    bench.do(bench.driver.give_up)
+    bench.reachable = False
+    bench.advance(5.0)
+    assert bench.ended[0][1] is not None
+    assert bench.completed() == 1
+
+
+def test_garbage_breaks_nothing() -> None:
+    bench = Bench()
+    bench.run(zigzag(5))
+    bench.driver.receive(b"\xff" * 1000, bench.now)
+    bench.driver.receive(bytes(1000), bench.now)
+    assert bench.driver.busy()
+
+
+def test_a_snapshot_brings_no_robot_back() -> None:
+    bench = Bench()
+    bench.run(zigzag(5))
+    saved = bench.driver.save()
+    bench.driver.load(saved)
+    assert not bench.driver.busy()
+    bench.driver.wake(bench.now)
+    assert bench.ended[0][1] == Refused("a real robot cannot be brought back to an earlier moment")
+
+
+# ── telemetry ──
+
+
+def test_the_reader_of_telemetry() -> None:
+    cell = load_cell("kuka_eki")
+    watcher, reader = cell.connect("kuka.kuka_eki.telemetry"), TelemetryReader()
+    cell.connect(COMMAND).say(struct.pack("<ii8fi4x", 1, 0, 200, 0, 0, 0, 0, 0, 100, 0, 65))
+    cell.advance(1.0)
+    stream = watcher.heard()
+    readings = [
+        reading for at in range(len(stream)) for reading in reader.feed(stream[at : at + 1])
+    ]
+    assert len(readings) == 41
+    assert reader.last == readings[-1]
+    assert readings[-1].pose.x == pytest.approx(0.0995, abs=1e-6)
+    assert readings[-1].speed == pytest.approx(0.1)
+    assert readings[-1].progress.under_way
+
+
+# ── the command line ──
+
+
+def run_send(robot: StandIn, folder: Path, text: str) -> tuple[int, str]:
+    (folder / "part.gcode").write_text(text)
+    host, port = robot.address(COMMAND)
+    command = ["send", "kuka", str(folder / "part.gcode"), "--to", f"{host}:{port}"]
+    result = CliRunner().invoke(app, command)
+    return result.exit_code, result.output
+
+
+@pytest.mark.understudy(rate=100.0)
+def test_send_sees_a_program_through(kuka_robot: StandIn, tmp_path: Path) -> None:
+    code, output = run_send(kuka_robot, tmp_path, "G1 X200 F100\nG54\nG28\n")
+    assert (code, "done" in output) == (0, True)
+    assert kuka_robot.do("status")["parts"]["kuka"].reading.progress.completed == 3
+
+
+def test_send_fails_with_1_and_says_why(kuka_robot: StandIn, tmp_path: Path) -> None:
+    code, output = run_send(kuka_robot, tmp_path, "G1 X200\nG3 X1")
+    assert (code, "line 2, column 1: G3" in output) == (1, True)
+    (tmp_path / "part.gcode").write_text("G1 X1\n")
+    dead = ["send", "kuka", str(tmp_path / "part.gcode"), "--to", "127.0.0.1:1"]
+    result = CliRunner().invoke(app, dead)
+    assert (result.exit_code, "cannot be reached" in result.output) == (1, True)

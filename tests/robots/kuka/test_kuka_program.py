@@ -1,0 +1,92 @@
+"""G-code as records of the KUKA's G-code server."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.gcode.words import Problem
+from understudy.ports.kuka import Record
+from understudy.robots.kuka.driver_program import Step, read_program
+from understudy.units import DEG, MM
+
+
+def steps(text: str) -> list[tuple[int, dict[str, float]]]:
+    found = read_program(text)
+    assert not isinstance(found, Problem), str(found)
+    return [(step.kind, step.words) for step in found]
+
+
+def problem(text: str) -> str:
+    found = read_program(text)
+    assert isinstance(found, Problem)
+    return str(found)
+
+
+def test_the_document_s_program() -> None:
+    assert read_program("G1 X200 F100\n") == [Step(1, 0, {"X": 200 * MM, "F": 100 * MM})]
+
+
+def test_every_word() -> None:
+    words = {"X": 1 * MM, "Y": -2 * MM, "Z": 3.5 * MM, "A": 4 * DEG, "B": 5 * DEG, "C": -6 * DEG}
+    assert steps("G1 X1 Y-2 Z3.5 A4 B5 C-6 F7 E8") == [(0, words | {"F": 7 * MM, "E": 8.0})]
+
+
+def test_modal_moves_tools_bases_and_home() -> None:
+    program = """%
+    (a part) T1 G54 ; setup
+    N10 G0 X10
+    Y20
+    g1 y30 f50
+    F25
+    G28
+    G30
+    G59 T9 G21 G90
+    M30
+    this is never read
+    """
+    assert steps(program) == [
+        (1, {}),
+        (54, {}),
+        (0, {"X": 10 * MM}),
+        (0, {"Y": 20 * MM}),
+        (0, {"Y": 30 * MM, "F": 50 * MM}),
+        (0, {"F": 25 * MM}),
+        (28, {}),
+        (30, {}),
+        (9, {}),
+        (59, {}),
+    ]
+
+
+def test_a_selection_comes_before_the_move_of_its_line() -> None:
+    assert [kind for kind, _ in steps("G1 X5 G55 T2")] == [2, 55, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("G1 X1\nG2 X2", "line 2, column 1: G2: the KUKA's G-code server does not know this"),
+        ("G91", "line 1, column 1: G91: the KUKA's G-code server does not know this"),
+        ("M3", "M3: the KUKA's G-code server does not know this"),
+        ("G1 I5", "I5: the KUKA's G-code server does not know this"),
+        ("X5", "X needs a G0 or G1 before it"),
+        ("G1 X1 X2", "line 1, column 7: X2: stands here twice"),
+        ("T0", "there are tools 1…9"),
+        ("T10", "there are tools 1…9"),
+        ("T1.5", "a whole number is needed"),
+        ("G28 X0", "home takes no words"),
+        ("G1 X", "X: X needs a number"),
+        ("$H", "a $ line is no G-code"),
+    ],
+)
+def test_what_is_not_understood_is_told_with_its_place(text: str, expected: str) -> None:
+    assert expected in problem(text)
+
+
+def test_steps_are_numbered_when_they_are_sent() -> None:
+    assert Step(3, 28, {}).numbered(7) == Record(7, 28)
+
+
+@given(st.text())
+def test_no_text_breaks_it(text: str) -> None:
+    read_program(text)

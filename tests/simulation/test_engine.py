@@ -1,0 +1,101 @@
+"""SimulationEngine: the cell as a whole."""
+
+import pytest
+from tests.parts import part
+
+from understudy.app.build import load_cell
+from understudy.robots.arm import VirtualController
+from understudy.simulation.engine import SimulationEngine
+from understudy.testing import StandIn
+from understudy.wire.in_process import InProcessCell
+
+
+@pytest.fixture
+def welding() -> InProcessCell:
+    return load_cell("g60_welding")
+
+
+def engine_of(cell: InProcessCell) -> SimulationEngine:
+    return part(cell, "engine", SimulationEngine)
+
+
+def arm_of(cell: InProcessCell) -> VirtualController:
+    return part(cell, "g60", VirtualController)
+
+
+def send(cell: InProcessCell, *lines: str) -> None:
+    arm = arm_of(cell)
+    arm.connect(cell.stage.now)
+    arm.enable(cell.stage.now)
+    for line in lines:
+        assert arm.send_gcode(line, cell.stage.now) is None
+
+
+def test_it_runs_pauses_stops_and_starts(welding: InProcessCell) -> None:
+    engine = engine_of(welding)
+    seen = [engine.state(0)]
+    for act in (engine.pause, engine.resume, engine.stop, engine.start):
+        act(0)
+        seen.append(engine.state(0))
+    assert seen == ["RUNNING", "PAUSED", "RUNNING", "STOPPED", "RUNNING"]
+
+
+def test_metrics_count_blocks_and_the_way_of_the_tool(welding: InProcessCell) -> None:
+    cell = welding
+    send(cell, "G0 X450 Y-100 Z400 A180 B0 C0", "G1 Y100 F6000")
+    cell.run_while_busy()
+    engine = engine_of(cell)
+    whole = engine.metrics(cell.stage.now)
+    assert whole.gcode_executed == 2
+    assert whole.simulation_time_s == cell.now
+    engine.reset(cell.stage.now)
+    send(cell, "G1 Y-100 F6000")
+    cell.run_while_busy()
+    after = engine.metrics(cell.stage.now)
+    assert after.gcode_executed == 1
+    assert after.total_distance_mm == pytest.approx(200.0, abs=1e-6)
+
+
+def test_looking_changes_no_metric() -> None:
+    distances = []
+    for looks in (1, 37):
+        cell = load_cell("g60_welding")
+        send(cell, "G0 X450 Y-100 Z400 A180 B0 C0", "G2 X450 Y100 I0 J100 F6000")
+        for _ in range(looks):
+            cell.advance(3.7 / looks)
+            engine_of(cell).metrics(cell.stage.now)
+        cell.run_while_busy()
+        distances.append(engine_of(cell).metrics(cell.stage.now).total_distance_mm)
+    assert distances[0] == pytest.approx(distances[1], abs=1e-9)
+
+
+def test_a_fault_is_an_error_until_reset(welding: InProcessCell) -> None:
+    cell = welding
+    engine = engine_of(cell)
+    send(cell, "G0 A10")
+    arm_of(cell).inject("axis_fault", {"axis": 2.0}, 0)
+    assert engine.state(0) == "ERROR"
+    assert arm_of(cell).status(0).error_message == "motor fault of J3: reset first"
+    engine.reset(0)
+    assert engine.state(0) == "RUNNING"
+
+
+def test_the_cells_own_button_stops_every_robot() -> None:
+    cell = load_cell("default")
+    engine = engine_of(cell)
+    engine.emergency_stop(0)
+    assert not arm_of(cell).is_enabled()
+    assert cell.connect("bench.text_tcp").ask(b"STOP\n") == b"OK Emergency stop executed\n"
+    assert engine.state(0) == "ERROR"
+
+
+@pytest.mark.understudy(cell="g60_welding", rate=1.0)
+def test_the_control_endpoint_commands_it(cell: StandIn) -> None:
+    assert cell.do("pause")["state"] == "PAUSED"
+    assert cell.do("now")["rate"] == 0.0
+    assert cell.do("resume")["state"] == "RUNNING"
+    assert cell.do("emergency_stop")["state"] == "ERROR"
+    metrics = cell.do("reset")
+    assert metrics["state"] == "RUNNING"
+    assert metrics["gcode_executed"] == 0
+    assert metrics["real_time_s"] > 0.0

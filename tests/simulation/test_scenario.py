@@ -1,0 +1,267 @@
+"""Scenario rules: which fault acts, where, when, how often, and what is refused."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.agenda import advance
+from understudy.errors import ConfigError, Refused
+from understudy.simulation.rules import Config, Rule
+from understudy.simulation.scenario import Scenario, build
+from understudy.units import nanoseconds
+
+FACE = "bench.text_tcp"
+
+
+class Victim:
+    """Writes down what befalls it."""
+
+    def __init__(self, *faults: str) -> None:
+        self._faults = faults
+        self.suffered: list[tuple[str, int]] = []
+
+    def faults(self) -> tuple[str, ...]:
+        return self._faults
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        self.suffered.append((fault, now))
+        return None
+
+
+def put_together(**rules: Rule) -> tuple[Scenario, Victim]:
+    scenario = build(Config(rules), seed=1)
+    bench = Victim("position_noise", "temperature_noise", "emergency_stop", "overheat")
+    scenario.act_on({"bench": bench, FACE: Victim("communication_timeout")})
+    return scenario, bench
+
+
+def suffered(rule: Rule, until_s: float) -> list[float]:
+    """At which seconds a scripted rule acts."""
+    scenario, bench = put_together(rule=rule)
+    advance([scenario], nanoseconds(until_s))
+    return [now / 1e9 for _, now in bench.suffered]
+
+
+# ── asked ──
+
+
+@pytest.mark.parametrize(("probability", "strikes"), [(0.0, 0), (1.0, 500)])
+def test_never_and_always(probability: float, strikes: int) -> None:
+    rule = Rule("communication_timeout", FACE, probability=probability)
+    scenario, _ = put_together(lost=rule)
+    hits = [scenario.draw_fault("communication_timeout", FACE, now) for now in range(500)]
+    assert sum(hit is not None for hit in hits) == strikes
+    assert scenario.status(0)["lost"].tries == 500
+
+
+def test_a_probability_is_met_in_the_long_run() -> None:
+    scenario, _ = put_together(lost=Rule("communication_timeout", FACE, probability=0.05))
+    for now in range(10_000):
+        scenario.draw_fault("communication_timeout", FACE, now)
+    assert 400 < scenario.status(0)["lost"].strikes < 600
+
+
+def test_a_window_begins_with_from_and_ends_before_until() -> None:
+    rule = Rule("communication_timeout", FACE, from_s=1.0, until_s=2.0)
+    scenario, _ = put_together(lost=rule)
+    moments = (0, 999_999_999, 1_000_000_000, 1_999_999_999, 2_000_000_000)
+    hits = [scenario.draw_fault("communication_timeout", FACE, now) is not None for now in moments]
+    assert hits == [False, False, True, True, False]
+
+
+def test_a_rule_befalls_only_its_fault_in_its_place() -> None:
+    scenario, _ = put_together(lost=Rule("communication_timeout", FACE))
+    assert scenario.draw_fault("communication_timeout", "bench", 0) is None
+    assert scenario.draw_fault("position_noise", FACE, 0) is None
+    assert scenario.status(0)["lost"].tries == 0
+
+
+def test_a_strike_brings_its_figures_given_or_by_default() -> None:
+    rule = Rule("position_noise", "bench", parameters={"amplitude_mm": 2.5})
+    scenario, _ = put_together(noise=rule)
+    draw_fault = scenario.draw_fault("position_noise", "bench", 0)
+    assert draw_fault is not None
+    assert draw_fault.parameters == {"amplitude_mm": 2.5, "amplitude_deg": 0.1}
+    deviations = scenario.deviations(draw_fault, 6)
+    assert len(set(deviations)) == 6
+    assert all(-1.0 <= value < 1.0 for value in deviations)
+
+
+def test_each_strike_has_deviations_of_its_own() -> None:
+    scenario, _ = put_together(noise=Rule("position_noise", "bench"))
+    first, second = (scenario.draw_fault("position_noise", "bench", 0) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert scenario.deviations(first, 6) != scenario.deviations(second, 6)
+    assert scenario.deviations(first, 6) == scenario.deviations(first, 6)
+
+
+# ── brought about ──
+
+
+def test_at_a_time() -> None:
+    assert suffered(Rule("emergency_stop", "bench", at_s=1.5), 10) == [1.5]
+
+
+def test_at_a_time_and_every_so_often_until_it_ends() -> None:
+    rule = Rule("emergency_stop", "bench", at_s=1.0, every_s=0.5)
+    assert suffered(rule, 3) == [1.0, 1.5, 2.0, 2.5, 3.0]
+    until = msgspec.structs.replace(rule, until_s=2.0)
+    assert suffered(until, 3) == [1.0, 1.5]
+
+
+def test_a_period_does_not_drift() -> None:
+    rule = Rule("emergency_stop", "bench", at_s=0.1, every_s=0.1)
+    scenario, bench = put_together(rule=rule)
+    advance([scenario], nanoseconds(1000))
+    assert bench.suffered[-1] == ("emergency_stop", nanoseconds(1000))
+    assert len(bench.suffered) == 10_000
+
+
+def test_a_scripted_rule_may_be_a_matter_of_luck_too() -> None:
+    rule = Rule("emergency_stop", "bench", at_s=0.0, every_s=1.0, probability=0.5)
+    assert 400 < len(suffered(rule, 999)) < 600
+
+
+def test_rules_of_the_same_moment_act_in_the_order_of_the_file() -> None:
+    scenario, bench = put_together(
+        second=Rule("overheat", "bench", at_s=1.0), first=Rule("emergency_stop", "bench", at_s=1.0)
+    )
+    advance([scenario], nanoseconds(1))
+    assert [fault for fault, _ in bench.suffered] == ["overheat", "emergency_stop"]
+
+
+# ── refused while it is read ──
+
+WRONG = {
+    "unknown fault": (
+        Rule("emergency_stp", "bench", at_s=1.0),
+        "scenario.rules.rule.fault: unknown fault (got 'emergency_stp')",
+        "did you mean 'emergency_stop'?",
+    ),
+    "unknown place": (
+        Rule("emergency_stop", "banch", at_s=1.0),
+        "scenario.rules.rule.on: unknown robot or face (got 'banch')",
+        f"allowed: bench, {FACE}; did you mean 'bench'?",
+    ),
+    "wrong place": (
+        Rule("communication_timeout", "bench"),
+        "scenario.rules.rule.on: communication_timeout cannot act there (got 'bench')",
+        "allowed: position_noise, temperature_noise, emergency_stop, overheat",
+    ),
+    "brought without a time": (
+        Rule("emergency_stop", "bench"),
+        "scenario.rules.rule.at_s: emergency_stop is brought about and needs either a time",
+        "",
+    ),
+    "asked with a time": (
+        Rule("position_noise", "bench", at_s=1.0),
+        "scenario.rules.rule.at_s: position_noise acts whenever it is asked about",
+        "use from_s and until_s (got 1.0)",
+    ),
+    "a period without a beginning": (
+        Rule("position_noise", "bench", every_s=1.0),
+        "scenario.rules.rule.every_s: every_s goes with at_s (got 1.0)",
+        "",
+    ),
+    "a window around a time": (
+        Rule("emergency_stop", "bench", at_s=1.0, from_s=2.0),
+        "scenario.rules.rule.from_s: emergency_stop begins at at_s (got 2.0)",
+        "",
+    ),
+    "a window that is never open": (
+        Rule("position_noise", "bench", from_s=2.0, until_s=2.0),
+        "scenario.rules.rule.until_s: the rule ends before it begins (got 2.0)",
+        "allowed: more than 2",
+    ),
+    "a script that ends before it begins": (
+        Rule("emergency_stop", "bench", at_s=3.0, until_s=1.0),
+        "scenario.rules.rule.until_s: the rule ends before it begins (got 1.0)",
+        "allowed: more than 3",
+    ),
+    "unknown parameter": (
+        Rule("position_noise", "bench", parameters={"amplitude": 1.0}),
+        "scenario.rules.rule.parameters.amplitude: unknown parameter of position_noise",
+        "did you mean 'amplitude_mm'?",
+    ),
+    "parameter out of range": (
+        Rule("position_noise", "bench", parameters={"amplitude_mm": 1001.0}),
+        "scenario.rules.rule.parameters.amplitude_mm: out of range (got 1001.0)",
+        "allowed: 0…1000",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "begins", "teaches"), WRONG.values(), ids=WRONG)
+def test_what_cannot_act_is_refused_with_its_place(rule: Rule, begins: str, teaches: str) -> None:
+    with pytest.raises(ConfigError, match="^" + re.escape(begins)) as caught:
+        put_together(rule=rule)
+    assert teaches in str(caught.value)
+
+
+# ── by hand ──
+
+
+def test_a_fault_is_brought_about_by_hand() -> None:
+    scenario, bench = put_together()
+    assert scenario.bring("emergency_stop", "bench", {}, 5) is None
+    assert bench.suffered == [("emergency_stop", 5)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "on", "parameters", "reason"),
+    [
+        ("emergency", "bench", {}, "unknown fault (got 'emergency')"),
+        ("emergency_stop", "kuka", {}, "unknown robot or face (got 'kuka')"),
+        ("emergency_stop", FACE, {}, "cannot act there"),
+        ("position_noise", "bench", {}, "acts only by a scenario rule"),
+        ("overheat", "bench", {"to_c": 90.0}, "unknown parameter of overheat"),
+    ],
+)
+def test_what_cannot_be_brought_about_is_refused(
+    fault: str, on: str, parameters: dict[str, float], reason: str
+) -> None:
+    scenario, bench = put_together()
+    refused = scenario.bring(fault, on, parameters, 0)
+    assert isinstance(refused, Refused)
+    assert reason in refused.reason
+    assert bench.suffered == []
+
+
+# ── saved and brought back ──
+
+RULES = {
+    "lost": Rule("communication_timeout", FACE, probability=0.4),
+    "stop": Rule("emergency_stop", "bench", at_s=0.5, every_s=1.0, probability=0.5),
+}
+
+
+def _go_on(scenario: Scenario, bench: Victim, *, start: int, end: int) -> list[object]:
+    bench.suffered.clear()
+    hits: list[object] = []
+    for second in range(start, end):
+        advance([scenario], nanoseconds(second))
+        hits.append(scenario.draw_fault("communication_timeout", FACE, nanoseconds(second)))
+    return [*hits, *bench.suffered]
+
+
+@given(st.integers(0, 30))
+def test_a_snapshot_is_invisible(moment: int) -> None:
+    scenario, bench = put_together(**RULES)
+    _go_on(scenario, bench, start=0, end=moment)
+    saved = msgspec.json.decode(msgspec.json.encode(scenario.save()))
+    expected = _go_on(scenario, bench, start=moment, end=40)
+    other, victim = put_together(**RULES)
+    other.load(saved)
+    assert _go_on(other, victim, start=moment, end=40) == expected
+
+
+@pytest.mark.parametrize("state", [{}, {"lost": {}, "stop": {}, "more": {}}, {"lost": 1}, None])
+def test_counts_of_other_rules_are_not_taken(state: object) -> None:
+    scenario, _ = put_together(**RULES)
+    with pytest.raises(msgspec.ValidationError):
+        scenario.load(state)

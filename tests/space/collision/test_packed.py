@@ -1,0 +1,52 @@
+"""A world in two arrays: the same arrays come out of it, and the same answers."""
+
+import numpy as np
+from tests.space.collision.scenes import ball, crowd, with_tools
+
+from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.packed import contact_in, packed, unpacked
+from understudy.space.collision.pairs import scratch
+from understudy.space.collision.world import contact_at, stand
+from understudy.space.kinematics.chain import Chain
+from understudy.space.model.shapes import as_object
+from understudy.space.transform import translation
+
+
+def crowded(arm: Chain) -> CollisionDetector:
+    detector = with_tools(arm)
+    crowd(detector, np.random.default_rng(3))
+    detector.add_object(as_object("ball", ball(), translation(0.6, 0.4, 0.3)))
+    return detector
+
+
+def test_what_is_packed_is_unpacked(g60: Chain) -> None:
+    """oracle of unpacked: what was put in."""
+    world = crowded(g60).world
+    row = packed(world)
+    out, at, aside = unpacked(row.numbers, row.wholes)
+    found = (*out.solids, *out[1:], *at, *aside)
+    wanted = (*world.solids, *world[1:], *stand(world), *scratch())
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_its_arrays_are_stretches_of_the_two(g60: Chain) -> None:
+    row = packed(crowded(g60).world)
+    floats = (*row.at, row.world.boxes, row.world.solids.points, row.q)
+    assert all(np.shares_memory(array, row.numbers) for array in floats)
+    assert np.shares_memory(row.world.partners, row.wholes)
+
+
+def test_it_gives_the_same_answers(g60: Chain) -> None:
+    world = crowded(g60).world
+    row, at, aside = packed(world), stand(world), scratch()
+    rng = np.random.default_rng(5)
+    for q in rng.uniform(g60.lower, g60.upper, (300, 6)):
+        row.q[:] = q
+        found = contact_in(row.numbers, row.wholes)
+        i, j = contact_at(world, q, at, aside)
+        assert found == (-1 if i < 0 else i * len(world.solids.traits) + j)
+
+
+def test_an_empty_world_is_one_too() -> None:
+    assert not CollisionDetector().check_collision([]).collision

@@ -1,0 +1,191 @@
+"""URDF: what is read, and what an error says."""
+
+import math
+
+import numpy as np
+import pytest
+
+from understudy.errors import ConfigError
+from understudy.space.kinematics.chain import chain
+from understudy.space.model.robot import Box, Capsule, Cylinder, Inertial, Mesh, Solid, Sphere
+from understudy.space.model.urdf import read
+from understudy.space.pose import Pose
+
+JOINT = """<joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+  <origin xyz="1 2 3" rpy="0 0 1"/><axis xyz="0 0 2"/>
+  <limit lower="-1" upper="2" velocity="3" effort="4"/>
+  <dynamics damping="0.5" friction="0.25"/>
+  <understudy acceleration="6" jerk="30"/></joint>"""
+LINKS = '<link name="a"/><link name="b"/>'
+
+
+def robot(body: str) -> str:
+    return f'<robot name="r">{body}</robot>'
+
+
+def test_a_joint() -> None:
+    model = read(robot(LINKS + JOINT))
+    (joint,) = model.joints
+    assert joint.axis == (0.0, 0.0, 1.0)
+    assert joint.origin == Pose(1, 2, 3, 0, 0, 1)
+    assert (joint.lower, joint.upper, joint.velocity, joint.effort) == (-1, 2, 3, 4)
+    assert (joint.acceleration, joint.jerk, joint.damping, joint.friction) == (6, 30, 0.5, 0.25)
+    assert (model.name, model.base, model.tip) == ("r", "a", "b")
+
+
+def test_what_a_file_does_not_state() -> None:
+    text = robot(LINKS + JOINT).replace('effort="4"', 'effort="0"')
+    text = text.replace('<understudy acceleration="6" jerk="30"/>', "")
+    model = read(text)
+    assert model.joints[0].effort == math.inf
+    arm = chain(model)
+    assert (arm.acceleration[0], arm.jerk[0]) == (6.0, 30.0)
+
+
+def test_a_continuous_joint_has_no_end() -> None:
+    text = JOINT.replace("revolute", "continuous").replace('lower="-1" upper="2" ', "")
+    (joint,) = read(robot(LINKS + text)).joints
+    assert (joint.lower, joint.upper) == (-math.inf, math.inf)
+
+
+def test_shapes() -> None:
+    link = """<link name="a">
+      <inertial><origin xyz="0 0 1"/><mass value="2"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+      <collision><geometry><box size="1 2 3"/></geometry></collision>
+      <collision><geometry><sphere radius="1"/></geometry></collision>
+      <collision name="c"><geometry><cylinder radius="1" length="2"/></geometry></collision>
+      <collision name="d"><geometry><cylinder radius="1" length="2"/></geometry></collision>
+      <collision><geometry><capsule radius="1" length="2"/></geometry></collision>
+      <collision_checking><capsule name="d"/></collision_checking>
+      <visual><origin xyz="1 0 0"/><geometry><mesh filename="m.stl" scale="1 1 2"/></geometry>
+        <material name="red"/></visual>
+      <understudy index="5"/></link><link name="b"/>
+      <material name="red"><color rgba="1 0 0 1"/></material>"""
+    link_a = read(robot(link + JOINT)).link("a")
+    assert [solid.geometry for solid in link_a.collision] == [
+        Box((1, 2, 3)), Sphere(1), Cylinder(1, 2), Capsule(1, 2), Capsule(1, 2),
+    ]  # fmt: skip
+    shape = Mesh("m.stl", (1, 1, 2))
+    assert link_a.visual == (Solid(shape, Pose(1, 0, 0, 0, 0, 0), "", (1, 0, 0, 1)),)
+    assert link_a.inertial == Inertial(2, Pose(0, 0, 1, 0, 0, 0), 1, 0, 0, 1, 0, 1)
+    assert link_a.index == 5
+
+
+def test_fixed_links_become_one_body() -> None:
+    """Two balls of 1 kg, one hanging on the other by a fixed joint, half a metre away."""
+    ball = """<inertial><mass value="1"/>
+      <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+      <collision><geometry><sphere radius="0.1"/></geometry></collision>"""
+    text = f"""<link name="a"/><link name="b">{ball}</link><link name="c">{ball}</link>{JOINT}
+      <joint name="f" type="fixed"><parent link="b"/><child link="c"/>
+      <origin xyz="0.5 0 0"/></joint>"""
+    arm = chain(read(robot(text)))
+    foot, body = arm.bodies
+    assert (foot.mass, body.mass) == (0.0, 2.0)
+    np.testing.assert_allclose(body.com, [0.25, 0, 0])
+    np.testing.assert_allclose(np.diag(body.inertia), [2, 2 + 2 * 0.25**2, 2 + 2 * 0.25**2])
+    assert [solid.origin.x for solid in body.collision] == [0.0, 0.5]
+
+
+def test_frames_off_the_arm_do_not_confuse_the_tip() -> None:
+    """A foot frame and a camera, as many files have them, beside the arm itself."""
+    text = (
+        LINKS
+        + JOINT
+        + """<link name="world_frame"/><link name="tool"/>
+      <joint name="w" type="fixed"><parent link="a"/><child link="world_frame"/></joint>
+      <joint name="t" type="fixed"><parent link="b"/><child link="tool"/></joint>"""
+    )
+    assert read(robot(text)).tip == "tool"
+    assert read(robot(text), tip="b").tip == "b"
+
+
+def test_a_named_part_of_the_tree() -> None:
+    text = (
+        LINKS
+        + JOINT
+        + """<link name="world"/>
+      <joint name="w" type="fixed"><parent link="world"/><child link="a"/>
+      <origin xyz="0 0 9"/></joint>"""
+    )
+    from_world, from_a = chain(read(robot(text))), chain(read(robot(text), base="a"))
+    assert from_world.flange([0.0])[2, 3] == 12.0
+    assert from_a.flange([0.0])[2, 3] == 3.0
+
+
+def wrong(find: str, put: str) -> str:
+    text = robot(LINKS + JOINT)
+    assert find in text
+    return text.replace(find, put)
+
+
+def shaped(shape: str) -> str:
+    solid = f"<collision><geometry>{shape}</geometry></collision>"
+    return wrong('<link name="a"/>', f'<link name="a">{solid}</link>')
+
+
+MALFORMED = {
+    "not XML": ("<robot", "not XML"),
+    "another document": ("<sdf/>", "not a URDF (got '<sdf>'); allowed: <robot>"),
+    "entities": ("<!DOCTYPE x><robot/>", "document types and entities are not read"),
+    "kind": (wrong("revolute", "planar"), "joint 'j': joint type (got 'planar')"),
+    "no limit": (wrong("<limit", "<limits"), "joint 'j': not supported (got '<limits>')"),
+    "did you mean": (wrong("<limit", "<limits"), "did you mean 'limit'?"),
+    "velocity": (wrong('velocity="3"', 'velocity="0"'), "joint 'j': limit (got 'velocity 0"),
+    "order": (wrong('lower="-1"', 'lower="5"'), "allowed: lower < upper"),
+    "number": (wrong('lower="-1"', 'lower="low"'), "<limit> lower (got 'low'); allowed: a number"),
+    "infinite": (wrong('lower="-1"', 'lower="-inf"'), "joint 'j': <limit> lower (got '-inf')"),
+    "vector": (wrong('"1 2 3"', '"1 2"'), "<origin> xyz (got '1 2'); allowed: 3 numbers"),
+    "axis": (wrong("0 0 2", "0 0 0"), "joint 'j': an axis has a direction"),
+    "parent": (wrong('link="a"', 'link="z"'), "joint 'j': parent is no link of this robot"),
+    "mimic": (wrong("<dynamics", "<mimic joint='x'/><dynamics"), "joint 'j': not supported"),
+    "extension": (wrong("acceleration", "accel"), "joint 'j': unknown (got 'accel')"),
+    "twice": (wrong('name="b"', 'name="a"'), "link 'a': the name is used twice"),
+    "no name": (wrong('<link name="a"/>', "<link/>"), "a link: <link> without name"),
+    "loop": (
+        wrong("</joint>", "</joint>" + JOINT.replace('"j"', '"k"')),
+        "joint 'k': link 'b' already hangs on joint 'j'; loops are not supported",
+    ),
+    "two feet": (wrong('<link name="a"/>', '<link name="a"/><link name="z"/>'), "no parent"),
+    "nothing moves": (
+        robot(LINKS + JOINT.replace("revolute", "fixed")),
+        "robot: no joint moves between 'a' and 'b'",
+    ),
+    "shape": (
+        shaped("<cone/>"),
+        "link 'a': unknown shape (got 'cone'); allowed: box sphere cylinder capsule mesh",
+    ),
+    "flat": (
+        shaped('<sphere radius="0"/>'),
+        "link 'a': <sphere> radius (got 0.0); allowed: above 0",
+    ),
+    "no mass": (
+        wrong('<link name="a"/>', '<link name="a"><inertial/></link>'),
+        "link 'a': <mass> is missing",
+    ),
+    "no links": ("<robot/>", "robot: no links"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_is_wrong_is_named(case: str) -> None:
+    text, said = MALFORMED[case]
+    with pytest.raises(ConfigError) as caught:
+        read(text, file="own.urdf")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("own.urdf:")
+
+
+def test_a_finger_that_moves_is_not_passed_over() -> None:
+    finger = JOINT.replace('"j"', '"finger"').replace('"b"', '"c"')
+    text = robot(LINKS + '<link name="c"/>' + JOINT + finger)
+    with pytest.raises(ConfigError, match="several links could be the tip"):
+        read(text)
+    with pytest.raises(ConfigError, match="joint 'finger': moves, but is not on the way"):
+        read(text, tip="b")
+
+
+def test_an_unknown_tip() -> None:
+    with pytest.raises(ConfigError, match="tip: no such link"):
+        read(robot(LINKS + JOINT), tip="hand")

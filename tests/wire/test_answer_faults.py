@@ -1,0 +1,128 @@
+"""Rules on the wire: answers lost, late, twice, garbled, dripping."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.app.build import load_cell
+from understudy.wire.answer_faults import garbled
+from understudy.wire.in_process import InProcessCell
+
+CELL = """
+robots: {{bench: {{kind: point, faces: {{text_tcp: {{}}}}}}}}
+scenario: {{rules: {{{rules}}}}}
+"""
+POSE = b"OK 0.00,0.00,100.00,0.00,0.00,0.00\n"
+Build = Callable[[str], InProcessCell]
+
+
+@pytest.fixture
+def cell_with(tmp_path: Path) -> Build:
+    def build(rules: str) -> InProcessCell:
+        file = tmp_path / "cell.yaml"
+        file.write_text(CELL.format(rules=rules))
+        return load_cell(str(file))
+
+    return build
+
+
+def rule(fault: str, more: str = "") -> str:
+    return f"{fault}: {{fault: {fault}, on: bench.text_tcp{more}}}"
+
+
+def test_an_answer_may_be_lost(cell_with: Build) -> None:
+    client = cell_with(rule("message_loss", ", until_s: 1")).connect()
+    assert client.ask(b"GET_POS\n") == b""
+
+
+def test_an_answer_may_be_late_and_is_owed_until_then(cell_with: Build) -> None:
+    cell = cell_with(rule("message_delay", ", parameters: {delay_ms: 250}"))
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    cell.advance(0.249)
+    assert client.heard() == b""
+    assert cell.exchange.owed()
+    cell.advance(0.001)
+    assert client.heard() == POSE
+
+
+def test_a_late_answer_holds_up_those_behind_it(cell_with: Build) -> None:
+    rules = rule("message_delay", ", until_s: 0.1, parameters: {delay_ms: 500}")
+    cell = cell_with(rules)
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    cell.advance(0.2)
+    client.say(b"RESET\n")
+    cell.advance(0.299)
+    assert client.heard() == b""
+    cell.advance(0.001)
+    assert client.heard() == POSE + b"OK Error reset\n"
+
+
+def test_an_answer_may_come_twice(cell_with: Build) -> None:
+    assert cell_with(rule("message_duplicate")).connect().ask(b"GET_POS\n") == POSE * 2
+
+
+def test_a_byte_may_be_another(cell_with: Build) -> None:
+    client = cell_with(rule("message_garble")).connect()
+    client.say(b"GET_POS\n")
+    heard = client.heard()
+    assert len(heard) == len(POSE)
+    assert sum(a != b for a, b in zip(heard, POSE, strict=True)) == 1
+
+
+@given(st.binary(min_size=1), st.floats(-1.0, 0.999999), st.floats(-1.0, 0.999999))
+def test_garbling_changes_exactly_one_byte(data: bytes, place: float, change: float) -> None:
+    other = garbled(data, place, change)
+    assert len(other) == len(data)
+    assert sum(a != b for a, b in zip(data, other, strict=True)) == 1
+
+
+def test_answers_may_drip(cell_with: Build) -> None:
+    cell = cell_with(rule("slow_client", ", parameters: {bytes_per_s: 100}"))
+    client = cell.connect()
+    client.say(b"RESET\nRESET\n")
+    moments = []
+    for _ in range(40):
+        cell.advance(0.01)
+        moments += [cell.now] * len(client.heard().splitlines())
+    size = len(b"OK Error reset\n") / 100.0
+    assert moments == pytest.approx([size, 2 * size])
+
+
+def test_what_is_held_back_is_bounded_and_nothing_is_lost(cell_with: Build) -> None:
+    cell = cell_with(rule("slow_client", ", parameters: {bytes_per_s: 100000}"))
+    client = cell.connect()
+    flood = 20_000
+    client.say(b"RESET\n" * flood)
+    cell.advance(60.0)
+    assert client.heard() == b"OK Error reset\n" * flood
+
+
+def test_a_snapshot_holds_what_is_held_back(cell_with: Build) -> None:
+    rules = rule("message_delay", ", parameters: {delay_ms: 250}")
+    cell = cell_with(rules)
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    cell.advance(0.1)
+    moment = cell.snapshot()
+    cell.advance(1.0)
+    assert client.heard() == POSE
+    cell.restore(moment)
+    cell.advance(0.14)
+    assert client.heard() == b""
+    cell.advance(0.02)
+    assert client.heard() == POSE
+
+
+def test_a_client_that_ends_still_gets_what_is_held_back(cell_with: Build) -> None:
+    cell = cell_with(rule("message_delay", ", parameters: {delay_ms: 250}"))
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    client.end()
+    cell.advance(0.3)
+    assert client.heard() == POSE
+    assert not client.connected
