@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from understudy.app.build import build_cell, load_config
-from understudy.registry import face_module
+from understudy.registry import module_of
 from understudy.wire.chat import Chat, Event, parse
 from understudy.wire.in_process import InProcessCell
 from understudy.wire.play import Tolerance, play
@@ -51,7 +51,7 @@ def test_chat(path: Path, cut: Callable[[Iterable[Event]], Iterable[Event]]) -> 
     difference = play(
         Chat(chat.facts, tuple(cut(chat.events))),
         InProcessCell(build_cell(config)),
-        dialect=face_module(chat.facts["face"]),
+        dialect=module_of("faces", chat.facts["face"]),
         tolerance=Tolerance(),
     )
     assert difference is None, str(difference)

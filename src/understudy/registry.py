@@ -1,11 +1,14 @@
-"""The kinds of robots, devices, faces, wires and pages: one table each, name → module.
+"""Tables of the kinds of robots, faces and pages: kind → module.
 
-A package from outside adds a row by an entry point of the group `understudy.robots`,
-`understudy.devices`, `understudy.faces`, `understudy.wires` or `understudy.pages`. A module is
-imported when its kind is used for the first time.
+A module is imported when its kind is used for the first time. A package from outside adds a row to
+a table by an entry point of the group `understudy.<table>`:
+
+    [project.entry-points."understudy.pages"]
+    maintenance = "my_package.maintenance"
+
+`register` adds a row to the tables of this process only.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -25,27 +28,35 @@ FACES = {
     "kuka_eki": "understudy.robots.kuka.face",
     "text_tcp": "understudy.robots.text_robot.face",
 }
+PAGES = {
+    "cell": "understudy.hmi.pages.cell",
+    "program": "understudy.hmi.pages.program",
+    "plots": "understudy.hmi.pages.plots",
+    "log": "understudy.hmi.pages.log",
+}
+TABLES = {"robots": ROBOTS, "faces": FACES, "pages": PAGES}
+_registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 
-def kinds(group: str, table: Mapping[str, str]) -> dict[str, str]:
-    """The table, extended by the entry points of installed packages."""
-    return dict(table) | installed(group)
+def register(table: str, kind: str, module: str) -> None:
+    """Adds a kind to a table for the rest of this process."""
+    _registered[table][kind] = module
+
+
+def kinds(table: str) -> dict[str, str]:
+    """The rows of a table, kind → module: shipped ones, then those of entry points."""
+    return TABLES[table] | installed(table) | _registered[table]
+
+
+def module_of(table: str, kind: str) -> ModuleType:
+    """The module of a kind; a `ConfigError` with a suggestion if there is no such kind."""
+    rows = kinds(table)
+    if kind not in rows:
+        raise unknown(f"kind of {table.removesuffix('s')}", kind, rows)
+    return import_module(rows[kind])
 
 
 @cache
-def installed(group: str) -> dict[str, str]:
-    return {entry.name: entry.value for entry in entry_points(group=group)}
-
-
-def robot_module(kind: str) -> ModuleType:
-    return _module("robot", kind, kinds("understudy.robots", ROBOTS))
-
-
-def face_module(kind: str) -> ModuleType:
-    return _module("face", kind, kinds("understudy.faces", FACES))
-
-
-def _module(noun: str, kind: str, table: Mapping[str, str]) -> ModuleType:
-    if kind not in table:
-        raise unknown(f"kind of {noun}", kind, table)
-    return import_module(table[kind])
+def installed(table: str) -> dict[str, str]:
+    """The rows that installed packages add."""
+    return {entry.name: entry.module for entry in entry_points(group=f"understudy.{table}")}

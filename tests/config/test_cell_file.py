@@ -13,7 +13,7 @@ from understudy.app.build import build_cell, load_cell, load_config
 from understudy.config import CellConfig, read_cell, shipped_cells
 from understudy.config.document import parse
 from understudy.errors import ConfigError
-from understudy.registry import face_module, robot_module
+from understudy.registry import module_of
 
 GOOD = """\
 description: a bench
@@ -317,8 +317,8 @@ def _read(text: str) -> None:
             read_cell(
                 text,
                 "f.yaml",
-                robot_schema=lambda kind: robot_module(kind).Config,
-                face_schema=lambda kind: face_module(kind).Config,
+                robot_schema=lambda kind: module_of("robots", kind).Config,
+                face_schema=lambda kind: module_of("faces", kind).Config,
             )
         )
 

@@ -11,7 +11,7 @@ from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
 from understudy.config.files import append_line
 from understudy.errors import ConfigError
 from understudy.ports import Deps, Endpoint, Face, Injectable, Part
-from understudy.registry import ROBOTS, face_module, robot_module
+from understudy.registry import ROBOTS, module_of
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
@@ -57,14 +57,16 @@ def _build(config: CellConfig) -> Cell:
     faces: dict[str, Face] = {}
     places: dict[str, Injectable] = {}
     for name, robot in config.robots.items():
-        built = within(f"robots.{name}", robot_module(robot.kind).build, name, robot.config, deps)
+        built = within(
+            f"robots.{name}", module_of("robots", robot.kind).build, name, robot.config, deps
+        )
         parts[name] = places[name] = built
         for own, part in getattr(built, "parts", {}).items():
             parts[f"{name}.{own}"] = part
             if hasattr(part, "faults"):
                 places[f"{name}.{own}"] = part
         for face_name, face in robot.faces.items():
-            module = face_module(face.kind)
+            module = module_of("faces", face.kind)
             if getattr(module, "BESIDE_THE_CELL", False):
                 continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
@@ -131,16 +133,16 @@ def within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _robot_config(kind: str) -> type[Struct]:
-    schema: type[Struct] = robot_module(kind).Config
+    schema: type[Struct] = module_of("robots", kind).Config
     return schema
 
 
 def _sockets(kind: str) -> Mapping[str, Endpoint]:
     """Of a face with several sockets; its `build` gives a face for each of them."""
-    sockets: Mapping[str, Endpoint] = getattr(face_module(kind), "ENDPOINTS", {})
+    sockets: Mapping[str, Endpoint] = getattr(module_of("faces", kind), "ENDPOINTS", {})
     return sockets
 
 
 def _face_config(kind: str) -> type[Struct]:
-    schema: type[Struct] = face_module(kind).Config
+    schema: type[Struct] = module_of("faces", kind).Config
     return schema

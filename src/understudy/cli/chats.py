@@ -11,7 +11,7 @@ from understudy.cli.transcript import Transcript
 from understudy.config import CellConfig, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
-from understudy.registry import FACES, face_module, kinds
+from understudy.registry import kinds, module_of
 from understudy.wire.address import parse_address
 from understudy.wire.chat import Chat, parse
 from understudy.wire.in_process import InProcessCell
@@ -36,7 +36,7 @@ def record(
     force: Annotated[bool, typer.Option("--force", help="overwrite a transcript")] = False,
 ) -> None:
     """Stand between a client and a REAL controller, and write down what they say."""
-    known = kinds("understudy.faces", FACES)
+    known = kinds("faces")
     if face not in known:
         raise unknown("face", face, known)
     front = Terminal() if listen == "pty" else parse_address(listen)
@@ -72,7 +72,7 @@ def replay(
     difference = play(
         recording,
         virtual_cell,
-        dialect=face_module(kind),
+        dialect=module_of("faces", kind),
         tolerance=Tolerance(tolerance, None),
     )
     if difference is not None:
@@ -107,4 +107,4 @@ def _face_of(config: CellConfig, recording: Chat) -> str:
         robot, face = (*event.endpoint.split("."), "")[:2]
         if robot in config.robots and face in config.robots[robot].faces:
             return config.robots[robot].faces[face].kind
-    raise unknown("face in the transcript", "", kinds("understudy.faces", FACES))
+    raise unknown("face in the transcript", "", kinds("faces"))

@@ -16,7 +16,7 @@ from understudy.app.build import load_config
 from understudy.cli.kernels import is_warm
 from understudy.config import shipped_cells
 from understudy.config.files import shipped_robots
-from understudy.registry import FACES, face_module, kinds
+from understudy.registry import kinds, module_of
 from understudy.simulation.faults import FAULTS
 from understudy.units import DEG
 from understudy.wire.tcp import Address
@@ -63,8 +63,8 @@ def robots() -> None:
 def faces() -> None:
     """The wire dialects."""
     table = _table("face", "what it speaks")
-    for name in kinds("understudy.faces", FACES):
-        table.add_row(name, _first_sentence(face_module(name).__doc__))
+    for name in kinds("faces"):
+        table.add_row(name, _first_sentence(module_of("faces", name).__doc__))
     Console().print(table)
 
 

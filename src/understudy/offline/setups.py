@@ -9,7 +9,7 @@ from understudy.app.build import within
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Deps
-from understudy.registry import robot_module
+from understudy.registry import module_of
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.rules import Config as Rules
@@ -83,4 +83,4 @@ def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
     kind, given = config.robots[robot].kind, config.robots[robot].config
     own = structs.replace(given, dialect=dialect or given.dialect)
     deps = Deps(scenario.build(Rules(), 0), config.read_file, ClockState())
-    return within(f"robots.{robot}", robot_module(kind).arm_of, own, deps)
+    return within(f"robots.{robot}", module_of("robots", kind).arm_of, own, deps)

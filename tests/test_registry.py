@@ -1,0 +1,53 @@
+"""Tables of kinds: shipped rows, entry points of installed packages, rows of this process."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from understudy import registry
+from understudy.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    rows = {table: dict[str, str]() for table in registry.TABLES}
+    monkeypatch.setattr(registry, "_registered", rows)
+    registry.installed.cache_clear()
+    yield
+    registry.installed.cache_clear()
+
+
+@pytest.mark.parametrize("table", registry.TABLES)
+def test_every_shipped_kind_has_a_module(table: str) -> None:
+    for module in registry.TABLES[table].values():
+        assert import_module(module).__doc__
+
+
+@pytest.mark.parametrize("table", registry.TABLES)
+def test_an_entry_point_adds_a_kind(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an installed package has it: a module, and a dist-info folder that names it."""
+    (tmp_path / f"outside_{table}.py").write_text(f"TABLE = {table!r}\n")
+    info = tmp_path / "outside-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[understudy.{table}]\nown = outside_{table}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert registry.kinds(table) == registry.TABLES[table] | {"own": f"outside_{table}"}
+    assert table == registry.module_of(table, "own").TABLE
+    del sys.modules[f"outside_{table}"]
+
+
+def test_a_row_of_this_process() -> None:
+    registry.register("pages", "own", "json")
+    assert registry.module_of("pages", "own").loads("1") == 1
+    assert "own" not in registry.PAGES
+
+
+def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
+    with pytest.raises(ConfigError, match=r"unknown kind of robot.*kuka"):
+        registry.module_of("robots", "kuca")
