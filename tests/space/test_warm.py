@@ -10,9 +10,9 @@ from understudy.space.warm import warm
 # In a process of its own: what other tests ask of a kernel must not count.
 COUNT = """
 from understudy.config.files import shipped_robots
-from understudy.space import (
-    branches, certify, depth, follow, forward, packed, pairs, reach, refine, selfpairs, world,
-)
+from understudy.space.collision import certify, depth, packed, pairs, self_pairs, world
+from understudy.space.kinematics import branches, follow, forward, refine
+from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
 from understudy.space.warm import warm
@@ -21,8 +21,8 @@ for file in shipped_robots().values():
 kernels = (
     forward.flange_frames, forward.joint_frames, forward.jacobians, branches.all_branches,
     branches.limited_branches, follow.follow_branches, refine.search,
-    certify.certify, depth.core_depth, pairs.distance, reach.reach_points,
-    selfpairs.extremes, selfpairs.apart_everywhere, packed.contact_in, world.contacts,
+    certify.certify, depth.core_depth, pairs.distance, reach_map.reach_points,
+    self_pairs.extremes, self_pairs.apart_everywhere, packed.contact_in, world.contacts,
     world.least_distance, world.pose,
 )
 print({kernel.__name__ for kernel in kernels if len(kernel.signatures) != 1} or {})
