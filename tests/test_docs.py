@@ -11,7 +11,7 @@ from understudy.app.build import load_cell
 from understudy.cli import app
 from understudy.operator import BUTTONS, ENGINE
 from understudy.registry import FACES
-from understudy.robots.text_robot.robot import TRANSITIONS, PointState
+from understudy.robots.text_robot.robot import TRANSITIONS, RobotState
 from understudy.simulation.faults import FAULTS
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +20,7 @@ COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def diagram(transitions: Mapping[tuple[PointState, str], PointState]) -> str:
+def diagram(transitions: Mapping[tuple[RobotState, str], RobotState]) -> str:
     arrows = (f"    {a} --> {b}: {event}\n" for (a, event), b in transitions.items())
     return "stateDiagram-v2\n" + "".join(arrows)
 

@@ -9,6 +9,8 @@ a table by an entry point of the group `understudy.<table>`:
 `register` adds a row to the tables of this process only.
 """
 
+import logging
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -16,11 +18,13 @@ from types import ModuleType
 
 from understudy.errors import unknown
 
+log = logging.getLogger(__name__)
+
 ROBOTS = {
     "arm": "understudy.robots.arm",
     "kuka": "understudy.robots.kuka",
     "machine": "understudy.robots.grblhal.machine",
-    "point": "understudy.robots.text_robot.robot",
+    "text_robot": "understudy.robots.text_robot",
 }
 FACES = {
     "grblhal": "understudy.robots.grblhal.face",
@@ -36,6 +40,19 @@ PAGES = {
 }
 TABLES = {"robots": ROBOTS, "faces": FACES, "pages": PAGES}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
+
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "kind": {"point": "text_robot"},
+}
+"""Values in cell files that have another name now: key → value in the file → present name."""
+
+
+def present_name(key: str, value: str) -> str:
+    """The present name of a value in a cell file; logs a note if the file uses a former one."""
+    name = RENAMED[key].get(value, value)
+    if name != value:
+        log.warning("%s: %s is now called %s", key, value, name)
+    return name
 
 
 def register(table: str, kind: str, module: str) -> None:

@@ -216,8 +216,8 @@ def test_a_disk_that_fills_up_later_costs_the_rest_of_the_transcript(
 @pytest.mark.parametrize(
     ("kind", "face", "fits"),
     [
-        ("arm", "text_tcp", "kind point"),
-        ("point", "kuka_eki", "kind kuka"),
+        ("arm", "text_tcp", "kind text_robot"),
+        ("text_robot", "kuka_eki", "kind kuka"),
         ("kuka", "grblhal", "kind arm or kind machine"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_face_stands_only_in_front_of_a_robot_it_fits(kind: str, face: str, fi
     ],
 )
 def test_two_endpoints_do_not_listen_at_one_place(one: str, two: str, pair: str) -> None:
-    robot = "{{kind: point, faces: {{text_tcp: {{{}}}}}}}"
+    robot = "{{kind: text_robot, faces: {{text_tcp: {{{}}}}}}}"
     Path("two.yaml").write_text(
         f"robots:\n  one: {robot.format(one)}\n  two: {robot.format(two)}\n"
     )
@@ -268,7 +268,7 @@ def test_the_kernel_cache_is_warm_once_its_kernels_were_called() -> None:
 
 
 def test_a_bare_port_needs_a_cell_with_one_face() -> None:
-    robot = "{kind: point, faces: {text_tcp: {}}}"
+    robot = "{kind: text_robot, faces: {text_tcp: {}}}"
     Path("two.yaml").write_text(f"robots:\n  one: {robot}\n  two: {robot}\n")
     done = Done("run", "two.yaml", "--port", "8000")
     assert done.code == 2
@@ -494,7 +494,7 @@ def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> 
 def test_a_log_tells_that_the_cell_hung_up(pty: str, start: Start) -> None:
     """On wires that were open to the end."""
     face = f"    faces: {{text_tcp: {{pty: {pty}}}}}\n"
-    Path("cell.yaml").write_text("robots:\n  bench:\n    kind: point\n" + face)
+    Path("cell.yaml").write_text("robots:\n  bench:\n    kind: text_robot\n" + face)
     words = ["--ephemeral", "--ready-file", "ready.json", "--log", "a.chat"]
     running = start("run", "cell.yaml", *words)
     address = running.ready()["endpoints"]["bench.text_tcp"]
@@ -508,7 +508,7 @@ def test_a_log_tells_that_the_cell_hung_up(pty: str, start: Start) -> None:
 
 def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> None:
     Path("quiet.yaml").write_text(
-        "robots:\n  bench:\n    kind: point\n    move_abs_ms: 20\n    faces: {text_tcp: {}}\n"
+        "robots:\n  bench:\n    kind: text_robot\n    move_abs_ms: 20\n    faces: {text_tcp: {}}\n"
     )
     running = start("run", "quiet.yaml", "--ephemeral", "--ready-file", "ready.json")
     address = running.ready()["endpoints"]["bench.text_tcp"].removeprefix("tcp://")

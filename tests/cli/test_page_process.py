@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 60.0
 CELL = """\
 hmi: {port: 0}
 robots:
-  bench: {kind: point}
+  bench: {kind: text_robot}
 """
 
 Start = Callable[..., "Running"]
@@ -177,7 +177,7 @@ def test_a_page_does_not_listen_where_something_else_does(
     ports: str, pair: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "cell.yaml"
-    file.write_text(f"{ports}\nrobots: {{bench: {{kind: point}}}}\n")
+    file.write_text(f"{ports}\nrobots: {{bench: {{kind: text_robot}}}}\n")
     with pytest.raises(ConfigError, match=f"{pair} listen on the same port"):
         check(str(file))
 

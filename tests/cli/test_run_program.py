@@ -88,7 +88,7 @@ def test_a_cell_without_such_a_robot(program: Path) -> None:
 
 def test_a_real_controller_is_never_used_without_being_asked_for(tmp_path: Path) -> None:
     cell = tmp_path / "real.yaml"
-    text = "controller: real\nrobots:\n  b: {kind: point, real: {to: 'tcp://127.0.0.1:1'}}\n"
+    text = "controller: real\nrobots:\n  b: {kind: text_robot, real: {to: 'tcp://127.0.0.1:1'}}\n"
     cell.write_text(text)
     with pytest.raises(ConfigError, match="--real on the command line"):
         run(cell, "--ephemeral", "--for", "0")

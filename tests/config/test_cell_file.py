@@ -20,7 +20,7 @@ description: a bench
 seed: 4
 robots:
   bench:
-    kind: point
+    kind: text_robot
     move_abs_ms: 300
     faces:
       text_tcp: {port: 5001}
@@ -46,9 +46,18 @@ def test_a_good_file_says_what_is_in_it(file: Path) -> None:
     config = put_together(file, GOOD)
     bench = config.robots["bench"]
     assert (config.name, config.head.seed, config.head.poll_step_ms) == ("cell", 4, 10.0)
-    assert (bench.kind, bench.config.move_abs_ms, bench.config.home_ms) == ("point", 300, 1000)
+    assert (bench.kind, bench.config.move_abs_ms, bench.config.home_ms) == ("text_robot", 300, 1000)
     assert bench.faces["text_tcp"].address.port == 5001
     assert config.head.scenario.rules["lost"].probability == 0.05
+
+
+def test_a_kind_with_a_former_name_is_read_and_noted(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = put_together(file, GOOD.replace("kind: text_robot", "kind: point"))
+    assert config.robots["bench"].kind == "text_robot"
+    assert config.digest == put_together(file, GOOD).digest
+    assert caplog.messages == ["kind: point is now called text_robot"]
 
 
 # Old text in the good file → new text; then what the message says after the file's name.
@@ -77,8 +86,8 @@ BROKEN = {
         "did you mean 'probability'?",
     ),
     "unknown kind of robot": (
-        ("kind: point", "kind: pont"),
-        ":5: robots.bench.kind: unknown kind of robot (got 'pont'); allowed: ",
+        ("kind: text_robot", "kind: text_robo"),
+        ":5: robots.bench.kind: unknown kind of robot (got 'text_robo'); allowed: ",
     ),
     "unknown kind of face": (
         ("text_tcp: {", "texttcp: {"),
@@ -94,7 +103,7 @@ BROKEN = {
         ":11: scenario.rules.lost.fault: unknown fault (got 'communication_timout'); allowed: ",
     ),
     "missing key": (
-        ("kind: point", "home_ms: 5"),
+        ("kind: text_robot", "home_ms: 5"),
         ":4: robots.bench.kind: this key is missing; allowed: a text",
     ),
     "below the range": (
@@ -153,7 +162,7 @@ BROKEN = {
         ":9: robots.bench.home_mm_deg.2: this does not fit (got 'high'); allowed: a number",
     ),
     "robot without a body": (
-        ("kind: point\n    move_abs_ms: 300\n    faces:\n      text_tcp: {port: 5001}", ""),
+        ("kind: text_robot\n    move_abs_ms: 300\n    faces:\n      text_tcp: {port: 5001}", ""),
         ":4: robots.bench: this does not fit; allowed: a mapping",
     ),
     "name that is no name": (
@@ -173,7 +182,7 @@ BROKEN = {
         ":3: seed: the key stands here twice, first in line 2",
     ),
     "deep key that stands twice": (
-        ("kind: point", "kind: point\n    kind: point"),
+        ("kind: text_robot", "kind: text_robot\n    kind: text_robot"),
         ":6: robots.bench.kind: the key stands here twice, first in line 5",
     ),
     "what a robot checks itself": (

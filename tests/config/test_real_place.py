@@ -8,7 +8,7 @@ from understudy.wire.dial import Destination
 
 
 def test_a_cell_file_says_where_and_is_told_its_line() -> None:
-    text = "controller: auto\nrobots:\n  b:\n    kind: point\n    real: {to: 'tcp://h:1'}\n"
+    text = "controller: auto\nrobots:\n  b:\n    kind: text_robot\n    real: {to: 'tcp://h:1'}\n"
     config = read_config(text, "cell.yaml")
     assert (config.head.controller, config.robots["b"].real) == ("auto", Destination("h", 1))
     assert config.digest == read_config(text.replace("auto", "real"), "cell.yaml").digest

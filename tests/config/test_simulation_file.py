@@ -71,7 +71,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 # ── scenario files ──
 
-BENCH = "{include}robots: {{bench: {{kind: point}}}}\nscenario: {{rules: {{{own}}}}}\n"
+BENCH = "{include}robots: {{bench: {{kind: text_robot}}}}\nscenario: {{rules: {{{own}}}}}\n"
 STOP = "panic: {fault: emergency_stop, on: bench, at_s: 10}"
 
 

@@ -15,7 +15,7 @@ robots:
     model: g60
     faces:
       hmi_link: {port: 5560, status: {port: 5561}}
-  bench: {kind: point}
+  bench: {kind: text_robot}
   kuka: {kind: kuka}
   machine: {kind: machine, io: {digital_inputs: 8, digital_input_names: {}}}
 """

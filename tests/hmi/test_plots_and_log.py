@@ -22,7 +22,7 @@ LEAST_MS = 100
 def cell_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The welding cell, and the text robot beside it."""
     cell = CELLS.joinpath("g60_welding.yaml").read_text()
-    bench = "  bench: {kind: point, faces: {text_tcp: {port: 5000}}}"
+    bench = "  bench: {kind: text_robot, faces: {text_tcp: {port: 5000}}}"
     cell = cell.replace("environment:", f"{bench}\nenvironment:")
     path = tmp_path_factory.mktemp("cells") / "both.yaml"
     path.write_text(cell)

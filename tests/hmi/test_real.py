@@ -12,7 +12,7 @@ controller: simulation
 hmi: {{}}
 robots:
   bench:
-    kind: point
+    kind: text_robot
     real: {{to: "{address}"}}
     faces:
       hmi_link: {{port: 5560, status: {{port: 5561}}}}

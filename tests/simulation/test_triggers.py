@@ -16,7 +16,7 @@ Build = Callable[[str], InProcessCell]
 
 CELL = """
 robots:
-  bench: {{kind: point, faces: {{text_tcp: {{}}}}}}
+  bench: {{kind: text_robot, faces: {{text_tcp: {{}}}}}}
   g60: {{kind: arm, simulation: {{command_delay_ms: 0}}}}
 scenario: {{rules: {{rule: {rule}}}}}
 """

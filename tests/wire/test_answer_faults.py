@@ -12,7 +12,7 @@ from understudy.wire.answer_faults import garbled
 from understudy.wire.in_process import InProcessCell
 
 CELL = """
-robots: {{bench: {{kind: point, faces: {{text_tcp: {{}}}}}}}}
+robots: {{bench: {{kind: text_robot, faces: {{text_tcp: {{}}}}}}}}
 scenario: {{rules: {{{rules}}}}}
 """
 POSE = b"OK 0.00,0.00,100.00,0.00,0.00,0.00\n"

@@ -23,7 +23,7 @@ NOBODY = cast(Switchboard, None)
 CELL = """\
 robots:
   bench:
-    kind: point
+    kind: text_robot
     faces:
       text_tcp: {stalled_after_s: 0.2}
 """

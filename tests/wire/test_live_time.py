@@ -187,7 +187,7 @@ def test_at_max_time_runs_while_something_is_under_way() -> None:
 
 def test_at_max_time_runs_also_for_motions_nobody_waits_for(tmp_path: Path) -> None:
     file = tmp_path / "slow.yaml"
-    file.write_text("robots: {bench: {kind: point, home_ms: 3600000, faces: {text_tcp: {}}}}")
+    file.write_text("robots: {bench: {kind: text_robot, home_ms: 3600000, faces: {text_tcp: {}}}}")
     with StandIn(str(file), rate=0.0) as robot:
         line = socket.create_connection(robot.address(), PATIENCE)
         line.sendall(b"HOME\n")

@@ -169,7 +169,7 @@ def test_endpoint_and_peers_may_be_named_otherwise() -> None:
 
 def test_an_endpoint_that_the_cell_does_not_have(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
-    robot = "{kind: point, faces: {text_tcp: {}}}"
+    robot = "{kind: text_robot, faces: {text_tcp: {}}}"
     file.write_text(f"robots:\n  one: {robot}\n  two: {robot}\n")
     cell = InProcessCell(build_cell(load_config(str(file))))
     chat = parse("@ 0 three.text_tcp 1\n> GET_POS\\n\n")

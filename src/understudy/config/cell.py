@@ -17,6 +17,7 @@ from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
+from understudy.registry import present_name
 from understudy.simulation.rules import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
@@ -257,14 +258,15 @@ def _robot(
 ) -> RobotConfig:
     common = {key: body[key] for key in RobotHead.__struct_fields__ if key in body}
     head: RobotHead = _at(document, keys, read, common, RobotHead)
-    schema = _at(document, (*keys, "kind"), robot_schema, head.kind)
+    kind = present_name("kind", head.kind)
+    schema = _at(document, (*keys, "kind"), robot_schema, kind)
     own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, schema)
     config = _at(document, keys, read, own, schema)
     faces = {
         name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
     }
     real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
-    return RobotConfig(head.kind, config, faces, real)
+    return RobotConfig(kind, config, faces, real)
 
 
 def _face(

@@ -25,7 +25,7 @@ from understudy.offline.waypoints import Waypoint, follow
 from understudy.robots.arm.offline import NO_RULES, arm_setup, arm_subject
 from understudy.robots.grblhal.offline import machine_setup, machine_subject
 from understudy.robots.kuka.offline import kuka_events, kuka_subject
-from understudy.robots.text_robot.offline import point_events, point_subject
+from understudy.robots.text_robot.offline import text_robot_events, text_robot_subject
 from understudy.simulation.rules import Config as Rules
 from understudy.units import MM
 
@@ -39,8 +39,8 @@ EVERY = 200
 WELDING = "WELDING"
 BODIES = ("arm", "kuka")
 """Kinds of robots that reach somewhere, and could touch something there."""
-KINDS = (*BODIES, "machine", "point")
-OWN_LANGUAGE = {"kuka": kuka_events, "point": point_events}
+KINDS = (*BODIES, "machine", "text_robot")
+OWN_LANGUAGE = {"kuka": kuka_events, "text_robot": text_robot_events}
 NO_CHANCE = "scenario rules do not act on programs of this robot"
 
 
@@ -160,7 +160,7 @@ def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
         "arm": arm_subject,
         "kuka": kuka_subject,
         "machine": machine_subject,
-        "point": point_subject,
+        "text_robot": text_robot_subject,
     }
     subject = subjects[config.robots[robot].kind](program, config, robot)
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))

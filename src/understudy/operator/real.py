@@ -107,5 +107,8 @@ def _grblhal(config: CellConfig, robot: Robot) -> Client:
     return Client(driver, ArmActions(driver, arm, dialect=dialect), ProgramRun(driver, dialect))
 
 
-CLIENTS: Mapping[str, Callable[[CellConfig, Robot], Client]] = {"arm": _grblhal, "point": _text}
+CLIENTS: Mapping[str, Callable[[CellConfig, Robot], Client]] = {
+    "arm": _grblhal,
+    "text_robot": _text,
+}
 """Kind of robot → who talks to the real one."""

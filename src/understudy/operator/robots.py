@@ -145,7 +145,7 @@ ACTIONS = {
     "arm": "understudy.robots.arm.operator",
     "kuka": "understudy.robots.kuka.operator",
     "machine": "understudy.robots.grblhal.operator",
-    "point": "understudy.robots.text_robot.operator",
+    "text_robot": "understudy.robots.text_robot.operator",
 }
 
 

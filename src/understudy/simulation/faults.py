@@ -30,13 +30,13 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "position_noise": Fault(
         "asked",
-        "robot point",
+        "robot text_robot",
         "readings of the pose deviate, evenly within ± the amplitude",
         {"amplitude_mm": Figure(0.1, 0.0, 1000.0), "amplitude_deg": Figure(0.1, 0.0, 180.0)},
     ),
     "temperature_noise": Fault(
         "asked",
-        "robot point",
+        "robot text_robot",
         "readings of the temperature deviate, evenly within ± the amplitude",
         {"amplitude_c": Figure(0.2, 0.0, 100.0)},
     ),
@@ -108,7 +108,7 @@ FAULTS: Mapping[str, Fault] = {
         "current and voltage waver, evenly within ± the amplitude",
         {"amplitude_percent": Figure(2.0, 0.0, 100.0)},
     ),
-    "overheat": Fault("brought", "robot point", "error code 6 (temperature) until reset"),
+    "overheat": Fault("brought", "robot text_robot", "error code 6 (temperature) until reset"),
 }
 
 

@@ -13,7 +13,7 @@ from understudy.offline.validate import Report
 BOXED = """
 robots:
   bench:
-    kind: point
+    kind: text_robot
     envelope_mm: {x: [-300, 300], y: [-300, 300], z: [0, 500]}
     faces:
       text_tcp: {port: 5000}
@@ -137,7 +137,7 @@ robots:
   left: {kind: arm, model: g60}
   right: {kind: arm, model: g60, base_mm_deg: [700, 0, 0, 0, 0, 180]}
   third: {kind: arm, model: g60}
-  bench: {kind: point}
+  bench: {kind: text_robot}
 """
 
 

@@ -8,8 +8,8 @@ from understudy.errors import Refused
 from understudy.ports import Part, Ticket
 from understudy.robots.text_robot.driver import Config, TextTcpDriver, build
 from understudy.robots.text_robot.face import TextTcpFace
-from understudy.robots.text_robot.robot import Config as PointConfig
-from understudy.robots.text_robot.robot import Point
+from understudy.robots.text_robot.robot import Config as RobotConfig
+from understudy.robots.text_robot.robot import TextRobot
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.rules import Config as Scenario
@@ -23,11 +23,11 @@ Ended = tuple[Ticket, Refused | None, int]
 Rules = Mapping[str, Rule]
 
 
-class PointBench:
+class RobotBench:
     """The simulated robot, without a wire."""
 
     def __init__(self) -> None:
-        self.robot = Point("bench", PointConfig(), scenario.build(Scenario(), 1))
+        self.robot = TextRobot("bench", RobotConfig(), scenario.build(Scenario(), 1))
         self.now = 0
         self.ended: list[Ended] = []
         self.robot.on_finished(lambda *end: self.ended.append(end))
@@ -49,15 +49,15 @@ class DriverBench:
         config: Config = Config(),  # noqa: B008
         *,
         rules: Rules | None = None,
-        point: PointConfig = PointConfig(),  # noqa: B008
+        robot_config: RobotConfig = RobotConfig(),  # noqa: B008
         cut: Callable[[bytes], list[bytes]] = lambda data: [data],
     ) -> None:
         fault_source = scenario.build(Scenario(dict(rules or {})), 1)
-        self.point = Point("bench", point, fault_source)
-        face = TextTcpFace("bench.text_tcp", self.point, fault_source)
-        fault_source.act_on({"bench": self.point, "bench.text_tcp": face})
+        self.simulated = TextRobot("bench", robot_config, fault_source)
+        face = TextTcpFace("bench.text_tcp", self.simulated, fault_source)
+        fault_source.act_on({"bench": self.simulated, "bench.text_tcp": face})
         parts: dict[str, Part] = {
-            "bench": self.point,
+            "bench": self.simulated,
             "bench.text_tcp": face,
             "scenario": fault_source,
         }

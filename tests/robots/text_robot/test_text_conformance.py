@@ -1,7 +1,7 @@
 """What a caller may rely on, whether the robot is simulated or real."""
 
 import pytest
-from tests.robots.text_robot.driver_bench import DriverBench, PointBench
+from tests.robots.text_robot.driver_bench import DriverBench, RobotBench
 
 from understudy.errors import Refused
 from understudy.ports import Ticket
@@ -11,14 +11,14 @@ from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 from understudy.wire.exchange import UNLIMITED
 
-Bench = PointBench | DriverBench
+Bench = RobotBench | DriverBench
 
 STOPPED = Refused("Robot in emergency stop state", code=4)
 THERE = Pose(100 * MM, -20 * MM, 150 * MM, 0.0, 0.0, 90 * DEG)
 HERE = Pose(0.0, 0.0, 100 * MM, 0.0, 0.0, 0.0)
 
 
-@pytest.fixture(params=[PointBench, DriverBench], ids=["simulated", "real"])
+@pytest.fixture(params=[RobotBench, DriverBench], ids=["simulated", "real"])
 def bench(request: pytest.FixtureRequest) -> Bench:
     made: Bench = request.param()
     return made

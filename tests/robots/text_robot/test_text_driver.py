@@ -19,7 +19,7 @@ from understudy.robots.text_robot.driver import (
     build,
 )
 from understudy.robots.text_robot.driver_codec import Condition, decimal, read_answer, request_of
-from understudy.robots.text_robot.robot import Config as PointConfig
+from understudy.robots.text_robot.robot import Config as RobotConfig
 from understudy.robots.text_robot.robot import EnvelopeMm
 from understudy.simulation.rules import Rule
 from understudy.space.pose import ORIGIN, Pose
@@ -256,7 +256,7 @@ def test_refusals_carry_the_error_code(answer: str, refusal: Refused) -> None:
 
 
 def test_refusals_of_the_simulated_robot_arrive() -> None:
-    bench = DriverBench(point=PointConfig(envelope_mm=EnvelopeMm()))
+    bench = DriverBench(robot_config=RobotConfig(envelope_mm=EnvelopeMm()))
     outside = bench.do(lambda now: bench.robot.move_to(Pose(9.0, 0.0, 0.0, 0.0, 0.0, 0.0), now))
     assert bench.ended == [(outside, Refused("Target outside work envelope", code=2), 0)]
     assert bench.robot.reading(bench.now).error_code == 2
@@ -697,8 +697,8 @@ def test_every_ticket_ends_once_and_no_move_is_said_twice(data: st.DataObject) -
         "cut": bench.cut_line,
         "out of reach": lambda: setattr(bench, "reachable", not bench.reachable),
         "mute": lambda: setattr(bench, "mute", not bench.mute),
-        "other stop": lambda: bench.point.stop(bench.now),
-        "other reset": lambda: bench.point.reset(bench.now),
+        "other stop": lambda: bench.simulated.stop(bench.now),
+        "other reset": lambda: bench.simulated.reset(bench.now),
         "a bit": lambda: bench.advance(0.13),
         "a while": lambda: bench.advance(1.1),
     }
@@ -709,7 +709,7 @@ def test_every_ticket_ends_once_and_no_move_is_said_twice(data: st.DataObject) -
     assert sorted(ticket for ticket, _, _ in bench.ended) == tickets
     assert len(set(bench.moves())) == len(bench.moves()) <= len(tickets)
     assert not bench.robot.busy()
-    assert bench.robot.reading(bench.now).state == bench.point.status(bench.now).state
+    assert bench.robot.reading(bench.now).state == bench.simulated.status(bench.now).state
 
 
 @settings(max_examples=200, deadline=None)

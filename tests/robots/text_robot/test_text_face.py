@@ -118,7 +118,8 @@ def test_absurd_distances_end_in_a_refusal_not_in_infinity(client: Client) -> No
 
 def test_targets_outside_the_envelope_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
-    file.write_text("robots: {r: {kind: point, envelope_mm: {z: [0, 200]}, faces: {text_tcp: {}}}}")
+    robot = "{kind: text_robot, envelope_mm: {z: [0, 200]}, faces: {text_tcp: {}}}"
+    file.write_text(f"robots: {{r: {robot}}}")
     client = load_cell(str(file)).connect()
     refused = b"ERROR Target outside work envelope\n"
     assert client.ask(b"MOVE_ABS 0,0,201,0,0,0\n") == refused

@@ -1,4 +1,4 @@
-"""A real text robot, offering what the simulated `Point` offers.
+"""A real text robot, offering what the simulated `TextRobot` offers.
 
     GET_POS\\n GET_STATUS\\n      every poll period while no answer is awaited, and after commands
     MOVE_ABS …\\n                one move at a time: the next is said when nothing is awaited

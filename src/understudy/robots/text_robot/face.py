@@ -23,7 +23,7 @@ from understudy.protocol.outbox import Outbox, ReadyPeers
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
-ROBOTS = ("point",)
+ROBOTS = ("text_robot",)
 """Kinds of robot that it stands in front of."""
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32

@@ -13,7 +13,7 @@ from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, Glide, Violation
 from understudy.ports import Deps, Ticket
 from understudy.robots.text_robot.driver_program import Move, ReadLine, read_lines
-from understudy.robots.text_robot.robot import Config, Point, build
+from understudy.robots.text_robot.robot import Config, TextRobot, build
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.rules import Config as Rules
@@ -28,7 +28,7 @@ AXES = ("X", "Y", "Z", "RX", "RY", "RZ")
 AXIS_UNITS = np.array([MM, MM, MM, DEG, DEG, DEG])
 
 
-def point_subject(program: str, config: CellConfig, robot: str) -> Subject:
+def text_robot_subject(program: str, config: CellConfig, robot: str) -> Subject:
     own: Config = config.robots[robot].config
     endless = np.full(len(AXES), np.inf)
     rotary = (False, False, False, True, True, True)
@@ -37,7 +37,7 @@ def point_subject(program: str, config: CellConfig, robot: str) -> Subject:
     return Subject(program, config.name, robot, lambda tool: body, notes=notes)
 
 
-def point_events(program: str | bytes, config: CellConfig, robot: str) -> Iterator[Event]:
+def text_robot_events(program: str | bytes, config: CellConfig, robot: str) -> Iterator[Event]:
     """What happens in a program; each move begins when the one before it has ended."""
     text = program if isinstance(program, str) else program.decode("utf-8", "replace")
     own: Config = config.robots[robot].config
@@ -52,8 +52,8 @@ def point_events(program: str | bytes, config: CellConfig, robot: str) -> Iterat
 class _Walk:
     """Line by line, on the cell's own robot."""
 
-    def __init__(self, point: Point) -> None:
-        self._point = point
+    def __init__(self, robot: TextRobot) -> None:
+        self._robot = robot
         self._now = 0
 
     def read(self, line: ReadLine) -> Iterator[Event]:
@@ -68,18 +68,18 @@ class _Walk:
         ticket = self._submit(move)
         if isinstance(ticket, Refused):
             return Violation(move.line, "unreachable", f"line {move.line}: {ticket.reason}")
-        ends = self._point.next_wake() or begins
+        ends = self._robot.next_wake() or begins
         times = np.linspace(begins, ends, LOOKS).round().astype(np.int64)
-        poses = np.array([self._point.tcp(int(at)) for at in times])
+        poses = np.array([self._robot.tcp(int(at)) for at in times])
         self._now = ends
-        self._point.wake(ends)
+        self._robot.wake(ends)
         return Glide(move.line, np.array([seconds(int(at)) for at in times]), poses / AXIS_UNITS)
 
     def _submit(self, move: Move) -> Ticket | Refused:
-        point, now = self._point, self._now
+        robot, now = self._robot, self._now
         if move.verb == "HOME":
-            return point.home(now)
+            return robot.home(now)
         x, y, z = (value * MM for value in move.values[:3])
         if move.verb == "MOVE_REL":
-            return point.move_by(x, y, z, now)
-        return point.move_to(Pose(x, y, z, *(a * DEG for a in move.values[3:])), now)
+            return robot.move_by(x, y, z, now)
+        return robot.move_to(Pose(x, y, z, *(a * DEG for a in move.values[3:])), now)

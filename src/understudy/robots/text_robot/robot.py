@@ -19,9 +19,9 @@ Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
 PoseMmDeg = tuple[float, float, float, float, float, float]
 RangeMm = tuple[float, float]
 Kind = Literal["move_abs", "move_rel", "home"]
-PointState = Literal["Idle", "Moving", "Homing", "EmergencyStopped"]
+RobotState = Literal["Idle", "Moving", "Homing", "EmergencyStopped"]
 
-TRANSITIONS: Mapping[tuple[PointState, str], PointState] = {
+TRANSITIONS: Mapping[tuple[RobotState, str], RobotState] = {
     ("Idle", "move"): "Moving",
     ("Idle", "home"): "Homing",
     ("Moving", "finished"): "Idle",
@@ -107,9 +107,9 @@ class Motion(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """What a snapshot holds of a point."""
+    """What a snapshot holds of the robot."""
 
-    state: PointState
+    state: RobotState
     rest: Pose
     motion: Motion | None
     waiting: list[Wait]
@@ -120,7 +120,7 @@ class Saved(Struct):
     warm_since: int
 
 
-class Point:
+class TextRobot:
     """`PoseRobot` and `Part`: one motion at a time, in the order of submission."""
 
     def __init__(self, name: str, config: Config, fault_source: FaultSource) -> None:
@@ -138,7 +138,7 @@ class Point:
             "home": config.load_percent.home,
         }
         self._listeners: list[Finished] = []
-        self._state: PointState = "Idle"
+        self._state: RobotState = "Idle"
         self._rest = pose_of(config.start_mm_deg)
         self._motion: Motion | None = None
         self._waiting: deque[Wait] = deque()
@@ -380,6 +380,6 @@ def pose_of(mm_deg: PoseMmDeg) -> Pose:
     return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
 
 
-def build(name: str, config: Config, deps: Deps) -> Point:
+def build(name: str, config: Config, deps: Deps) -> TextRobot:
     check(config)
-    return Point(name, config, deps.fault_source)
+    return TextRobot(name, config, deps.fault_source)
