@@ -24,7 +24,7 @@ from understudy.wire.pump import Pump
 
 Outcome = TypeVar("Outcome")
 PATIENCE_SECONDS = 60.0
-QUICK = Config(poll_ms=5, redial_s=(0.01, 0.02))
+QUICK = Config(poll_ms=5, reconnect_s=(0.01, 0.02))
 ENDPOINT = "bench.text_tcp"
 THERE = Pose(100 * MM, 0.0, 100 * MM, 0.0, 0.0, 0.0)
 
@@ -190,7 +190,7 @@ def test_hangs_up_on_a_peer_that_never_answers() -> None:
 
         server = await asyncio.start_server(listen, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        config = Config(command_timeout_ms=20, redial_s=(0.01,))
+        config = Config(command_timeout_ms=20, reconnect_s=(0.01,))
         async with Station(port, config) as station:
             await gone.wait()
             await station.until(lambda: "no answer to GET_POS within 20 ms" in station.trouble)

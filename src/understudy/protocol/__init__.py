@@ -1,1 +1,1 @@
-"""Building blocks of faces and drivers: line reader, outbox, dialogue, reconnection."""
+"""Building blocks of faces (sessions) and of drivers (client)."""

@@ -233,14 +233,14 @@ def test_a_lost_line_ends_the_job_and_nothing_is_sent_again() -> None:
     assert outcome.reason.endswith(f"of 100 records completed, {sent} sent")
     bench.advance(5.0)
     assert len(bench.sent) == sent
-    assert bench.driver.status(bench.now).line == "talking"  # called again, for the next job
+    assert bench.driver.status(bench.now).connection == "connected"  # for the next job
     bench.run(zigzag(2))
     bench.advance(1.0)
     assert bench.ended[-1][1] is None
 
 
 def test_nobody_at_home_is_called_again_after_longer_and_longer_rests() -> None:
-    bench = Bench(Config(redial_s=(1.0, 2.0)))
+    bench = Bench(Config(reconnect_s=(1.0, 2.0)))
     bench.reachable = False
     bench.cut()
     bench.advance(10.0)

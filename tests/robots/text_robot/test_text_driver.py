@@ -681,7 +681,7 @@ def test_packets_of_answers_change_nothing(sizes: list[int]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_every_ticket_ends_once_and_no_move_is_said_twice(data: st.DataObject) -> None:
-    bench = DriverBench(Config(command_timeout_ms=700, redial_s=(0.1, 0.3)))
+    bench = DriverBench(Config(command_timeout_ms=700, reconnect_s=(0.1, 0.3)))
     tickets: list[Ticket] = []
 
     def move() -> None:

@@ -16,8 +16,7 @@ from understudy.errors import Refused
 from understudy.operator.doors.beside import FaceBeside
 from understudy.ports import Desk
 from understudy.ports.hmi import Later
-from understudy.protocol.lines import Line, LineReader
-from understudy.protocol.outbox import Outbox
+from understudy.protocol.sessions import LineReader, Outbox, TextLine
 
 LONGEST_LINE = 64 * 1024 * 1024  # a snapshot fits
 OUTBOX_LIMIT = 1024 * 1024
@@ -37,7 +36,7 @@ class ControlSession:
         self._leave = leave
         self._late = late
         self._lines = LineReader(LONGEST_LINE)
-        self._unanswered: deque[Line] = deque()
+        self._unanswered: deque[TextLine] = deque()
         self._waits = False
 
     def receive(self, data: bytes, now: int) -> None:
@@ -101,7 +100,7 @@ class ControlSession:
         self._say({"id": number, "ok": False, "code": code, "error": reason})
 
     def _say(self, answer: Mapping[str, Any]) -> None:
-        self._outbox.say(msgspec.json.encode(answer) + b"\n")
+        self._outbox.send(msgspec.json.encode(answer) + b"\n")
 
 
 def control_face(desk: Desk, late: Late = lambda: None) -> FaceBeside[ControlSession]:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from understudy.operator.doors.beside import FaceBeside
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
-from understudy.protocol.outbox import Outbox
+from understudy.protocol.sessions import Outbox
 
 LENGTH = struct.Struct(">I")
 LONGEST_REQUEST = 64 * 1024
@@ -51,7 +51,7 @@ class StateSession:
     def receive(self, data: bytes, now: int) -> None:
         self._unread += data
         while not self._lost and (request := self._next()) is not None:
-            self._outbox.say(framed(self._answer(request)))
+            self._outbox.send(framed(self._answer(request)))
 
     def take(self, room: int) -> bytes:
         return self._outbox.take(room)
@@ -78,7 +78,7 @@ class StateSession:
         if length > LONGEST_REQUEST:
             self._lost = True
             reason = f"a request of {length} bytes; at most {LONGEST_REQUEST}"
-            self._outbox.say(framed(_error(reason)))
+            self._outbox.send(framed(_error(reason)))
             return None
         end = LENGTH.size + length
         if len(self._unread) < end:

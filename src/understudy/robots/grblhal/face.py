@@ -9,16 +9,15 @@ One controller has one line to the world: the newest connection is served, the o
 until it is closed. See docs/faces/grblhal.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import Refused
 from understudy.gcode.wire import Notice, Pins, WireController, Wired
 from understudy.ports import Deps, FaultSource
-from understudy.protocol.outbox import ReadyPeers
+from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.grblhal import face_tables as table
 from understudy.robots.grblhal.face_connection import Connection
 from understudy.robots.grblhal.face_dollar import Dollar
@@ -61,7 +60,7 @@ class Saved(Struct):
     next_report: int | None
 
 
-class GrblHalFace:
+class GrblHalFace(SessionFace[Connection], NotInjectable):
     """`Face`: the firmware's side of its serial line."""
 
     def __init__(
@@ -69,7 +68,7 @@ class GrblHalFace:
     ) -> None:
         self.name = name
         self._fault_source = fault_source
-        self.stir = ReadyPeers()
+        self.ready = ReadyPeers()
         self._controller = controller
         self._sessions: dict[str, Connection] = {}
         self._nobodys = Reader()
@@ -91,17 +90,11 @@ class GrblHalFace:
         self._greet(locked=False)
         return self._sessions[peer]
 
-    def sessions(self) -> Mapping[str, Connection]:
-        return self._sessions
-
-    def ready_peers(self) -> list[str]:
-        return self.stir.drain()
-
     def unplug(self, peer: str, now: int) -> None:
         """What it said and was not yet read goes with it; the one before it is heard again."""
         self._sessions.pop(peer, None)
         if served := self._served():
-            self.stir.add(served.peer)
+            self.ready.add(served.peer)
         self._serve(now)
 
     def next_wake(self) -> int | None:
@@ -117,17 +110,8 @@ class GrblHalFace:
             if self._heeded():
                 self._report(now)
 
-    def busy(self) -> bool:
-        return False
-
     def status(self, now: int) -> dict[str, int]:
         return {"clients": len(self._sessions), "unread": self._reader.waiting}
-
-    def faults(self) -> tuple[str, ...]:
-        return ()
-
-    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} does not act on {self.name}")
 
     def save(self) -> Saved:
         return Saved(
@@ -242,7 +226,7 @@ class GrblHalFace:
         self._working = False
         self._sticky = code
         if asker := self._sessions.get(self._asker):
-            asker.outbox.say(b"error:%d\r\n" % code if code else b"ok\r\n")
+            asker.outbox.send(b"error:%d\r\n" % code if code else b"ok\r\n")
 
     # ── bytes that act at once ──
 
@@ -337,7 +321,7 @@ class GrblHalFace:
     def _say(self, text: str) -> None:
         """To whoever is plugged in; to nobody if nobody is."""
         if served := self._served():
-            served.outbox.say(text.encode("latin-1", "replace") + b"\r\n")
+            served.outbox.send(text.encode("latin-1", "replace") + b"\r\n")
 
 
 ACTS: dict[int, Callable[[GrblHalFace, int], object]] = {

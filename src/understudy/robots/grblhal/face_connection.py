@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from understudy.protocol.outbox import Outbox, ReadyPeers
+from understudy.protocol.sessions import Outbox, ReadyPeers
 from understudy.robots.grblhal.face_framing import RX_SIZE, SILENT, Reader
 
 BACKLOG = 64 * 1024
@@ -15,7 +15,7 @@ OUTBOX_LIMIT = 256 * 1024
 class Socket(Protocol):
     """What the connections share: the face."""
 
-    stir: ReadyPeers
+    ready: ReadyPeers
 
     def serves(self, peer: str) -> bool: ...
 
@@ -34,7 +34,7 @@ class Connection:
     def __init__(self, face: Socket, peer: str, said: list[bytes] | None = None) -> None:
         self._face = face
         self.peer = peer
-        self.outbox = Outbox(lambda: face.stir.add(peer), said or ())
+        self.outbox = Outbox(lambda: face.ready.add(peer), said or ())
         self.reader = Reader()
         self.ended = False
 

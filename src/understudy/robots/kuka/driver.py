@@ -18,8 +18,8 @@ from msgspec import Meta, Struct
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
 from understudy.ports.kuka import KukaReading
-from understudy.protocol.outbox import Outbox
-from understudy.protocol.redial import Phase, Redial
+from understudy.protocol.client import ConnectionState, ReconnectSchedule
+from understudy.protocol.sessions import Outbox
 from understudy.robots.kuka.driver_position import PositionTracker, Tolerance
 from understudy.robots.kuka.driver_program import Step
 from understudy.robots.kuka.frames import (
@@ -46,7 +46,7 @@ GIVEN_UP = Refused("given up")
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """How the driver talks. `silence_s`: how long the robot may say nothing during a job; a real
     one says nothing while it moves. `greeting_ms`: how long to wait for its first word before a
-    job is numbered. `redial_s`: the rests between calls; the last one is repeated. `tolerance_…`:
+    job is numbered. `reconnect_s`: the pauses between connection attempts. `tolerance_…`:
     how far off its way it is still on it; `sight_s`: how long to wait for telemetry that has fallen
     silent, before a job that is done counts as done unseen."""
 
@@ -55,7 +55,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     connect_timeout_ms: Milliseconds = 3000
     greeting_ms: Milliseconds = 200
     silence_s: Delay = 600.0
-    redial_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    reconnect_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
     tolerance_mm: Annotated[float, Meta(gt=0, le=1000)] = 1.0
     tolerance_deg: Annotated[float, Meta(gt=0, le=180)] = 0.5
     sight_s: Delay = 5.0
@@ -76,7 +76,7 @@ class Status:
     `seen`: the telemetry showed the robot where the last job that is done was to end.
     """
 
-    line: Phase
+    connection: ConnectionState
     trouble: str
     robot_seq: int | None
     robot_waiting: int
@@ -130,9 +130,9 @@ class KukaEkiDriver:
         self._seen = False
         self._listeners: list[Finished] = []
         self._stir_listeners: list[Callable[[], None]] = []
-        self._redial = Redial(
-            patience=config.connect_timeout_ms * NS_PER_MS,
-            rests=[nanoseconds(rest) for rest in config.redial_s],
+        self._reconnect = ReconnectSchedule(
+            timeout=config.connect_timeout_ms * NS_PER_MS,
+            pauses=[nanoseconds(pause) for pause in config.reconnect_s],
         )
         self._now = 0
         self._next_ticket = 1
@@ -194,13 +194,13 @@ class KukaEkiDriver:
     def status(self, now: int) -> Status:
         seq, waiting = self._heard or (None, 0)
         trouble = self._trouble.reason if self._trouble else ""
-        return Status(self._redial.phase, trouble, seq, waiting, self.progress(), self._seen)
+        return Status(self._reconnect.state, trouble, seq, waiting, self.progress(), self._seen)
 
     def next_wake(self) -> int | None:
         if self._orphan is not None:
             return self._now
-        if self._redial.phase != "talking":
-            return self._redial.due
+        if self._reconnect.state != "connected":
+            return self._reconnect.due
         if self._job is None:
             return None
         if self._job.first is None:
@@ -215,15 +215,15 @@ class KukaEkiDriver:
         orphan, self._orphan = self._orphan, None
         if orphan is not None:
             self._tell(orphan, NOT_RESTORED, now)
-        if self._redial.phase == "talking":
+        if self._reconnect.state == "connected":
             if self._job is not None and now >= self._heard_at + self._silence:
                 self._break_off(Refused(f"silent for {self._config.silence_s:g} s"), now)
             self._go_on(now)
-        elif now >= self._redial.due and self._redial.phase == "calling":
+        elif now >= self._reconnect.due and self._reconnect.state == "connecting":
             patience = f"within {self._config.connect_timeout_ms} ms"
             self._break_off(Refused(f"no connection {patience}"), now)
-        elif now >= self._redial.due:
-            self._redial.call(now)
+        elif now >= self._reconnect.due:
+            self._reconnect.connect(now)
             self._stir()
 
     def save(self) -> Saved:
@@ -236,18 +236,18 @@ class KukaEkiDriver:
         self._now = saved.now
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
         self._orphan, self._job = saved.pending, None
-        self._redial.begin_anew(saved.now)
+        self._reconnect.restart(saved.now)
         self._begin_call(NOT_RESTORED)
         self._stir()
 
     # ── the line ──
 
     def wanted(self) -> int | None:
-        return self._redial.wanted()
+        return self._reconnect.wanted()
 
     def connected(self, now: int) -> None:
         self._now = now
-        self._redial.connected()
+        self._reconnect.connected()
         self._begin_call(None)
 
     def receive(self, data: bytes, now: int) -> None:
@@ -255,7 +255,7 @@ class KukaEkiDriver:
         for frame in self._frames.feed(data):
             self._heard = read_feedback(frame)
             self._heard_at = now
-            self._redial.answered()
+            self._reconnect.answered()
             if self._job is not None:
                 self._job.hear(self._heard[0])
         self._go_on(now)
@@ -287,7 +287,7 @@ class KukaEkiDriver:
             job.first = first_number(heard, len(job.steps), self._last)
         if job.first is not None and self._may_send(job) and now >= job.send_at:
             self._last = job.first + job.sent
-            self._outbox.say(write_command(job.steps[job.sent].numbered(self._last)))
+            self._outbox.send(write_command(job.steps[job.sent].numbered(self._last)))
             job.sent += 1
             job.send_at = now + self._period
 
@@ -311,7 +311,7 @@ class KukaEkiDriver:
 
     def _break_off(self, trouble: Refused, now: int) -> None:
         job, self._job = self._job, None
-        self._redial.failed(now)
+        self._reconnect.failed(now)
         self._begin_call(trouble)
         self._stir()
         if job is not None:

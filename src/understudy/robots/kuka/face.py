@@ -16,10 +16,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from understudy.errors import Refused
 from understudy.ports import HANG_UP, UNLIMITED, Deps, Endpoint, Face, FaultSource, State
 from understudy.ports.kuka import GcodeServer, Record
-from understudy.protocol.outbox import ReadyPeers
+from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.kuka.face_others import EX2, EX4, DryRunFace, TelemetryFace
 from understudy.robots.kuka.frames import (
     COMMAND,
@@ -75,7 +74,7 @@ class CommandSession:
         self._outbox = deque(was.frames, maxlen=MOST_FRAMES)
         self._ended = was.ended
         if was.frames or was.ended:
-            face.stir.add(peer)
+            face.ready.add(peer)
 
     def receive(self, data: bytes, now: int) -> None:
         for frame in self._commands.feed(data):
@@ -104,11 +103,11 @@ class CommandSession:
 
     def say(self, frame: bytes) -> None:
         self._outbox.append(frame)
-        self._face.stir.add(self._peer)
+        self._face.ready.add(self._peer)
 
     def end(self) -> None:
         self._ended = True
-        self._face.stir.add(self._peer)
+        self._face.ready.add(self._peer)
 
     def save(self) -> SavedSession:
         return SavedSession(self._commands.part, list(self._outbox), self._ended)
@@ -122,7 +121,7 @@ class Saved(Struct):
     sessions: dict[str, SavedSession]
 
 
-class CommandFace:
+class CommandFace(SessionFace[CommandSession], NotInjectable):
     """`Face` of MAIN: the robot, and the one client it listens to."""
 
     def __init__(
@@ -131,7 +130,7 @@ class CommandFace:
         self.robot = robot
         self._name = name
         self._fault_source = fault_source
-        self.stir = ReadyPeers()
+        self.ready = ReadyPeers()
         self._period = period
         self._sessions: dict[str, CommandSession] = {}
         self._current: str | None = None
@@ -154,12 +153,6 @@ class CommandFace:
             self._fault_source.heard(self._name, command, now)
         self.robot.submit(record, now)
 
-    def sessions(self) -> Mapping[str, CommandSession]:
-        return self._sessions
-
-    def ready_peers(self) -> list[str]:
-        return self.stir.drain()
-
     def forget(self, peer: str, now: int) -> None:
         self._sessions.pop(peer, None)
         if peer == self._current:
@@ -174,18 +167,6 @@ class CommandFace:
     def wake(self, now: int) -> None:
         self._beat += self._period
         self._say_feedback(now)
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
-    def faults(self) -> tuple[str, ...]:
-        return ()
-
-    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} does not act on a socket")
 
     def save(self) -> Saved:
         sessions = {peer: session.save() for peer, session in self._sessions.items()}

@@ -1,15 +1,14 @@
 """The KUKA's other sockets: telemetry by stream or datagram, and the log of commands not run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import Refused
 from understudy.ports import HANG_UP, UNLIMITED, State
 from understudy.ports.kuka import GcodeServer, Record
-from understudy.protocol.outbox import ReadyPeers
+from understudy.protocol.sessions import NotInjectable, ReadyPeers, SessionFace
 from understudy.robots.kuka.frames import (
     COMMAND,
     UNIT_OF,
@@ -74,7 +73,7 @@ class Watcher:
     def say(self, frame: bytes) -> None:
         """The newest frame counts; one that was not taken is dropped."""
         self.frame = frame
-        self._face.stir.add(self._peer)
+        self._face.ready.add(self._peer)
 
 
 class SavedTelemetry(Struct):
@@ -84,11 +83,11 @@ class SavedTelemetry(Struct):
     frames: dict[str, bytes]
 
 
-class TelemetryFace:
+class TelemetryFace(SessionFace[Watcher], NotInjectable):
     """`Face` of EX2 and EX4: any number of watchers, one frame for all of them."""
 
     def __init__(self, robot: GcodeServer, beat: Beat) -> None:
-        self.stir = ReadyPeers()
+        self.ready = ReadyPeers()
         self._robot = robot
         self._beat = beat
         self._due = 0
@@ -100,12 +99,6 @@ class TelemetryFace:
             self._robot.connect(self._beat.channel, True, now)
         self._sessions[peer] = Watcher(self, peer)
         return self._sessions[peer]
-
-    def sessions(self) -> Mapping[str, Watcher]:
-        return self._sessions
-
-    def ready_peers(self) -> list[str]:
-        return self.stir.drain()
 
     def forget(self, peer: str, now: int) -> None:
         if self._sessions.pop(peer, None) and not self._sessions:
@@ -119,18 +112,6 @@ class TelemetryFace:
         frame = write_telemetry(self._robot.reading(now))
         for session in self._sessions.values():
             session.say(frame)
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
-    def faults(self) -> tuple[str, ...]:
-        return ()
-
-    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} does not act on a socket")
 
     def save(self) -> SavedTelemetry:
         return SavedTelemetry(self._due, {peer: s.frame for peer, s in self._sessions.items()})
@@ -174,15 +155,15 @@ class Scribe:
 
     def end(self) -> None:
         self._ended = True
-        self._face.stir.add(self._peer)
+        self._face.ready.add(self._peer)
 
 
-class DryRunFace:
+class DryRunFace(SessionFace[Scribe], NotInjectable):
     """`Face` of EX3: the newest client is listened to."""
 
     def __init__(self, robot: GcodeServer, write: Callable[[str], None]) -> None:
         self.write = write
-        self.stir = ReadyPeers()
+        self.ready = ReadyPeers()
         self._robot = robot
         self._sessions: dict[str, Scribe] = {}
 
@@ -193,33 +174,9 @@ class DryRunFace:
         self._robot.connect(EX3_CHANNEL, True, now)
         return self._sessions[peer]
 
-    def sessions(self) -> Mapping[str, Scribe]:
-        return self._sessions
-
-    def ready_peers(self) -> list[str]:
-        return self.stir.drain()
-
     def forget(self, peer: str, now: int) -> None:
         if self._sessions.pop(peer, None) and not self._sessions:
             self._robot.connect(EX3_CHANNEL, False, now)
-
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
-    def faults(self) -> tuple[str, ...]:
-        return ()
-
-    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} does not act on a socket")
 
     def save(self) -> dict[str, bytes]:
         return {peer: session.commands.part for peer, session in self._sessions.items()}

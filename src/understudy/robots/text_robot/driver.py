@@ -20,9 +20,13 @@ from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import Finished, PoseReading, Ticket
-from understudy.protocol.dialogue import Dialogue, Question
-from understudy.protocol.lines import Line
-from understudy.protocol.redial import Phase, Redial
+from understudy.protocol.client import (
+    ConnectionState,
+    PendingRequest,
+    ReconnectSchedule,
+    RequestQueue,
+)
+from understudy.protocol.sessions import TextLine
 from understudy.robots.text_robot.driver_codec import (
     LOST_ERROR,
     STATE_ERROR,
@@ -51,12 +55,12 @@ TOO_MANY = Refused(f"{WAITING_LIMIT} moves are waiting already", STATE_ERROR)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """How patient the driver is. `redial_s`: the rests between calls without an answer; the last
+    """How patient the driver is. `reconnect_s`: the rests between calls without an answer; the last
     one is repeated."""
 
     command_timeout_ms: Milliseconds = 3000
     poll_ms: Milliseconds = 100
-    redial_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    reconnect_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class Move(NamedTuple):
@@ -78,7 +82,7 @@ class Status:
     error_code: int
     load_percent: int
     told_at: int | None
-    line: Phase
+    connection: ConnectionState
     trouble: str
     pending: int
 
@@ -107,11 +111,11 @@ class TextTcpDriver:
         self._stops = 0
         self._resets = 0
         self._picture = Picture()
-        rests = [nanoseconds(rest) for rest in config.redial_s]
-        self._redial = Redial(patience=self._patience, rests=rests)
+        pauses = [nanoseconds(pause) for pause in config.reconnect_s]
+        self._reconnect = ReconnectSchedule(timeout=self._patience, pauses=pauses)
         self._begun = 0
         self._poll_at = 0
-        self._dialogue = Dialogue(LONGEST_LINE, self._stir)
+        self._requests = RequestQueue(LONGEST_LINE, self._stir)
         self._waiting: deque[Move] = deque()
         self._ends: list[tuple[Ticket, Refused | None]] = []
 
@@ -132,9 +136,9 @@ class TextTcpDriver:
 
     def stop(self, now: int) -> None:
         self._stops += 1
-        broken = self._dialogue.tickets() + self._unsaid()
+        broken = self._requests.tickets() + self._unsaid()
         self._waiting.clear()
-        self._dialogue.disown()
+        self._requests.drop_tickets()
         self._stop_owed = True
         self._command("STOP", now)
         self._tell_ends(now)
@@ -155,7 +159,7 @@ class TextTcpDriver:
         """A move behind a RESET that is awaited is accepted, and said if the robot was reset."""
         if self._picture.trouble or self._stop_owed:
             return self._picture.trouble or STOPPED
-        locked = self._picture.locked and not self._dialogue.awaits("RESET")
+        locked = self._picture.locked and not self._requests.is_pending("RESET")
         return STOPPED if locked else None
 
     def reading(self, now: int) -> PoseReading:
@@ -177,7 +181,7 @@ class TextTcpDriver:
             error_code=reading.error_code,
             load_percent=reading.load_percent,
             told_at=self._picture.told_at,
-            line=self._redial.phase,
+            connection=self._reconnect.state,
             trouble=trouble.reason if trouble else "",
             pending=len(self._pending()),
         )
@@ -188,8 +192,8 @@ class TextTcpDriver:
         if self._orphans:
             return self._now
         if not self._talking():
-            return self._redial.due
-        awaited = self._dialogue.awaited
+            return self._reconnect.due
+        awaited = self._requests.pending
         return awaited[0].due if awaited else self._poll_at
 
     def wake(self, now: int) -> None:
@@ -198,25 +202,25 @@ class TextTcpDriver:
         self._refuse(orphans, NOT_RESTORED, now)
         patience = f"within {self._patience // NS_PER_MS} ms"
         if self._talking():
-            awaited = self._dialogue.awaited
+            awaited = self._requests.pending
             if awaited and now >= awaited[0].due:
                 late = f"Communication timeout: no answer to {awaited[0].verb} {patience}"
                 self._break_off(Refused(late, TIMEOUT_ERROR), now)
             self._go_on(now)
-        elif now >= self._redial.due and self._redial.phase == "calling":
+        elif now >= self._reconnect.due and self._reconnect.state == "connecting":
             self._break_off(Refused(f"Connection lost: no connection {patience}", LOST_ERROR), now)
-        elif now >= self._redial.due:
-            self._redial.call(now)
+        elif now >= self._reconnect.due:
+            self._reconnect.connect(now)
             self._stir()
 
     # ── the line ──
 
     def wanted(self) -> int | None:
-        return self._redial.wanted()
+        return self._reconnect.wanted()
 
     def connected(self, now: int) -> None:
         self._now = now
-        self._redial.connected()
+        self._reconnect.connected()
         self._begun = self._poll_at = now
         self._picture.trouble = NOT_ASKED
         if self._stop_owed:
@@ -225,13 +229,13 @@ class TextTcpDriver:
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
-        dialogue = self._dialogue
-        for line in dialogue.hear(data):
-            if self._dialogue is dialogue:  # the line before it may have ended the call
+        requests = self._requests
+        for line in requests.receive(data):
+            if self._requests is requests:  # the line before it may have ended the call
                 self._hear(line, now)
 
     def take(self, room: int) -> bytes:
-        return self._dialogue.take(room)
+        return self._requests.take(room)
 
     def lost(self, now: int, reason: str) -> None:
         self._now = now
@@ -253,7 +257,7 @@ class TextTcpDriver:
         self._stop_owed |= saved.stop_owed
         self._orphans = list(saved.pending)
         self._ends.clear()
-        self._redial.begin_anew(saved.now)
+        self._reconnect.restart(saved.now)
         self._forget_call(NOT_RESTORED)
 
     # ── what is said ──
@@ -273,7 +277,7 @@ class TextTcpDriver:
 
     def _command(self, verb: str, now: int) -> None:
         """STOP or RESET: said behind whatever is awaited, but not twice in a row."""
-        awaited = self._dialogue.awaited
+        awaited = self._requests.pending
         if not self._talking() or (awaited and awaited[-1].verb == verb):
             return
         self._say(verb, request_of(verb), now)
@@ -283,7 +287,7 @@ class TextTcpDriver:
 
     def _go_on(self, now: int) -> None:
         """Say what comes next, once all that was said is answered."""
-        if not self._talking() or self._dialogue.awaited:
+        if not self._talking() or self._requests.pending:
             return
         if now >= self._poll_at:
             self._poll_at = now + self._period - (now - self._begun) % self._period
@@ -294,12 +298,12 @@ class TextTcpDriver:
             self._say(move.verb, move.request, now, move.ticket)
 
     def _say(self, verb: str, request: bytes, now: int, ticket: Ticket | None = None) -> None:
-        self._dialogue.say(request, Question(verb, now + self._patience, ticket))
+        self._requests.send(request, PendingRequest(verb, now + self._patience, ticket))
 
     # ── what is heard ──
 
-    def _hear(self, line: Line, now: int) -> None:
-        awaited = self._dialogue.awaited
+    def _hear(self, line: TextLine, now: int) -> None:
+        awaited = self._requests.pending
         asked = awaited[0].verb if awaited else ""
         answer = read_answer(asked, line.data) if asked and not line.too_long else None
         if answer is not None:
@@ -310,8 +314,8 @@ class TextTcpDriver:
             what = f"an answer of more than {LONGEST_LINE} bytes"
         self._break_off(Refused(f"Communication timeout: {what}", TIMEOUT_ERROR), now)
 
-    def _understand(self, question: Question, answer: Answer, now: int) -> None:
-        self._redial.answered()
+    def _understand(self, question: PendingRequest, answer: Answer, now: int) -> None:
+        self._reconnect.answered()
         if isinstance(answer, Pose):
             self._picture.place(answer)
         elif isinstance(answer, Condition):
@@ -325,10 +329,10 @@ class TextTcpDriver:
             self._drop_waiting(now)
         self._go_on(now)
 
-    def _conclude(self, question: Question, refusal: Refused | None, now: int) -> None:
+    def _conclude(self, question: PendingRequest, refusal: Refused | None, now: int) -> None:
         """A command was answered."""
         if question.verb == "STOP":
-            self._stop_owed &= self._dialogue.awaits("STOP")
+            self._stop_owed &= self._requests.is_pending("STOP")
         if refusal == STOPPED or (question.verb == "STOP" and refusal is None):
             self._picture.lock()
         elif question.verb == "RESET" and refusal is None:
@@ -347,8 +351,8 @@ class TextTcpDriver:
     # ── how it ends ──
 
     def _break_off(self, trouble: Refused, now: int) -> None:
-        said, unsaid = self._dialogue.tickets(), self._unsaid()
-        self._redial.failed(now)
+        said, unsaid = self._requests.tickets(), self._unsaid()
+        self._reconnect.failed(now)
         self._forget_call(trouble)
         self._tell_ends(now)
         self._refuse(said, trouble, now)
@@ -357,7 +361,7 @@ class TextTcpDriver:
     def _forget_call(self, trouble: Refused) -> None:
         self._picture.trouble = trouble
         self._waiting.clear()
-        self._dialogue = Dialogue(LONGEST_LINE, self._stir)
+        self._requests = RequestQueue(LONGEST_LINE, self._stir)
         self._stir()
 
     def _refuse(self, tickets: Sequence[Ticket], refusal: Refused, now: int) -> None:
@@ -376,13 +380,13 @@ class TextTcpDriver:
             listener(ticket, outcome, now)
 
     def _pending(self) -> list[Ticket]:
-        return [ticket for ticket, _ in self._ends] + self._dialogue.tickets() + self._unsaid()
+        return [ticket for ticket, _ in self._ends] + self._requests.tickets() + self._unsaid()
 
     def _unsaid(self) -> list[Ticket]:
         return [move.ticket for move in self._waiting]
 
     def _talking(self) -> bool:
-        return self._redial.phase == "talking"
+        return self._reconnect.state == "connected"
 
     def _stir(self) -> None:
         for listener in self._stir_listeners:

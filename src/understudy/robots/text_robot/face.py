@@ -10,7 +10,6 @@ A session carries out its commands one after the other; only STOP acts when it i
 import math
 import re
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,8 +17,15 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Deps, FaultSource, PoseRobot, Ticket
-from understudy.protocol.lines import Line, LineReader, SavedLine
-from understudy.protocol.outbox import Outbox, ReadyPeers
+from understudy.protocol.sessions import (
+    LineReader,
+    NotInjectable,
+    Outbox,
+    ReadyPeers,
+    SavedLine,
+    SessionFace,
+    TextLine,
+)
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
@@ -79,7 +85,7 @@ class Conversation:
         self._waiting: deque[Request] = deque()
         self._pending: Request | None = None
         self._ticket: Ticket | None = None
-        self._outbox = Outbox(lambda: face.stir.add(peer))
+        self._outbox = Outbox(lambda: face.ready.add(peer))
         self._ended = False
 
     # ── session ──
@@ -114,7 +120,7 @@ class Conversation:
         self._say(DONE[verb] if outcome is None else f"ERROR {outcome.reason}")
         self._serve(now)
 
-    def _read(self, line: Line, now: int) -> None:
+    def _read(self, line: TextLine, now: int) -> None:
         words = line.data.split(None, 1)
         if not words and not line.too_long:
             return
@@ -146,7 +152,7 @@ class Conversation:
                 self._pending, self._ticket = request, outcome
 
     def _say(self, answer: str) -> None:
-        self._outbox.say(answer.encode("ascii") + b"\n")
+        self._outbox.send(answer.encode("ascii") + b"\n")
 
     # ── snapshots ──
 
@@ -165,7 +171,7 @@ class Conversation:
         self._waiting = deque(saved.waiting)
         self._pending = saved.pending
         self._ticket = saved.ticket
-        self._outbox = Outbox(lambda: self._face.stir.add(self._peer), saved.outbox)
+        self._outbox = Outbox(lambda: self._face.ready.add(self._peer), saved.outbox)
         self._ended = saved.ended
         return self
 
@@ -176,7 +182,7 @@ class FaceSaved(Struct):
     sessions: dict[str, Saved]
 
 
-class TextTcpFace:
+class TextTcpFace(SessionFace[Conversation], NotInjectable):
     """`Face`: what the conversations share is the robot."""
 
     def __init__(self, name: str, robot: PoseRobot, fault_source: FaultSource) -> None:
@@ -184,7 +190,7 @@ class TextTcpFace:
         self._robot = robot
         self._fault_source = fault_source
         self._sessions: dict[str, Conversation] = {}
-        self.stir = ReadyPeers()
+        self.ready = ReadyPeers()
         robot.on_finished(self._finished)
 
     # ── face ──
@@ -193,32 +199,11 @@ class TextTcpFace:
         self._sessions[peer] = Conversation(self, peer)
         return self._sessions[peer]
 
-    def sessions(self) -> Mapping[str, Conversation]:
-        return self._sessions
-
-    def ready_peers(self) -> list[str]:
-        return self.stir.drain()
-
     def forget(self, peer: str) -> None:
         self._sessions.pop(peer, None)
 
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
-    def status(self, now: int) -> dict[str, int]:
-        return {"clients": len(self._sessions)}
-
     def faults(self) -> tuple[str, ...]:
         return ("communication_timeout",)
-
-    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} acts on {self._name} only by a rule")
 
     def save(self) -> FaceSaved:
         return FaceSaved({peer: s.save() for peer, s in self._sessions.items()})

@@ -26,11 +26,11 @@ class TextRobotActions:
 
     def condition(self, now: int) -> Condition:
         reading, stopped = self._reading(now), self._robot.stopped()
-        line = getattr(reading, "line", "talking")
+        line = getattr(reading, "connection", "connected")
         return Condition(
             state=reading.state,
             moving=self._robot.busy() and stopped is None,
-            connected=line == "talking",
+            connected=line == "connected",
             enabled=stopped is None,
             error=stopped.reason if stopped else "",
             code=reading.error_code,

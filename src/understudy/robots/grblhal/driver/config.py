@@ -21,14 +21,14 @@ NEEDS_THE_BUTTON = (1, ESTOP, 17)
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """`dialect`: what programs are written in; `seed` needs someone who turns them into joint
-    lines. `heartbeat_ms`: how long a jog goes on without being asked for again. `redial_s`: the
+    lines. `heartbeat_ms`: how long a jog goes on without being asked for again. `reconnect_s`: the
     rests between calls; the last one is repeated. Names of outputs stand for their numbers."""
 
     dialect: Literal["grblhal", "seed"] = "grblhal"
     poll_ms: Milliseconds = 100
     answer_timeout_ms: Milliseconds = 3000
     heartbeat_ms: Milliseconds = 300
-    redial_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
+    reconnect_s: Annotated[tuple[Delay, ...], Meta(min_length=1)] = (1.0, 2.0, 4.0, 8.0, 16.0)
     digital_output_names: dict[str, Pin] = {}
     analog_output_names: dict[str, Pin] = {}
 

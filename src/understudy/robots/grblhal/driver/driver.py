@@ -18,7 +18,7 @@ from understudy.ports import (
 )
 from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
-from understudy.protocol.redial import Redial
+from understudy.protocol.client import ReconnectSchedule
 from understudy.robots.grblhal.driver.config import (
     NEEDS_THE_BUTTON,
     NO_TIME_SCALE,
@@ -52,7 +52,7 @@ class GrblHalDriver:
         self, config: Config, *, writer: LineWriter | None, tip: Tip | None, limits: Limits | None
     ) -> None:
         patience = config.answer_timeout_ms * NS_PER_MS
-        rests = [nanoseconds(rest) for rest in config.redial_s]
+        pauses = [nanoseconds(pause) for pause in config.reconnect_s]
         self._pins = Pins(config.digital_output_names, config.analog_output_names)
         self._picture = Picture(self._pins, tip)
         self._lines = Lines(writer, self._picture.machine)
@@ -60,7 +60,7 @@ class GrblHalDriver:
             self._picture,
             self._lines,
             Jogging(self._picture, limits, config.heartbeat_ms * NS_PER_MS),
-            Redial(patience=patience, rests=rests),
+            ReconnectSchedule(timeout=patience, pauses=pauses),
             patience=patience,
             period=config.poll_ms * NS_PER_MS,
         )
@@ -344,7 +344,7 @@ class GrblHalDriver:
     # ── the line ──
 
     def wanted(self) -> int | None:
-        return self._link.redial.wanted() if self._link.called else None
+        return self._link.reconnect.wanted() if self._link.called else None
 
     def connected(self, now: int) -> None:
         self._now = now

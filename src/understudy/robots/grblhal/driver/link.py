@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from understudy.errors import Refused
 from understudy.ports import Joints
-from understudy.protocol.redial import Redial
+from understudy.protocol.client import ReconnectSchedule
 from understudy.robots.grblhal.driver.ends import Ends
 from understudy.robots.grblhal.driver.jog import Jogging
 from understudy.robots.grblhal.driver.lines import Ended, Lines, Order
@@ -33,12 +33,12 @@ class Link:
     """Knows bytes and time; what may be asked of it is the driver's affair."""
 
     def __init__(
-        self, picture: Picture, lines: Lines, jogging: Jogging, redial: Redial, *,
+        self, picture: Picture, lines: Lines, jogging: Jogging, reconnect: ReconnectSchedule, *,
         patience: int, period: int,
     ) -> None:  # fmt: skip
         self.picture = picture
         self.lines = lines
-        self.redial = redial
+        self.reconnect = reconnect
         self.jogging = jogging
         self._patience, self._period = patience, period
         self.called = self.enabled = False
@@ -93,8 +93,8 @@ class Link:
         self._leaves_at = None
         if not self.called:
             self.called = True
-            self.redial.begin_anew(now)
-            self.redial.call(now)
+            self.reconnect.restart(now)
+            self.reconnect.connect(now)
             self.stir()
 
     def leave(self, now: int) -> None:
@@ -144,7 +144,7 @@ class Link:
         if not self.called:
             return None
         if self.talk is None:
-            return self.redial.due
+            return self.reconnect.due
         moments = [self.talk.due(), self._halts_until, self._leaves_at]
         if self.talk.asked_at is None:
             moments.append(self._poll_at)
@@ -157,10 +157,10 @@ class Link:
         if self.talk is not None:
             self._watch(self.talk, now)
             self.go_on(now)
-        elif now >= self.redial.due and self.redial.phase == "calling":
+        elif now >= self.reconnect.due and self.reconnect.state == "connecting":
             self.break_off(Refused(f"no connection within {self._patience // NS_PER_MS} ms"), now)
-        elif now >= self.redial.due:
-            self.redial.call(now)
+        elif now >= self.reconnect.due:
+            self.reconnect.connect(now)
             self.stir()
 
     def _watch(self, talk: Talk, now: int) -> None:
@@ -176,7 +176,7 @@ class Link:
     # ── the line ──
 
     def begin(self, now: int) -> None:
-        self.redial.connected()
+        self.reconnect.connected()
         self.picture.forget()
         self.talk = Talk(self.picture, self.stir, now, self._patience)
         self._poll_at = now + self._period
@@ -216,7 +216,7 @@ class Link:
             self.picture.homed = True
 
     def _reported(self, now: int) -> None:
-        self.redial.answered()
+        self.reconnect.answered()
         self.trouble = None
         if self.picture.state != "Alarm":
             self.alarm = None
@@ -321,7 +321,7 @@ class Link:
         self.jogging.forget()
         self.called, self.enabled = called, False
         self.picture.forget()
-        self.redial.begin_anew(now)
+        self.reconnect.restart(now)
         self.stir()
 
     def _give_up(self, talk: Talk, trouble: Refused, now: int) -> None:
@@ -341,7 +341,7 @@ class Link:
         """The call is over."""
         lost = self.talk.void() if self.talk is not None else []
         self.talk, self.trouble = None, trouble
-        self.redial.failed(now)
+        self.reconnect.failed(now)
         self._forget(trouble, lost, now)
         if self._leaves_at is not None:
             self._hang_up(now)
@@ -362,7 +362,7 @@ class Link:
         if self.talk is not None:
             self.break_off(HUNG_UP, now)
         self.trouble = None
-        self.redial.begin_anew(now)
+        self.reconnect.restart(now)
         self.stir()
 
     def _taken(self, number: int, now: int) -> None:

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode import GRBLHAL_ARM, Block, parse
-from understudy.protocol.lines import LineReader
-from understudy.protocol.outbox import Outbox
+from understudy.protocol.sessions import LineReader, Outbox
 from understudy.robots.grblhal.driver.picture import STANDING, Picture
 from understudy.robots.grblhal.driver.words import (
     FULL_STATUS,
@@ -123,14 +122,14 @@ class Talk:
     def byte(self, data: bytes) -> None:
         """Bytes that act at once; to one that does not read only those that stop it."""
         if self._outbox.size < MOST_UNSAID or data in (STOP, RESET):
-            self._outbox.say(data)
+            self._outbox.send(data)
         self._touch()
 
     def look(self, now: int, *, full: bool = False) -> None:
         """Ask for a report, unless one is awaited."""
         if self.asked_at is None:
             if self._outbox.size < MOST_UNSAID:
-                self._outbox.say(FULL_STATUS if full else STATUS)
+                self._outbox.send(FULL_STATUS if full else STATUS)
             self.asked_at, self._touched = now, False
 
     def fits(self, text: str) -> bool:
@@ -141,7 +140,7 @@ class Talk:
         self.in_flight.append(said)
         self._used += said.size
         self._stands_since = None
-        self._outbox.say(said.text.encode("ascii") + b"\n")
+        self._outbox.send(said.text.encode("ascii") + b"\n")
         self._touch()
 
     def void(self) -> list[Said]:
@@ -253,7 +252,7 @@ class Talk:
         stands = self.asks and not self.in_flight and self._picture.state in STANDING
         if self._questions and stands:
             if self._unclear:  # throws away what is half said, and disturbs nothing at rest
-                self._outbox.say(JOG_CANCEL)
+                self._outbox.send(JOG_CANCEL)
                 self._unclear = False
             self.say(Said(self._questions[0], "question"))
 

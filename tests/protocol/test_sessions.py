@@ -3,17 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.protocol.lines import Line, LineReader, SavedLine
-from understudy.protocol.outbox import Outbox, ReadyPeers
+from understudy.protocol.sessions import LineReader, Outbox, ReadyPeers, SavedLine, TextLine
 
 LIMIT = 4
 STREAMS = st.lists(st.sampled_from([b"\n", b"\r", b"a", b"bc", b"\xff", b"longer"])).map(b"".join)
 
 
-def in_one_go(stream: bytes) -> list[Line]:
+def in_one_go(stream: bytes) -> list[TextLine]:
     """What the lines are, said without any reader."""
     lines = [line.removesuffix(b"\r") for line in stream.split(b"\n")[:-1]]
-    return [Line(line[:LIMIT], len(line) > LIMIT) for line in lines]
+    return [TextLine(line[:LIMIT], len(line) > LIMIT) for line in lines]
 
 
 @given(st.lists(STREAMS))
@@ -37,19 +36,19 @@ def test_a_line_saved_half_way_goes_on(packets: list[bytes]) -> None:
 def test_the_longest_line_and_one_byte_more() -> None:
     reader = LineReader(LIMIT)
     assert reader.feed(b"abcd\nabcd\r\nabcde\nabcd\r\r\nab\n") == [
-        Line(b"abcd", False),
-        Line(b"abcd", False),
-        Line(b"abcd", True),
-        Line(b"abcd", True),
-        Line(b"ab", False),
+        TextLine(b"abcd", False),
+        TextLine(b"abcd", False),
+        TextLine(b"abcd", True),
+        TextLine(b"abcd", True),
+        TextLine(b"ab", False),
     ]
 
 
 def test_a_message_waits_until_there_is_room_for_all_of_it() -> None:
     ready_peers = ReadyPeers()
     outbox = Outbox(lambda: ready_peers.add("1"))
-    outbox.say(b"four")
-    outbox.say(b"x")
+    outbox.send(b"four")
+    outbox.send(b"x")
     assert ready_peers.drain() == ["1"]
     assert ready_peers.drain() == []
     assert outbox.take(3) == b""
@@ -59,8 +58,8 @@ def test_a_message_waits_until_there_is_room_for_all_of_it() -> None:
 
 def test_what_was_not_taken_is_saved_and_stirs_again() -> None:
     outbox = Outbox(lambda: None)
-    outbox.say(b"one")
-    outbox.say(b"two")
+    outbox.send(b"one")
+    outbox.send(b"two")
     outbox.take(3)
     ready_peers = ReadyPeers()
     again = Outbox(lambda: ready_peers.add("1"), outbox.save())
