@@ -233,7 +233,11 @@ def test_the_machine_is_driven_by_its_own_lines(bench_of: Callable[[str], Bench]
     ("name", "parameters", "says"),
     [
         ("home", {"robot": "g6"}, "did you mean 'g60'?"),
-        ("enable", {"robot": "bench"}, "bench (text_robot, SIMULATION) knows no enable; it has: home"),
+        (
+            "enable",
+            {"robot": "bench"},
+            "bench (text_robot, SIMULATION) knows no enable; it has: home",
+        ),
         ("jog", {"robot": "g60", "frame": "joint", "axis": 6, "speed": 1}, "axis"),
         ("jog", {"robot": "g60", "frame": "joint", "axis": 0, "speed": 0}, "goes nowhere"),
         ("jog", {"robot": "g60", "frame": "world", "axis": 0, "speed": 1}, "frame"),
