@@ -71,7 +71,9 @@ def test_nothing_comes_between_a_program_and_its_robot(arm: Bench) -> None:
 
 
 def test_robots_that_run_none(bench: Bench) -> None:
-    assert bench.refusal("run_program", robot="bench").startswith("bench (point) runs no programs")
+    assert bench.refusal("run_program", robot="bench").startswith(
+        "bench (text_robot) runs no programs"
+    )
     assert bench.refusal("preview", robot="bench", text="G0 A0").startswith("unknown robot that")
     assert bench.refusal("run_program", robot="g60") == "no program is loaded"
 
