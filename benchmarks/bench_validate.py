@@ -6,9 +6,9 @@ from statistics import median
 from time import process_time
 
 from benchmarks import Row
-from understudy.app.build import load_config
+from understudy.app.validate import validate_text
+from understudy.config import load_config
 from understudy.config.cell import CellConfig
-from understudy.offline import validate_text
 
 SEEDS = range(1, 6)
 SEAMS = 40

@@ -1,7 +1,7 @@
 """How long does a program take, and which lines cost most? Nothing is run."""
 
 from understudy.offline.cycle_time import CycleTimeEstimator
-from understudy.offline.setups import machine_of
+from understudy.robots.grblhal.offline import machine_of
 
 MACHINE = """
 $110=6000

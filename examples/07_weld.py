@@ -7,7 +7,7 @@ seam only when the arc burns.
 import understudy
 from understudy.devices.welder import Welder
 from understudy.jobs.weld import WeldingSequencer, WeldSettings
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
 
 cell = understudy.load_cell("g60_welding")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.registry import module_of
 from understudy.wire.chat import Chat, Event, parse
 from understudy.wire.in_process import InProcessCell

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
+    from understudy.app.validate import validate as validate
     from understudy.app.virtual_controller import VirtualController as VirtualController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
-    from understudy.offline import validate as validate
 
 __version__ = "0.1.0"
 
@@ -18,7 +18,7 @@ _OFFERED = {
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
     "VirtualController": "understudy.app.virtual_controller",
-    "validate": "understudy.offline",
+    "validate": "understudy.app.validate",
 }
 __all__ = ["ConfigError", "Refused", "VirtualController", "load_cell", "validate"]
 

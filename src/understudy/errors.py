@@ -4,7 +4,8 @@
 ``ConfigError`` is raised while a cell is read, never later. Everything else is a bug.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -83,3 +84,12 @@ def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> Co
         allowed=", ".join(names) or "none",
         nearest=next(iter(get_close_matches(value, names, n=1, cutoff=0.5)), ""),
     )
+
+
+@contextmanager
+def located_at(key: str) -> Iterator[None]:
+    """Adds ``key`` in front of the key of every ConfigError that is raised inside."""
+    try:
+        yield
+    except ConfigError as problem:
+        raise problem.within(key) from None

@@ -142,8 +142,8 @@ class StandIn:
             self._started.set()
 
     async def _serve(self) -> None:
-        from understudy.app.build import load_config
         from understudy.app.live import Live, Options
+        from understudy.config import load_config
 
         cell, seed, rules, rate = self._settings
         config = load_config(cell, seed=seed)

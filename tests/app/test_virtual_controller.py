@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import understudy
-from understudy.robots.arm import VirtualController as OfTheCell
 from understudy.robots.arm.config import Config
+from understudy.robots.arm.controller import VirtualController as OfTheCell
 from understudy.simulation.cell import read_snapshot, write_snapshot
 
 OF_A_PART = {

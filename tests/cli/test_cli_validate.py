@@ -130,8 +130,8 @@ def test_reach_of_a_programs_poses(
 def test_reach_of_an_arm_that_stands_elsewhere_is_told_in_the_cell(tmp_path: Path) -> None:
     import numpy as np
 
-    from understudy.app.build import load_config
-    from understudy.offline.reach import reach_maps
+    from understudy.app.reach import reach_maps
+    from understudy.config import load_config
 
     corners = []
     for base in ("[0, 0, 0, 0, 0, 0]", "[600, -300, 300, 0, 0, 90]"):

@@ -17,10 +17,10 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import cli
-from understudy.app.build import load_config
 from understudy.cli import look
 from understudy.cli.kernels import is_warm
 from understudy.cli.transcript import Transcript
+from understudy.config import load_config
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 

@@ -9,8 +9,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from understudy.app.build import build_cell, load_cell, load_config
-from understudy.config import CellConfig, read_cell, shipped_cells
+from understudy.app.build import build_cell, load_cell
+from understudy.config import CellConfig, load_config, shipped_cells
+from understudy.config.cell import read_cell
 from understudy.config.document import parse
 from understudy.errors import ConfigError
 from understudy.registry import module_of

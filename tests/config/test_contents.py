@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.errors import ConfigError
 
 CELL = """

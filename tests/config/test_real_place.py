@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.app.build import read_config
+from understudy.config import read_config
 from understudy.errors import ConfigError
 from understudy.wire.dial import Destination
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.errors import ConfigError
 
 DOCUMENT = Path(__file__).parent / "documents" / "simulation.yaml"

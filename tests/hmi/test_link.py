@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.hmi.link import Link, LinkError
 
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.app.build import load_config
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.gcode import GRBLHAL_ARM, Block, parse
 from understudy.jobs.joint_lines import PREAMBLE, REST, JointLines
 from understudy.offline.setup import Setup
-from understudy.offline.setups import mover_of
+from understudy.robots.arm.offline import mover_of
 from understudy.units import DEG, MINUTE
 
 START = (0.0, -0.3, 0.4, 0.0, 0.6, 0.0)

@@ -8,8 +8,8 @@ import numpy as np
 from understudy.gcode import SEED
 from understudy.motion.path import Limits
 from understudy.offline.setup import Setup
-from understudy.offline.setups import machine_of
 from understudy.robots.arm.mover import ArmMover
+from understudy.robots.grblhal.offline import machine_of
 from understudy.space.kinematics.chain import Frames, chain
 from understudy.space.model.urdf import read
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.motion.plain_motion import Block, plain_blocks, plain_entries, plain_trapezoid
 from tests.offline.setups import GOLDEN, arm, machine, program_text
 
-from understudy.app.build import load_config
+from understudy.config import load_config
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator
 from understudy.offline.setup import Mover
-from understudy.offline.setups import mover_of
 from understudy.offline.walk import Run, Stand, walk
+from understudy.robots.arm.offline import mover_of
 
 TRACES = sorted((GOLDEN / "traces").glob("*.csv"))
 STOP = 0.1

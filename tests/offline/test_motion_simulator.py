@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from tests.offline.setups import arm, machine
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.motion.plan import Plan
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.motion_simulator import MotionSimulator, SimulationResult
-from understudy.offline.setups import mover_of
 from understudy.offline.walk import Run, walk
 from understudy.offline.waypoints import Waypoint, tool_way
 from understudy.ports import ControllerStatus, JointState
 from understudy.robots.arm.controller import VirtualController
+from understudy.robots.arm.offline import mover_of
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.ports.hmi import Later
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.errors import ConfigError, Refused
 from understudy.ports.operation import AxisReading
 from understudy.units import DEG, MM

@@ -4,7 +4,7 @@ import pytest
 from tests.parts import part
 
 from understudy.app.build import load_cell
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.engine import SimulationEngine
 from understudy.testing import StandIn
 from understudy.wire.in_process import InProcessCell

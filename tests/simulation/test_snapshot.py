@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.ports import Snapshot
 from understudy.simulation.cell import read_snapshot, write_snapshot

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from msgspec import structs
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.robots.text_robot.driver import Config, build

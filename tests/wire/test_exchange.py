@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.robots.text_robot.face import LONGEST_LINE, OUTBOX_LIMIT
 from understudy.units import nanoseconds
 from understudy.wire.exchange import UNLIMITED, Exchange

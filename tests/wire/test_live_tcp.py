@@ -12,8 +12,8 @@ from typing import cast
 
 import pytest
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.testing import StandIn
 from understudy.wire import tcp

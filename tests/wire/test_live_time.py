@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.testing import StandIn
 from understudy.wire.chat import Event, write
 from understudy.wire.clock import Clock, Rate

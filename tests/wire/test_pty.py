@@ -4,8 +4,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 
 CELL = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
 PATIENCE_S = 60.0

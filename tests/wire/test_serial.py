@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
 from understudy.cli.transcript import Transcript
+from understudy.config import load_config
 from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
 from understudy.wire.dial import Dial

@@ -10,8 +10,8 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
+from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.testing import StandIn
 from understudy.wire import zmq as wire

@@ -1,16 +1,14 @@
 """The composition root: configuration → parts → faces → cell."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from msgspec import Struct
-
-from understudy.config import CellConfig, endpoint_name, find_cell, read_cell
+from understudy.config import CellConfig, endpoint_name, load_config
 from understudy.config.files import append_line
-from understudy.errors import ConfigError
-from understudy.ports import Deps, Endpoint, Face, Injectable, Part
+from understudy.errors import ConfigError, located_at
+from understudy.ports import Deps, Face, Injectable, Part
 from understudy.registry import ROBOTS, module_of
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
@@ -21,20 +19,6 @@ from understudy.simulation.points import Points
 from understudy.wire.in_process import InProcessCell
 
 log = logging.getLogger(__name__)
-
-
-def load_config(name: str, *, seed: int | None = None) -> CellConfig:
-    """The configuration of a cell, by path or by the name of a shipped one."""
-    file, text = find_cell(name)
-    config = read_config(text, file)
-    return config if seed is None else config.with_seed(seed)
-
-
-def read_config(text: str, file: str) -> CellConfig:
-    """The configuration that a cell file's text describes."""
-    return read_cell(
-        text, file, robot_schema=_robot_config, face_schema=_face_config, sockets=_sockets
-    )
 
 
 def build_cell(config: CellConfig) -> Cell:
@@ -57,9 +41,8 @@ def _build(config: CellConfig) -> Cell:
     faces: dict[str, Face] = {}
     places: dict[str, Injectable] = {}
     for name, robot in config.robots.items():
-        built = within(
-            f"robots.{name}", module_of("robots", robot.kind).build, name, robot.config, deps
-        )
+        with located_at(f"robots.{name}"):
+            built = module_of("robots", robot.kind).build(name, robot.config, deps)
         parts[name] = places[name] = built
         for own, part in getattr(built, "parts", {}).items():
             parts[f"{name}.{own}"] = part
@@ -70,8 +53,9 @@ def _build(config: CellConfig) -> Cell:
             if getattr(module, "BESIDE_THE_CELL", False):
                 continue  # it commands the clock; whoever runs the cell opens it
             where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
-            within(where, _check_fit, face.kind, module, robot.kind)
-            fronts = within(where, module.build, endpoint, face.config, built, deps)
+            with located_at(where):
+                _check_fit(face.kind, module, robot.kind)
+                fronts = module.build(endpoint, face.config, built, deps)
             for suffix in face.wires:
                 full = endpoint_name(name, face_name, suffix)
                 parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
@@ -122,27 +106,3 @@ def _check_fit(face: str, module: ModuleType, robot: str) -> None:
             f"the face {face} does not fit a robot of kind {robot}",
             allowed=" or ".join(f"kind {kind}" for kind in fits),
         )
-
-
-def within(key: str, build: Callable[..., Any], *arguments: Any) -> Any:
-    """Build; what does not fit is told with its place in the cell file."""
-    try:
-        return build(*arguments)
-    except ConfigError as problem:
-        raise problem.within(key) from None
-
-
-def _robot_config(kind: str) -> type[Struct]:
-    schema: type[Struct] = module_of("robots", kind).Config
-    return schema
-
-
-def _sockets(kind: str) -> Mapping[str, Endpoint]:
-    """Of a face with several sockets; its `build` gives a face for each of them."""
-    sockets: Mapping[str, Endpoint] = getattr(module_of("faces", kind), "ENDPOINTS", {})
-    return sockets
-
-
-def _face_config(kind: str) -> type[Struct]:
-    schema: type[Struct] = module_of("faces", kind).Config
-    return schema

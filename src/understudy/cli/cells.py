@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from understudy.app.build import build_cell, load_config, read_config
-from understudy.config import CellConfig, Hmi, Wire, find_cell
-from understudy.config.files import shipped_robots
+from understudy.app.build import build_cell
+from understudy.config import CellConfig, Hmi, Wire, load_config, read_config
+from understudy.config.files import find_cell, shipped_robots
 from understudy.errors import ConfigError
 from understudy.wire.tcp import Address
 from understudy.wire.zmq import Bound

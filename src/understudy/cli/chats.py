@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
 from understudy.cli.transcript import Transcript
-from understudy.config import CellConfig, shipped_cells
+from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 from understudy.registry import kinds, module_of

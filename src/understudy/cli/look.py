@@ -12,9 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
-from understudy.app.build import load_config
 from understudy.cli.kernels import is_warm
-from understudy.config import shipped_cells
+from understudy.config import load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.registry import kinds, module_of
 from understudy.simulation.faults import FAULTS

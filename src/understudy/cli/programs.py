@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app.build import load_config
 from understudy.cli.kernels import announce
+from understudy.config import load_config
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError
-from understudy.offline.setups import machine_of
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -68,6 +67,7 @@ def cycle_time(
 
 def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "CycleTime":
     from understudy.offline.cycle_time import CycleTimeEstimator
+    from understudy.robots.grblhal.offline import machine_of
 
     if dialect is DialectName.SEED:
         raise ConfigError(
@@ -83,7 +83,7 @@ def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "Cy
 def _on_cell(
     data: bytes, config: "CellConfig", robot: str, dialect: DialectName | None
 ) -> "CycleTime":
-    from understudy.offline import cycle_time
+    from understudy.app.validate import cycle_time
 
     announce()
     return cycle_time(data, config, robot=robot, dialect=dialect.value if dialect else "")

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app.build import load_config
 from understudy.cli.kernels import announce
+from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.units import MM
 
 if TYPE_CHECKING:
+    from understudy.app.reach import ReachMaps
     from understudy.config import CellConfig
-    from understudy.offline.reach import ReachMaps
 
 ENDINGS = (".csv", ".npz", ".html")
 
@@ -32,7 +32,7 @@ def reach(
     program: Annotated[Path | None, typer.Option(help="only the poses of this program")] = None,
 ) -> None:
     """Where an arm brings its tool: a map of the space around it, or the poses of a program."""
-    from understudy.offline.reach import reach_maps
+    from understudy.app.reach import reach_maps
 
     announce()
     if out is not None and out.suffix not in ENDINGS:
@@ -48,8 +48,8 @@ def reach(
 
 
 def _poses(program: Path, config: "CellConfig", robot: str) -> None:
+    from understudy.app.reach import program_reach
     from understudy.config.files import read_program
-    from understudy.offline.reach import program_reach
 
     found = program_reach(read_program(program), config, robot=robot)
     table = Table(title=f"{program.name}: {len(found)} poses", title_justify="left")

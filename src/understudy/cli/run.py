@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from understudy.app.build import load_config
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi
@@ -21,7 +20,7 @@ from understudy.cli.kernels import announce, is_warm
 from understudy.cli.run_program import Errand
 from understudy.cli.told_once import log_to_stderr
 from understudy.cli.transcript import Transcript
-from understudy.config import CellConfig
+from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
 from understudy.wire.chat import ChatWriter, Event, write_facts
 from understudy.wire.clock import Rate, parse_rate

@@ -10,11 +10,10 @@ from functools import partial
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from understudy.app.build import load_config
 from understudy.cli.telemetry import Telemetry, observed
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.gcode.words import Problem
-from understudy.offline.setups import driver_of
 from understudy.ports import Caller, Ticket
 from understudy.ports.kuka import KukaReading
 from understudy.robots.grblhal import driver as grblhal
@@ -150,6 +149,8 @@ async def _stream(
 
 async def send_grblhal(job: Job) -> Refused | None:
     """Nothing is unlocked, homed or reset: a controller in alarm is left in it."""
+    from understudy.robots.arm.real import driver_of
+
     lines = job.program.splitlines()
     settings = grblhal.Config(
         dialect="seed" if job.dialect == "seed" else "grblhal", poll_ms=POLL_MS

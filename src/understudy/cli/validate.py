@@ -15,15 +15,15 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from understudy import __version__
-from understudy.app.build import load_config
 from understudy.cli.kernels import announce
 from understudy.cli.programs import DialectName
+from understudy.config import load_config
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
+    from understudy.app.validate import Options
+    from understudy.app.validate import Progress as Told
     from understudy.config import CellConfig
-    from understudy.offline import Options
-    from understudy.offline import Progress as Told
     from understudy.offline.validate import Finding, Report
 
 LONG = 2000
@@ -56,7 +56,7 @@ def validate(
     mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
 ) -> None:
     """Prove programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
-    from understudy.offline import Options
+    from understudy.app.validate import Options
 
     announce()
     options = Options(
@@ -80,8 +80,8 @@ def validate(
 
 
 def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report":
+    from understudy.app.validate import validate_text
     from understudy.config.files import read_program
-    from understudy.offline import validate_text
 
     text = read_program(program)
     with _bar(program, text.count(b"\n")) as told:

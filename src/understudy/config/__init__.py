@@ -7,9 +7,9 @@ from understudy.config.cell import (
     RobotConfig,
     Wire,
     endpoint_name,
-    read_cell,
 )
-from understudy.config.files import find_cell, shipped_cells
+from understudy.config.files import shipped_cells
+from understudy.config.load import load_config, read_config
 
 __all__ = [
     "CellConfig",
@@ -18,7 +18,7 @@ __all__ = [
     "RobotConfig",
     "Wire",
     "endpoint_name",
-    "find_cell",
-    "read_cell",
+    "load_config",
+    "read_config",
     "shipped_cells",
 ]

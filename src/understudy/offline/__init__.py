@@ -1,16 +1,1 @@
-"""Programs proved on a cell: configuration in, report out."""
-
-from understudy.offline.prove import (
-    Cancelled,
-    Options,
-    Progress,
-    cycle_time,
-    validate,
-    validate_text,
-    validate_waypoints,
-)
-
-__all__ = [
-    "Cancelled", "Options", "Progress", "cycle_time", "validate", "validate_text",
-    "validate_waypoints",
-]  # fmt: skip
+"""Programs without a running cell: read, walk, validate, cycle time, preview."""

@@ -38,7 +38,3 @@ class StopOnlyActions:
             return NO_BUTTON
         refused: Refused | None = self._part.inject(fault, {}, now)
         return refused
-
-
-def actions(part: Any) -> StopOnlyActions:
-    return StopOnlyActions(part)

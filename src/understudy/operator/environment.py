@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from msgspec import Struct
 
-from understudy.app.build import read_config
-from understudy.config import CellConfig
+from understudy.config import CellConfig, read_config
 from understudy.config.cell import read_environment
 from understudy.config.files import found_beside, read_model, read_text
 from understudy.errors import ConfigError, Refused, unknown

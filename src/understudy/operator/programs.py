@@ -9,7 +9,6 @@ from msgspec import Meta, Struct, structs, to_builtins
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
-from understudy.offline.setups import mover_of
 from understudy.operator.motion import OfRobot
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.slices import Slices, Work
@@ -153,6 +152,8 @@ class ProgramDesk:
         return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
+        from understudy.robots.arm.offline import mover_of
+
         if robot.name not in self._setups:
             try:
                 self._setups[robot.name] = mover_of(self._config, robot.name)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from understudy.config import CellConfig
 from understudy.config.real import RealPlace
 from understudy.errors import Refused
-from understudy.offline.setups import driver_of
 from understudy.operator.robots import Robot, Side
 from understudy.ports import Part
 from understudy.ports.operation import OperatorActions
-from understudy.robots.text_robot.operator import TextRobotActions
 from understudy.simulation.cell import Cell
 from understudy.wire.clock import Clock
 from understudy.wire.dial import Destination, Dial
@@ -85,6 +83,7 @@ async def answers(place: RealPlace) -> bool:
 
 def _text(config: CellConfig, robot: Robot) -> Client:
     from understudy.robots.text_robot.driver import Config, build
+    from understudy.robots.text_robot.operator import TextRobotActions
 
     driver = build(Config())
     return Client(driver, TextRobotActions(driver))
@@ -94,6 +93,7 @@ def _grblhal(config: CellConfig, robot: Robot) -> Client:
     """Model, language and the names of the pins are those of the simulated arm."""
     from understudy.jobs.program_run import ProgramRun
     from understudy.robots.arm.operator import ArmActions
+    from understudy.robots.arm.real import driver_of
     from understudy.robots.grblhal.driver import Config
 
     arm, io = robot.simulated.controller.arm, robot.simulated.controller.io

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
+from understudy.operator.bare import StopOnlyActions
 from understudy.ports import Part
 from understudy.ports.operation import AxisReading, Condition, OperatorActions, skills
+from understudy.registry import module_of
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -140,17 +141,8 @@ def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: Timekeeper
     return Side(part, actions_for(kind, part), time, program)
 
 
-# kind → module with `actions(part)`; whatever is installed besides can be stopped.
-ACTIONS = {
-    "arm": "understudy.robots.arm.operator",
-    "kuka": "understudy.robots.kuka.operator",
-    "machine": "understudy.robots.grblhal.operator",
-    "text_robot": "understudy.robots.text_robot.operator",
-}
-
-
 def actions_for(kind: str, part: Any) -> OperatorActions:
-    """For a robot of the cell."""
-    module = import_module(ACTIONS.get(kind, "understudy.operator.bare"))
-    found: OperatorActions = module.actions(part)
+    """The operator actions of a robot; a kind that declares none can be stopped."""
+    make = getattr(module_of("robots", kind), "operator_actions", StopOnlyActions)
+    found: OperatorActions = make(part)
     return found

@@ -16,7 +16,7 @@ from understudy.devices.io.pins import Link
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder import Config, Welder
 from understudy.devices.welder.phases import Phase, State
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.rules import Rule
 from understudy.simulation.scenario import Scenario
 from understudy.units import NS_PER_MS, nanoseconds

@@ -3,9 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from understudy.app.build import load_config
-from understudy.config import CellConfig, shipped_cells
-from understudy.offline import Options, validate_text
+from understudy.app.validate import Options, validate_text
+from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.offline.validate import Report
 
 HERE = Path(__file__).parent

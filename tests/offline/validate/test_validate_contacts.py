@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.offline.validate.rehearsals import cell, proved_text
 
+from understudy.app.validate import Options, subject_of, validate_text
 from understudy.motion.plan import Motion
-from understudy.offline import Options, validate_text
-from understudy.offline.prove import subject_of
 from understudy.offline.validate import Arm, Report
 from understudy.offline.validate.braking import stopping_ways
 from understudy.offline.validate.clearance import MOST_PAIRS

@@ -15,7 +15,7 @@ from msgspec import structs
 from playwright.sync_api import sync_playwright
 from tests.offline.validate.rehearsals import PROGRAMS, cell, proved
 
-from understudy.offline import validate_text
+from understudy.app.validate import validate_text
 from understudy.offline.validate import Finding, Report
 from understudy.offline.validate.ci import junit, sarif
 from understudy.offline.validate.page import page

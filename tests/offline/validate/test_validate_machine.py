@@ -6,8 +6,8 @@ import pytest
 from tests.offline.validate.rehearsals import PROGRAMS, cell, proved_text
 
 from understudy.app.build import load_cell
+from understudy.app.validate import Options, validate_text
 from understudy.errors import ConfigError
-from understudy.offline import Options, validate_text
 from understudy.offline.validate import Report
 
 GOLDEN = PROGRAMS.parents[2] / "golden/grblhal/programs"

@@ -6,8 +6,8 @@ import pytest
 from tests.offline.validate.rehearsals import cell
 
 from understudy.app.build import load_cell
+from understudy.app.validate import Options, cycle_time, validate_text
 from understudy.errors import ConfigError
-from understudy.offline import Options, cycle_time, validate_text
 from understudy.offline.validate import Report
 
 BOXED = """
@@ -148,4 +148,4 @@ def test_arms_that_could_be_met_are_named_as_not_looked_at(
     file = tmp_path / "two.yaml"
     file.write_text(TWO)
     report = validate_text("G4 P0.1\n", str(file), options=Options(robot=robot))
-    assert report.notes[0] == f"other robots of the cell are not looked at: {met}"
+    assert report.notes[0] == f"only {robot} was checked; not part of this validation: {met}"

@@ -9,11 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.offline.validate.rehearsals import PROGRAMS, cell, header
 
+from understudy.app.reach import program_reach
+from understudy.app.validate import subject_of, validate_text
 from understudy.motion.plan import Plan
-from understudy.offline import validate_text
-from understudy.offline.prove import subject_of
-from understudy.offline.reach import program_reach
-from understudy.offline.setups import mover_of
 from understudy.offline.validate import Arm, Subject
 from understudy.offline.validate.course import MOST_POINTS, Courses
 from understudy.offline.validate.feed import feed_findings
@@ -21,7 +19,7 @@ from understudy.offline.validate.poses import program_poses
 from understudy.offline.validate.stretch import LINES_AT_ONCE, SAMPLES_AT_ONCE, Stretch, stretches
 from understudy.offline.validate.wireframe import wireframe
 from understudy.offline.walk import Run, walk
-from understudy.robots.arm.offline import arm_subject
+from understudy.robots.arm.offline import arm_subject, mover_of
 from understudy.space.kinematics.singular import distances
 from understudy.space.model.shapes import CollisionObject, ObjectType
 

@@ -9,12 +9,12 @@ from tests.offline.validate.rehearsals import PROGRAMS, cell, proved, proved_tex
 
 import understudy
 from understudy.app.build import build_cell
+from understudy.app.validate import Cancelled, Options, validate_text
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
-from understudy.offline import Cancelled, Options, validate_text
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.validate.report import KINDS
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.offline import arm_setup
 from understudy.units import MM, NS_PER_MS, seconds
 

@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 from tests.offline.validate.rehearsals import cell
 
-from understudy.offline import validate_text
+from understudy.app.validate import validate_text
 from understudy.offline.validate import Report
 
 FULL, SHARE = 100_000, 20

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.offline.validate.rehearsals import proved_text
 
+from understudy.app.validate import Options
 from understudy.errors import ConfigError
-from understudy.offline import Options
 from understudy.offline.validate import Report
 
 START = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"

@@ -2,7 +2,7 @@
 
 from tests.offline.validate.rehearsals import cell
 
-from understudy.offline import validate_waypoints
+from understudy.app.validate import validate_waypoints
 from understudy.offline.validate import Report
 from understudy.offline.waypoints import Waypoint
 from understudy.space.pose import Pose

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from understudy.app.build import load_config
+from understudy.app.background_reach import reach
+from understudy.config import load_config
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background import KINDS, Runs, runner
-from understudy.operator.background.reach import reach
 from understudy.operator.background.runner import MOST_KEPT, MOST_WAITING, OVER, Run
 
 WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait")

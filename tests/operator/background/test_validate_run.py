@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from understudy.app.build import load_config
+from understudy.app.background_validate import validate
+from understudy.config import load_config
 from understudy.errors import ConfigError
-from understudy.offline.run import validate
 from understudy.operator.background import KINDS
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from understudy.app.build import build_cell, read_config
+from understudy.app.build import build_cell
+from understudy.config import read_config
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds

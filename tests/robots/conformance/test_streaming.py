@@ -8,11 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from understudy.app.build import load_config
+from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.jobs.joint_lines import JointLines
-from understudy.offline.setups import driver_of, mover_of
 from understudy.ports import Ticket
+from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.face_framing import RX_SIZE, Reader
 from understudy.simulation.cell import Cell

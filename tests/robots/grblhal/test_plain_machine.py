@@ -7,7 +7,8 @@ import pytest
 
 from understudy.errors import ConfigError
 from understudy.gcode.wire import Notice
-from understudy.robots.grblhal.machine import Config, Machine, build
+from understudy.robots.grblhal.machine import Config, build
+from understudy.robots.grblhal.machine.machine import Machine
 
 SECOND = 1_000_000_000
 FAST = {110: 6000.0, 120: 500.0}

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from tests.parts import part
 
-from understudy.app.build import build_cell, load_config
-from understudy.robots.kuka import KukaGcodeServer
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.robots.kuka.saved import Status
+from understudy.robots.kuka.server import KukaGcodeServer
 from understudy.wire.in_process import Client, InProcessCell
 
 COMMAND = "kuka.kuka_eki.command"

@@ -14,8 +14,8 @@ from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, feed
 from understudy.app.build import load_cell
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
-from understudy.robots.kuka import KukaGcodeServer
 from understudy.robots.kuka.frames import WORDS
+from understudy.robots.kuka.server import KukaGcodeServer
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.wire.in_process import Client, InProcessCell
 

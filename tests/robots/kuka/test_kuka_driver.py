@@ -13,7 +13,6 @@ from understudy.app.build import load_cell
 from understudy.cli import app
 from understudy.errors import Refused
 from understudy.ports import Ticket
-from understudy.robots.kuka import KukaGcodeServer
 from understudy.robots.kuka.driver import (
     Config,
     KukaEkiDriver,
@@ -22,6 +21,7 @@ from understudy.robots.kuka.driver import (
     first_number,
 )
 from understudy.robots.kuka.driver_program import Step, read_program
+from understudy.robots.kuka.server import KukaGcodeServer
 from understudy.testing import StandIn
 from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
 from understudy.wire.exchange import UNLIMITED

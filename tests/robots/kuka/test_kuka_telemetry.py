@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.ports import UNLIMITED
 from understudy.ports.kuka import Record
 from understudy.robots.kuka.face_others import EX2, EX4, DryRunFace, TelemetryFace, written_down

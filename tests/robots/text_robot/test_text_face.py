@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.parts import part
 
-from understudy.app.build import build_cell, load_cell, load_config
+from understudy.app.build import build_cell, load_cell
+from understudy.config import load_config
 from understudy.robots.text_robot.face import (
     COMMANDS,
     LONGEST_LINE,

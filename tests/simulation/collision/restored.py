@@ -13,7 +13,7 @@ from tests.parts import part
 from understudy.app.build import load_cell
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder import Welder
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import read_snapshot
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.wire.in_process import InProcessCell

@@ -4,7 +4,8 @@ import pytest
 from tests.simulation.collision.around_bench import arm, hits, send
 
 from understudy import VirtualController
-from understudy.app.build import build_cell, read_config
+from understudy.app.build import build_cell
+from understudy.config import read_config
 from understudy.units import MM
 from understudy.wire.in_process import InProcessCell
 

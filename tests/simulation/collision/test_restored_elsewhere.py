@@ -9,7 +9,7 @@ from tests.parts import part
 from tests.simulation.collision.restored import END, run_on
 
 from understudy.app.build import load_cell
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import write_snapshot
 from understudy.wire.in_process import InProcessCell
 

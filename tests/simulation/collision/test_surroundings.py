@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from understudy.robots.arm import VirtualController
+from understudy.robots.arm.controller import VirtualController
 from understudy.testing import StandIn
 
 CELL = """

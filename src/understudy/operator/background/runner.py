@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 
 # kind → the function that does it (`worker.Work`)
 KINDS = {
-    "reach": "understudy.operator.background.reach:reach",
-    "validate": "understudy.offline.run:validate",
+    "reach": "understudy.app.background_reach:reach",
+    "validate": "understudy.app.background_validate:validate",
 }
 MOST_WAITING = 8
 MOST_KEPT = 16

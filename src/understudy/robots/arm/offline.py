@@ -1,24 +1,30 @@
 """An arm of a cell as a subject: what its programs are walked on, and judged by."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from understudy.config import CellConfig
+from understudy.errors import ConfigError, located_at, unknown
+from understudy.offline.robot import NO_RULES, collision_notes
 from understudy.offline.setup import Setup
-from understudy.offline.setups import arm_of, mover_of, programmable
 from understudy.offline.validate import Arm, Subject
+from understudy.offline.walk import Event, walk
+from understudy.ports import Deps
+from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.body import body_of, detector_of
 from understudy.robots.arm.config import Config
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.offline_stage import CellStage, Room
+from understudy.simulation import scenario
+from understudy.simulation.clock_state import ClockState
 from understudy.simulation.rules import Config as Rules
-from understudy.space.collision.collide import CollisionDetector
 from understudy.space.collision.sweep import Sweeper
-from understudy.space.model.environment import CollisionConfig, Environment, place
-
-NO_RULES = Rules()
+from understudy.space.model.environment import Environment, place
 
 
 def arm_setup(
@@ -61,7 +67,7 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
         )
 
     bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
-    notes = notes_of(bare, own.collision, environment)
+    notes = collision_notes(bare, own.collision, environment)
     return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
@@ -70,19 +76,56 @@ def foot_of(config: Config) -> np.ndarray:
     return place((x, y, z), (rx, ry, rz))
 
 
-def notes_of(
-    detector: CollisionDetector, rules: CollisionConfig, environment: Environment
-) -> tuple[str, ...]:
-    """What is not looked at, in this cell."""
-    if not rules.enable:
-        return ("collision checks are off in this cell: no clearance is proven",)
-    notes = []
-    listed = rules.check_self_collision and rules.self_collision_pairs != "auto"
-    if listed and (left := detector.unproven_pairs()):
-        pairs = ", ".join(f"{a}-{b}" for a, b in left)
-        notes.append(f"self_collision_pairs leaves links that can touch unproven: {pairs}")
-    if not rules.check_self_collision:
-        notes.append("check_self_collision is off in this cell: links may touch each other")
-    if not rules.check_environment and environment.everything():
-        notes.append("check_environment is off in this cell: what stands around is not looked at")
-    return tuple(notes)
+def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
+    """What a robot's programs are reckoned on; the first that runs programs if none is named."""
+    arm = arm_of(config, robot or programmable(config)[0], dialect)
+    return Setup(
+        mover=arm.mover(arm.options.modal.tool),
+        dialect=arm.options.dialect,
+        window=arm.window,
+        profile=arm.profile,
+        mount=arm.mover,
+        hold_up=arm.hold_up,
+        modal=arm.options.modal,
+        start=arm.start,
+        dynamics=arm.dynamics[arm.options.modal.tool],
+    )
+
+
+def programmable(config: CellConfig) -> list[str]:
+    """The robots that run programs, in the order of the cell file; there is at least one."""
+    able = [name for name, each in config.robots.items() if hasattr(each.config, "dialect")]
+    if not able:
+        raise ConfigError(f"no robot of the cell {config.name} runs programs")
+    return able
+
+
+def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
+    """A robot that runs programs, as its drives see it: everything configured, nothing moving."""
+    if robot not in (able := programmable(config)):
+        raise unknown("robot that runs programs", robot, able)
+    given = config.robots[robot].config
+    own = structs.replace(given, dialect=dialect or given.dialect)
+    deps = Deps(scenario.build(Rules(), 0), config.read_file, ClockState())
+    with located_at(f"robots.{robot}"):
+        return drives_of(own, deps)
+
+
+class ArmOffline:
+    """`OfflineRobot` of an arm."""
+
+    has_body = True
+    obeys_rules = True
+
+    def __init__(self, config: CellConfig, robot: str) -> None:
+        self._config = config
+        self._robot = robot
+
+    def subject(self, program: str) -> Subject:
+        return arm_subject(program, self._config, self._robot)
+
+    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
+        return walk(text, self.setup(dialect, rules))
+
+    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> Setup:
+        return arm_setup(self._config, self._robot, dialect, rules)

@@ -178,7 +178,3 @@ class ArmActions:
 def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
     pairs = zip(letters, values.tolist(), strict=True)
     return " ".join(letter + number_text(round(value, 9)) for letter, value in pairs)
-
-
-def actions(part: Any) -> ArmActions:
-    return ArmActions(part, part.arm, dialect=part.arm.options.dialect, simulated=part)

@@ -1,23 +1,26 @@
 """A plain machine under grblHAL as a subject: its settings, its planner, its pins."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from understudy.config import CellConfig
 from understudy.devices.io.offline import Pinboard, of_places
 from understudy.errors import ConfigError, Refused
+from understudy.gcode import GRBLHAL_MACHINE
 from understudy.gcode import requests as ask
 from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
+from understudy.offline.robot import NO_RULES
 from understudy.offline.setup import Met, Mover, Probed, Remark, Setup, Thrown
 from understudy.offline.validate import Machine, Subject
-from understudy.robots.arm.offline import NO_RULES
+from understudy.offline.walk import Event, walk
 from understudy.robots.arm.offline_stage import NO_TOUCH
 from understudy.robots.grblhal.machine.machine import Config, dialect_of, pins_of, settings_of
 from understudy.robots.grblhal.machine.mover import MachineMover
-from understudy.robots.grblhal.machine.settings import Settings
+from understudy.robots.grblhal.machine.settings import Settings, read_settings
 from understudy.robots.grblhal.machine.travel import SOFT_LIMITS, TravelMover
 from understudy.simulation.rules import Config as Rules
 from understudy.simulation.scenario import build
@@ -150,3 +153,36 @@ class MachineStage:
 
     def busy(self) -> bool:
         return False
+
+
+class MachineOffline:
+    """`OfflineRobot` of a plain machine."""
+
+    has_body = False
+    obeys_rules = True
+
+    def __init__(self, config: CellConfig, robot: str) -> None:
+        self._config = config
+        self._robot = robot
+
+    def subject(self, program: str) -> Subject:
+        return machine_subject(program, self._config, self._robot)
+
+    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
+        return walk(text, self.setup(dialect, rules))
+
+    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> Setup:
+        return machine_setup(self._config, self._robot, dialect, rules)
+
+
+def machine_of(settings: str, file: str = "") -> Setup:
+    """The machine that `$n=v` lines describe: X Y Z in mm, A B C in deg, at zero."""
+    values = read_settings(settings, file)
+    mover = MachineMover.of(values)
+    return Setup(
+        mover,
+        replace(GRBLHAL_MACHINE, rotary=values.rotary),
+        window=values.planner_blocks,
+        hold_up=mover.hold_up,
+        rests_at_offsets=values.rests_at_offsets,
+    )

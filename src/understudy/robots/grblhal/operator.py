@@ -125,7 +125,3 @@ class MachineActions:
     def _hear(self, notice: Notice, now: int) -> None:
         if notice.kind == "answer":
             self._answer = notice.code
-
-
-def actions(part: Any) -> MachineActions:
-    return MachineActions(part)

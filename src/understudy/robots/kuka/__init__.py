@@ -1,7 +1,35 @@
-"""A simulated KUKA that runs a G-code server: a buffer of records, and an arm that follows them."""
+"""A KUKA that runs a G-code server behind Ethernet KRL."""
 
-from understudy.robots.kuka.build import build
+from typing import TYPE_CHECKING, Any
+
 from understudy.robots.kuka.config import Config
-from understudy.robots.kuka.server import KukaGcodeServer
 
-__all__ = ["Config", "KukaGcodeServer", "build"]
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.offline.robot import OfflineRobot
+    from understudy.ports import Deps
+    from understudy.ports.operation import OperatorActions
+    from understudy.robots.kuka.server import KukaGcodeServer
+
+__all__ = ["Config", "build", "offline_robot", "operator_actions"]
+
+# The simulated robot, its check and its actions are imported when they are asked for: they bring
+# compiled code, which a driver or a configuration does not need.
+
+
+def build(name: str, config: Config, deps: "Deps") -> "KukaGcodeServer":
+    from understudy.robots.kuka.assembly import build
+
+    return build(name, config, deps)
+
+
+def operator_actions(robot: Any) -> "OperatorActions":
+    from understudy.robots.kuka.operator import KukaActions
+
+    return KukaActions(robot)
+
+
+def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
+    from understudy.robots.kuka.offline import KukaOffline
+
+    return KukaOffline(config, robot)

@@ -11,13 +11,13 @@ from understudy.gcode import Block, Problem
 from understudy.gcode.program import ProgramLine
 from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
+from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
 from understudy.offline.setup import Remark
 from understudy.offline.validate import Arm, Subject
 from understudy.offline.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, Run, Violation
 from understudy.ports import Deps
-from understudy.robots.arm.offline import notes_of
 from understudy.robots.arm.offline_stage import LEFT_ON
-from understudy.robots.kuka.build import robot_of
+from understudy.robots.kuka.assembly import robot_of
 from understudy.robots.kuka.config import Config
 from understudy.robots.kuka.course import through
 from understudy.robots.kuka.driver_program import ReadLine, Step, read_lines
@@ -66,7 +66,7 @@ def kuka_subject(program: str, config: CellConfig, robot: str) -> Subject:
             stopping=model.home_limits.acceleration,
         )
 
-    notes = notes_of(body.detector(Environment(), 0), own.collision, environment)
+    notes = collision_notes(body.detector(Environment(), 0), own.collision, environment)
     return Subject(program, config.name, robot, with_tool, environment, notes)
 
 
@@ -168,3 +168,24 @@ def _block(steps: list[Step]) -> Block:
 
 def _kind(outcome: Outcome) -> Kind:
     return "syntax" if outcome.absurd else OBSTACLES.get(outcome.obstacle, "unreachable")
+
+
+class KukaOffline:
+    """`OfflineRobot` of a KUKA."""
+
+    has_body = True
+    obeys_rules = False
+
+    def __init__(self, config: CellConfig, robot: str) -> None:
+        self._config = config
+        self._robot = robot
+
+    def subject(self, program: str) -> Subject:
+        return kuka_subject(program, self._config, self._robot)
+
+    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
+        refuse_dialect(dialect, "kuka")
+        return kuka_events(text, self._config, self._robot)
+
+    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
+        return None

@@ -90,7 +90,3 @@ class KukaActions:
         number = max(self._server.progress().completed, 0)
         self._server.submit(Record(number, kind, words), now)
         return None
-
-
-def actions(part: Server) -> KukaActions:
-    return KukaActions(part)

@@ -9,6 +9,7 @@ from understudy.errors import ConfigError, Refused
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Limits
+from understudy.offline.robot import NO_RULES, refuse_dialect
 from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, Glide, Violation
 from understudy.ports import Deps, Ticket
@@ -83,3 +84,24 @@ class _Walk:
         if move.verb == "MOVE_REL":
             return robot.move_by(x, y, z, now)
         return robot.move_to(Pose(x, y, z, *(a * DEG for a in move.values[3:])), now)
+
+
+class TextRobotOffline:
+    """`OfflineRobot` of a text robot."""
+
+    has_body = False
+    obeys_rules = False
+
+    def __init__(self, config: CellConfig, robot: str) -> None:
+        self._config = config
+        self._robot = robot
+
+    def subject(self, program: str) -> Subject:
+        return text_robot_subject(program, self._config, self._robot)
+
+    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
+        refuse_dialect(dialect, "text_robot")
+        return text_robot_events(text, self._config, self._robot)
+
+    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
+        return None

@@ -75,7 +75,3 @@ class TextRobotActions:
 
 def _outcome(submitted: Ticket | Refused) -> Refused | None:
     return submitted if isinstance(submitted, Refused) else None
-
-
-def actions(part: Robot) -> TextRobotActions:
-    return TextRobotActions(part)

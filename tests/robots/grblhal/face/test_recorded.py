@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.robots.grblhal.face.sessions import Wire, difference, outgoing, play_step, prepare
 
-from understudy.app.build import build_cell, load_config
+from understudy.app.build import build_cell
+from understudy.config import load_config
 from understudy.wire.in_process import InProcessCell
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_wire"

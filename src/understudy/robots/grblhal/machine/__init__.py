@@ -1,5 +1,35 @@
 """A plain six-axis machine under grblHAL."""
 
-from understudy.robots.grblhal.machine.machine import Config, Machine, build
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Config", "Machine", "build"]
+from understudy.robots.grblhal.machine.machine import Config
+
+if TYPE_CHECKING:
+    from understudy.config import CellConfig
+    from understudy.offline.robot import OfflineRobot
+    from understudy.ports import Deps
+    from understudy.ports.operation import OperatorActions
+    from understudy.robots.grblhal.machine.machine import Machine
+
+__all__ = ["Config", "build", "offline_robot", "operator_actions"]
+
+# The simulated robot, its check and its actions are imported when they are asked for: they bring
+# compiled code, which a driver or a configuration does not need.
+
+
+def build(name: str, config: Config, deps: "Deps") -> "Machine":
+    from understudy.robots.grblhal.machine.machine import build
+
+    return build(name, config, deps)
+
+
+def operator_actions(robot: Any) -> "OperatorActions":
+    from understudy.robots.grblhal.operator import MachineActions
+
+    return MachineActions(robot)
+
+
+def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
+    from understudy.robots.grblhal.offline import MachineOffline
+
+    return MachineOffline(config, robot)

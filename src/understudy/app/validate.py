@@ -9,23 +9,18 @@ from time import perf_counter
 
 from msgspec import Struct
 
-from understudy.app.build import build_cell, load_config
-from understudy.config import CellConfig
+from understudy.app.build import build_cell
+from understudy.config import CellConfig, load_config
 from understudy.config.cell import read_rules
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, added_up
-from understudy.offline.setup import Setup
-from understudy.offline.setups import programmable
+from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
 from understudy.offline.validate import Judge, Report, Subject, judged
 from understudy.offline.validate import Options as Judging
-from understudy.offline.walk import Event, walk
+from understudy.offline.walk import Event
 from understudy.offline.waypoints import Waypoint, follow
-from understudy.robots.arm.offline import NO_RULES, arm_setup, arm_subject
-from understudy.robots.grblhal.offline import machine_setup, machine_subject
-from understudy.robots.kuka.offline import kuka_events, kuka_subject
-from understudy.robots.text_robot.offline import text_robot_events, text_robot_subject
 from understudy.simulation.rules import Config as Rules
 from understudy.units import MM
 
@@ -37,10 +32,6 @@ MOST_CLEARANCE_MM = 1000.0
 EVERY = 200
 """Lines between two words of progress."""
 WELDING = "WELDING"
-BODIES = ("arm", "kuka")
-"""Kinds of robots that reach somewhere, and could touch something there."""
-KINDS = (*BODIES, "machine", "text_robot")
-OWN_LANGUAGE = {"kuka": kuka_events, "text_robot": text_robot_events}
 NO_CHANCE = "scenario rules do not act on programs of this robot"
 
 
@@ -131,8 +122,10 @@ def validate_waypoints(
     a waypoint has none; the arc is switched where `process` changes."""
     begun = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
-    robot = options.robot or programmable(config)[0]
-    setup = arm_setup(config, robot, options.dialect, _rules(config, options.scenario))
+    robot = chosen_robot(config, options.robot)
+    setup = offline_robot(config, robot).setup(options.dialect, _rules(config, options.scenario))
+    if setup is None:
+        raise ConfigError("waypoints need a robot that runs G-code", key="robot", value=robot)
     travel, process = (
         None if speed is None else speed * MM for speed in (travel_speed_mm_s, process_speed_mm_s)
     )
@@ -144,80 +137,47 @@ def validate_waypoints(
 def _cast(
     text: str | bytes, config: CellConfig, options: Options, program: str
 ) -> tuple[Subject, Iterator[Event]]:
-    """Who is judged, and what happens."""
-    robot = robot_of(config, options.robot)
-    _check_mode(config, robot, options.mode_of_operation)
-    rules = _rules(config, options.scenario)
-    subject = subject_of(program, config, robot)
-    if options.scenario and config.robots[robot].kind in OWN_LANGUAGE:
+    """What the program is judged by, and what happens in it."""
+    name = chosen_robot(config, options.robot)
+    _check_mode(config, name, options.mode_of_operation)
+    rules, robot = _rules(config, options.scenario), offline_robot(config, name)
+    subject = subject_of(program, config, name)
+    if options.scenario and not robot.obeys_rules:
         subject = replace(subject, notes=(*subject.notes, NO_CHANCE))
-    return subject, events_of(text, config, robot, dialect=options.dialect, rules=rules)
+    return subject, robot.events(text, options.dialect, rules)
 
 
 def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
     """A robot of the cell, as programs are judged by it."""
-    subjects = {
-        "arm": arm_subject,
-        "kuka": kuka_subject,
-        "machine": machine_subject,
-        "text_robot": text_robot_subject,
-    }
-    subject = subjects[config.robots[robot].kind](program, config, robot)
+    subject = offline_robot(config, robot).subject(program)
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))
 
 
 def _others(config: CellConfig, robot: str) -> tuple[str, ...]:
-    """A proof is about one program; the other arms, which it could meet, are not in it."""
-    bodies = {name: each.config for name, each in config.robots.items() if each.kind in BODIES}
+    """A note that names the other robots with a body, which the program could meet."""
+    bodies = {
+        name: each.config.base_mm_deg[:3]
+        for name, each in config.robots.items()
+        if can_be_checked(config, name) and offline_robot(config, name).has_body
+    }
     own = bodies.pop(robot, None)
-    there = [n for n, each in bodies.items() if own and each.base_mm_deg[:3] != own.base_mm_deg[:3]]
-    return (f"other robots of the cell are not looked at: {', '.join(there)}",) if there else ()
-
-
-def events_of(
-    text: str | bytes,
-    config: CellConfig,
-    robot: str,
-    *,
-    dialect: str = "",
-    rules: Rules = NO_RULES,
-) -> Iterator[Event]:
-    """What happens in a program of a robot."""
-    kind = config.robots[robot].kind
-    if kind in OWN_LANGUAGE:
-        if dialect:
-            allowed = f"none: a robot of kind {kind} has a language of its own"
-            raise ConfigError("--dialect", value=dialect, allowed=allowed)
-        return OWN_LANGUAGE[kind](text, config, robot)
-    return walk(text, setup_of(config, robot, dialect, rules))
-
-
-def setup_of(config: CellConfig, robot: str, dialect: str = "", rules: Rules = NO_RULES) -> Setup:
-    """What G-code of a robot is walked on."""
-    setups = {"arm": arm_setup, "machine": machine_setup}
-    return setups[config.robots[robot].kind](config, robot, dialect, rules)
+    there = [name for name, base in bodies.items() if own and base != own]
+    return (
+        (f"only {robot} was checked; not part of this validation: {', '.join(there)}",)
+        if there
+        else ()
+    )
 
 
 def cycle_time(
     text: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
 ) -> CycleTime:
-    """How long a program takes, by the same walk as its proof."""
-    name = robot_of(config, robot)
-    if config.robots[name].kind in OWN_LANGUAGE:
-        return added_up(events_of(text, config, name, dialect=dialect))
-    return CycleTimeEstimator(setup_of(config, name, dialect)).estimate(text)
-
-
-def robot_of(config: CellConfig, robot: str, kinds: Sequence[str] = KINDS) -> str:
-    """The robot that is meant: if none is named the first one with a body, or else the first."""
-    able = [name for name, each in config.robots.items() if each.kind in kinds]
-    if not able:
-        allowed = " or ".join(kinds)
-        raise ConfigError(f"no robot of the cell {config.name} is of kind {allowed}")
-    if robot and robot not in able:
-        raise unknown("robot that runs programs", robot, able)
-    bodies = [name for name in able if config.robots[name].kind in BODIES]
-    return robot or (bodies or able)[0]
+    """How long a program takes, by the same walk as its validation."""
+    checked = offline_robot(config, chosen_robot(config, robot))
+    setup = checked.setup(dialect)
+    if setup is None:
+        return added_up(checked.events(text, dialect, NO_RULES))
+    return CycleTimeEstimator(setup).estimate(text)
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:

@@ -5,13 +5,12 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta, Struct
 
-from understudy.app.build import load_config
-from understudy.config import CellConfig
+from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.offline.setups import mover_of
 from understudy.operator.background.worker import Progress
 from understudy.robots.arm.mover import ArmMover
+from understudy.robots.arm.offline import mover_of
 from understudy.space.kinematics.chain import Frames
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM

@@ -1,12 +1,12 @@
 """Where an arm of a cell gets: a map of the space around it, or the poses of a program."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
+from understudy.app.validate import subject_of
 from understudy.config import CellConfig
 from understudy.errors import ConfigError
-from understudy.offline.prove import BODIES, robot_of, subject_of
-from understudy.offline.setups import mover_of
+from understudy.offline.robot import chosen_robot, offline_robot
 from understudy.offline.validate import Arm, Subject
 from understudy.offline.validate.poses import program_poses
 from understudy.space.pose import Pose
@@ -39,7 +39,7 @@ class PoseReach:
 
 def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
     """Around the robot's foot, told as its poses are, with the tool it begins with."""
-    name = robot_of(config, robot, BODIES)
+    name = chosen_robot(config, robot, with_body=True)
     arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
     foot = inverse(arm.frames.base)[:3, 3]
@@ -53,11 +53,12 @@ def program_reach(
 ) -> list[PoseReach]:
     """Every pose that a program of an arm names, with the tool it has in hand by then; each tried
     near the one before."""
-    name = robot_of(config, robot, BODIES)
-    if config.robots[name].kind != "arm":
+    name = chosen_robot(config, robot, with_body=True)
+    setup = offline_robot(config, name).setup(dialect)
+    if setup is None:
         raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
     subject, out = subject_of("", config, name), []
-    noted = program_poses(program, mover_of(config, name, dialect))
+    noted = program_poses(program, replace(setup, stage=None))
     for tool, same in groupby(noted, lambda each: each.tool):
         arm, poses = _arm(subject, tool), list(same)
         analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)

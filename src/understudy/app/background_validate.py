@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
+from understudy.app.background_reach import CellName, loaded
+from understudy.app.validate import Options, validate_text
 from understudy.config.typed import read
-from understudy.offline.prove import Options, validate_text
-from understudy.operator.background.reach import CellName, loaded
 from understudy.operator.background.worker import Progress
 
 
