@@ -16,7 +16,7 @@ from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.plan import Plan
 from understudy.motion.stream import planned
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.kinematics.chain import Chain
 

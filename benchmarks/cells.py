@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 import trimesh
 
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.solids import Part
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere

@@ -20,7 +20,7 @@ from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned
-from understudy.motion.ways import Arc, Line, Way, arc
+from understudy.motion.tool_path import Arc, Line, Way, arc
 from understudy.space.kinematics.follow import Kind, follow
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM

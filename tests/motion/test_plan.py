@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.motion.programs import Program, programs
 
-from understudy.motion.law import empty
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, nothing
-from understudy.motion.plan import Plan
+from understudy.motion.plan import Plan, empty
 from understudy.motion.stream import planned
 from understudy.motion.warm import warm
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.motion.lines import lines
-from understudy.motion.path import COLUMNS, Limits, Path, joined, nothing, pause
-from understudy.motion.roll import Roll
+from understudy.motion.path import COLUMNS, Limits, Path, Roll, joined, nothing, pause
 
 LIMITS = Limits.of([1.0, 2.0], [3.0, 4.0])
 STEP = st.integers(1, 200) | st.sampled_from(["pause", "cubic", "cut", "forget"])

@@ -8,9 +8,8 @@ from tests.motion.programs import AXES, Program, programs
 
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits
-from understudy.motion.phases import Bounds
 from understudy.motion.plan import Plan
-from understudy.motion.smooth import change, change_distance, nearest_to, over_block
+from understudy.motion.smooth import Bounds, change, change_distance, nearest_to, over_block
 from understudy.motion.stream import Stream, planned
 
 BOUNDS = Bounds(50.0, 500.0, 5000.0)

@@ -12,11 +12,10 @@ from tests.motion.plain_motion import plain_braking, plain_stream
 from tests.motion.programs import AXES, Program, grid, programs
 
 from understudy.errors import ConfigError
-from understudy.motion.brake import brake
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path, pause
 from understudy.motion.plan import Plan
-from understudy.motion.profile import Profile
+from understudy.motion.profile import Profile, brake
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream, planned
 
 LIMITS = Limits.of([100.0] * 3, [500.0] * 3, [1e4] * 3)

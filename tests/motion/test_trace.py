@@ -19,7 +19,17 @@ from understudy.motion.cartesian import (
 )
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
-from understudy.motion.posing import STRAIGHT, Bow, poses_on, rates_on, turn_between, way_length
+from understudy.motion.tool_path import (
+    STRAIGHT,
+    Arc,
+    Bow,
+    Line,
+    arc,
+    poses_on,
+    rates_on,
+    turn_between,
+    way_length,
+)
 from understudy.motion.trace import (
     MOST_PIECES,
     Limb,
@@ -29,7 +39,6 @@ from understudy.motion.trace import (
     solved,
     trace_way,
 )
-from understudy.motion.ways import Arc, Line, arc
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.follow import Kind
 from understudy.space.transform import axis_angle, translation

@@ -34,6 +34,6 @@ def test_the_date_goes_into_the_index_of_the_cache() -> None:
 
 
 def test_another_process_dates_it_the_same() -> None:
-    ask = "from understudy.space.collision.pairs import distance; print(distance.dated)"
+    ask = "from understudy.space.collision.distance import distance; print(distance.dated)"
     told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == date(pairs.distance)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, nothing
-from understudy.motion.posing import STRAIGHT, Bow
+from understudy.motion.tool_path import STRAIGHT, Arc, Bow, Line, Way
 from understudy.motion.trace import (
     CURVATURE_SHARE,
     FEWEST,
@@ -32,7 +32,6 @@ from understudy.motion.trace import (
     trace_lines,
     trace_way,
 )
-from understudy.motion.ways import Arc, Line, Way
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.follow import Kind, Trouble, follow
 from understudy.space.kinematics.ik import closed_form

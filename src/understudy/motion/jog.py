@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.law import Law
 from understudy.motion.path import AXES, Floats, Limits, Path
-from understudy.motion.phases import Bounds, Phase, State, fastest_way
-from understudy.motion.plan import Motion, Plan
+from understudy.motion.plan import Law, Motion, Plan
 from understudy.motion.profile import Profile
+from understudy.motion.smooth import Bounds, Phase, State, fastest_way
 
 LONG = 1e6
 """Seconds that a jog without a limit in its way goes on."""

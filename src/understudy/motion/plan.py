@@ -4,15 +4,83 @@ Immutable. Before it begins it rests at its start, after it ends it rests exactl
 A plan's plain state (`to_state`) are lists of numbers, for snapshots.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.motion.law import Law
 from understudy.motion.path import Floats, Ints, Path, joined
 from understudy.space.compiled import compiled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Law:
+    """Segments one after the other, each on one piece: s(τ) = s + v·τ + a·τ²/2 + j·τ³/6."""
+
+    begins: Floats
+    """(segments + 1): when each segment begins, and when the last one ends."""
+    piece: Ints
+    s: Floats
+    v: Floats
+    a: Floats
+    j: Floats
+
+    def __len__(self) -> int:
+        return len(self.piece)
+
+    def segment(self, t: float) -> int:
+        """The segment that runs at t; before the first one begins the first, after all the last."""
+        k = int(self.begins.searchsorted(t, side="right")) - 1
+        return min(max(k, 0), len(self) - 1)
+
+    def until(self, t: float) -> "Law":
+        """The same law, over at t."""
+        count = max(int(np.searchsorted(self.begins[:-1], t, side="left")), min(len(self), 1))
+        begins = self.begins[: count + 1].copy()
+        begins[-1] = min(max(t, begins[0]), begins[-1])
+        return Law(begins, self.piece[:count], *(c[:count] for c in self.columns()))
+
+    def since(self, t: float) -> "Law":
+        """Without the segments that are over before t."""
+        first = min(max(int(np.searchsorted(self.begins, t, side="right")) - 1, 0), len(self))
+        return Law(self.begins[first:], self.piece[first:], *(c[first:] for c in self.columns()))
+
+    def then(self, other: "Law") -> "Law":
+        """The other law after this one; the other begins where this one ends."""
+        columns = (
+            np.concatenate(pair) for pair in zip(self.columns(), other.columns(), strict=True)
+        )
+        return Law(
+            np.concatenate([self.begins[:-1], other.begins]),
+            np.concatenate([self.piece, other.piece]),
+            *columns,
+        )
+
+    def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.s, self.v, self.a, self.j
+
+    def numbered(self, shift: int) -> "Law":
+        """The same law, its pieces numbered ``shift`` higher."""
+        return Law(self.begins, self.piece + shift, *self.columns())
+
+    def to_state(self) -> dict[str, Any]:
+        return {column.name: getattr(self, column.name).tolist() for column in fields(self)}
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> "Law":
+        kinds: dict[str, Any] = {"piece": np.int64}
+        return Law(
+            **{c.name: np.array(state[c.name], dtype=kinds.get(c.name, float)) for c in fields(Law)}
+        )
+
+
+def empty(at: float) -> Law:
+    none = np.zeros(0)
+    return Law(np.array([at]), np.zeros(0, dtype=np.int64), none, none, none, none)
+
+
+# ── plans ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Motion(NamedTuple):
@@ -256,3 +324,56 @@ class Plan:
 
     def _rows(self, times: Floats) -> Floats:
         return np.empty((len(times), len(self.target)))
+
+
+# ── passing times ─────────────────────────────────────────────────────────────────────────────────
+
+
+HALVINGS = 60
+SHORT = 1e-9
+"""The share of a piece that rounding may leave out at its end."""
+
+
+def passes(plan: Plan, piece: int, s: float) -> float | None:
+    """The moment at which it goes through the place at the distance s along a piece.
+
+    To stand there first does not count. None: it comes to rest before, as after a hold.
+    """
+    law = plan.law
+    first, beyond = np.searchsorted(law.piece, [piece, piece + 1])
+    for k in range(int(first), int(beyond)):
+        if (at := _on_segment(plan, k, s)) is not None:
+            return at
+    if beyond < len(law):
+        return float(law.begins[beyond])
+    at_end = first < beyond and s >= plan.path.length[piece] * (1.0 - SHORT)
+    return plan.ends if at_end and _has_run_out(plan, piece) else None
+
+
+def _on_segment(plan: Plan, k: int, s: float) -> float | None:
+    law = plan.law
+    begins, lasts = float(law.begins[k]), float(law.begins[k + 1] - law.begins[k])
+    if law.v[k] == law.a[k] == law.j[k] == 0.0 and not plan.path.dwell[law.piece[k]]:
+        return None
+    if s <= law.s[k]:
+        return begins
+    if _run(plan, k, lasts) < s:
+        return None
+    low, high = 0.0, lasts
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _run(plan, k, middle) < s else (low, middle)
+    return begins + high
+
+
+def _run(plan: Plan, k: int, x: float) -> float:
+    """How far along its piece a segment is after some of its time."""
+    law = plan.law
+    if plan.path.dwell[law.piece[k]] > 0.0:
+        return float(law.s[k])
+    return float(law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0)))
+
+
+def _has_run_out(plan: Plan, piece: int) -> bool:
+    """The plan rests at the very end of this piece."""
+    return bool(np.array_equal(plan.target, plan.path.end[piece]))

@@ -15,14 +15,11 @@ from numpy.typing import ArrayLike
 
 from understudy.errors import ConfigError
 from understudy.motion import smooth
-from understudy.motion.brake import Stop, brake
-from understudy.motion.law import Law, empty
 from understudy.motion.lines import seam
 from understudy.motion.lookahead import entries
-from understudy.motion.path import Floats, Limits, Path, nothing
-from understudy.motion.plan import Motion, Place, Plan
-from understudy.motion.profile import Profile, trapezoid
-from understudy.motion.roll import Roll
+from understudy.motion.path import Floats, Limits, Path, Roll, nothing
+from understudy.motion.plan import Law, Motion, Place, Plan, empty
+from understudy.motion.profile import Profile, Stop, brake, trapezoid
 
 FIRMWARE_COMMIT = 0.09
 """Seconds of motion that grblHAL's step segments hold."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.motion.lines import passing_speed
 from understudy.motion.path import Floats, Ints
-from understudy.motion.posing import Bow, Vector, poses_on, rates_on, turn_between, way_length
+from understudy.motion.tool_path import Bow, Vector, poses_on, rates_on, turn_between, way_length
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.follow import JUMP, follow_branches
 from understudy.space.kinematics.forward import flange_frames, jacobians, joint_frames

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from understudy.motion.brake import brake
 from understudy.motion.cartesian import along, limb, lines_through
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits
+from understudy.motion.profile import brake
 from understudy.motion.stream import Stream
-from understudy.motion.ways import Line
+from understudy.motion.tool_path import Line
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain
 from understudy.space.transform import translation
 

@@ -87,7 +87,7 @@ class CellEnvironment:
 
     def overlapping(self) -> tuple[ContactReport, ...]:
         """Objects that stand in each other; a zone is no object."""
-        from understudy.space.collision.collide import CollisionDetector  # brings compiled code
+        from understudy.space.collision.detector import CollisionDetector  # brings compiled code
 
         found = CollisionDetector(objects=self._now.objects).check_objects()
         return tuple(report_of(result) for result in found)

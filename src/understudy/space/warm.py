@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from understudy.space.collision.arm_pair import Between, Figure
 from understudy.space.collision.assembly import arm_parts
-from understudy.space.collision.between import Between, Figure
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import straight, sweep
 from understudy.space.kinematics.chain import Chain
 from understudy.space.kinematics.follow import follow

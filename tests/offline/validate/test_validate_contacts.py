@@ -13,7 +13,7 @@ from understudy.motion.plan import Motion
 from understudy.offline.validate import Arm, Report
 from understudy.offline.validate.braking import stopping_ways
 from understudy.offline.validate.clearance import MOST_PAIRS
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 
 START = "G21 G90 G94\nG0 X500 Y-200 Z450 A180 B0 C0\n"
 THROUGH = START + "G1 Y300 Z40 F9000\n"

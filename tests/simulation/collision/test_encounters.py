@@ -8,8 +8,8 @@ import pytest
 from tests.parts import parts_of
 
 from understudy.app.build import load_cell
+from understudy.space.collision.arm_pair import Between, Figure
 from understudy.space.collision.assembly import arm_parts
-from understudy.space.collision.between import Between, Figure
 from understudy.units import DEG, MM, nanoseconds
 from understudy.wire.in_process import InProcessCell
 

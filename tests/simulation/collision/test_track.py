@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from understudy.motion.jog import jog
 from understudy.motion.lines import lines
-from understudy.motion.passing import passes
 from understudy.motion.path import Limits, Path
-from understudy.motion.plan import Motion, Plan
+from understudy.motion.plan import Motion, Plan, passes
 from understudy.motion.stream import Stream
 from understudy.simulation.collision.track import (
     FARTHEST,

@@ -5,10 +5,10 @@ import numpy as np
 import trimesh
 
 from understudy.space.collision.assembly import assembled
-from understudy.space.collision.collide import CollisionDetector
-from understudy.space.collision.pairs import distance, scratch
+from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.detector import CollisionDetector
+from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.solids import Part, Solids
-from understudy.space.collision.touch import Touch, touch
 from understudy.space.collision.world import Stand, pose, stand
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.space.collision.arm_pair import Between, Figure
 from understudy.space.collision.assembly import arm_parts
-from understudy.space.collision.between import Between, Figure
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Mesh, Solid
 from understudy.space.model.shapes import Shape, as_object

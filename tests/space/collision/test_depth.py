@@ -16,8 +16,8 @@ from tests.space.collision.scenes import (
     sheet,
 )
 
+from understudy.space.collision.distance import scratch
 from understudy.space.collision.meshes import inside_mesh
-from understudy.space.collision.pairs import scratch
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import translation

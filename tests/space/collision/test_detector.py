@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.space.collision.scenes import Coal, any_place, ball, crowd, with_tools
 
 from understudy.errors import ConfigError
-from understudy.space.collision.collide import FREE, CollisionDetector
-from understudy.space.collision.pairs import scratch
+from understudy.space.collision.detector import FREE, CollisionDetector
+from understudy.space.collision.distance import scratch
 from understudy.space.collision.world import pose, stand
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere

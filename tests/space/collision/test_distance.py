@@ -24,15 +24,15 @@ from tests.space.collision.scenes import (
     pair,
 )
 
+from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.gjk import core_distance, support, triangle_weights
 from understudy.space.collision.meshes import core_mesh, line_mesh, mesh_mesh
-from understudy.space.collision.nearest import (
+from understudy.space.collision.segments import (
     segment_box,
     segment_cylinder,
     segment_segment,
     segment_triangle,
 )
-from understudy.space.collision.pairs import distance, scratch
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull
 from understudy.space.transform import inverse

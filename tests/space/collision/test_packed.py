@@ -3,10 +3,9 @@
 import numpy as np
 from tests.space.collision.scenes import ball, crowd, with_tools
 
-from understudy.space.collision.collide import CollisionDetector
-from understudy.space.collision.packed import contact_in, packed, unpacked
-from understudy.space.collision.pairs import scratch
-from understudy.space.collision.world import contact_at, stand
+from understudy.space.collision.detector import CollisionDetector
+from understudy.space.collision.distance import scratch
+from understudy.space.collision.world import contact_at, contact_in, packed, stand, unpacked
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import as_object
 from understudy.space.transform import translation

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.space.own_arms import seven_axes
 
 from understudy.errors import Refused
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.ik import solve
 from understudy.space.kinematics.singular import manipulability

@@ -6,9 +6,9 @@ from tests.space.own_arms import three_parallel
 
 from understudy.errors import ConfigError
 from understudy.space.collision.assembly import arm_parts, assembled
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
+from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.motion_bound import furthest
-from understudy.space.collision.pairs import distance, scratch
 from understudy.space.collision.self_pairs import apart_everywhere
 from understudy.space.collision.world import pose, stand
 from understudy.space.kinematics.chain import Chain

@@ -6,9 +6,8 @@ import pytest
 import trimesh
 
 from understudy.errors import ConfigError
-from understudy.space.collision.collide import CollisionDetector
-from understudy.space.model.environment import CollisionConfig, EnvironmentConfig
-from understudy.space.model.fixtures import fixture
+from understudy.space.collision.detector import CollisionDetector
+from understudy.space.model.environment import CollisionConfig, EnvironmentConfig, fixture
 from understudy.space.model.robot import Box, Cylinder
 from understudy.space.model.shapes import (
     CollisionObject,

@@ -12,9 +12,9 @@ from tests.space.collision.scenes import Coal, ball, crowd, sheet, with_tools
 from tests.space.uncompiled import uncompiled
 
 from understudy.space.collision.certify import CREEP, certified_until, near
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
+from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
-from understudy.space.collision.pairs import distance, scratch
 from understudy.space.collision.solids import BODY, FAR
 from understudy.space.collision.sweep import (
     EPS,

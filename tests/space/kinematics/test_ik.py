@@ -19,8 +19,8 @@ from tests.space.own_arms import (
 )
 
 from understudy.errors import Refused
-from understudy.space.kinematics.anthropomorphic import anthropomorphic
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.closed_form import anthropomorphic
 from understudy.space.kinematics.ik import nearest, solve, solve_all, unlimited
 from understudy.space.kinematics.refine import refined
 from understudy.space.pose import Pose

@@ -7,7 +7,7 @@ import numpy as np
 
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment

@@ -13,7 +13,7 @@ from understudy.space.model.shapes import CollisionObject
 from understudy.units import DEG
 
 if TYPE_CHECKING:
-    from understudy.space.collision.collide import CollisionDetector
+    from understudy.space.collision.detector import CollisionDetector
 
 
 def detector_of(

@@ -22,7 +22,7 @@ from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
 from understudy.motion.cartesian import Blocked, along, limb, lines_through
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, nothing
-from understudy.motion.ways import Arc, Line, Way
+from understudy.motion.tool_path import Arc, Line, Way
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import Kind
 from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited

@@ -12,7 +12,7 @@ from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, ObjectType
 
 if TYPE_CHECKING:
-    from understudy.space.collision.collide import CollisionDetector
+    from understudy.space.collision.detector import CollisionDetector
     from understudy.space.collision.sweep import Sweeper
 
 TIP = "tip"
@@ -91,7 +91,7 @@ class ContactProbe:
 
     def _keep_up(self) -> None:
         """The tip of the tool in hand, among what stands around now."""
-        from understudy.space.collision.collide import CollisionDetector
+        from understudy.space.collision.detector import CollisionDetector
         from understudy.space.collision.sweep import Sweeper
 
         mover, environment = self._hand.mover, self._room.environment

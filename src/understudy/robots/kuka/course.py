@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from understudy.motion.law import Law
 from understudy.motion.lookahead import ENDLESS
 from understudy.motion.path import Floats, Path, joined
-from understudy.motion.plan import Place, Plan
+from understudy.motion.plan import Law, Place, Plan
 from understudy.motion.stream import steps_of_acceleration
-from understudy.motion.ways import IN_PLACE
+from understudy.motion.tool_path import IN_PLACE
 from understudy.ports import State
 from understudy.robots.kuka.moves import Leg
 from understudy.space.kinematics.chain import Chain

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from understudy.motion.cartesian import Blocked, along
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path
-from understudy.motion.ways import IN_PLACE, Line
+from understudy.motion.tool_path import IN_PLACE, Line
 from understudy.ports import Joints
 from understudy.ports.kuka import Record
 from understudy.space.kinematics.chain import Chain, Frames

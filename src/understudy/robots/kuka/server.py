@@ -16,9 +16,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.law import empty
 from understudy.motion.path import nothing
-from understudy.motion.plan import Plan
+from understudy.motion.plan import Plan, empty
 from understudy.ports import Part, State, Tally
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.kuka import KukaReading, Progress, Record

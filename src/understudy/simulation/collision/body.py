@@ -15,8 +15,8 @@ from understudy.space.model.urdf import read
 from understudy.space.transform import Array
 
 if TYPE_CHECKING:
-    from understudy.space.collision.between import Figure
-    from understudy.space.collision.collide import CollisionDetector
+    from understudy.space.collision.arm_pair import Figure
+    from understudy.space.collision.detector import CollisionDetector
     from understudy.space.collision.sweep import Sweeper
 
 
@@ -42,8 +42,8 @@ class Body:
 
     def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "Figure":
         """As another arm sees it."""
+        from understudy.space.collision.arm_pair import Figure
         from understudy.space.collision.assembly import arm_parts, carried_part
-        from understudy.space.collision.between import Figure
 
         things = (*self.tools.get(tool, ()), *held)
         carried = (carried_part(self.chain, thing) for thing in things)
@@ -53,7 +53,7 @@ class Body:
     def detector(
         self, environment: Environment, tool: int, held: Iterable[CollisionObject] = ()
     ) -> "CollisionDetector":
-        from understudy.space.collision.collide import CollisionDetector
+        from understudy.space.collision.detector import CollisionDetector
 
         found = CollisionDetector(
             self.chain,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from understudy.units import MM, seconds
 
 if TYPE_CHECKING:
-    from understudy.space.collision.collide import CollisionResult
+    from understudy.space.collision.detector import CollisionResult
 
 WIRE_LINES = 1 << 40
 """Lines over a wire are numbered from here on; they are told by their count."""

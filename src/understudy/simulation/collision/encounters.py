@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from understudy.motion.law import Law
+from understudy.motion.plan import Law
 from understudy.simulation.collision.contact import WIRE_LINES, Contact
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 if TYPE_CHECKING:
     from understudy.simulation.collision.watch import CollisionWatch
-    from understudy.space.collision.between import Between
+    from understudy.space.collision.arm_pair import Between
 
 SHORTEST = 2 * NS_PER_MS
 """Arms that all but touch are looked at so often: a contact is told this much late at most."""
@@ -126,7 +126,7 @@ class RobotEncounters:
 
     def _between_now(self, one: str, other: str) -> "Between":
         """The two with what they hold at this moment."""
-        from understudy.space.collision.between import Between  # brings compiled code
+        from understudy.space.collision.arm_pair import Between  # brings compiled code
 
         a, b = self._watches[one], self._watches[other]
         key = (one, other, a.in_hand, b.in_hand)

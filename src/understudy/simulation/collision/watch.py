@@ -15,9 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.law import Law
-from understudy.motion.passing import passes
-from understudy.motion.plan import Plan
+from understudy.motion.plan import Law, Plan, passes
 from understudy.simulation.collision.body import Body, Scene
 from understudy.simulation.collision.contact import (
     WIRE_LINES,
@@ -36,7 +34,7 @@ from understudy.space.transform import Array
 from understudy.units import seconds, whole_ns
 
 if TYPE_CHECKING:
-    from understudy.space.collision.between import Figure
+    from understudy.space.collision.arm_pair import Figure
 
 
 class Mover(Protocol):

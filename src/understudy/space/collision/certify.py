@@ -9,8 +9,8 @@ certificate end to certificate end; far pairs are looked at once, near ones ofte
 import math
 from typing import NamedTuple
 
+from understudy.space.collision.distance import Scratch, distance, lent, line_distance
 from understudy.space.collision.motion_bound import distances_from_axes, moved_at_most
-from understudy.space.collision.pairs import Scratch, distance, lent, line_distance
 from understudy.space.collision.solids import (
     BODY,
     CYLINDER,

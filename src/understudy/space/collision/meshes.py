@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from understudy.space.collision.gjk import Shapes, core_distance
-from understudy.space.collision.nearest import segment_triangle
+from understudy.space.collision.segments import segment_triangle
 from understudy.space.collision.solids import CLOSED, COUNT, FIRST, ROOT, Ints
 from understudy.space.compiled import compiled
 from understudy.space.transform import Array

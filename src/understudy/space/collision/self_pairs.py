@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 
 from understudy.space.collision.assembly import assembled
+from understudy.space.collision.distance import Scratch, distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
-from understudy.space.collision.pairs import Scratch, distance, scratch
 from understudy.space.collision.solids import BODY, FAR, Ints, Part
 from understudy.space.collision.world import Stand, World, pose, stand
 from understudy.space.compiled import compiled

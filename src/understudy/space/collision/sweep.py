@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.space.collision import certify
 from understudy.space.collision.certify import Course, Found, Watch
-from understudy.space.collision.collide import CollisionDetector, CollisionResult
+from understudy.space.collision.detector import CollisionDetector, CollisionResult
+from understudy.space.collision.distance import scratch
 from understudy.space.collision.motion_bound import furthest
-from understudy.space.collision.pairs import scratch
 from understudy.space.collision.self_pairs import Pair
 from understudy.space.collision.solids import Ints
 from understudy.space.collision.world import World, stand

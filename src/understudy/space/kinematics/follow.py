@@ -12,9 +12,15 @@ from numpy.typing import ArrayLike
 
 from understudy.errors import Refused
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.anthropomorphic import Anthropomorphic
-from understudy.space.kinematics.branches import BRANCHES, GRAZING, SCRATCH, branches_at, wrapped
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.closed_form import (
+    BRANCHES,
+    GRAZING,
+    SCRATCH,
+    Anthropomorphic,
+    branches_at,
+    wrapped,
+)
 from understudy.space.kinematics.ik import closed_form, excess, nearest, outside, solve, unlimited
 from understudy.space.kinematics.refine import refined
 from understudy.space.kinematics.singular import branch, distances, kinds

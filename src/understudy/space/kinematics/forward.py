@@ -8,7 +8,7 @@ joint then turns about z, a prismatic one (``slides[i]``) shifts along z.
 import numpy as np
 
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.lanes import sincos
+from understudy.space.kinematics.trigonometry import sincos
 from understudy.space.transform import Array
 
 BLOCK = 64

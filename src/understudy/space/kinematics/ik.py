@@ -13,9 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.errors import Refused
-from understudy.space.kinematics.anthropomorphic import Anthropomorphic, anthropomorphic
-from understudy.space.kinematics.branches import BRANCHES, TURN, all_branches, limited_branches
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.closed_form import (
+    BRANCHES,
+    TURN,
+    Anthropomorphic,
+    all_branches,
+    anthropomorphic,
+    limited_branches,
+)
 from understudy.space.kinematics.refine import distinct, refined, searched
 from understudy.space.transform import Array
 from understudy.units import DEG, MM, beside

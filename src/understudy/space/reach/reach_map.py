@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import Refused
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.branches import BRANCHES, SCRATCH, branches_at, turned
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
+from understudy.space.kinematics.closed_form import BRANCHES, SCRATCH, branches_at, turned
 from understudy.space.kinematics.ik import closed_form, nearest, solve, solve_all, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix

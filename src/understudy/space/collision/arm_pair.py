@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.distance import scratch
 from understudy.space.collision.motion_bound import furthest
-from understudy.space.collision.pairs import scratch
 from understudy.space.collision.solids import Part, solids
-from understudy.space.collision.touch import Touch, touch
 from understudy.space.collision.world import Stand, World, carry, joint_rows, least_distance, stand
 from understudy.space.kinematics.chain import Chain
 from understudy.space.transform import Array

@@ -6,11 +6,21 @@ is left to push (exactly for edged bodies, to ``LEFT`` for round ones).
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from understudy.space.collision.gjk import Shapes, Vector, support, triangle_weights
-from understudy.space.collision.solids import Ints
+from understudy.space.collision.distance import Scratch, distance
+from understudy.space.collision.gjk import (
+    Shapes,
+    Vector,
+    core_distance,
+    nearest_point,
+    support,
+    triangle_weights,
+)
+from understudy.space.collision.solids import KIND, MESH, SKIN, Ints, Solids
+from understudy.space.collision.world import Stand
 from understudy.space.compiled import compiled
 from understudy.space.transform import Array
 
@@ -202,3 +212,44 @@ def core_depth(  # kernel
         u * corners[i, 5] + v * corners[j, 5] + w * corners[k, 5] - 0.5 * away * z,
     )
     return max(reach, 0.0), (x, y, z), point
+
+
+# ── contact of two shapes ─────────────────────────────────────────────────────────────────────────
+
+
+class Touch(NamedTuple):
+    distance: float
+    """Negative where the shapes overlap."""
+    depth: float
+    """0 where they do not overlap; for meshes the least it can be."""
+    point: Array
+    """Amid both surfaces, in the world."""
+
+
+def touch(solids: Solids, at: Stand, a: int, b: int, scratch: Scratch) -> Touch:
+    """How shapes a and b lie to each other."""
+    if solids.traits[a, KIND] > solids.traits[b, KIND]:
+        a, b = b, a
+    far, triangle = distance(solids, at.placed, at.ends, a, b, np.inf, np.inf, -1, True, scratch)
+    shapes = (solids.traits, solids.sizes, at.placed, solids.points)
+    if solids.traits[b, KIND] != MESH:
+        triangle = -1
+    if solids.traits[a, KIND] == MESH:
+        # Of two meshes the corner of the first triangle stands for the place.
+        return Touch(far, max(-far, 0.0), _world(solids, at.placed, b, triangle))
+    _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
+    skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]
+    if apart <= 0.0:
+        depth, _, point = core_depth(shapes, a, b, triangle)
+        depth += skin_a + skin_b
+        return Touch(-depth, depth, np.array(point))
+    on_a = np.array(nearest_point(scratch[2]))
+    connection = scratch[2][:, 6] @ scratch[2][:, :3]
+    outwards = connection / np.linalg.norm(connection)
+    point = on_a - 0.5 * connection + 0.5 * (skin_b - skin_a) * outwards
+    return Touch(far, max(-far, 0.0), point)
+
+
+def _world(solids: Solids, placed: Array, i: int, triangle: int) -> Array:
+    corner = solids.points[3 * max(triangle, 0)]
+    return np.asarray(placed[i, :9].reshape(3, 3) @ corner + placed[i, 9:])

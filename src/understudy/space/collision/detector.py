@@ -9,12 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
 from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
-from understudy.space.collision.packed import contact_in, packed
-from understudy.space.collision.pairs import Scratch, scratch
+from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.distance import Scratch, scratch
 from understudy.space.collision.self_pairs import Pair, touchable
 from understudy.space.collision.solids import Ints, Part
-from understudy.space.collision.touch import Touch, touch
-from understudy.space.collision.world import Stand, World, contacts, least_distance, pose, stand
+from understudy.space.collision.world import (
+    Stand,
+    World,
+    contact_in,
+    contacts,
+    least_distance,
+    packed,
+    pose,
+    stand,
+)
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import CollisionObject, Meshes, unique
 from understudy.space.transform import Array

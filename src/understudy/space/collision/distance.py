@@ -19,7 +19,7 @@ from understudy.space.collision.meshes import (
     line_mesh,
     mesh_mesh,
 )
-from understudy.space.collision.nearest import segment_box, segment_cylinder, segment_segment
+from understudy.space.collision.segments import segment_box, segment_cylinder, segment_segment
 from understudy.space.collision.solids import (
     CYLINDER,
     FAR,
