@@ -13,7 +13,7 @@ from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Shape, TriangleMesh, as_object
 from understudy.space.model.urdf import read
-from understudy.space.transform import Array, about, translation
+from understudy.space.transform import Array, rotation_about, translation
 
 ROBOTS = Path(__file__).parents[1] / "src" / "understudy" / "catalog" / "robots"
 TOOL = ((0.05, 0.03, 0.06), (0.14, 0.02, 0.08), (0.22, 0.008, 0.06))
@@ -54,7 +54,7 @@ def _around(rng: np.random.Generator) -> Array:
     axis = rng.normal(size=3)
     angle, away = rng.uniform(-np.pi, np.pi), rng.uniform(0.35, 1.1)
     place = np.eye(4)
-    place[:3, :3] = about(axis / np.linalg.norm(axis), rng.uniform(0, 3))
+    place[:3, :3] = rotation_about(axis / np.linalg.norm(axis), rng.uniform(0, 3))
     place[:3, 3] = away * np.cos(angle), away * np.sin(angle), rng.uniform(-0.2, 1.4)
     return place
 

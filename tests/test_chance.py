@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from understudy.chance import draw, spread
+from understudy.chance import draw, symmetric_draws
 from understudy.simulation.rules import Rule
 from understudy.simulation.scenario import Scenario
 
@@ -34,7 +34,9 @@ def test_draws_are_uniform_and_successive_ones_unrelated() -> None:
 
 
 def test_a_spread_fills_its_amplitude_on_both_sides() -> None:
-    values = [v for n in range(2000) for v in spread(7, "noise", n, count=6, amplitude=0.1)]
+    values = [
+        v for n in range(2000) for v in symmetric_draws(7, "noise", n, count=6, amplitude=0.1)
+    ]
     assert min(values) >= -0.1
     assert max(values) < 0.1
     assert min(values) < -0.099
@@ -43,7 +45,7 @@ def test_a_spread_fills_its_amplitude_on_both_sides() -> None:
 
 
 def test_the_numbers_of_one_spread_differ() -> None:
-    assert len(set(spread(7, "noise", 3, count=6, amplitude=1.0))) == 6
+    assert len(set(symmetric_draws(7, "noise", 3, count=6, amplitude=1.0))) == 6
 
 
 def _struck(rules: dict[str, Rule]) -> list[bool]:

@@ -15,7 +15,9 @@ def draw(seed: int, name: str, index: int) -> float:
     return (int.from_bytes(digest, "little") >> 11) * _SCALE
 
 
-def spread(seed: int, name: str, index: int, *, count: int, amplitude: float) -> tuple[float, ...]:
+def symmetric_draws(
+    seed: int, name: str, index: int, *, count: int, amplitude: float
+) -> tuple[float, ...]:
     """``count`` numbers within ±amplitude, all belonging to one index."""
     return tuple(
         (2.0 * draw(seed, f"{name}.{axis}", index) - 1.0) * amplitude for axis in range(count)

@@ -7,7 +7,7 @@ DEG = math.pi / 180.0
 MINUTE = 60.0
 NS_PER_SECOND = 1_000_000_000
 NS_PER_MS = 1_000_000
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 
 
 def nanoseconds(seconds: float) -> int:
@@ -31,8 +31,8 @@ def seconds(ns: int) -> float:
     return ns / NS_PER_SECOND
 
 
-def beside(value: float, limit: float, digits: int) -> str:
+def digits_apart(value: float, limit: float, digits: int) -> str:
     """A figure with so many digits, and with more where it would look like the limit it breaks."""
-    while digits < MOST_DIGITS and f"{value:.{digits}f}" == f"{limit:.{digits}f}":
+    while digits < MAX_DIGITS and f"{value:.{digits}f}" == f"{limit:.{digits}f}":
         digits += 1
     return f"{value:.{digits}f}"

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.motion.arcs import chords
 from understudy.motion.lines import lines
-from understudy.motion.path import Limits, Path, joined, pause
+from understudy.motion.path import Limits, Path, dwell_path, joined
 
 GOLDEN = FilePath(__file__).parents[1] / "golden" / "grblhal"
 AXES = "XYZABC"
@@ -86,7 +86,7 @@ def path_of(text: str, machine: Settings) -> Path:
     here, parts = np.zeros(6), []
     for run in read(text, machine.tolerance):
         if isinstance(run, float):
-            parts.append(pause(here, run))
+            parts.append(dwell_path(here, run))
         elif run.targets:
             part = lines(
                 here,

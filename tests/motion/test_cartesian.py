@@ -11,17 +11,17 @@ from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 from understudy.motion.cartesian import (
     Blocked,
     Knots,
-    along,
     greatest_bends,
     greatest_slopes,
+    joint_path,
     path_through,
 )
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned
-from understudy.motion.tool_path import Arc, Line, Way, arc
-from understudy.space.kinematics.follow import Kind, follow
+from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath, tool_arc
+from understudy.space.kinematics.follow import FailureKind, follow
 from understudy.space.transform import angle_between
 from understudy.units import DEG, MM
 
@@ -30,15 +30,15 @@ ENDS = [
     pose(0.45, -0.2, 0.5, 180.0, 0.0, 0.0),
     pose(0.4, -0.2, 0.5, 180.0, 10.0, 50.0),
 ]
-WAYS: list[Way] = [
-    *(Line(SCAN, end) for end in ENDS),
-    arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
-    arc(SCAN, pose(0.4, 0.2, 0.45, 170.0, 0.0, 0.0), (0.4, 0.0, 0.5), turns=-2),
+WAYS: list[ToolPath] = [
+    *(ToolLine(SCAN, end) for end in ENDS),
+    tool_arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
+    tool_arc(SCAN, pose(0.4, 0.2, 0.45, 170.0, 0.0, 0.0), (0.4, 0.0, 0.5), turns=-2),
 ]
 
 
-def path_along(way: Way, feed: float, **options: Any) -> Path:
-    path = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)
+def path_along(way: ToolPath, feed: float, **options: Any) -> Path:
+    path = joint_path(G60, AT_SCAN, way, limits=LIMITS, feed=feed, **options)
     assert isinstance(path, Path), path
     return path
 
@@ -57,12 +57,12 @@ def assert_lawful(plan: Plan) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
 @pytest.mark.parametrize("feed", [0.01, 0.1, 1.0, 10.0])
-def test_limits_hold_and_velocity_has_no_step(way: Way, feed: float) -> None:
+def test_limits_hold_and_velocity_has_no_step(way: ToolPath, feed: float) -> None:
     assert_lawful(planned(path_along(way, feed)))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
-def test_the_tool_stays_on_its_way_and_ends_exactly(way: Way) -> None:
+def test_the_tool_stays_on_its_way_and_ends_exactly(way: ToolPath) -> None:
     plan = planned(path_along(way, 0.2))
     times = np.linspace(0.0, plan.ends, 500)
     there = G60.flanges(plan.positions(times))
@@ -74,7 +74,7 @@ def test_the_tool_stays_on_its_way_and_ends_exactly(way: Way) -> None:
 
 
 def test_the_feed_is_the_speed_of_the_tip() -> None:
-    way = Line(SCAN, ENDS[1])
+    way = ToolLine(SCAN, ENDS[1])
     plan = planned(path_along(way, 10 * MM))
     assert plan.duration == pytest.approx(50.0 / 10.0, abs=0.02)
     step = 1e-3
@@ -84,7 +84,7 @@ def test_the_feed_is_the_speed_of_the_tip() -> None:
 
 def test_turning_and_acceleration_of_the_tool_can_be_bounded() -> None:
     """max(path/F, angle/4.2 deg/s), as the KUKA moves; 0.1 m/s² here, so that the ramp shows."""
-    way = Line(SCAN, pose(0.45, -0.2, 0.5, 180.0, 42.0, 0.0))
+    way = ToolLine(SCAN, pose(0.45, -0.2, 0.5, 180.0, 42.0, 0.0))
     plan = planned(path_along(way, 0.1, turning=4.2 * DEG, acceleration=0.1))
     cruise = way.length / 10.0
     assert plan.duration == pytest.approx(10.0 + cruise / 0.1, rel=1e-6)
@@ -93,22 +93,22 @@ def test_turning_and_acceleration_of_the_tool_can_be_bounded() -> None:
 def test_where_only_the_tool_is_bounded_the_line_takes_path_over_feed_and_the_ramp() -> None:
     """200 mm at 100 mm/s and 10 m/s²: 2.01 s; the joints are not asked."""
     free = Limits.of(G60.velocity, np.inf)
-    way = Line(SCAN, pose(0.6, -0.2, 0.5, 180.0, 0.0, 0.0))
-    path = along(G60, AT_SCAN, way, limits=free, feed=0.1, acceleration=10.0)
+    way = ToolLine(SCAN, pose(0.6, -0.2, 0.5, 180.0, 0.0, 0.0))
+    path = joint_path(G60, AT_SCAN, way, limits=free, feed=0.1, acceleration=10.0)
     assert isinstance(path, Path)
     assert planned(path).duration == pytest.approx(2.01)
 
 
 def test_a_way_that_leads_nowhere_has_no_pieces() -> None:
-    assert len(path_along(Line(SCAN, SCAN), 0.1)) == 0
+    assert len(path_along(ToolLine(SCAN, SCAN), 0.1)) == 0
 
 
 def test_a_way_that_cannot_be_followed_says_where_and_why() -> None:
-    blocked = along(
-        G60, AT_SCAN, Line(SCAN, pose(1.5, -0.2, 0.5, 180, 0, 0)), limits=LIMITS, feed=1.0
+    blocked = joint_path(
+        G60, AT_SCAN, ToolLine(SCAN, pose(1.5, -0.2, 0.5, 180, 0, 0)), limits=LIMITS, feed=1.0
     )
     assert isinstance(blocked, Blocked)
-    assert blocked.kind is Kind.LIMIT
+    assert blocked.kind is FailureKind.LIMIT
     assert 0.0 < blocked.share < 1.0
     assert blocked.reason == "J2 = 60.5° is outside -120.0°…60.0°"
 
@@ -118,7 +118,7 @@ def test_straight_from_a_singular_pose_is_straight() -> None:
     start = G60.flange(np.zeros(6))
     lower = start.copy()
     lower[:3, 3] += (-0.05, 0.0, -0.1)
-    path = along(G60, np.zeros(6), Line(start, lower), limits=LIMITS, feed=0.1)
+    path = joint_path(G60, np.zeros(6), ToolLine(start, lower), limits=LIMITS, feed=0.1)
     assert isinstance(path, Path), path
     assert_lawful(planned(path))
 
@@ -126,10 +126,10 @@ def test_straight_from_a_singular_pose_is_straight() -> None:
 # ── in a queue ──────────────────────────────────────────────────────────────────────────────────
 
 
-def queued(*ways: Way, deviation: float = 0.0) -> Stream:
+def queued(*ways: ToolPath, deviation: float = 0.0) -> Stream:
     stream = Stream(AT_SCAN, LIMITS)
     for way in ways:
-        path = along(G60, stream.end, way, limits=LIMITS, feed=0.1)
+        path = joint_path(G60, stream.end, way, limits=LIMITS, feed=0.1)
         assert isinstance(path, Path), path
         stream.append(path, 0.0, deviation=deviation)
     return stream
@@ -141,21 +141,21 @@ ROUND_THE_CORNER = pose(0.45, -0.1, 0.3, 180.0, 0.0, 0.0)
 
 
 def test_lines_that_go_straight_on_are_run_through() -> None:
-    stream = queued(Line(SCAN, MIDDLE), Line(MIDDLE, STRAIGHT_ON))
+    stream = queued(ToolLine(SCAN, MIDDLE), ToolLine(MIDDLE, STRAIGHT_ON))
     between = float(stream.plan.lines()[1][1])
     assert stream.plan.speed(between) == pytest.approx(0.1)
     assert_lawful(stream.plan)
 
 
 def test_corners_follow_the_deviation_in_joint_space() -> None:
-    corner = (Line(SCAN, MIDDLE), Line(MIDDLE, ROUND_THE_CORNER))
+    corner = (ToolLine(SCAN, MIDDLE), ToolLine(MIDDLE, ROUND_THE_CORNER))
     stopped, rounded = queued(*corner), queued(*corner, deviation=1e-5)
     assert stopped.plan.speed(float(stopped.plan.lines()[1][1])) == 0.0
     assert 0.0 < rounded.plan.speed(float(rounded.plan.lines()[1][1])) < 0.1
 
 
 def test_between_lines_of_the_joints_and_of_the_tool_it_rests() -> None:
-    stream = queued(Line(SCAN, MIDDLE), deviation=0.1)
+    stream = queued(ToolLine(SCAN, MIDDLE), deviation=0.1)
     stream.append(lines(stream.end, np.zeros(6), LIMITS, rapid=True), 0.0, deviation=0.1)
     assert stream.plan.speed(float(stream.plan.lines()[1][1])) == 0.0
     assert_lawful(stream.plan)
@@ -191,22 +191,24 @@ def test_a_jerk_limited_line_has_no_step_of_acceleration() -> None:
 # ── beside singular poses ───────────────────────────────────────────────────────────────────────
 
 
-def beside(offset: float) -> tuple[np.ndarray, Line]:
+def beside(offset: float) -> tuple[np.ndarray, ToolLine]:
     """A line that passes a singular pose of the wrist, ``offset`` rad of joint 5 away; and where
     the arm is at its beginning."""
     there = np.array([0.0, 20.0 * DEG, 10.0 * DEG, 0.0, offset, 0.0])
     start, end = (G60.flange(there) for _ in range(2))
     start[1, 3] -= 0.1
     end[1, 3] += 0.1
-    back = follow(G60, there, Line(G60.flange(there), start).poses(np.linspace(0.0, 1.0, 50_001)))
+    back = follow(
+        G60, there, ToolLine(G60.flange(there), start).poses(np.linspace(0.0, 1.0, 50_001))
+    )
     assert back.trouble is None
-    return back.q[-1], Line(start, end)
+    return back.q[-1], ToolLine(start, end)
 
 
 @pytest.mark.parametrize("offset", [0.05, 0.01, 0.001])
 def test_beside_a_singular_pose_a_joint_turns_fast_and_does_not_jump(offset: float) -> None:
     start, way = beside(offset)
-    path = along(G60, start, way, limits=LIMITS, feed=0.01)
+    path = joint_path(G60, start, way, limits=LIMITS, feed=0.01)
     assert isinstance(path, Path), path
     turn = np.abs(np.diff(path.shape[:, 0, 3], append=path.end[-1:, 3]))
     assert turn.sum() > 90 * DEG
@@ -222,9 +224,9 @@ def test_where_a_joint_jumps_however_closely_one_looks_the_way_is_blocked() -> N
     home = G60.flange(np.zeros(6))
     aside = home.copy()
     aside[:3, 3] += (0.0, 0.1, -0.1)
-    blocked = along(G60, np.zeros(6), Line(home, aside), limits=LIMITS, feed=0.001)
+    blocked = joint_path(G60, np.zeros(6), ToolLine(home, aside), limits=LIMITS, feed=0.001)
     assert isinstance(blocked, Blocked)
-    assert blocked.kind is Kind.SINGULAR
+    assert blocked.kind is FailureKind.SINGULAR
     assert blocked.share < 0.001
 
 
@@ -232,7 +234,7 @@ def test_where_a_joint_jumps_however_closely_one_looks_the_way_is_blocked() -> N
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
-def test_rates_are_the_derivatives_of_the_poses(way: Way) -> None:
+def test_rates_are_the_derivatives_of_the_poses(way: ToolPath) -> None:
     shares, step = np.linspace(0.1, 0.9, 5), 1e-6
     ahead, back = way.poses(shares + step), way.poses(shares - step)
     ds = 2 * step * way.length
@@ -243,8 +245,8 @@ def test_rates_are_the_derivatives_of_the_poses(way: Way) -> None:
 
 
 def test_an_arc_without_an_end_of_its_own_is_a_whole_turn() -> None:
-    whole = arc(SCAN, SCAN, (0.4, 0.0, 0.5), turns=-1)
-    assert isinstance(whole, Arc)
+    whole = tool_arc(SCAN, SCAN, (0.4, 0.0, 0.5), turns=-1)
+    assert isinstance(whole, ToolArc)
     assert whole.swept == pytest.approx(-2 * np.pi)
     assert whole.length == pytest.approx(2 * np.pi * 0.2)
 

@@ -16,7 +16,7 @@ from tests.motion.programs import Program, grid, programs
 
 from understudy.motion.lines import corner, lines, on_steps, seam
 from understudy.motion.lookahead import entries
-from understudy.motion.path import Limits, joined, pause
+from understudy.motion.path import Limits, dwell_path, joined
 from understudy.motion.profile import trapezoid
 from understudy.motion.stream import Overrides, planned
 
@@ -165,7 +165,7 @@ def test_feed_override_acts_on_the_capped_feed_and_is_capped_again() -> None:
 def test_dwell_stops_motion_and_takes_its_time() -> None:
     first = lines(np.zeros(3), [[10.0, 0, 0]], LIMITS, feed=50.0)
     last = lines(first.end[-1], [[20.0, 0, 0]], LIMITS, feed=50.0, line=2)
-    plan = planned(joined([first, pause(first.end[-1], 0.5, line=1), last]))
+    plan = planned(joined([first, dwell_path(first.end[-1], 0.5, line=1), last]))
     alone = planned(first).duration
     assert plan.duration == pytest.approx(2 * alone + 0.5)
     assert plan.at(alone + 0.25).position.tolist() == [10.0, 0.0, 0.0]
@@ -187,7 +187,7 @@ def test_seams_are_corners_and_stops_beside_a_dwell() -> None:
     second = lines(first.end[-1], [[10.0, 10.0, 0]], LIMITS, feed=50.0)
     both = lines(np.zeros(3), [[10.0, 0, 0], [10.0, 10.0, 0]], LIMITS, feed=50.0, deviation=0.01)
     assert seam(first, second, LIMITS, 0.01) == pytest.approx(both.junction[1])
-    assert seam(pause(first.end[-1], 1.0), second, LIMITS, 0.01) == 0.0
+    assert seam(dwell_path(first.end[-1], 1.0), second, LIMITS, 0.01) == 0.0
 
 
 @settings(max_examples=20)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.motion.programs import Program, programs
 
 from understudy.motion.lines import lines
-from understudy.motion.path import Limits, nothing
-from understudy.motion.plan import Plan, empty
+from understudy.motion.path import Limits, empty_path
+from understudy.motion.plan import Plan, empty_law
 from understudy.motion.stream import planned
 from understudy.motion.warm import warm
 
@@ -85,7 +85,7 @@ def test_a_plan_survives_as_plain_values() -> None:
 
 
 def test_a_plan_without_motion_is_at_its_target() -> None:
-    plan = Plan(nothing(2), empty(1.0), np.array([3.0, 4.0]))
+    plan = Plan(empty_path(2), empty_law(1.0), np.array([3.0, 4.0]))
     assert plan.duration == 0.0
     assert plan.at(0.0).position.tolist() == [3.0, 4.0]
     assert plan.distance(2.0) == 0.0

@@ -13,7 +13,7 @@ from tests.motion.programs import AXES, Program, grid, programs
 
 from understudy.errors import ConfigError
 from understudy.motion.lines import lines
-from understudy.motion.path import Limits, Path, pause
+from understudy.motion.path import Limits, Path, dwell_path
 from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile, brake
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream, planned
@@ -263,7 +263,7 @@ def test_lines_that_come_in_a_hold_wait_for_the_resume() -> None:
 
 def test_a_dwell_that_is_held_has_its_rest_left() -> None:
     stream = Stream(ORIGIN, LIMITS)
-    stream.append(pause(ORIGIN, 1.0), 0.0)
+    stream.append(dwell_path(ORIGIN, 1.0), 0.0)
     stream.append(straight(), 0.0)
     stream.hold(0.4)
     stream.resume(10.0)

@@ -10,66 +10,66 @@ from tests.motion.arms import AT_SCAN, G60, LIMITS, SCAN, joints_at, pose
 
 from understudy.motion.cartesian import (
     Blocked,
-    along,
+    joint_path,
+    joint_path_by_knots,
     knots_along,
-    limb,
     lines_through,
-    looked_at,
     path_through,
+    traced_arm,
 )
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
 from understudy.motion.tool_path import (
-    STRAIGHT,
-    Arc,
-    Bow,
-    Line,
-    arc,
+    NO_ARC,
+    ArcShape,
+    ToolArc,
+    ToolLine,
+    path_length,
     poses_on,
     rates_on,
+    tool_arc,
     turn_between,
-    way_length,
 )
 from understudy.motion.trace import (
     MOST_PIECES,
-    Limb,
+    TracedArm,
     allowed_on,
-    columns,
+    empty_columns,
     knots_on,
     solved,
-    trace_way,
+    trace_path,
 )
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.follow import Kind
+from understudy.space.kinematics.follow import FailureKind
 from understudy.space.transform import axis_angle, translation
 from understudy.units import DEG, MM
 
 
-def limb_of(arm: Chain) -> Limb:
-    found = limb(arm, LIMITS, FOOT_AND_FLANGE)
+def limb_of(arm: Chain) -> TracedArm:
+    found = traced_arm(arm, LIMITS, FOOT_AND_FLANGE)
     assert found is not None
     return found
 
 
 ARM = limb_of(G60)
 NEXT = pose(0.4017, -0.2, 0.5, 180.0, 0.0, 0.0)
-WAYS: list[Line | Arc] = [
-    Line(SCAN, NEXT),
-    Line(SCAN, pose(0.6, 0.2, 0.3, 180.0, 20.0, 30.0)),
-    arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
-    arc(SCAN, pose(0.4, 0.2, 0.45, 170.0, 0.0, 0.0), (0.4, 0.0, 0.5), turns=-2),
+WAYS: list[ToolLine | ToolArc] = [
+    ToolLine(SCAN, NEXT),
+    ToolLine(SCAN, pose(0.6, 0.2, 0.3, 180.0, 20.0, 30.0)),
+    tool_arc(SCAN, pose(0.4, 0.2, 0.5, 180.0, 0.0, 0.0), (0.4, 0.0, 0.5)),
+    tool_arc(SCAN, pose(0.4, 0.2, 0.45, 170.0, 0.0, 0.0), (0.4, 0.0, 0.5), turns=-2),
 ]
 SHARES = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
 angles = st.floats(-180.0, 180.0)
 small = st.floats(-0.1, 0.1)
 
 
-def bow_of(way: Line | Arc) -> Bow:
-    if isinstance(way, Line):
-        return STRAIGHT
+def bow_of(way: ToolLine | ToolArc) -> ArcShape:
+    if isinstance(way, ToolLine):
+        return NO_ARC
     x, y, z = way.centre.tolist()
     u, v, w = way.axis.tolist()
-    return Bow((x, y, z), (u, v, w), way.swept, way.climb)
+    return ArcShape((x, y, z), (u, v, w), way.swept, way.climb)
 
 
 def assert_same(traced: Path, plain: Path) -> None:
@@ -109,11 +109,11 @@ def test_no_turn_has_the_axis_z() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ways_are_where_they_are(way: Line | Arc) -> None:
-    """`Way.poses`, `rates` and `length` are the oracle of poses_on, the oracle of rates_on and the
-    oracle of way_length."""
+def test_ways_are_where_they_are(way: ToolLine | ToolArc) -> None:
+    """`ToolPath.poses`, `rates` and `length` are the oracle of poses_on, the oracle of rates_on and the
+    oracle of path_length."""
     turn, bow = turn_between(way.start, way.end), bow_of(way)
-    length = way_length(way.start, way.end, bow)
+    length = path_length(way.start, way.end, bow)
     poses = poses_on(way.start, way.end, turn, bow, SHARES)
     rates = rates_on(way.start, way.end, turn, bow, poses, length)
     assert length == pytest.approx(way.length, rel=1e-12)
@@ -142,7 +142,7 @@ def test_close_to_a_singular_pose_it_is_left_to_others() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_knots_are_put_where_they_are_needed(way: Line | Arc) -> None:
+def test_knots_are_put_where_they_are_needed(way: ToolLine | ToolArc) -> None:
     """`knots_along` is the oracle of knots_on."""
     plain = knots_along(G60, AT_SCAN, way)
     assert not isinstance(plain, Blocked)
@@ -170,12 +170,14 @@ def test_joints_allow_what_they_allow(feed: float) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("feed", [0.01, 1.0])
-def test_a_way_is_traced_as_it_is_looked_at(way: Line | Arc, feed: float) -> None:
-    """`looked_at` is the oracle of trace_way."""
-    room = columns(MOST_PIECES)
-    assert trace_way(way.start, way.end, bow_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
-    traced = along(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
-    plain = looked_at(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
+def test_a_way_is_traced_as_it_is_looked_at(way: ToolLine | ToolArc, feed: float) -> None:
+    """`joint_path_by_knots` is the oracle of trace_path."""
+    room = empty_columns(MOST_PIECES)
+    assert trace_path(way.start, way.end, bow_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
+    traced = joint_path(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
+    plain = joint_path_by_knots(
+        G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7
+    )
     assert isinstance(traced, Path)
     assert isinstance(plain, Path)
     assert_same(traced, plain)
@@ -190,10 +192,10 @@ def test_any_line_is_traced_as_it_is_looked_at(
     frames = Frames(pose(0.1, 0.2, 0.0, 10.0, 0.0, 30.0), translation(0.02, 0.0, 0.1))
     here = frames.tcp(G60.flange(AT_SCAN))
     there = here @ pose(x, y, z, rx, ry, rz)
-    assume(Line(here, there).distance > 1 * MM)
-    way = Line(here, there)
-    traced = along(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
-    plain = looked_at(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
+    assume(ToolLine(here, there).distance > 1 * MM)
+    way = ToolLine(here, there)
+    traced = joint_path(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
+    plain = joint_path_by_knots(G60, AT_SCAN, way, limits=LIMITS, feed=0.1, frames=frames)
     if isinstance(plain, Blocked) or isinstance(traced, Blocked):
         assert traced == plain
     elif len(traced) != len(plain):  # rounding decides at the edge of how far a piece may bend
@@ -206,18 +208,18 @@ def test_any_line_is_traced_as_it_is_looked_at(
 
 def test_what_is_not_ordinary_is_looked_at() -> None:
     """Through a stretched wrist, far out of reach, or turning in place: the kernel traces none."""
-    room = columns(MOST_PIECES)
+    room = empty_columns(MOST_PIECES)
     for start, end in (
         (np.zeros(6), translation(-0.05, 0.0, -0.1) @ G60.flange(np.zeros(6))),
         (AT_SCAN, pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0)),
         (AT_SCAN, pose(0.4, -0.2, 0.5, 180.0, 10.0, 0.0)),
     ):
         here = G60.flange(start)
-        assert trace_way(here, end, STRAIGHT, 0.1, np.inf, start, ARM, room, 0) == 0
-    far = Line(SCAN, pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0))
-    blocked = along(G60, AT_SCAN, far, limits=LIMITS, feed=1.0)
+        assert trace_path(here, end, NO_ARC, 0.1, np.inf, start, ARM, room, 0) == 0
+    far = ToolLine(SCAN, pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0))
+    blocked = joint_path(G60, AT_SCAN, far, limits=LIMITS, feed=1.0)
     assert isinstance(blocked, Blocked)
-    assert blocked.kind is Kind.LIMIT
+    assert blocked.kind is FailureKind.LIMIT
 
 
 # ── many lines ──
@@ -231,11 +233,11 @@ def spiral(count: int) -> Floats:
 
 
 def one_by_one(start: Floats, targets: Floats, feed: Floats, deviation: float) -> Path:
-    """`along` and `seam`, line by line, are the oracle of trace_lines."""
+    """`joint_path` and `seam`, line by line, are the oracle of trace_lines."""
     paths: list[Path] = []
     for k, target in enumerate(targets):
-        way = Line(G60.flange(start), target)
-        path = looked_at(G60, start, way, limits=LIMITS, feed=float(feed[k]), line=k)
+        way = ToolLine(G60.flange(start), target)
+        path = joint_path_by_knots(G60, start, way, limits=LIMITS, feed=float(feed[k]), line=k)
         assert isinstance(path, Path)
         entry = seam(paths[-1], path, LIMITS, deviation) if paths else 0.0
         paths.append(path.with_entry(entry))

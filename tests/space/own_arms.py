@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.urdf import read
-from understudy.space.transform import Array, about, inverse, pose, rotation
+from understudy.space.transform import Array, inverse, pose, rotation, rotation_about
 
 Axis = tuple[ArrayLike, ArrayLike]
 """A point and a direction."""
@@ -132,15 +132,15 @@ def spherical_wrist_arm(seed: int) -> Chain:
 
     def any_turn() -> Array:
         axis = rng.normal(size=3)
-        return about(axis / np.linalg.norm(axis), rng.uniform(-3, 3))
+        return rotation_about(axis / np.linalg.norm(axis), rng.uniform(-3, 3))
 
     side, sign = rng.uniform(-0.1, 0.1), rng.choice([-1.0, 1.0], size=6)
     elbow = np.array([rng.uniform(-0.2, 0.5), rng.uniform(-0.2, 0.2), rng.uniform(0.5, 1.0)])
     wrist = np.array([rng.uniform(0.2, 0.9), side, rng.uniform(0.3, 1.4)])
     pitch = rng.uniform(-3, 3)
     u4 = np.array([np.sin(pitch), 0.0, np.cos(pitch)])
-    u5 = about(u4, rng.uniform(-3, 3)) @ (0.0, 1.0, 0.0)
-    u6 = about(u5, rng.uniform(-3, 3)) @ u4
+    u5 = rotation_about(u4, rng.uniform(-3, 3)) @ (0.0, 1.0, 0.0)
+    u6 = rotation_about(u5, rng.uniform(-3, 3)) @ u4
     lines: list[Axis] = [
         ((0, 0, 0.1), (0, 0, 1)), ((rng.uniform(-0.1, 0.2), 0.05, 0.4), (0, 1, 0)),
         (elbow, (0, 1, 0)), (wrist - 0.2 * u4, u4), (wrist, u5), (wrist + 0.1 * u6, u6),

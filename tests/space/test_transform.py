@@ -80,7 +80,7 @@ def test_quaternion_and_back(pose: Pose) -> None:
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1.0, math.pi - 1e-9, math.pi])
 def test_angle_between(axis: tuple[float, ...], angle: float) -> None:
     first = tf.rotation(0.1, 0.2, 0.3)
-    second = first @ tf.about(axis, angle)
+    second = first @ tf.rotation_about(axis, angle)
     assert tf.angle_between(first, second) == pytest.approx(angle, abs=1e-12)
 
 

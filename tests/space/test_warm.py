@@ -10,8 +10,8 @@ from understudy.space.warm import warm
 # In a process of its own: what other tests ask of a kernel must not count.
 COUNT = """
 from understudy.config.files import shipped_robots
-from understudy.space.collision import certify, depth, packed, pairs, self_pairs, world
-from understudy.space.kinematics import branches, follow, forward, refine
+from understudy.space.collision import certify, contact, distance, self_pairs, world
+from understudy.space.kinematics import closed_form, follow, forward, refine
 from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
@@ -19,10 +19,10 @@ from understudy.space.warm import warm
 for file in shipped_robots().values():
     warm(chain(read(file.read_text())))
 kernels = (
-    forward.flange_frames, forward.joint_frames, forward.jacobians, branches.all_branches,
-    branches.limited_branches, follow.follow_branches, refine.search,
-    certify.certify, depth.core_depth, pairs.distance, reach_map.reach_points,
-    self_pairs.extremes, self_pairs.apart_everywhere, packed.contact_in, world.contacts,
+    forward.flange_frames, forward.joint_frames, forward.jacobians, closed_form.all_branches,
+    closed_form.limited_branches, follow.follow_branches, refine.search,
+    certify.certify, contact.core_depth, distance.distance, reach_map.reach_points,
+    self_pairs.extremes, self_pairs.apart_everywhere, world.contact_in, world.contacts,
     world.least_distance, world.pose,
 )
 print({kernel.__name__ for kernel in kernels if len(kernel.signatures) != 1} or {})

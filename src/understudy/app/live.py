@@ -111,14 +111,14 @@ class Live:
 
     def prepare(self) -> Iterator[None]:
         """A piece at a time, what a first motion would have to wait for."""
-        from understudy.motion.warm import warm, warm_ways
+        from understudy.motion.warm import warm, warm_tool_paths
         from understudy.simulation.collision.watch import CollisionWatch
 
         warm()
         for part in self._cell.parts.values():
             if isinstance(part, CollisionWatch):
                 yield
-                warm_ways(part.body.chain)
+                warm_tool_paths(part.body.chain)
                 yield
                 yield from part.prepare()
 

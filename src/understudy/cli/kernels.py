@@ -18,7 +18,7 @@ def warm() -> None:
     from understudy.gcode import program
     from understudy.motion.dynamics import dynamics
     from understudy.motion.warm import warm as warm_motion
-    from understudy.motion.warm import warm_ways
+    from understudy.motion.warm import warm_tool_paths
     from understudy.space.kinematics.chain import chain
     from understudy.space.model.urdf import read
     from understudy.space.warm import warm as warm_space
@@ -29,7 +29,7 @@ def warm() -> None:
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
         warm_space(arm)
         warm_motion(dynamics(arm))
-        warm_ways(arm)
+        warm_tool_paths(arm)
     print(f"kernel cache filled in {time.monotonic() - begun:.1f} s")
 
 

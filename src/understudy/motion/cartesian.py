@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, nothing
-from understudy.motion.tool_path import STRAIGHT, Arc, Bow, Line, Way
+from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, empty_path
+from understudy.motion.tool_path import NO_ARC, ArcShape, ToolArc, ToolLine, ToolPath
 from understudy.motion.trace import (
     CURVATURE_SHARE,
     FEWEST,
@@ -25,16 +25,16 @@ from understudy.motion.trace import (
     KNOT_ANGLE,
     KNOT_DISTANCE,
     MOST_PIECES,
-    OFF_THE_WAY,
-    Columns,
-    Limb,
-    columns,
+    PATH_TOLERANCE,
+    PieceColumns,
+    TracedArm,
+    empty_columns,
     trace_lines,
-    trace_way,
+    trace_path,
 )
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.follow import Kind, Trouble, follow
-from understudy.space.kinematics.ik import closed_form
+from understudy.space.kinematics.closed_form import closed_form
+from understudy.space.kinematics.follow import FailureKind, FollowFailure, follow
 
 MOST_KNOTS = 4096
 PIECES_PER_LINE = 6
@@ -49,7 +49,7 @@ CLOSER = 8
 class Blocked:
     """Why the arm cannot follow the way, and up to which share of it it can."""
 
-    kind: Kind
+    kind: FailureKind
     share: float
     reason: str
 
@@ -63,10 +63,10 @@ class Knots:
     slope: Floats
 
 
-def along(
+def joint_path(
     chain: Chain,
     start: ArrayLike,
-    way: Way,
+    way: ToolPath,
     *,
     limits: Limits,
     feed: float,
@@ -81,16 +81,16 @@ def along(
     acceleration along the way in m/s². A way that leads nowhere is a path without pieces.
     """
     if way.length == 0.0:
-        return nothing(chain.dof)
+        return empty_path(chain.dof)
     if turning < np.inf and way.angle > 0.0:
         feed = min(feed, turning * way.length / way.angle)
-    arm = limb(chain, limits, frames)
+    arm = traced_arm(chain, limits, frames)
     if arm is not None:
         q = np.array(start, dtype=np.float64)
         traced = _traced(arm, q, way, frames.base, feed=feed, acceleration=acceleration, line=line)
         if traced is not None:
             return traced
-    return looked_at(
+    return joint_path_by_knots(
         chain,
         start,
         way,
@@ -102,10 +102,10 @@ def along(
     )
 
 
-def looked_at(
+def joint_path_by_knots(
     chain: Chain,
     start: ArrayLike,
-    way: Way,
+    way: ToolPath,
     *,
     limits: Limits,
     feed: float,
@@ -124,7 +124,7 @@ def looked_at(
 
 
 @lru_cache(maxsize=64)
-def limb(chain: Chain, limits: Limits, frames: Frames) -> Limb | None:
+def traced_arm(chain: Chain, limits: Limits, frames: Frames) -> TracedArm | None:
     """What the kernels need to know of an arm and its tool; None of an arm they do not know."""
     arm = closed_form(chain)
     if arm is None or not arm.exact:
@@ -135,27 +135,27 @@ def limb(chain: Chain, limits: Limits, frames: Frames) -> Limb | None:
         chain.lower, chain.upper, limits.velocity, limits.acceleration, limits.jerk,
     )  # fmt: skip
     # Copies, since a kernel is compiled anew for arrays that cannot be written or lie otherwise.
-    return Limb(*(np.array(part, dtype=np.float64, order="C") for part in parts))
+    return TracedArm(*(np.array(part, dtype=np.float64, order="C") for part in parts))
 
 
 def lines_through(
-    arm: Limb, start: Floats, targets: Floats, *, feed: Floats, line: Ints, deviation: float
+    arm: TracedArm, start: Floats, targets: Floats, *, feed: Floats, line: Ints, deviation: float
 ) -> tuple[Path, int]:
     """Straight lines of the tool through targets (m×4×4, from the foot), and how many of them.
 
     Ends before the first that is no ordinary one: `along` knows more. feed (m/s) and line: one
     each; deviation: how closely the corners between the lines are rounded.
     """
-    room = columns(PIECES_PER_LINE * len(targets) + MOST_PIECES)
-    done, pieces = trace_lines(targets, feed, start, STRAIGHT, arm, float(deviation), room)
+    room = empty_columns(PIECES_PER_LINE * len(targets) + MOST_PIECES)
+    done, pieces = trace_lines(targets, feed, start, NO_ARC, arm, float(deviation), room)
     source = room.source[:pieces].copy()
     return _path(room, pieces, feed[source], source, line[source]), int(done)
 
 
 def _traced(
-    arm: Limb,
+    arm: TracedArm,
     start: Floats,
-    way: Way,
+    way: ToolPath,
     base: Floats,
     *,
     feed: float,
@@ -163,27 +163,27 @@ def _traced(
     line: int,
 ) -> Path | None:
     """The path along a line or an arc, if it is an ordinary one."""
-    if not isinstance(way, Line | Arc):
+    if not isinstance(way, ToolLine | ToolArc):
         return None
-    bow = STRAIGHT if isinstance(way, Line) else _bow(way, base)
-    room = columns(MOST_PIECES)
+    bow = NO_ARC if isinstance(way, ToolLine) else _bow(way, base)
+    room = empty_columns(MOST_PIECES)
     pace, most = float(feed), float(acceleration)
-    count = trace_way(base @ way.start, base @ way.end, bow, pace, most, start, arm, room, 0)
+    count = trace_path(base @ way.start, base @ way.end, bow, pace, most, start, arm, room, 0)
     if count == 0:
         return None
     none = np.zeros(count, dtype=np.int64)
     return _path(room, count, np.full(count, feed), none, none + line)
 
 
-def _bow(way: Arc, base: Floats) -> Bow:
+def _bow(way: ToolArc, base: Floats) -> ArcShape:
     """An arc seen from the foot."""
     turn = base[:3, :3]
     x, y, z = (turn @ way.centre + base[:3, 3]).tolist()
     u, v, w = (turn @ way.axis).tolist()
-    return Bow((x, y, z), (u, v, w), float(way.swept), way.climb)
+    return ArcShape((x, y, z), (u, v, w), float(way.swept), way.climb)
 
 
-def _path(room: Columns, count: int, feed: Floats, block: Ints, line: Ints) -> Path:
+def _path(room: PieceColumns, count: int, feed: Floats, block: Ints, line: Ints) -> Path:
     return Path(
         shape=room.shape[:count].copy(),
         end=room.end[:count].copy(),
@@ -206,7 +206,7 @@ def _path(room: Columns, count: int, feed: Floats, block: Ints, line: Ints) -> P
 
 
 def knots_along(
-    chain: Chain, start: ArrayLike, way: Way, frames: Frames = FOOT_AND_FLANGE
+    chain: Chain, start: ArrayLike, way: ToolPath, frames: Frames = FOOT_AND_FLANGE
 ) -> Knots | Blocked:
     """Knots so close that the cubics between them stay on the way."""
     closest = way.length / KNOT_DISTANCE, way.angle / KNOT_ANGLE
@@ -224,20 +224,22 @@ def knots_along(
         knots = Knots(shares * way.length, found.q, _slopes(chain, found.q, way, shares, frames))
         knots.q[0] = start
         middle = 0.5 * (shares[1:] + shares[:-1])
-        wide = _off_the_way(chain, knots, way, middle, frames) > OFF_THE_WAY
+        wide = _off_the_way(chain, knots, way, middle, frames) > PATH_TOLERANCE
         if not wide.any():
             return knots
         if len(shares) + wide.sum() > MOST_KNOTS:
             worst = float(middle[np.flatnonzero(wide)[0]])
-            return Blocked(Kind.SINGULAR, worst, "the joints cannot follow the way smoothly here")
+            return Blocked(
+                FailureKind.SINGULAR, worst, "the joints cannot follow the way smoothly here"
+            )
         shares = np.sort(np.concatenate([shares, middle[wide]]))
 
 
-def _looked_closer(shares: Floats, trouble: Trouble, way: Way) -> Floats | None:
+def _looked_closer(shares: Floats, trouble: FollowFailure, way: ToolPath) -> Floats | None:
     """More knots where a joint turns much between two, as beside a singular pose it does; None if
     there are enough of them, and it jumps."""
     last = trouble.index
-    if trouble.kind not in (Kind.SINGULAR, Kind.FLIP) or last == 0:
+    if trouble.kind not in (FailureKind.SINGULAR, FailureKind.FLIP) or last == 0:
         return None
     if (shares[last] - shares[last - 1]) * way.length <= STEEPEST:
         return None
@@ -245,13 +247,15 @@ def _looked_closer(shares: Floats, trouble: Trouble, way: Way) -> Floats | None:
     return np.insert(shares, last, between)
 
 
-def _slopes(chain: Chain, q: Floats, way: Way, shares: Floats, frames: Frames) -> Floats:
+def _slopes(chain: Chain, q: Floats, way: ToolPath, shares: Floats, frames: Frames) -> Floats:
     rates = way.rates(shares).reshape(-1, 2, 3) @ frames.base[:3, :3].T
     inverse = np.linalg.pinv(chain.jacobians(q, frames.tool), rcond=1e-9)
     return np.asarray((inverse @ rates.reshape(-1, 6, 1))[..., 0])
 
 
-def _off_the_way(chain: Chain, knots: Knots, way: Way, middle: Floats, frames: Frames) -> Floats:
+def _off_the_way(
+    chain: Chain, knots: Knots, way: ToolPath, middle: Floats, frames: Frames
+) -> Floats:
     """How far the tool is from the way in the middle of each piece; the greater of m and rad."""
     h = np.diff(knots.s)[:, None]
     halfway = 0.5 * (knots.q[1:] + knots.q[:-1]) - h / 8.0 * np.diff(knots.slope, axis=0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.motion.path import AXES, Floats, Limits, Path
-from understudy.motion.plan import Law, Motion, Plan
+from understudy.motion.plan import Motion, Plan, TimeLaw
 from understudy.motion.profile import Profile
 from understudy.motion.smooth import Bounds, Phase, State, fastest_way
 
@@ -57,7 +57,7 @@ def jog(
         bounds = Bounds(abs(wanted[i]), float(limits.acceleration[i]), float(limits.jerk[i]))
         moves = _ramped if profile == "jerk_limited" else _stepped
         phases.append(moves(_of_axis(state, i), float(wanted[i]), end, bounds))
-    return polynomials(phases, at=at)
+    return polynomial_plan(phases, at=at)
 
 
 def stop_jog(state: Motion, limits: Limits, *, at: float, profile: Profile = "trapezoid") -> Plan:
@@ -116,7 +116,7 @@ def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Pha
 # ── polynomials of time as a plan ───────────────────────────────────────────────────────────────
 
 
-def polynomials(phases: list[list[Phase]], *, at: float) -> Plan:
+def polynomial_plan(phases: list[list[Phase]], *, at: float) -> Plan:
     """Axes with phases of their own, as one plan: cut wherever any axis changes its phase."""
     edges = [
         np.concatenate([[0.0], np.cumsum([phase.seconds for phase in axis])]) for axis in phases
@@ -146,7 +146,7 @@ def polynomials(phases: list[list[Phase]], *, at: float) -> Plan:
         block=np.zeros(count, dtype=np.int64),
         line=np.zeros(count, dtype=np.int64),
     )
-    law = Law(at + cuts, np.arange(count), none, one, none, none)
+    law = TimeLaw(at + cuts, np.arange(count), none, one, none, none)
     return Plan(path, law, target)
 
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import AXES, Each, Floats, Ints, Limits, Path, floats
+from understudy.motion.path import AXES, Floats, Ints, Limits, Path, PerLine, floats
 from understudy.space.compiled import compiled
 
 Columns = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]
@@ -129,7 +129,7 @@ def lines(
     """
     columns, source = _measured(start, targets, limits, deviation, steps)
     shape, end, length, acceleration, jerk, fastest, junction = columns
-    each = Each(source, np.asarray(targets).size // shape.shape[2])
+    each = PerLine(source, np.asarray(targets).size // shape.shape[2])
     return Path(
         shape=shape,
         end=end,
@@ -165,7 +165,7 @@ def _measured(
     return (shape, end, length, acceleration, jerk, fastest, junction), source[:n]
 
 
-def _paces(each: Each, feed: ArrayLike, inverse_time: ArrayLike, length: Floats) -> Floats:
+def _paces(each: PerLine, feed: ArrayLike, inverse_time: ArrayLike, length: Floats) -> Floats:
     """Length per second."""
     asked = each.number(feed)
     if not (asked > 0.0).all():

@@ -151,7 +151,7 @@ def floats(value: ArrayLike, count: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Each:
+class PerLine:
     """Reads values that were given once for all of ``total``, or one each, for the chosen ones."""
 
     chosen: Ints
@@ -192,7 +192,7 @@ def _raised(shape: Floats, degree: int) -> Floats:
     return np.pad(shape, ((0, 0), (0, missing), (0, 0))) if missing else shape
 
 
-def nothing(axes: int) -> Path:
+def empty_path(axes: int) -> Path:
     """A path without pieces."""
     none = np.zeros(0)
     return Path(
@@ -213,7 +213,7 @@ def nothing(axes: int) -> Path:
     )
 
 
-def pause(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
+def dwell_path(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
     """To stand still for some seconds (G4); motion before it comes to rest."""
     where = np.asarray(position, dtype=np.float64)
     one = np.ones(1)
@@ -242,13 +242,13 @@ SPARE = 256
 """Pieces for which there is room beyond what is there twice over."""
 
 
-class Roll:
+class GrowingPath:
     """Joins paths as `joined` does, but writes the new pieces behind the known ones if these are
     its own. What it has given out stays as it is: only room that nobody has seen is written on.
     """
 
     def __init__(self) -> None:
-        self._known = nothing(0)
+        self._known = empty_path(0)
         self._room = self._known
 
     def joined(self, known: Path, more: Sequence[Path]) -> Path:

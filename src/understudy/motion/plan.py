@@ -15,7 +15,7 @@ from understudy.space.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Law:
+class TimeLaw:
     """Segments one after the other, each on one piece: s(τ) = s + v·τ + a·τ²/2 + j·τ³/6."""
 
     begins: Floats
@@ -34,24 +34,26 @@ class Law:
         k = int(self.begins.searchsorted(t, side="right")) - 1
         return min(max(k, 0), len(self) - 1)
 
-    def until(self, t: float) -> "Law":
+    def until(self, t: float) -> "TimeLaw":
         """The same law, over at t."""
         count = max(int(np.searchsorted(self.begins[:-1], t, side="left")), min(len(self), 1))
         begins = self.begins[: count + 1].copy()
         begins[-1] = min(max(t, begins[0]), begins[-1])
-        return Law(begins, self.piece[:count], *(c[:count] for c in self.columns()))
+        return TimeLaw(begins, self.piece[:count], *(c[:count] for c in self.columns()))
 
-    def since(self, t: float) -> "Law":
+    def since(self, t: float) -> "TimeLaw":
         """Without the segments that are over before t."""
         first = min(max(int(np.searchsorted(self.begins, t, side="right")) - 1, 0), len(self))
-        return Law(self.begins[first:], self.piece[first:], *(c[first:] for c in self.columns()))
+        return TimeLaw(
+            self.begins[first:], self.piece[first:], *(c[first:] for c in self.columns())
+        )
 
-    def then(self, other: "Law") -> "Law":
+    def then(self, other: "TimeLaw") -> "TimeLaw":
         """The other law after this one; the other begins where this one ends."""
         columns = (
             np.concatenate(pair) for pair in zip(self.columns(), other.columns(), strict=True)
         )
-        return Law(
+        return TimeLaw(
             np.concatenate([self.begins[:-1], other.begins]),
             np.concatenate([self.piece, other.piece]),
             *columns,
@@ -60,24 +62,27 @@ class Law:
     def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
         return self.s, self.v, self.a, self.j
 
-    def numbered(self, shift: int) -> "Law":
+    def numbered(self, shift: int) -> "TimeLaw":
         """The same law, its pieces numbered ``shift`` higher."""
-        return Law(self.begins, self.piece + shift, *self.columns())
+        return TimeLaw(self.begins, self.piece + shift, *self.columns())
 
     def to_state(self) -> dict[str, Any]:
         return {column.name: getattr(self, column.name).tolist() for column in fields(self)}
 
     @staticmethod
-    def from_state(state: dict[str, Any]) -> "Law":
+    def from_state(state: dict[str, Any]) -> "TimeLaw":
         kinds: dict[str, Any] = {"piece": np.int64}
-        return Law(
-            **{c.name: np.array(state[c.name], dtype=kinds.get(c.name, float)) for c in fields(Law)}
+        return TimeLaw(
+            **{
+                c.name: np.array(state[c.name], dtype=kinds.get(c.name, float))
+                for c in fields(TimeLaw)
+            }
         )
 
 
-def empty(at: float) -> Law:
+def empty_law(at: float) -> TimeLaw:
     none = np.zeros(0)
-    return Law(np.array([at]), np.zeros(0, dtype=np.int64), none, none, none, none)
+    return TimeLaw(np.array([at]), np.zeros(0, dtype=np.int64), none, none, none, none)
 
 
 # ── plans ─────────────────────────────────────────────────────────────────────────────────────────
@@ -91,7 +96,7 @@ class Motion(NamedTuple):
     acceleration: Floats
 
 
-class Place(NamedTuple):
+class PathPosition(NamedTuple):
     """Where a plan is on its path, and how it moves along it."""
 
     piece: int
@@ -202,7 +207,7 @@ class Plan:
     """Times are seconds on one axis; ``begins`` is where on it the plan starts."""
 
     path: Path
-    law: Law
+    law: TimeLaw
     target: Floats
     """Where it comes to rest."""
 
@@ -240,21 +245,21 @@ class Plan:
         """The piece running at t."""
         return int(self.law.piece[self.law.segment(t)]) if len(self.law) else 0
 
-    def place(self, t: float) -> Place:
+    def place(self, t: float) -> PathPosition:
         """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
         if not len(self.law):
-            return Place(0)
+            return PathPosition(0)
         law, k = self.law, self.law.segment(t)
         piece = int(law.piece[k])
         x = min(max(t, law.begins[0]), self.ends) - law.begins[k]
         if self.path.dwell[piece] > 0.0:
-            return Place(piece, float(law.s[k] + x), 0.0, 0.0)
+            return PathPosition(piece, float(law.s[k] + x), 0.0, 0.0)
         s = law.s[k] + x * (law.v[k] + x * (0.5 * law.a[k] + x * law.j[k] / 6.0))
         s = float(min(s, self.path.length[piece]))
         if not self.begins <= t < self.ends:
-            return Place(piece, s)
+            return PathPosition(piece, s)
         v = max(law.v[k] + x * (law.a[k] + 0.5 * x * law.j[k]), 0.0)
-        return Place(piece, s, float(v), float(law.a[k] + x * law.j[k]))
+        return PathPosition(piece, s, float(v), float(law.a[k] + x * law.j[k]))
 
     def speed(self, t: float) -> float:
         """The speed along the path."""
@@ -283,14 +288,14 @@ class Plan:
         """Those that begin at t or later; the one that is run at t may be among them."""
         return self._lines(self.law.since(t))
 
-    def _lines(self, law: Law) -> tuple[Ints, Floats]:
+    def _lines(self, law: TimeLaw) -> tuple[Ints, Floats]:
         running = np.flatnonzero(self._runs(law))
         piece = law.piece[running]
         block = self.path.block[piece]
         first = np.flatnonzero(np.concatenate([[True], block[1:] != block[:-1]])[: len(block)])
         return self.path.line[piece[first]], law.begins[running[first]]
 
-    def _runs(self, law: Law) -> NDArray[np.bool_]:
+    def _runs(self, law: TimeLaw) -> NDArray[np.bool_]:
         """Which segments are more than a wait for the block they stand before."""
         waiting = (law.v == 0.0) & (law.a == 0.0) & (law.j == 0.0) & (law.s == 0.0)
         return np.asarray(~waiting | (self.path.dwell[law.piece] > 0.0))
@@ -315,7 +320,7 @@ class Plan:
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> "Plan":
-        path, law = Path.from_state(state["path"]), Law.from_state(state["law"])
+        path, law = Path.from_state(state["path"]), TimeLaw.from_state(state["law"])
         return Plan(path, law, np.array(state["target"], dtype=np.float64))
 
     def _law(self) -> Columns:
@@ -334,7 +339,7 @@ SHORT = 1e-9
 """The share of a piece that rounding may leave out at its end."""
 
 
-def passes(plan: Plan, piece: int, s: float) -> float | None:
+def passing_time(plan: Plan, piece: int, s: float) -> float | None:
     """The moment at which it goes through the place at the distance s along a piece.
 
     To stand there first does not count. None: it comes to rest before, as after a hold.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.motion.path import Floats, Path
-from understudy.motion.plan import Law, Plan
+from understudy.motion.plan import Plan, TimeLaw
 from understudy.space.compiled import compiled
 
 Profile = Literal["trapezoid", "jerk_limited"]
@@ -80,7 +80,9 @@ def trapezoids(  # kernel
     return n
 
 
-def trapezoid(path: Path, nominal: Floats, entry: Floats, *, at: float, run: float = 0.0) -> Law:
+def trapezoid(
+    path: Path, nominal: Floats, entry: Floats, *, at: float, run: float = 0.0
+) -> TimeLaw:
     """The law of a path with these entry speeds (squares); ``run`` of the first piece is behind."""
     room = 3 * len(path) + 1
     begins, pieces = np.empty(room), np.empty(room, dtype=np.int64)
@@ -89,7 +91,7 @@ def trapezoid(path: Path, nominal: Floats, entry: Floats, *, at: float, run: flo
     rows = (begins, pieces, s, v, a)
     n = trapezoids(path.length, path.acceleration, nominal, path.dwell, entry, run, rows)
     # What is left of the room was never written on: it costs nothing to keep.
-    return Law(begins[: n + 1], pieces[:n], s[:n], v[:n], a[:n], np.zeros(n))
+    return TimeLaw(begins[: n + 1], pieces[:n], s[:n], v[:n], a[:n], np.zeros(n))
 
 
 # ── braking ───────────────────────────────────────────────────────────────────────────────────────
@@ -98,7 +100,7 @@ def trapezoid(path: Path, nominal: Floats, entry: Floats, *, at: float, run: flo
 class Stop(NamedTuple):
     """How motion comes to rest, and where on the path."""
 
-    law: Law
+    law: TimeLaw
     """All of the motion, up to the rest."""
     piece: int
     s: float
@@ -147,5 +149,5 @@ def brake(plan: Plan, at: float) -> Stop:
     rows = (begins, pieces, columns[0], columns[1], columns[2])
     n, s = braking(path.length, path.acceleration, (place.piece, place.s, place.v), rows)
     s0, v0, a0 = (column[:n] for column in columns)
-    law = plan.law.until(at).then(Law(begins[: n + 1], pieces[:n], s0, v0, a0, np.zeros(n)))
+    law = plan.law.until(at).then(TimeLaw(begins[: n + 1], pieces[:n], s0, v0, a0, np.zeros(n)))
     return Stop(law, int(pieces[n - 1]) if n else place.piece, float(s))

@@ -14,7 +14,7 @@ import numpy as np
 from ruckig import ControlInterface, InputParameter, Result, Ruckig, RuckigError, Trajectory
 
 from understudy.motion.path import Floats, Path
-from understudy.motion.plan import Law, Place, Plan, empty
+from understudy.motion.plan import PathPosition, Plan, TimeLaw, empty_law
 from understudy.motion.profile import Stop
 
 
@@ -144,7 +144,7 @@ def over_block(length: float, v0: float, v1: float, bounds: Bounds) -> list[Phas
     return [*up, Phase(cruise, cruise_at, peak, 0.0, 0.0), *change(peak, v1, down_at, bounds)]
 
 
-def from_anywhere(place: Place, bounds: Bounds, *, length: float, speed: float) -> list[Phase]:
+def from_state(place: PathPosition, bounds: Bounds, *, length: float, speed: float) -> list[Phase]:
     """From any state over a length to a speed; nothing if that means going back."""
     state = State(0.0, place.v, place.a)
     phases = fastest_way(state, bounds, speed=speed, position=length) or []
@@ -198,30 +198,30 @@ def entry_speeds(blocks: list[Block]) -> list[float]:
     return speeds
 
 
-def ramps_of_acceleration(
-    path: Path, nominal: Floats, place: Place, *, at: float, window: int
-) -> Law | None:
+def jerk_limited_law(
+    path: Path, nominal: Floats, place: PathPosition, *, at: float, window: int
+) -> TimeLaw | None:
     """The law of a path from a place on its first piece; None if that block cannot be changed."""
     del window
     blocks = blocks_of(path, nominal, first=0, run=place.s)
     wanted = entry_speeds(blocks)
-    laws, here = [empty(at)], place
+    laws, here = [empty_law(at)], place
     for block, exit_ in zip(blocks, wanted[1:], strict=True):
         begins = float(laws[-1].begins[-1])
         if block.dwell > 0.0:
             laws.append(_dwell(block, begins))
-            here = Place(block.last)
+            here = PathPosition(block.last)
             continue
         if here.a == 0.0:
             speed = nearest_to(exit_, here.v, block.length, block.bounds)
             phases = over_block(block.length, here.v, speed, block.bounds)
         else:
             speed = exit_
-            phases = from_anywhere(here, block.bounds, length=block.length, speed=speed)
+            phases = from_state(here, block.bounds, length=block.length, speed=speed)
             if not phases:
                 return None
         laws.append(over_pieces(path, block, phases, begins))
-        here = Place(block.last, 0.0, speed, 0.0)
+        here = PathPosition(block.last, 0.0, speed, 0.0)
     return chained(laws)
 
 
@@ -255,7 +255,7 @@ def _way(phases: list[Phase]) -> float:
     return phases[-1].end if phases else 0.0
 
 
-def _stopped(path: Path, block: Block, way: float, law: Law) -> Stop:
+def _stopped(path: Path, block: Block, way: float, law: TimeLaw) -> Stop:
     piece, s = block.first, block.run + way
     while piece < block.last - 1 and s > path.length[piece]:
         s -= float(path.length[piece])
@@ -263,20 +263,20 @@ def _stopped(path: Path, block: Block, way: float, law: Law) -> Stop:
     return Stop(law, piece, min(s, float(path.length[piece])) if not block.dwell else s)
 
 
-def chained(laws: list[Law]) -> Law:
+def chained(laws: list[TimeLaw]) -> TimeLaw:
     """Laws one after the other."""
     columns = (np.concatenate(rows) for rows in zip(*(law.columns() for law in laws), strict=True))
     begins = np.concatenate([*(law.begins[:-1] for law in laws), laws[-1].begins[-1:]])
-    return Law(begins, np.concatenate([law.piece for law in laws]), *columns)
+    return TimeLaw(begins, np.concatenate([law.piece for law in laws]), *columns)
 
 
-def _dwell(block: Block, begins: float) -> Law:
+def _dwell(block: Block, begins: float) -> TimeLaw:
     ends = begins + max(block.dwell - block.run, 0.0)
     rows = np.array([[block.run], [0.0], [0.0], [0.0]])
-    return Law(np.array([begins, ends]), np.array([block.first]), *rows)
+    return TimeLaw(np.array([begins, ends]), np.array([block.first]), *rows)
 
 
-def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> Law:
+def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> TimeLaw:
     """Phases over a block as segments, each on one piece."""
     piece, behind = block.first, -block.run
     begins, pieces, rows = [at], [], []
@@ -296,7 +296,7 @@ def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> Law
                 behind, piece = edge, piece + 1
             x = until
     columns = np.array(rows).reshape(-1, 4).T.copy()
-    return Law(np.array(begins), np.array(pieces, dtype=np.int64), *columns)
+    return TimeLaw(np.array(begins), np.array(pieces, dtype=np.int64), *columns)
 
 
 def _crossing(phase: Phase, edge: float, after: float) -> float:

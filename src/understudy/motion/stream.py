@@ -17,8 +17,8 @@ from understudy.errors import ConfigError
 from understudy.motion import smooth
 from understudy.motion.lines import seam
 from understudy.motion.lookahead import entries
-from understudy.motion.path import Floats, Limits, Path, Roll, nothing
-from understudy.motion.plan import Law, Motion, Place, Plan, empty
+from understudy.motion.path import Floats, GrowingPath, Limits, Path, empty_path
+from understudy.motion.plan import Motion, PathPosition, Plan, TimeLaw, empty_law
 from understudy.motion.profile import Profile, Stop, brake, trapezoid
 
 FIRMWARE_COMMIT = 0.09
@@ -41,18 +41,18 @@ class Overrides:
 AS_PROGRAMMED = Overrides()
 
 
-def steps_of_acceleration(
-    path: Path, nominal: Floats, place: Place, *, at: float, window: int
-) -> Law:
+def trapezoid_law(
+    path: Path, nominal: Floats, place: PathPosition, *, at: float, window: int
+) -> TimeLaw:
     """The trapezoids of a path from a place on its first piece."""
     past = place.s if path.dwell[0] == 0.0 else 0.0
     speeds = entries(path, nominal, window=window, entry=place.v**2, run=past)
     return trapezoid(path, nominal, speeds, at=at, run=place.s)
 
 
-RUN: dict[Profile, Callable[..., Law | None]] = {
-    "trapezoid": steps_of_acceleration,
-    "jerk_limited": smooth.ramps_of_acceleration,
+RUN: dict[Profile, Callable[..., TimeLaw | None]] = {
+    "trapezoid": trapezoid_law,
+    "jerk_limited": smooth.jerk_limited_law,
 }
 BRAKE: dict[Profile, Callable[[Plan, float], Stop]] = {
     "trapezoid": brake,
@@ -70,7 +70,7 @@ def planned(
 ) -> Plan:
     """A whole path at once, from rest to rest, as if streamed as fast as the window takes it."""
     nominal = path.nominal(overrides.feed, overrides.rapid)
-    law = RUN[profile](path, nominal, Place(0), at=at, window=window)
+    law = RUN[profile](path, nominal, PathPosition(0), at=at, window=window)
     assert law is not None, "from rest every block can be run"
     return Plan(path, law, path.end[-1])
 
@@ -99,11 +99,11 @@ class Stream:
         self.held = False
         self._end: Floats = np.array(position, dtype=np.float64)
         self._target = self._end
-        self._path = nothing(len(self._end))
-        self._roll = Roll()
-        self._law = empty(at)
+        self._path = empty_path(len(self._end))
+        self._roll = GrowingPath()
+        self._law = empty_law(at)
         self._plan = Plan(self._path, self._law, self._target)
-        self._next = Place(0)
+        self._next = PathPosition(0)
         self._final = at
         self._waiting: list[Path] = []
         self._since = at
@@ -172,7 +172,7 @@ class Stream:
         if now < plan.ends:
             here = plan.place(now)
             self._law = self._law.until(now)
-            self._next = Place(here.piece, here.s)
+            self._next = PathPosition(here.piece, here.s)
             self._target = plan.at(now).position
         self._drop_the_rest()
 
@@ -180,8 +180,8 @@ class Stream:
         """Somewhere else from now on, with nothing queued: after a jog, or put there by hand."""
         self._forgotten += len(self._path)
         self._waiting = []
-        self._path, self._law = nothing(len(self._end)), empty(now)
-        self._next, self._final, self._since = Place(0), now, now
+        self._path, self._law = empty_path(len(self._end)), empty_law(now)
+        self._next, self._final, self._since = PathPosition(0), now, now
         self._end = self._target = np.array(position, dtype=np.float64)
         self.held = False
 
@@ -235,7 +235,7 @@ class Stream:
         plan = Plan.from_state(state["plan"])
         self._path, self._law, self._target = plan.path, plan.law, plan.target
         piece, *rest = state["next"]
-        self._next = Place(int(piece), *rest)
+        self._next = PathPosition(int(piece), *rest)
         self._end = np.array(state["end"], dtype=np.float64)
         self._final, self._since = state["final"], state["since"]
         self._forgotten = int(state["first"])
@@ -267,7 +267,7 @@ class Stream:
             self._run(*self._first_change(known, *self._cut(self._since)))
         self._drop_the_past()
 
-    def _cut(self, now: float, commit: float | None = None) -> tuple[float, Place]:
+    def _cut(self, now: float, commit: float | None = None) -> tuple[float, PathPosition]:
         """The first moment that can still be changed, and the place on the path then."""
         fixed = max(now + (self.commit if commit is None else commit), self._final)
         over = float(self._law.begins[-1])
@@ -275,7 +275,9 @@ class Stream:
             return fixed, self._plan_now().place(fixed)
         return max(now, over), self._next
 
-    def _first_change(self, known: Path, at: float, place: Place) -> tuple[float, Place]:
+    def _first_change(
+        self, known: Path, at: float, place: PathPosition
+    ) -> tuple[float, PathPosition]:
         """New blocks change nothing before the last window of the known ones."""
         if self.profile != "trapezoid" or known.blocks_from(0) < self.window:
             return at, place
@@ -285,12 +287,12 @@ class Stream:
             return at, place
         return self._begin_of(segment)
 
-    def _begin_of(self, segment: int) -> tuple[float, Place]:
+    def _begin_of(self, segment: int) -> tuple[float, PathPosition]:
         law = self._law
         row = (float(column[segment]) for column in (law.s, law.v, law.a))
-        return float(law.begins[segment]), Place(int(law.piece[segment]), *row)
+        return float(law.begins[segment]), PathPosition(int(law.piece[segment]), *row)
 
-    def _run(self, at: float, place: Place) -> None:
+    def _run(self, at: float, place: PathPosition) -> None:
         """Plan everything from a place on, anew."""
         law = self._law.until(at)
         rest = self._path.rows(place.piece, len(self._path))
@@ -305,29 +307,29 @@ class Stream:
             law = law.then(follow.numbered(place.piece))
             self._target = self._path.end[-1]
         self._law = law
-        self._next = Place(len(self._path))
+        self._next = PathPosition(len(self._path))
 
-    def _block_after(self, place: Place) -> tuple[float, Place]:
+    def _block_after(self, place: PathPosition) -> tuple[float, PathPosition]:
         """Where the block after the running one begins; it is the first that can be changed."""
         blocks = self._path.block
         piece = int(np.searchsorted(blocks, blocks[place.piece], side="right"))
         segment = int(np.searchsorted(self._law.piece, piece))
         if segment < len(self._law):
             return self._begin_of(segment)
-        return float(self._law.begins[-1]), Place(piece)
+        return float(self._law.begins[-1]), PathPosition(piece)
 
-    def _brake(self, at: float, place: Place) -> None:
+    def _brake(self, at: float, place: PathPosition) -> None:
         if at >= self._law.begins[-1]:
             return
         stop = BRAKE[self.profile](self._plan_now(), at)
         self._law = stop.law
-        self._next = Place(stop.piece, stop.s)
+        self._next = PathPosition(stop.piece, stop.s)
         self._target = self._path.position(stop.piece, stop.s)
 
     def _drop_the_rest(self) -> None:
         """What lies beyond the end of the law is not run any more."""
         self._path = self._path.rows(0, self._next.piece + 1)
-        self._next = Place(len(self._path))
+        self._next = PathPosition(len(self._path))
         self._end = self._target
         self._final = float(self._law.begins[-1])
         self.held = False
@@ -343,8 +345,8 @@ class Stream:
             self._next = self._next._replace(piece=self._next.piece - past)
 
 
-def _standing(begins: float, ends: float, place: Place) -> Law:
+def _standing(begins: float, ends: float, place: PathPosition) -> TimeLaw:
     """To stand at a place of the path for a while."""
     s, nothing_more = np.array([place.s]), np.zeros(1)
     when = np.array([begins, ends])
-    return Law(when, np.array([place.piece]), s, nothing_more, nothing_more, nothing_more)
+    return TimeLaw(when, np.array([place.piece]), s, nothing_more, nothing_more, nothing_more)

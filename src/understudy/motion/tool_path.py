@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 from understudy.motion.arcs import swept_angle
 from understudy.motion.path import Floats
 from understudy.space.compiled import compiled
-from understudy.space.transform import about, angle_between, axis_angle, line
+from understudy.space.transform import angle_between, axis_angle, line, rotation_about
 
 IN_PLACE = 1e-9
 """A tip that moves less than this (m) stays in its place."""
 
 
-class Way(Protocol):
+class ToolPath(Protocol):
     """Where the tool goes, as poses (4×4) and as rates of change per unit of the way's length."""
 
     @property
@@ -42,7 +42,7 @@ class Way(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class ToolLine:
     """Straight from one pose to another."""
 
     start: Floats
@@ -69,7 +69,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Arc:
+class ToolArc:
     """About an axis through the centre, possibly climbing along it."""
 
     start: Floats
@@ -98,7 +98,7 @@ class Arc:
     def poses(self, shares: Floats) -> Floats:
         out = line(self.start, self.end, shares)
         spoke = self.start[:3, 3] - self.centre
-        turned = about(self.axis, np.asarray(shares) * self.swept) @ spoke
+        turned = rotation_about(self.axis, np.asarray(shares) * self.swept) @ spoke
         out[:, :3, 3] = self.centre + turned + np.outer(shares, self.climb * self.axis)
         return out
 
@@ -109,14 +109,14 @@ class Arc:
         return np.hstack([moved, turning]) / self.length
 
 
-def arc(
+def tool_arc(
     start: Floats,
     end: Floats,
     centre: ArrayLike,
     *,
     normal: ArrayLike = (0.0, 0.0, 1.0),
     turns: int = 1,
-) -> Arc:
+) -> ToolArc:
     """An arc in the plane across ``normal`` (G17: z), counter-clockwise about it for turns > 0."""
     axis = np.asarray(normal, dtype=np.float64) / np.linalg.norm(normal)
     middle = np.asarray(centre, dtype=np.float64)
@@ -125,7 +125,7 @@ def arc(
     frame = np.stack([x, np.cross(axis, x)])
     first, last = (frame @ (pose[:3, 3] - middle) for pose in (start, end))
     swept = swept_angle(first, last, np.zeros(2), turns=turns)
-    return Arc(start, end, middle, axis, swept)
+    return ToolArc(start, end, middle, axis, swept)
 
 
 def _turning(start: Floats, end: Floats) -> Floats:
@@ -142,7 +142,7 @@ Turn = tuple[float, float, float, float]
 """A unit axis and an angle."""
 
 
-class Bow(NamedTuple):
+class ArcShape(NamedTuple):
     """How an arc leads from its start: about ``axis`` through ``centre``; a line sweeps nothing."""
 
     centre: tuple[float, float, float]
@@ -151,7 +151,7 @@ class Bow(NamedTuple):
     climb: float
 
 
-STRAIGHT = Bow((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, 0.0)
+NO_ARC = ArcShape((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, 0.0)
 
 
 @compiled
@@ -204,7 +204,9 @@ def turned_about(axis: Vector, angle: float, out: Floats) -> None:
 
 
 @compiled
-def poses_on(start: Floats, end: Floats, turn: Turn, bow: Bow, shares: Floats) -> Floats:  # kernel
+def poses_on(
+    start: Floats, end: Floats, turn: Turn, bow: ArcShape, shares: Floats
+) -> Floats:  # kernel
     """The poses (n×4×4) at shares of a way that turns evenly."""
     ax, ay, az, angle = turn
     out, R = np.zeros((len(shares), 4, 4)), np.empty((3, 3))
@@ -227,7 +229,7 @@ def poses_on(start: Floats, end: Floats, turn: Turn, bow: Bow, shares: Floats) -
 
 @compiled
 def rates_on(  # kernel
-    start: Floats, end: Floats, turn: Turn, bow: Bow, poses: Floats, length: float
+    start: Floats, end: Floats, turn: Turn, bow: ArcShape, poses: Floats, length: float
 ) -> Floats:
     """(n×6): how tip and tool change per unit of the way's length, at poses on it."""
     ax, ay, az, angle = turn
@@ -250,7 +252,7 @@ def rates_on(  # kernel
 
 
 @compiled
-def way_length(start: Floats, end: Floats, bow: Bow) -> float:  # kernel
+def path_length(start: Floats, end: Floats, bow: ArcShape) -> float:  # kernel
     """Of the tip's way, in metres."""
     x, y, z = end[0, 3] - start[0, 3], end[1, 3] - start[1, 3], end[2, 3] - start[2, 3]
     if bow.swept == 0.0:

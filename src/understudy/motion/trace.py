@@ -12,7 +12,14 @@ import numpy as np
 
 from understudy.motion.lines import passing_speed
 from understudy.motion.path import Floats, Ints
-from understudy.motion.tool_path import Bow, Vector, poses_on, rates_on, turn_between, way_length
+from understudy.motion.tool_path import (
+    ArcShape,
+    Vector,
+    path_length,
+    poses_on,
+    rates_on,
+    turn_between,
+)
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.follow import JUMP, follow_branches
 from understudy.space.kinematics.forward import flange_frames, jacobians, joint_frames
@@ -23,7 +30,7 @@ KNOT_ANGLE = 0.1
 """Radians between knots at first."""
 FEWEST = 4
 """Pieces of a way at first, however short it is."""
-OFF_THE_WAY = 1e-6
+PATH_TOLERANCE = 1e-6
 """Metres (or radians) by which a piece may leave the way in its middle."""
 HIGHEST_OVERRIDE = 2.0
 """The feed override never raises a feed above this."""
@@ -38,7 +45,7 @@ CLOSE_TO_SINGULAR = 1e-4
 AXES = 6
 
 
-class Limb(NamedTuple):
+class TracedArm(NamedTuple):
     """An arm with its tool: its chain, its closed form, what its joints can do."""
 
     rest: Floats
@@ -54,7 +61,7 @@ class Limb(NamedTuple):
     jerk: Floats
 
 
-class Columns(NamedTuple):
+class PieceColumns(NamedTuple):
     """Those of a path that depend on the joints; ``source``: which of the ways a piece is of."""
 
     shape: Floats
@@ -67,12 +74,12 @@ class Columns(NamedTuple):
     source: Ints
 
 
-def columns(pieces: int) -> Columns:
+def empty_columns(pieces: int) -> PieceColumns:
     """Room for so many pieces."""
     length, acceleration, jerk, fastest, junction = np.empty((5, pieces))
     shape, end = np.empty((pieces, 4, AXES)), np.empty((pieces, AXES))
     source = np.empty(pieces, dtype=np.int64)
-    return Columns(shape, end, length, acceleration, jerk, fastest, junction, source)
+    return PieceColumns(shape, end, length, acceleration, jerk, fastest, junction, source)
 
 
 # ── knots ───────────────────────────────────────────────────────────────────────────────────────
@@ -109,7 +116,7 @@ def solved(J: Floats, out: Floats) -> bool:  # kernel
 
 
 @compiled
-def slopes_at(q: Floats, rates: Floats, arm: Limb) -> bool:
+def slopes_at(q: Floats, rates: Floats, arm: TracedArm) -> bool:
     """dq/ds at the knots in place of the tool's ``rates``; False close to a singular pose."""
     count = len(q)
     frames, J = np.empty((count, AXES + 1, 4, 4)), np.empty((count, AXES, AXES))
@@ -140,7 +147,7 @@ def apart(there: Floats, wanted: Floats) -> float:
 
 @compiled
 def knots_on(  # kernel
-    start: Floats, end: Floats, bow: Bow, length: float, before: Floats, arm: Limb
+    start: Floats, end: Floats, bow: ArcShape, length: float, before: Floats, arm: TracedArm
 ) -> tuple[Floats, Floats, Floats]:
     """Where, what values and what slopes the knots have; none at all if the way is no ordinary one.
 
@@ -177,7 +184,7 @@ def knots_on(  # kernel
         for k in range(count):
             closer[n] = shares[k]
             n += 1
-            if k < count - 1 and apart(there[k], wanted[k]) > OFF_THE_WAY:
+            if k < count - 1 and apart(there[k], wanted[k]) > PATH_TOLERANCE:
                 closer[n] = middle[k]
                 n += 1
         if n == count:
@@ -225,22 +232,22 @@ def allowed_on(  # kernel
 
 
 @compiled
-def trace_way(  # kernel
+def trace_path(  # kernel
     start: Floats,
     end: Floats,
-    bow: Bow,
+    bow: ArcShape,
     feed: float,
     acceleration: float,
     before: Floats,
-    arm: Limb,
-    out: Columns,
+    arm: TracedArm,
+    out: PieceColumns,
     n: int,
 ) -> int:
     """Write the pieces of a way from row n on; how many, 0 where `cartesian` has to look.
 
     ``before``: the joints at the way's start. There must be room for MOST_PIECES.
     """
-    length = way_length(start, end, bow)
+    length = path_length(start, end, bow)
     if not length > IN_PLACE:
         return 0
     s, q, slopes = knots_on(start, end, bow, length, before, arm)
@@ -262,7 +269,7 @@ def trace_way(  # kernel
 
 
 @compiled
-def entry_speed(out: Columns, n: int, slow: Floats, deviation: float) -> float:
+def entry_speed(out: PieceColumns, n: int, slow: Floats, deviation: float) -> float:
     """The square of the speed at the seam before piece n: see `lines.seam`."""
     before, after, s = out.shape[n - 1], out.shape[n], out.length[n - 1]
     leaving = before[1] + s * (2.0 * before[2] + 3.0 * s * before[3])
@@ -274,10 +281,10 @@ def trace_lines(  # kernel
     targets: Floats,
     feeds: Floats,
     start: Floats,
-    bow: Bow,
-    arm: Limb,
+    bow: ArcShape,
+    arm: TracedArm,
     deviation: float,
-    out: Columns,
+    out: PieceColumns,
 ) -> tuple[int, int]:
     """Lines (``bow``: straight) through targets (m×4×4): how many were traced, in how many pieces.
 
@@ -291,7 +298,7 @@ def trace_lines(  # kernel
         if n + MOST_PIECES > len(out.length):
             return k, n
         flange_frames(before.reshape(1, AXES), arm.rest, arm.slides, arm.tip, here)
-        pieces = trace_way(here[0], targets[k], bow, feeds[k], np.inf, before, arm, out, n)
+        pieces = trace_path(here[0], targets[k], bow, feeds[k], np.inf, before, arm, out, n)
         if pieces == 0:
             return k, n
         if n > 0:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from understudy.motion.cartesian import along, limb, lines_through
+from understudy.motion.cartesian import joint_path, lines_through, traced_arm
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits
 from understudy.motion.profile import brake
 from understudy.motion.stream import Stream
-from understudy.motion.tool_path import Line
+from understudy.motion.tool_path import ToolLine
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain
 from understudy.space.transform import translation
 
@@ -26,15 +26,17 @@ def warm(arm: Dynamics | None = None) -> None:
         arm.torques(plan.sample(np.zeros(1))._replace(**_zeros(len(arm.names))))
 
 
-def warm_ways(chain: Chain) -> None:
+def warm_tool_paths(chain: Chain) -> None:
     """Those that take an arm along ways of the tool, if it has a closed form."""
     limits = Limits.of(chain.velocity, chain.acceleration, chain.jerk)
-    arm = limb(chain, limits, FOOT_AND_FLANGE)
+    arm = traced_arm(chain, limits, FOOT_AND_FLANGE)
     if arm is None:
         return
     q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
     here = chain.flange(q)
-    along(chain, q, Line(here, translation(0.0, 0.0, -0.001) @ here), limits=limits, feed=0.1)
+    joint_path(
+        chain, q, ToolLine(here, translation(0.0, 0.0, -0.001) @ here), limits=limits, feed=0.1
+    )
     some, number = np.full(1, 0.1), np.ones(1, dtype=np.int64)
     lines_through(arm, q, here[None].copy(), feed=some, line=number, deviation=0.0)
 

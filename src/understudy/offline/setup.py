@@ -19,7 +19,7 @@ from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.profile import Profile
-from understudy.space.kinematics.follow import Kind as Obstacle
+from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 
 class Mover(Protocol):

@@ -19,7 +19,7 @@ from understudy.gcode.modal import work_offset
 from understudy.gcode.requests import LineMove
 from understudy.motion.path import Floats
 from understudy.space.pose import Pose
-from understudy.space.transform import rotation, turns
+from understudy.space.transform import roll_pitch_yaw, rotation
 from understudy.units import DEG, MINUTE, MM
 
 FIELDS: dict[Group, str] = {
@@ -138,5 +138,5 @@ def _angles(
 @lru_cache(maxsize=1024)
 def plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
     """The same rotation, as its angles are read from a matrix; degrees."""
-    a, b, c = turns(rotation(rx * DEG, ry * DEG, rz * DEG))
+    a, b, c = roll_pitch_yaw(rotation(rx * DEG, ry * DEG, rz * DEG))
     return a / DEG, b / DEG, c / DEG

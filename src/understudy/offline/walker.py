@@ -28,7 +28,7 @@ from understudy.offline.setup import (
     ToolLineMover,
 )
 from understudy.offline.straights import Straights
-from understudy.space.kinematics.follow import Kind as Obstacle
+from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.chance import draw, spread
+from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports import ActiveFault, Injectable
 from understudy.simulation.faults import FAULTS, WIRE_FAULTS, figures_of
@@ -164,7 +164,7 @@ class Scenario:
 
     def deviations(self, fault: ActiveFault, count: int) -> tuple[float, ...]:
         name = f"{fault.rule}.deviation"
-        return spread(self._seed, name, fault.index, count=count, amplitude=1.0)
+        return symmetric_draws(self._seed, name, fault.index, count=count, amplitude=1.0)
 
     # ── brought about ──
 

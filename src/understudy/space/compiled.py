@@ -1,4 +1,23 @@
-"""How the house compiles its inner loops: cached on disk, free of the GIL, exact arithmetic."""
+"""Decorators that compile the inner loops of the package to machine code with numba.
+
+A *kernel* is a function on numbers and arrays with the decorator `compiled` (or `inlined`). Calling
+it from Python looks like calling any function. How a kernel gets compiled:
+
+1. Importing a module compiles nothing. numba compiles a kernel at its first call, once for each
+   combination of argument types (dtype, dimension, contiguous or not, writable or not). Callers
+   pass one combination only, because each further one costs seconds. Compiling everything takes
+   about a minute; `understudy warm` does it at set-up by calling `space.warm` and `motion.warm`.
+2. The machine code is saved in `__pycache__` beside the source file (`NUMBA_CACHE_DIR` moves it)
+   and loaded by the next process in milliseconds. One file pair per kernel and line number.
+3. A saved kernel is used only if its stamp matches. numba's own stamp covers the kernel's source
+   file. The stamp set here also covers the files of all kernels it can call, since their machine
+   code is part of its own. A kernel with another stamp is compiled again; nothing has to be deleted.
+4. Kernels release the GIL. Arithmetic is exact IEEE 754 (`fastmath` off), so that results are the
+   same on every run; a division by zero gives inf or nan as in numpy.
+
+Tests call `kernel.py_func`, the uncompiled Python function. Every function marked `# kernel` has an
+oracle in the tests: a plain implementation that it is compared with.
+"""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -10,36 +29,37 @@ from numba.np import arrayobj
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
+OPTIONS = {"cache": True, "nogil": True, "fastmath": False, "error_model": "numpy"}
 
 
 def compiled(function: F) -> F:
-    """The same function as machine code; compiled at its first call, then taken from the cache."""
-    kernel = njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
-    return cast(F, _dated(kernel))
+    """Compiles the function at its first call and caches the machine code on disk."""
+    return cast(F, _stamped(njit(**OPTIONS)(function)))
 
 
 def inlined(function: F) -> F:
-    """As ``compiled``, but written into its callers: for small loops over many arrays."""
-    kernel = njit(
-        cache=True, nogil=True, fastmath=False, error_model="numpy", inline="always"
-    )(function)  # fmt: skip
-    return cast(F, _dated(kernel))
+    """Like `compiled`, but its code is copied into the calling kernels.
+
+    For small kernels that take many arrays: passing an array costs more than their arithmetic.
+    """
+    return cast(F, _stamped(njit(**OPTIONS, inline="always")(function)))
 
 
-def _dated(kernel: Any) -> Any:
-    """Its place in the cache is dated by all kernels it can call, not only by its own file.
+def _stamped(kernel: Any) -> Any:
+    """Extends the cache stamp of a kernel by the stamps of all kernels it can call.
 
-    Else a kernel would keep the old machine code of what another file changed.
+    The stamp is also the version of the cache index: numba compares the version before it unpickles
+    the index, so that an index that names deleted classes is skipped and raises nothing.
     """
     known = kernel.py_func.__globals__.values()
-    stamps = {date for each in known if (date := getattr(each, "dated", None)) is not None}
+    stamps = {stamp for each in known if (stamp := getattr(each, "cache_stamp", None)) is not None}
     index = kernel._cache._cache_file
-    parts = repr((index._source_stamp, *sorted(stamps)))
-    kernel.dated = index._source_stamp = sha256(parts.encode()).hexdigest()
+    parts = repr((index._version, index._source_stamp, *sorted(stamps)))
+    kernel.cache_stamp = index._source_stamp = index._version = sha256(parts.encode()).hexdigest()
     return kernel
 
 
-def _ownerless(typing_context: Any, array: Any) -> Any:
+def _without_owner(typing_context: Any, array: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, arguments[0])
         view.meminfo = view.meminfo.type(None)
@@ -49,15 +69,15 @@ def _ownerless(typing_context: Any, array: Any) -> Any:
     return array(array), code
 
 
-borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(Any, intrinsic(_ownerless))
-"""Inside a kernel: the same array without an owner.
+borrowed: Callable[[NDArray[Any]], NDArray[Any]] = cast(Any, intrinsic(_without_owner))
+"""Inside a kernel: the same array without reference counting.
 
-Who holds an array is counted at every call it is passed to, which costs more than many a loop over
-it. A kernel whose caller keeps the arrays alive need not count.
+numba counts references at every call that takes an array, which costs more than many loops over
+it. A kernel may skip the count if its caller keeps the arrays alive.
 """
 
 
-def _laid_out(typing_context: Any, row: Any, begin: Any, count: Any, width: Any) -> Any:
+def _table_view(typing_context: Any, row: Any, begin: Any, count: Any, width: Any) -> Any:
     table = row.copy(ndim=2, layout="C")
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -65,8 +85,8 @@ def _laid_out(typing_context: Any, row: Any, begin: Any, count: Any, width: Any)
         source = context.make_array(signature.args[0])(context, builder, cells)
         view = context.make_array(signature.return_type)(context, builder)
         stride = builder.mul(columns, source.itemsize)
-        filled: Any = arrayobj.populate_array
-        return filled(
+        fill: Any = arrayobj.populate_array
+        return fill(
             view,
             data=builder.gep(source.data, [first]),
             shape=[rows, columns],
@@ -78,8 +98,9 @@ def _laid_out(typing_context: Any, row: Any, begin: Any, count: Any, width: Any)
     return table(row, types.intp, types.intp, types.intp), code
 
 
-table: Callable[[NDArray[Any], int, int, int], NDArray[Any]] = cast(Any, intrinsic(_laid_out))
-"""Inside a kernel: ``count`` rows of ``width`` numbers that stand in a row from ``begin`` on.
+table: Callable[[NDArray[Any], int, int, int], NDArray[Any]] = cast(Any, intrinsic(_table_view))
+"""Inside a kernel: a (count, width) view of a flat array, beginning at element ``begin``.
 
-Without an owner and without a look at whether they are there: whoever laid them out knows.
+Without reference counting and without a bounds check: the caller guarantees that the elements
+exist.
 """

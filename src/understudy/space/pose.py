@@ -15,7 +15,7 @@ class Pose(NamedTuple):
 ORIGIN = Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def between(start: Pose, end: Pose, share: float) -> Pose:
+def interpolated(start: Pose, end: Pose, share: float) -> Pose:
     """Each of the six numbers on its straight way; exactly ``end`` at share 1."""
     if share >= 1.0:
         return end

@@ -30,7 +30,7 @@ def rotation(rx: float, ry: float, rz: float) -> Array:
     )
 
 
-def turns(rotation: Array) -> tuple[float, float, float]:
+def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
     """(rx, ry, rz) of a rotation matrix, ry in ±90°."""
     r = rotation
     level = math.hypot(r[0, 0], r[1, 0])
@@ -63,7 +63,7 @@ def matrices(poses: ArrayLike | Sequence[Pose]) -> Array:
 
 def pose(matrix: Array) -> Pose:
     x, y, z = (float(v) for v in matrix[:3, 3])
-    return Pose(x, y, z, *turns(matrix[:3, :3]))
+    return Pose(x, y, z, *roll_pitch_yaw(matrix[:3, :3]))
 
 
 def from_abc(x: float, y: float, z: float, a: float, b: float, c: float) -> Pose:
@@ -147,7 +147,7 @@ def angle_between(first: Array, second: Array) -> float:
     return axis_angle(first[:3, :3].T @ second[:3, :3])[1]
 
 
-def about(axis: ArrayLike, angle: float | Array) -> Array:
+def rotation_about(axis: ArrayLike, angle: float | Array) -> Array:
     """Rotation about a unit axis by an angle, or a stack of them for many angles."""
     x, y, z = np.asarray(axis, dtype=np.float64)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -161,7 +161,7 @@ def about(axis: ArrayLike, angle: float | Array) -> Array:
 def slerp(start: Array, end: Array, share: float | Array) -> Array:
     """Rotations on the shortest way from start to end, with even speed."""
     axis, angle = axis_angle(start.T @ end)
-    return start @ about(axis, np.asarray(share) * angle)
+    return start @ rotation_about(axis, np.asarray(share) * angle)
 
 
 def line(start: Array, end: Array, shares: Array) -> Array:

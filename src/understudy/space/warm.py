@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from understudy.space.collision.arm_pair import Between, Figure
+from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.assembly import arm_parts
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import straight, sweep
 from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import follow
-from understudy.space.kinematics.ik import closed_form, solve, solve_all
+from understudy.space.kinematics.ik import solve, solve_all
 from understudy.space.kinematics.refine import refined
 from understudy.space.kinematics.singular import manipulability
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
@@ -54,7 +55,7 @@ def warm_collisions(chain: Chain) -> None:
     detector.collides(q[None])
     detector.get_min_distance(q)
     sweep(detector, *straight(q, q + 0.01))
-    figure = Figure(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
-    Between(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
+    figure = PlacedArm(chain, np.eye(4), arm_parts(chain, {}), chain.velocity)
+    ArmPair(figure, replace(figure, foot=translation(2.0, 0.0, 0.0))).distance(q, q)
     if closed_form(chain) is not None:
         ReachabilityAnalyzer(chain).generate_map(0.5, extent=0.5)

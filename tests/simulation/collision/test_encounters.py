@@ -8,7 +8,7 @@ import pytest
 from tests.parts import parts_of
 
 from understudy.app.build import load_cell
-from understudy.space.collision.arm_pair import Between, Figure
+from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.assembly import arm_parts
 from understudy.units import DEG, MM, nanoseconds
 from understudy.wire.in_process import InProcessCell
@@ -66,9 +66,9 @@ def apart(two: Two) -> float:
     for arm in two.arms:
         body = arm.collision.body
         parts = arm_parts(body.chain, body.meshes)
-        figures.append(Figure(body.chain, body.foot, parts, body.chain.velocity))
+        figures.append(PlacedArm(body.chain, body.foot, parts, body.chain.velocity))
     one, other = (np.array(arm.view(two.now).q) for arm in two.arms)
-    return Between(*figures).distance(one, other)
+    return ArmPair(*figures).distance(one, other)
 
 
 def test_two_hands_that_meet_are_told_when_they_do(two: Two) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from understudy.motion.jog import jog
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path
-from understudy.motion.plan import Motion, Plan, passes
+from understudy.motion.plan import Motion, Plan, passing_time
 from understudy.motion.stream import Stream
 from understudy.simulation.collision.track import (
     FARTHEST,
@@ -60,7 +60,7 @@ def test_a_plan_comes_by_where_it_is(t: float) -> None:
     _, plan = streamed()
     t = min(t, plan.ends)
     here = plan.place(t)
-    found = passes(plan, here.piece, here.s)
+    found = passing_time(plan, here.piece, here.s)
     assert found is not None
     assert plan.place(found).s == pytest.approx(here.s, abs=1e-9) or found == pytest.approx(t)
     if here.v > 1e-3:
@@ -69,11 +69,11 @@ def test_a_plan_comes_by_where_it_is(t: float) -> None:
 
 def test_a_place_beyond_the_hold_is_not_passed() -> None:
     stream, plan = streamed()
-    assert passes(plan, 4, 0.0) is not None
+    assert passing_time(plan, 4, 0.0) is not None
     stream.hold(1.05)
-    assert passes(stream.plan, 4, 0.0) is None
+    assert passing_time(stream.plan, 4, 0.0) is None
     stream.resume(9.0)
-    again = passes(stream.plan, 4, 0.0)
+    again = passing_time(stream.plan, 4, 0.0)
     assert again is not None
     assert again > 9.0
 
@@ -81,7 +81,7 @@ def test_a_place_beyond_the_hold_is_not_passed() -> None:
 def test_to_stand_before_a_place_is_not_to_pass_it() -> None:
     stream, plan = streamed(1)
     stream.append(lines(plan.target, plan.target + 0.1, LIMITS, feed=1.0, line=2), 7.0)
-    assert passes(stream.plan, 1, 0.0) == 7.0
+    assert passing_time(stream.plan, 1, 0.0) == 7.0
 
 
 def test_a_stop_leaves_the_rest_of_its_piece_out() -> None:

@@ -5,22 +5,22 @@ import numpy as np
 import trimesh
 
 from understudy.space.collision.assembly import assembled
-from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.solids import Part, Solids
-from understudy.space.collision.world import Stand, pose, stand
+from understudy.space.collision.world import Placement, placement, pose
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh, as_object
-from understudy.space.transform import Array, about, translation
+from understudy.space.transform import Array, rotation_about, translation
 
 KINDS = ("box", "sphere", "cylinder", "capsule", "hull", "mesh")
 
 
 def any_turn(rng: np.random.Generator) -> Array:
     axis = rng.normal(size=3)
-    return about(axis / np.linalg.norm(axis), rng.uniform(-np.pi, np.pi))
+    return rotation_about(axis / np.linalg.norm(axis), rng.uniform(-np.pi, np.pi))
 
 
 def any_place(rng: np.random.Generator, spread: float) -> Array:
@@ -63,9 +63,9 @@ def any_shape(kind: str, rng: np.random.Generator) -> Shape:
 # ── ours ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pair(a: Shape, at_a: Array, b: Shape, at_b: Array) -> tuple[Solids, Stand]:
+def pair(a: Shape, at_a: Array, b: Shape, at_b: Array) -> tuple[Solids, Placement]:
     world = assembled(None, (), [Part("a", a, at_a), Part("b", b, at_b)])
-    return world.solids, stand(world)
+    return world.solids, placement(world)
 
 
 def our_distance(a: Shape, at_a: Array, b: Shape, at_b: Array, *, enough: float = np.inf) -> float:
@@ -73,9 +73,9 @@ def our_distance(a: Shape, at_a: Array, b: Shape, at_b: Array, *, enough: float 
     return distance(solids, at.placed, at.ends, 0, 1, enough, np.inf, -1, True, scratch())[0]
 
 
-def our_touch(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Touch:
+def our_touch(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Contact:
     solids, at = pair(a, at_a, b, at_b)
-    return touch(solids, at, 0, 1, scratch())
+    return shape_contact(solids, at, 0, 1, scratch())
 
 
 # ── coal ────────────────────────────────────────────────────────────────────────────────────────
@@ -165,7 +165,7 @@ class Coal:
     """The whole world of a detector in coal: every pair, one configuration at a time."""
 
     def __init__(self, detector: CollisionDetector) -> None:
-        self.world, self.at = detector.world, stand(detector.world)
+        self.world, self.at = detector.world, placement(detector.world)
         parts = detector._built_now().parts
         self.shapes = [as_coal(part.shape) for part in parts]
         ours = range(self.world.foot, self.world.moving)

@@ -9,7 +9,7 @@ from tests.space.collision.scenes import Coal, any_place, ball, crowd, with_tool
 from understudy.errors import ConfigError
 from understudy.space.collision.detector import FREE, CollisionDetector
 from understudy.space.collision.distance import scratch
-from understudy.space.collision.world import pose, stand
+from understudy.space.collision.world import placement, pose
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import CollisionObject, ObjectType, as_object
@@ -132,7 +132,7 @@ def test_agrees_with_coal_on_random_scenes(g60: Chain, seed: int) -> None:
 def test_frames_agree_with_the_chain(arm: Chain) -> None:
     """chain.links: oracle of joint_rows, oracle of carry."""
     detector = CollisionDetector(arm)
-    at = stand(detector.world)
+    at = placement(detector.world)
     q = np.random.default_rng(0).uniform(arm.lower, arm.upper)
     pose(detector.world, q, at)
     links = arm.links(q)

@@ -18,20 +18,20 @@ from understudy.space.collision.motion_bound import distances_from_axes, furthes
 from understudy.space.collision.solids import BODY, FAR
 from understudy.space.collision.sweep import (
     EPS,
-    Spot,
+    ContactSpot,
+    LineResult,
     Sweeper,
-    Swept,
     Verdict,
     _course,
     greatest_slopes,
     straight,
     sweep,
 )
-from understudy.space.collision.world import pose, stand
+from understudy.space.collision.world import placement, pose
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Box, Cylinder, Sphere
 from understudy.space.model.shapes import Shape, as_object
-from understudy.space.transform import Array, about, translation
+from understudy.space.transform import Array, rotation_about, translation
 from understudy.units import DEG, MM
 
 HOME = np.zeros(6)
@@ -138,7 +138,7 @@ def test_no_certified_segment_contains_a_contact_in_100_000(g60: Chain) -> None:
 # ── thin, near, inside ──────────────────────────────────────────────────────────────────────────
 
 
-def spot_of(found: Swept) -> Spot:
+def spot_of(found: LineResult) -> ContactSpot:
     assert found.spot is not None
     return found.spot
 
@@ -158,10 +158,10 @@ def test_thin_things_are_never_missed(g60: Chain, thing: str, turn: float) -> No
     }
     place = np.eye(4)
     if thing == "two triangles":
-        place[:3, :3] = about((1, 0, 0), 90 * DEG)
+        place[:3, :3] = rotation_about((1, 0, 0), 90 * DEG)
     place[:3, 3] = 0.6, 0.0, 0.995
     swing = np.eye(4)
-    swing[:3, :3] = about((0, 0, 1), turn)
+    swing[:3, :3] = rotation_about((0, 0, 1), turn)
     detector = CollisionDetector(g60, [as_object(thing, things[thing], swing @ place)])
     (found,) = sweep(detector, *turning())
     assert found.verdict is Verdict.CONTACT
@@ -176,7 +176,7 @@ def test_a_needle_that_slips_by_is_proven(g60: Chain) -> None:
     height = 400 * MM + 560 * MM + 35 * MM + 65 * MM
     wire = Cylinder(0.0005, 0.6)
     place = translation(0.0, 0.0, height + 0.0005 + 0.001)
-    place[:3, :3] = about((0, 1, 0), 90 * DEG)
+    place[:3, :3] = rotation_about((0, 1, 0), 90 * DEG)
     detector = CollisionDetector(g60, [as_object("wire", wire, place)])
     detector.set_self_collision_pairs([])
     shape, length = turning()
@@ -379,7 +379,7 @@ def test_nothing_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
     detector = with_tools(arm)
     world = detector.world
     caps = furthest(arm, world.solids, world.moving)
-    at, radii = stand(world), np.zeros((world.moving, 6))
+    at, radii = placement(world), np.zeros((world.moving, 6))
     start = rng.uniform(arm.lower, arm.upper)
     end = np.clip(
         start + rng.normal(scale=rng.choice([0.01, 0.3, 2.0]), size=6), arm.lower, arm.upper
@@ -421,7 +421,7 @@ def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None
     course = _course(shape, length, np.zeros(8, dtype=np.int64), None)
     piece = int(rng.integers(0, 6))
     s = course.start[piece] + rng.uniform(0.0, length[piece])
-    i, at = world.moving - 1, stand(world)
+    i, at = world.moving - 1, placement(world)
     x = s - course.start[piece]
     pose(world, x ** np.arange(4) @ shape[piece], at)
     around = world.solids.sizes[i, FAR]
@@ -460,7 +460,7 @@ def test_the_short_way_to_a_distance_is_the_same(g60: Chain) -> None:
     rng = np.random.default_rng(1)
     detector = with_tools(g60)
     crowd(detector, rng)
-    world, at, marks = detector.world, stand(detector.world), scratch()
+    world, at, marks = detector.world, placement(detector.world), scratch()
     solids = world.solids
     for q in rng.uniform(g60.lower, g60.upper, (20, 6)):
         pose(world, q, at)

@@ -5,7 +5,7 @@ import pytest
 from tests.space.own_arms import seven_axes
 
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.follow import Kind, follow
+from understudy.space.kinematics.follow import FailureKind, follow
 from understudy.space.kinematics.ik import nearest, solve, unlimited
 from understudy.space.kinematics.singular import branch, distances, kinds, manipulability
 from understudy.space.pose import Pose
@@ -89,7 +89,7 @@ def test_sideways_out_of_home_the_wrist_would_jump(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     path = follow(g60, np.zeros(6), line(home, shifted(home, 0.0, 0.3, 0.0), STEPS))
     assert path.trouble is not None
-    assert (path.trouble.kind, path.trouble.index) == (Kind.SINGULAR, 1)
+    assert (path.trouble.kind, path.trouble.index) == (FailureKind.SINGULAR, 1)
     assert path.trouble.reason.startswith("close to the wrist singularity: J")
 
 
@@ -97,7 +97,7 @@ def test_a_joint_limit_is_named(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     path = follow(g60, np.zeros(6), line(home, shifted(home, 0.6, 0.0, 0.0), STEPS))
     assert path.trouble is not None
-    assert path.trouble.kind is Kind.LIMIT
+    assert path.trouble.kind is FailureKind.LIMIT
     assert path.trouble.reason.startswith("J3 = -8")
     assert path.trouble.reason.endswith("is outside -80.0°…165.0°")
     assert len(path.q) == path.trouble.index
@@ -108,7 +108,7 @@ def test_the_end_of_the_reach_is_named(kr6: Chain) -> None:
     start = kr6.flange(FOLDED)
     path = follow(kr6, FOLDED, line(start, shifted(start, 0.0, 0.0, 1.5), FINE))
     assert path.trouble is not None
-    assert path.trouble.kind is Kind.UNREACHABLE
+    assert path.trouble.kind is FailureKind.UNREACHABLE
     assert path.trouble.reason.startswith("out of reach: the wrist would be 876.")
     assert path.close[0].kind == "elbow"
 
@@ -121,7 +121,7 @@ def test_a_flip_is_named(g60: Chain) -> None:
     assert path.trouble is None  # the same pose, held the other way
     path = follow(g60, np.array([0.2, -0.3, 0.6, 0.4, -0.8, -0.5]), target[None])
     assert path.trouble is not None
-    assert path.trouble.kind is Kind.FLIP
+    assert path.trouble.kind is FailureKind.FLIP
     assert "wrist flip" in path.trouble.reason
 
 
@@ -149,7 +149,7 @@ def test_an_arm_of_seven_axes_follows_too() -> None:
     np.testing.assert_allclose(arm.flanges(path.q), targets, atol=1e-6)
     away = follow(arm, q, line(start, shifted(start, 3.0, 0, 0), STEPS[::10]))
     assert away.trouble is not None
-    assert away.trouble.kind is Kind.UNREACHABLE
+    assert away.trouble.kind is FailureKind.UNREACHABLE
 
 
 def test_no_targets_no_path(g60: Chain) -> None:

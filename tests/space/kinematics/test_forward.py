@@ -8,7 +8,7 @@ from tests.space.own_arms import catalog_text, gantry, seven_axes, spherical_wri
 from understudy.space.kinematics.chain import Chain, Frames, chain
 from understudy.space.model.urdf import read
 from understudy.space.pose import Pose
-from understudy.space.transform import about, matrix
+from understudy.space.transform import matrix, rotation_about
 
 
 def plain_links(arm: Chain, q: np.ndarray) -> list[np.ndarray]:
@@ -21,7 +21,7 @@ def plain_links(arm: Chain, q: np.ndarray) -> list[np.ndarray]:
             if joint.kind == "prismatic":
                 move[:3, 3] = value * np.array(joint.axis)
             else:
-                move[:3, :3] = about(joint.axis, value)
+                move[:3, :3] = rotation_about(joint.axis, value)
             here = here @ move
             found.append(here)
     return [*found, here]

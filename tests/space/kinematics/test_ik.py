@@ -20,7 +20,7 @@ from tests.space.own_arms import (
 
 from understudy.errors import Refused
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import anthropomorphic
+from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.ik import nearest, solve, solve_all, unlimited
 from understudy.space.kinematics.refine import refined
 from understudy.space.pose import Pose
@@ -158,7 +158,7 @@ def test_close_to_a_stretched_wrist(arm: Chain, bend: float) -> None:
 @given(st.integers(0, 10_000), st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6))
 def test_any_arm_of_the_kind_is_recognised_and_solved(seed: int, q: list[float]) -> None:
     arm = spherical_wrist_arm(seed)
-    assert anthropomorphic(arm) is not None
+    assert closed_form(arm) is not None
     target = arm.flange(q)
     found = unlimited(arm, target, frames=FOOT_AND_FLANGE, near=np.array(q))
     assert len(found) >= 1
@@ -309,7 +309,7 @@ def test_a_file_with_rounded_angles_is_refined() -> None:
         ((0.6, 0, 1.0), (1, 0, 0)),
     ]
     arm = built(plain, frame(np.eye(3), (0.7, 0, 1.0)))
-    known = anthropomorphic(arm)
+    known = closed_form(arm)
     assert known is not None
     assert not known.exact
     q = np.array([0.5, -0.6, 0.9, 0.4, 0.7, -0.3])
@@ -325,7 +325,7 @@ def test_a_file_with_rounded_angles_is_refined() -> None:
     "arm", [three_parallel(), seven_axes(), gantry()], ids=["three parallel", "seven", "gantry"]
 )
 def test_arms_of_other_kinds(arm: Chain) -> None:
-    assert anthropomorphic(arm) is None
+    assert closed_form(arm) is None
     for q in np.random.default_rng(4).uniform(arm.lower, arm.upper, (5, arm.dof)):
         target = arm.flange(q)
         found = solved(arm, target, near=q)

@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import Refused
-from understudy.space.kinematics.teach import Tip, frame_by_three, nudged, tcp_by_points
+from understudy.space.kinematics.teach import (
+    TipCalibration,
+    frame_by_three,
+    moved_frame,
+    tcp_by_points,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, is_rigid, matrix, rotation
 
@@ -36,7 +41,7 @@ def test_a_nudge_along_an_axis_of_the_base_moves_that_coordinate(
     here: Pose, axis: int, way: float
 ) -> None:
     frame = matrix(here)
-    there = nudged(frame, axis, way, in_tool=False)
+    there = moved_frame(frame, axis, way, in_tool=False)
     expected = frame[:3, 3].copy()
     expected[axis] += way
     assert np.allclose(there[:3, 3], expected)
@@ -47,17 +52,17 @@ def test_a_nudge_along_an_axis_of_the_base_moves_that_coordinate(
 def test_in_the_tool_a_nudge_is_the_same_seen_from_everywhere(
     here: Pose, axis: int, amount: float
 ) -> None:
-    alone = nudged(np.eye(4), axis, amount, in_tool=True)
-    assert np.allclose(nudged(matrix(here), axis, amount, in_tool=True), matrix(here) @ alone)
+    alone = moved_frame(np.eye(4), axis, amount, in_tool=True)
+    assert np.allclose(moved_frame(matrix(here), axis, amount, in_tool=True), matrix(here) @ alone)
 
 
 @given(poses, st.integers(0, 5), st.floats(-0.1, 0.1), st.booleans())
 def test_a_nudge_back_ends_where_it_began(
     here: Pose, axis: int, amount: float, in_tool: bool
 ) -> None:
-    there = nudged(matrix(here), axis, amount, in_tool=in_tool)
+    there = moved_frame(matrix(here), axis, amount, in_tool=in_tool)
     assert is_rigid(there)
-    back = nudged(there, axis, -amount, in_tool=in_tool)
+    back = moved_frame(there, axis, -amount, in_tool=in_tool)
     assert np.allclose(back, matrix(here))
 
 
@@ -67,7 +72,7 @@ def test_a_nudge_back_ends_where_it_began(
 @given(vectors, vectors)
 def test_the_tip_is_found_where_it_is(point: Array, offset: Array) -> None:
     found = tcp_by_points(touching(point, offset))
-    assert isinstance(found, Tip)
+    assert isinstance(found, TipCalibration)
     assert np.allclose(found.offset, offset, atol=1e-9)
     assert np.allclose(found.point, point, atol=1e-9)
     assert found.residual < 1e-9
@@ -79,7 +84,7 @@ def test_a_careless_touch_is_told_by_the_residual(point: Array, offset: Array, m
     flanges = touching(point, offset)
     flanges[2, 0, 3] += miss
     found = tcp_by_points(flanges)
-    assert isinstance(found, Tip)
+    assert isinstance(found, TipCalibration)
     assert 0.01 * miss < found.residual <= miss
 
 

@@ -11,7 +11,7 @@ from tests.space.own_arms import catalog_text
 
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Capsule, Cylinder, Geometry
-from understudy.space.transform import about, matrix, pose
+from understudy.space.transform import matrix, pose, rotation_about
 from understudy.units import DEG, MM
 
 G60_TABLE = [  # a, alpha, d, theta offset, in mm and degrees
@@ -27,8 +27,8 @@ G60_TABLE = [  # a, alpha, d, theta offset, in mm and degrees
 def craig(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
     """Rx(α)·Tx(a)·Rz(θ)·Tz(d)."""
     out = np.eye(4)
-    turn = about((1, 0, 0), alpha * DEG)
-    out[:3, :3] = turn @ about((0, 0, 1), theta * DEG)
+    turn = rotation_about((1, 0, 0), alpha * DEG)
+    out[:3, :3] = turn @ rotation_about((0, 0, 1), theta * DEG)
     out[:3, 3] = turn @ (a * MM, 0, d * MM)
     return out
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 from msgspec import Struct
 
-from understudy.motion.path import Floats, Path, joined, pause
+from understudy.motion.path import Floats, Path, dwell_path, joined
 from understudy.offline.validate.contacts import Contacts, Seen, Thing, thing, things
 from understudy.offline.validate.report import CLEARANCE, Finding, Options
 from understudy.offline.validate.stretch import Stretch
 from understudy.offline.validate.subject import Arm, Machine
-from understudy.space.collision.sweep import Spot, Swept, Verdict
+from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
 from understudy.space.model.environment import Environment
 
 PIECES_AT_ONCE = 1000
@@ -74,7 +74,7 @@ class Clearance:
             return
         yield from self.flush()
         self._arm = arm
-        for proof in self._swept(pause(q, 0.0, line=line), lambda piece, s: when):
+        for proof in self._swept(dwell_path(q, 0.0, line=line), lambda piece, s: when):
             if not proof.proven:
                 yield proof
 
@@ -114,8 +114,8 @@ class Clearance:
 
     def _contact(
         self,
-        swept: Swept,
-        spot: Spot,
+        swept: LineResult,
+        spot: ContactSpot,
         path: Path,
         when: Callable[[int, float], float],
         before: set[Thing],
@@ -137,7 +137,7 @@ class Clearance:
         )
         return Proof(swept.line, 0.0, False, tuple(told))
 
-    def _all(self, first: Spot, line: Path, begins: int) -> list[Spot]:
+    def _all(self, first: ContactSpot, line: Path, begins: int) -> list[ContactSpot]:
         """The first contact of a line and those of other parts, in their order."""
         self._searched += 1
         if self._searched > MOST_SEARCHED or self._arm is None or self._arm.sweeper is None:

@@ -4,7 +4,7 @@ that touch it."""
 from collections.abc import Iterable, Sequence
 
 from understudy.offline.validate.report import Contact, Finding, Kind
-from understudy.space.collision.sweep import Spot
+from understudy.space.collision.sweep import ContactSpot
 from understudy.space.model.environment import Environment
 from understudy.units import MM
 
@@ -12,7 +12,7 @@ Thing = tuple[str, ...]
 """What is touched: the kind of contact, and with what if it is not the arm itself."""
 NAMED = 3
 """So many further parts are named in words; the report has them all."""
-Seen = tuple[Spot, float]
+Seen = tuple[ContactSpot, float]
 """A place on the path, and when the arm is there."""
 
 
@@ -22,7 +22,7 @@ class Contacts:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
 
-    def kind(self, spot: Spot) -> Kind:
+    def kind(self, spot: ContactSpot) -> Kind:
         if spot.self_collision:
             return "self_collision"
         names = (spot.object1_name, spot.object2_name)
@@ -79,20 +79,20 @@ def things(found: Iterable[Finding]) -> set[Thing]:
     return {thing(each.kind, each.contact.objects) for each in found if each.contact}
 
 
-def _contact(spot: Spot, when: float) -> Contact:
+def _contact(spot: ContactSpot, when: float) -> Contact:
     return Contact((spot.object1_name, spot.object2_name), spot.point, spot.depth, when)
 
 
-def _told(spot: Spot, does: str) -> str:
+def _told(spot: ContactSpot, does: str) -> str:
     return f"{spot.object1_name} {does} {spot.object2_name}"
 
 
-def _where(spot: Spot, when: float) -> str:
+def _where(spot: ContactSpot, when: float) -> str:
     x, y, z = (value / MM for value in spot.point)
     return f"at ({x:.1f}, {y:.1f}, {z:.1f}) mm, {when:.3f} s"
 
 
-def _parts(also: Sequence[Contact], first: Spot) -> str:
+def _parts(also: Sequence[Contact], first: ContactSpot) -> str:
     """The parts that touch the same; both where the arm touches itself elsewhere."""
     same = first.object2_name
     parts = [

@@ -10,7 +10,7 @@ from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.offline.validate.report import Finding
 from understudy.offline.validate.subject import Arm, Machine
-from understudy.units import beside
+from understudy.units import digits_apart
 
 
 def overload_findings(
@@ -29,7 +29,7 @@ def overload_findings(
         joint = int(np.argmax(share[row]))
         name, needs = arm.names[joint], float(torques[row, joint])
         has = float(effort[joint])
-        told = beside(needs, math.copysign(has, needs), digits=1)
+        told = digits_apart(needs, math.copysign(has, needs), digits=1)
         said = f"line {line}: {name} needs {told} Nm, {has:.1f} are allowed"
         excess = float(share[row, joint])
         yield Finding(line, "torque", said, float(times[row]), joint=name, excess=excess)

@@ -17,7 +17,7 @@ from understudy.offline.validate.stretch import Stretch
 from understudy.offline.validate.subject import Arm, Machine
 from understudy.space.collision.sweep import greatest_slopes
 from understudy.space.kinematics.singular import distances, kinds
-from understudy.units import beside
+from understudy.units import digits_apart
 
 NEAR, INSIDE = 0.1, 0.02
 """Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
@@ -129,7 +129,7 @@ def _told(found: _Excess, stretch: Stretch, arm: Arm | Machine, line: int) -> Fi
     if found.kind == "acceleration":
         limits, time, sign = arm.limits.acceleration, told.seconds**2, sign + "2"
     has = float(limits[found.joint]) / told.unit * time
-    need = beside(found.share * has, has, digits=0)
+    need = digits_apart(found.share * has, has, digits=0)
     needs = f"{name} would need {need} {sign} at this feed, {has:.0f} are allowed"
     if found.blamed:
         needs = f"close to the {found.blamed} singularity: {needs}"

@@ -19,12 +19,12 @@ from understudy.gcode.requests import (
     Move,
 )
 from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
-from understudy.motion.cartesian import Blocked, along, limb, lines_through
+from understudy.motion.cartesian import Blocked, joint_path, lines_through, traced_arm
 from understudy.motion.lines import lines
-from understudy.motion.path import Floats, Limits, Path, nothing
-from understudy.motion.tool_path import Arc, Line, Way
+from understudy.motion.path import Floats, Limits, Path, empty_path
+from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath
 from understudy.space.kinematics.chain import Chain, Frames
-from understudy.space.kinematics.follow import Kind
+from understudy.space.kinematics.follow import FailureKind
 from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import matrices, matrix, pose
@@ -81,9 +81,9 @@ class ArmMover:
     ) -> tuple[Path, int]:
         """Many lines of the tool at once, through targets (lines, 6; m and rad) at m/s: their path,
         and how many they are. It ends before the first that is out of the ordinary."""
-        arm = limb(self.chain, self.limits, self.frames)
+        arm = traced_arm(self.chain, self.limits, self.frames)
         if arm is None:
-            return nothing(self.chain.dof), 0
+            return empty_path(self.chain.dof), 0
         ends = self.frames.base @ matrices(targets)
         numbers = np.array(line, dtype=np.int64)
         return lines_through(
@@ -151,12 +151,12 @@ class ArmMover:
         q = nearest(found, start)
         return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
 
-    def obstacle(self, move: Move, start: Floats) -> Kind | None:
+    def obstacle(self, move: Move, start: Floats) -> FailureKind | None:
         """Why a move from there is refused: out of reach, beyond a limit, through a singularity."""
         if isinstance(move, AxisMove | AxisArc):
             return None
         if isinstance(move, JointMove | JointArc):
-            return Kind.LIMIT
+            return FailureKind.LIMIT
         if isinstance(move, LineMove) and move.speed is None and move.duration is None:
             beyond = self._beyond_reach(move.target, start)
             return beyond.kind if beyond else None
@@ -170,7 +170,9 @@ class ArmMover:
         if not isinstance(found, Refused):
             return None
         known = unlimited(self.chain, there, frames=self.frames, near=start)
-        return Blocked(Kind.LIMIT if len(known) else Kind.UNREACHABLE, 1.0, found.reason)
+        return Blocked(
+            FailureKind.LIMIT if len(known) else FailureKind.UNREACHABLE, 1.0, found.reason
+        )
 
     def _along(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Refused:
         found = self._followed(move, start, line)
@@ -181,16 +183,16 @@ class ArmMover:
     def _followed(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Blocked:
         way = self._way(move, start)
         if way.length < IN_PLACE:
-            return nothing(self.chain.dof)
+            return empty_path(self.chain.dof)
         if not way.length <= LONGEST_WAY:
             far = f"a way of {way.length:.4g} m is longer than {LONGEST_WAY:g} m"
-            return Blocked(Kind.UNREACHABLE, 0.0, far)
+            return Blocked(FailureKind.UNREACHABLE, 0.0, far)
         turning = getattr(move, "turning", None)
-        in_place = isinstance(way, Line) and way.distance < IN_PLACE
+        in_place = isinstance(way, ToolLine) and way.distance < IN_PLACE
         feed = (turning if in_place else move.speed) or math.inf
         if move.duration is not None:
             feed = way.length / move.duration
-        found = along(
+        found = joint_path(
             self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
         )
         if isinstance(found, Path):
@@ -198,13 +200,13 @@ class ArmMover:
         beyond = self._beyond_reach(move.target, start)
         return replace(beyond, share=found.share) if beyond else found
 
-    def _way(self, move: LineMove | ArcMove, start: Floats) -> Way:
+    def _way(self, move: LineMove | ArcMove, start: Floats) -> ToolPath:
         here = self.frames.tcp(self.chain.flange(start))
         there = matrix(move.target)
         if isinstance(move, LineMove):
-            return Line(here, there)
+            return ToolLine(here, there)
         centre = here[:3, 3].copy()
         centre[list(move.plane)] = move.centre
         axis = np.zeros(3)
         axis[3 - sum(move.plane)] = 1.0
-        return Arc(here, there, centre, axis, move.angle)
+        return ToolArc(here, there, centre, axis, move.angle)

@@ -19,7 +19,7 @@ from understudy.gcode.words import number_text
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
 from understudy.space.kinematics.chain import Frames
-from understudy.space.kinematics.teach import nudged
+from understudy.space.kinematics.teach import moved_frame
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix, pose
 from understudy.units import DEG, MINUTE, MM
@@ -137,7 +137,7 @@ class ArmActions:
         way, unit = self._way(jog, here, now), MM if jog.axis < 3 else DEG
         if way is None:
             return NO_WAY
-        there = nudged(here, jog.axis, math.copysign(way, jog.speed), in_tool=in_tool)
+        there = moved_frame(here, jog.axis, math.copysign(way, jog.speed), in_tool=in_tool)
         refused = self._go_tool(pose(there), abs(jog.speed) / unit, now)
         if refused is None:
             self._jog_line = self._controller.status(now).accepted
@@ -153,7 +153,7 @@ class ArmActions:
         held = replace(mover, frames=Frames(mover.frames.base, tool))
         for way in LENGTHS if jog.axis < 3 else ANGLES:
             amount = math.copysign(way, jog.speed)
-            there = nudged(here, jog.axis, amount, in_tool=jog.frame == "tool")
+            there = moved_frame(here, jog.axis, amount, in_tool=jog.frame == "tool")
             move = LineMove(pose(there), speed=1.0, turning=1.0)
             if not isinstance(held.path(move, q, line=0), Refused):
                 return way

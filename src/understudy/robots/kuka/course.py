@@ -14,8 +14,8 @@ import numpy as np
 
 from understudy.motion.lookahead import ENDLESS
 from understudy.motion.path import Floats, Path, joined
-from understudy.motion.plan import Law, Place, Plan
-from understudy.motion.stream import steps_of_acceleration
+from understudy.motion.plan import PathPosition, Plan, TimeLaw
+from understudy.motion.stream import trapezoid_law
 from understudy.motion.tool_path import IN_PLACE
 from understudy.ports import State
 from understudy.robots.kuka.moves import Leg
@@ -74,7 +74,7 @@ def begin(leg: Leg, t: float, blend: float) -> Course:
 
 def through(legs: tuple[Leg, ...], t: float, blend: float) -> Course:
     """From rest, all of them known from the beginning."""
-    return _planned(legs, Place(0), t, blend)
+    return _planned(legs, PathPosition(0), t, blend)
 
 
 def extended(course: Course, leg: Leg, t: float, blend: float) -> Course:
@@ -91,14 +91,14 @@ def advanced(course: Course, t: float, blend: float) -> Course:
     """The first leg is done: from here on the second is the first."""
     done = len(course.legs[0].path)
     here = course.plan.place(t)
-    on = here._replace(piece=here.piece - done) if here.piece >= done else Place(0, v=here.v)
+    on = here._replace(piece=here.piece - done) if here.piece >= done else PathPosition(0, v=here.v)
     return _planned(course.legs[1:], on, t, blend)
 
 
 def resumed(course: Course, t: float, blend: float) -> Course:
     """Onwards from rest, from where the course was cut off."""
     here = course.plan.place(t)
-    return _planned(course.legs, Place(here.piece, here.s), t, blend)
+    return _planned(course.legs, PathPosition(here.piece, here.s), t, blend)
 
 
 def halted(course: Course, t: float) -> Course:
@@ -109,14 +109,14 @@ def halted(course: Course, t: float) -> Course:
 def restored(legs: tuple[Leg, ...], state: State, blend: float) -> Course:
     """From the legs and what `to_state` gave."""
     path = _path(legs, blend)
-    return Course(legs, Plan(path, Law.from_state(state["law"]), np.array(state["target"])))
+    return Course(legs, Plan(path, TimeLaw.from_state(state["law"]), np.array(state["target"])))
 
 
-def _planned(legs: tuple[Leg, ...], place: Place, t: float, blend: float) -> Course:
+def _planned(legs: tuple[Leg, ...], place: PathPosition, t: float, blend: float) -> Course:
     path = _path(legs, blend)
     first = min(place.piece, len(path) - 1)
     rest = path.rows(first, len(path))
-    law = steps_of_acceleration(rest, rest.nominal(), place, at=t, window=ENDLESS)
+    law = trapezoid_law(rest, rest.nominal(), place, at=t, window=ENDLESS)
     return Course(legs, Plan(path, law.numbered(first), path.end[-1]))
 
 

@@ -12,14 +12,14 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from understudy.motion.cartesian import Blocked, along
+from understudy.motion.cartesian import Blocked, joint_path
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path
-from understudy.motion.tool_path import IN_PLACE, Line
+from understudy.motion.tool_path import IN_PLACE, ToolLine
 from understudy.ports import Joints
 from understudy.ports.kuka import Record
 from understudy.space.kinematics.chain import Chain, Frames
-from understudy.space.kinematics.follow import Kind
+from understudy.space.kinematics.follow import FailureKind
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM
@@ -57,7 +57,7 @@ class Leg:
 
     path: Path
     frames: Frames
-    way: Line | None = None
+    way: ToolLine | None = None
     pace: float = 0.0
     """The programmed speed of the tip along the way; 0 where it does not move along one."""
 
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     leg: Leg | None = None
     job: int | None = None
     message: str = ""
-    obstacle: Kind | None = None
+    obstacle: FailureKind | None = None
     absurd: bool = False
 
 
@@ -147,11 +147,11 @@ class Robot:
 
     def _along(self, target: Pose, standing: Standing, job: int | None) -> Outcome:
         frames = self.frames(standing)
-        way = Line(matrix(standing.position), matrix(target))
+        way = ToolLine(matrix(standing.position), matrix(target))
         if way.length <= IN_PLACE:
             return Outcome(replace(standing, position=target), job=job)
         pace = standing.speed if way.distance > IN_PLACE else self.turning
-        path = along(
+        path = joint_path(
             self.chain,
             standing.axes,
             way,

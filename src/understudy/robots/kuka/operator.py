@@ -7,7 +7,7 @@ from understudy.errors import Refused
 from understudy.ports import Injectable
 from understudy.ports.kuka import GcodeServer, Record
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
-from understudy.space.kinematics.teach import nudged
+from understudy.space.kinematics.teach import moved_frame
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 
@@ -74,7 +74,7 @@ class KukaActions:
             return STEPS_ONLY
         here = matrix(self._server.reading(now).pose)
         amount = math.copysign(jog.step, jog.speed)
-        there = nudged(here, jog.axis, amount, in_tool=jog.frame == "tool")
+        there = moved_frame(here, jog.axis, amount, in_tool=jog.frame == "tool")
         return self._line(pose(there), abs(jog.speed) if jog.axis < 3 else None, now)
 
     def _line(self, there: Pose, speed: float | None, now: int) -> Refused | None:

@@ -16,8 +16,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.path import nothing
-from understudy.motion.plan import Plan, empty
+from understudy.motion.path import empty_path
+from understudy.motion.plan import Plan, empty_law
 from understudy.ports import Part, State, Tally
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.kuka import KukaReading, Progress, Record
@@ -35,7 +35,7 @@ MAIN = 0
 """The channel that records come by."""
 FLAG_PERIOD = 500 * NS_PER_MS
 MESSAGES_KEPT = 16
-NOWHERE, NOT_MOVING = nothing(6), empty(0.0)
+NOWHERE, NOT_MOVING = empty_path(6), empty_law(0.0)
 WORD = 32
 """So many outputs, arc and gas among them, are shown as the bits of a number."""
 

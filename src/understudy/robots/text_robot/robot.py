@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Deps, FaultSource, Finished, PoseReading, Ticket
 from understudy.ports.hmi import RobotView
-from understudy.space.pose import Pose, between
+from understudy.space.pose import Pose, interpolated
 from understudy.units import DEG, MM, NS_PER_MS, seconds
 
 Percent = Annotated[int, Meta(ge=0, le=100)]
@@ -103,7 +103,7 @@ class Motion(Struct, frozen=True):
 
     def at(self, now: int) -> Pose:
         done = min(max((now - self.begins) / (self.ends - self.begins), 0.0), 1.0)
-        return between(self.start, self.end, done**3 * (10.0 - 15.0 * done + 6.0 * done**2))
+        return interpolated(self.start, self.end, done**3 * (10.0 - 15.0 * done + 6.0 * done**2))
 
 
 class Saved(Struct):

@@ -15,7 +15,7 @@ from understudy.space.model.urdf import read
 from understudy.space.transform import Array
 
 if TYPE_CHECKING:
-    from understudy.space.collision.arm_pair import Figure
+    from understudy.space.collision.arm_pair import PlacedArm
     from understudy.space.collision.detector import CollisionDetector
     from understudy.space.collision.sweep import Sweeper
 
@@ -40,15 +40,15 @@ class Body:
     fastest: Array
     """rad/s, of the joints."""
 
-    def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "Figure":
+    def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "PlacedArm":
         """As another arm sees it."""
-        from understudy.space.collision.arm_pair import Figure
+        from understudy.space.collision.arm_pair import PlacedArm
         from understudy.space.collision.assembly import arm_parts, carried_part
 
         things = (*self.tools.get(tool, ()), *held)
         carried = (carried_part(self.chain, thing) for thing in things)
         parts = (*arm_parts(self.chain, self.meshes), *carried)
-        return Figure(self.chain, self.foot, parts, self.fastest)
+        return PlacedArm(self.chain, self.foot, parts, self.fastest)
 
     def detector(
         self, environment: Environment, tool: int, held: Iterable[CollisionObject] = ()

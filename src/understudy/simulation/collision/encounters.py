@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from understudy.motion.plan import Law
+from understudy.motion.plan import TimeLaw
 from understudy.simulation.collision.contact import WIRE_LINES, Contact
 from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 
 if TYPE_CHECKING:
     from understudy.simulation.collision.watch import CollisionWatch
-    from understudy.space.collision.arm_pair import Between
+    from understudy.space.collision.arm_pair import ArmPair
 
 SHORTEST = 2 * NS_PER_MS
 """Arms that all but touch are looked at so often: a contact is told this much late at most."""
@@ -51,7 +51,7 @@ class RobotEncounters:
         self._pairs = [pair for pair in combinations(self._watches, 2) if self._apart(*pair)]
         self._state = State()
         self._laws = self._laws_now()
-        self._between: dict[tuple[Any, ...], Between] = {}
+        self._between: dict[tuple[Any, ...], ArmPair] = {}
 
     def any(self) -> bool:
         """Whether there is anybody to meet."""
@@ -89,7 +89,7 @@ class RobotEncounters:
 
     # ── inside ──
 
-    def _laws_now(self) -> list[Law]:
+    def _laws_now(self) -> list[TimeLaw]:
         return [watch.plan.law for watch in self._watches.values()]
 
     def _apart(self, one: str, other: str) -> bool:
@@ -105,8 +105,8 @@ class RobotEncounters:
         apart = between.distance(q, r)
         if apart > 0.0:
             self._parted(one, other, set())
-            return now + max(SHORTEST, nanoseconds(min(between.safe(apart), seconds(LONGEST))))
-        touching = between.touching(q, r)
+            return now + max(SHORTEST, nanoseconds(min(between.safe_time(apart), seconds(LONGEST))))
+        touching = between.contacts(q, r)
         self._parted(one, other, {(i, j) for i, j, _ in touching})
         line = (a.plan.line_at(t) or 0) % WIRE_LINES
         for i, j, how in touching:
@@ -124,13 +124,13 @@ class RobotEncounters:
                 self._state.touching.remove((a, b, i, j))
                 self._watches[one].leave((i, f"{other}.{j}"))
 
-    def _between_now(self, one: str, other: str) -> "Between":
+    def _between_now(self, one: str, other: str) -> "ArmPair":
         """The two with what they hold at this moment."""
-        from understudy.space.collision.arm_pair import Between  # brings compiled code
+        from understudy.space.collision.arm_pair import ArmPair  # brings compiled code
 
         a, b = self._watches[one], self._watches[other]
         key = (one, other, a.in_hand, b.in_hand)
         if key not in self._between:
             self._between = {k: v for k, v in self._between.items() if k[:2] != key[:2]}
-            self._between[key] = Between(a.figure(), b.figure())
+            self._between[key] = ArmPair(a.figure(), b.figure())
         return self._between[key]

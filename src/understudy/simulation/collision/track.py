@@ -18,7 +18,7 @@ from understudy.units import DEG, MM
 
 if TYPE_CHECKING:
     from understudy.simulation.collision.body import Scene
-    from understudy.space.collision.sweep import Spot
+    from understudy.space.collision.sweep import ContactSpot
 
 MOST_EVENTS = 32
 """So many events are looked for at a time; the rest of the path is looked at when they are near."""
@@ -96,7 +96,7 @@ class Tracker:
                 here = end
         return Stretch(events, here, touching)
 
-    def _contact(self, spot: "Spot", line: int, looked_at: list[Floats]) -> Contact:
+    def _contact(self, spot: "ContactSpot", line: int, looked_at: list[Floats]) -> Contact:
         between = self._scene.detector.distance_between
         depth = max(0.0, *(-between(q, *spot.pair) for q in looked_at), -spot.distance)
         kind: Kind = "self_collision" if spot.self_collision else "collision"
@@ -179,7 +179,7 @@ def _shifted(rows: Floats, s: float) -> Floats:
     return found
 
 
-def _place(spot: "Spot", start: Place) -> Place:
+def _place(spot: "ContactSpot", start: Place) -> Place:
     """Where a spot on the rest of a path is on the whole of it."""
     along = start.s if spot.piece == 0 else 0.0
     return Place(start.piece + spot.piece, along + spot.s)

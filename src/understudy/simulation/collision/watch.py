@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.plan import Law, Plan, passes
+from understudy.motion.plan import Plan, TimeLaw, passing_time
 from understudy.simulation.collision.body import Body, Scene
 from understudy.simulation.collision.contact import (
     WIRE_LINES,
@@ -34,7 +34,7 @@ from understudy.space.transform import Array
 from understudy.units import seconds, whole_ns
 
 if TYPE_CHECKING:
-    from understudy.space.collision.arm_pair import Figure
+    from understudy.space.collision.arm_pair import PlacedArm
 
 
 class Mover(Protocol):
@@ -111,7 +111,7 @@ class CollisionWatch:
         self._tracker = Tracker(self._scene)
         self._state = State(tool=mover.tool)
         self._scene.carry(mover.tool, ())
-        self._law: Law | None = None
+        self._law: TimeLaw | None = None
         self._due: int | None = None
 
     def prepare(self) -> Iterator[None]:
@@ -229,7 +229,7 @@ class CollisionWatch:
         """The tool, and the names of what is held."""
         return self._mover.tool, tuple(thing.name for thing in self._state.held)
 
-    def figure(self) -> "Figure":
+    def figure(self) -> "PlacedArm":
         """The arm and all that moves with it now."""
         return self.body.figure(self._mover.tool, self.held())
 
@@ -275,12 +275,12 @@ class CollisionWatch:
         first = self._mover.first
         swept = Place(first) if self._state.fresh else self._state.swept
         places = [event.place for event in self._state.ahead[:1]] + [swept]
-        moments = [passes(plan, place.piece - first, place.s) for place in places]
+        moments = [passing_time(plan, place.piece - first, place.s) for place in places]
         due = min((whole_ns(moment) for moment in moments if moment is not None), default=None)
         return None if due is None else max(due, self._state.seen)
 
     def _reached(self, place: Place, now: int) -> bool:
-        moment = passes(self._mover.plan, place.piece - self._mover.first, place.s)
+        moment = passing_time(self._mover.plan, place.piece - self._mover.first, place.s)
         return moment is not None and whole_ns(moment) <= now
 
     def _come_about(self, now: int) -> None:

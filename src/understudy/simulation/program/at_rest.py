@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode import requests as ask
-from understudy.motion.path import pause
+from understudy.motion.path import dwell_path
 from understudy.simulation.program.options import Arc, ControllerOptions, Mover, Probe, ProgramHooks
 from understudy.simulation.program.pins import arc_is_met, input_is_met
 from understudy.simulation.program.queue import Queue
@@ -58,7 +58,7 @@ class Program(Protocol):
 
 
 def dwell(program: Program, step: ask.Dwell, now: int) -> bool:
-    rest = pause(program.queue.end, step.seconds, line=program.number)
+    rest = dwell_path(program.queue.end, step.seconds, line=program.number)
     program.queue.append(rest, now, deviation=0.0, exact=True)
     return program.go_next(Rest())
 

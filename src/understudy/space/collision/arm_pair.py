@@ -8,17 +8,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import scratch
 from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.solids import Part, solids
-from understudy.space.collision.world import Stand, World, carry, joint_rows, least_distance, stand
+from understudy.space.collision.world import (
+    Placement,
+    World,
+    carry,
+    joint_rows,
+    least_distance,
+    placement,
+)
 from understudy.space.kinematics.chain import Chain
 from understudy.space.transform import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class PlacedArm:
     """An arm with all that moves with it; ``foot``: 4×4 in the world; ``fastest``: rad/s."""
 
     chain: Chain
@@ -26,27 +33,27 @@ class Figure:
     parts: tuple[Part, ...]
     fastest: Array
 
-    def pace(self) -> float:
+    def max_speed(self) -> float:
         """No point of it is ever faster, m/s."""
         reach = furthest(self.chain, solids(self.parts), len(self.parts))
         return float((reach @ self.fastest).max(initial=0.0))
 
 
-class Between:
+class ArmPair:
     """Of two figures; shapes are numbered through, those of the first come first."""
 
-    def __init__(self, one: Figure, other: Figure) -> None:
+    def __init__(self, one: PlacedArm, other: PlacedArm) -> None:
         self._one, self._other = one, other
         self._split = one.chain.dof + 1
         moved = (replace(part, body=part.body + self._split) for part in other.parts)
         self._parts = (*one.parts, *moved)
         self._world = _world(self._parts, len(one.parts), self._split)
-        at = stand(self._world)
+        at = placement(self._world)
         frames = np.zeros((self._split + other.chain.dof + 1, 12))
         frames[0], frames[self._split] = _row(one.foot), _row(other.foot)
-        self._at = Stand(frames, at.placed, at.ends)
+        self._at = Placement(frames, at.placed, at.ends)
         self._scratch = scratch()
-        self._pace = one.pace() + other.pace()
+        self._closing_speed = one.max_speed() + other.max_speed()
 
     def distance(self, q: Array, r: Array) -> float:
         """The least, in metres; not above 0 where they touch."""
@@ -54,16 +61,16 @@ class Between:
         least, _, _ = least_distance(self._world, self._at, np.inf, 0.0, self._scratch)
         return float(least)
 
-    def safe(self, distance: float) -> float:
+    def safe_time(self, distance: float) -> float:
         """Seconds for which arms so far apart cannot touch, whatever they do."""
-        return distance / self._pace if self._pace > 0.0 else np.inf
+        return distance / self._closing_speed if self._closing_speed > 0.0 else np.inf
 
-    def touching(self, q: Array, r: Array) -> list[tuple[str, str, Touch]]:
+    def contacts(self, q: Array, r: Array) -> list[tuple[str, str, Contact]]:
         """All shapes that touch: of the first, of the second, and how."""
         self._pose(q, r)
         found = []
         for i, j in self._world.partners.tolist():
-            how = touch(self._world.solids, self._at, i, j, self._scratch)
+            how = shape_contact(self._world.solids, self._at, i, j, self._scratch)
             if how.distance <= 0.0:
                 found.append((self._parts[i].name, self._parts[j].name, how))
         return found

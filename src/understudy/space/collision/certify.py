@@ -16,14 +16,14 @@ from understudy.space.collision.solids import (
     CYLINDER,
     FAR,
     KIND,
-    LINE,
     ROUND,
+    SEGMENT,
     SKIN,
     Ints,
     Solids,
 )
 from understudy.space.collision.world import (
-    Stand,
+    Placement,
     World,
     carry,
     gap_between,
@@ -52,7 +52,7 @@ PROVEN, CONTACT, UNDECIDED = range(3)
 DUE, END, LAST, FLOOR = range(4)
 
 
-class Course(NamedTuple):
+class SweepPath(NamedTuple):
     """A path of the joints: polynomial pieces in the distance s."""
 
     shape: Array
@@ -67,7 +67,7 @@ class Course(NamedTuple):
     """(pieces,): 0, 1, 2 …: verdicts are given per line."""
 
 
-class Watch(NamedTuple):
+class PairCertificates(NamedTuple):
     """The pairs that are watched, and the certificate of each."""
 
     pairs: Ints
@@ -88,7 +88,7 @@ class Watch(NamedTuple):
     way: Array
 
 
-class Found(NamedTuple):
+class LineResults(NamedTuple):
     """What came out, per line."""
 
     verdict: Ints
@@ -104,8 +104,8 @@ def near(  # kernel
     enough: float, hint: int, look_inside: bool, scratch: Scratch,
 ) -> tuple[float, int]:  # fmt: skip
     """As pairs.distance, with a short way for the shapes that arms and cells are mostly made of."""
-    one, other = (i, j) if traits[i, KIND] == LINE else (j, i)
-    if traits[one, KIND] == LINE and traits[other, KIND] <= CYLINDER:
+    one, other = (i, j) if traits[i, KIND] == SEGMENT else (j, i)
+    if traits[one, KIND] == SEGMENT and traits[other, KIND] <= CYLINDER:
         skins = sizes[i, SKIN] + sizes[j, SKIN]
         d = line_distance(traits, sizes, placed, ends, one, other) - skins
     else:
@@ -178,8 +178,8 @@ def certified_until(  # kernel
 
 @compiled
 def certify(  # kernel
-    world: World, course: Course, watch: Watch, at: Stand, scratch: Scratch,
-    wanted: float, slack: float, found: Found,
+    world: World, course: SweepPath, watch: PairCertificates, at: Placement, scratch: Scratch,
+    wanted: float, slack: float, found: LineResults,
 ) -> int:  # fmt: skip
     """Walks the path and fills ``found``; how many configurations it took.
 
@@ -291,7 +291,9 @@ def certify(  # kernel
 
 
 @compiled
-def restart(world: World, watch: Watch, at: Stand, s: float, scratch: Scratch) -> float:
+def restart(
+    world: World, watch: PairCertificates, at: Placement, s: float, scratch: Scratch
+) -> float:
     """All pairs are to be looked at again; the distance of the pair that seems nearest."""
     nearest, least = -1, math.inf
     sizes, ends, boxes, moving = world.solids.sizes, at.ends, world.boxes, world.moving
@@ -338,7 +340,13 @@ def least_of(certificates: Array, count: int, column: int, after: float) -> floa
 
 @compiled
 def note(
-    found: Found, watch: Watch, course: Course, piece: int, s: float, p: int, d: float
+    found: LineResults,
+    watch: PairCertificates,
+    course: SweepPath,
+    piece: int,
+    s: float,
+    p: int,
+    d: float,
 ) -> float:
     """The first close place of a line, or its contact; where the line ends is given back."""
     line = course.line[piece]

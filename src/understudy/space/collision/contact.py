@@ -20,7 +20,7 @@ from understudy.space.collision.gjk import (
     triangle_weights,
 )
 from understudy.space.collision.solids import KIND, MESH, SKIN, Ints, Solids
-from understudy.space.collision.world import Stand
+from understudy.space.collision.world import Placement
 from understudy.space.compiled import compiled
 from understudy.space.transform import Array
 
@@ -217,7 +217,7 @@ def core_depth(  # kernel
 # ── contact of two shapes ─────────────────────────────────────────────────────────────────────────
 
 
-class Touch(NamedTuple):
+class Contact(NamedTuple):
     distance: float
     """Negative where the shapes overlap."""
     depth: float
@@ -226,7 +226,7 @@ class Touch(NamedTuple):
     """Amid both surfaces, in the world."""
 
 
-def touch(solids: Solids, at: Stand, a: int, b: int, scratch: Scratch) -> Touch:
+def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratch) -> Contact:
     """How shapes a and b lie to each other."""
     if solids.traits[a, KIND] > solids.traits[b, KIND]:
         a, b = b, a
@@ -236,18 +236,18 @@ def touch(solids: Solids, at: Stand, a: int, b: int, scratch: Scratch) -> Touch:
         triangle = -1
     if solids.traits[a, KIND] == MESH:
         # Of two meshes the corner of the first triangle stands for the place.
-        return Touch(far, max(-far, 0.0), _world(solids, at.placed, b, triangle))
+        return Contact(far, max(-far, 0.0), _world(solids, at.placed, b, triangle))
     _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
     skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]
     if apart <= 0.0:
         depth, _, point = core_depth(shapes, a, b, triangle)
         depth += skin_a + skin_b
-        return Touch(-depth, depth, np.array(point))
+        return Contact(-depth, depth, np.array(point))
     on_a = np.array(nearest_point(scratch[2]))
     connection = scratch[2][:, 6] @ scratch[2][:, :3]
     outwards = connection / np.linalg.norm(connection)
     point = on_a - 0.5 * connection + 0.5 * (skin_b - skin_a) * outwards
-    return Touch(far, max(-far, 0.0), point)
+    return Contact(far, max(-far, 0.0), point)
 
 
 def _world(solids: Solids, placed: Array, i: int, triangle: int) -> Array:

@@ -9,19 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
 from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
-from understudy.space.collision.contact import Touch, touch
+from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import Scratch, scratch
 from understudy.space.collision.self_pairs import Pair, touchable
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
-    Stand,
+    Placement,
     World,
     contact_in,
     contacts,
     least_distance,
     packed,
+    placement,
     pose,
-    stand,
 )
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import CollisionObject, Meshes, unique
@@ -221,11 +221,11 @@ class CollisionDetector:
         """The objects of the surroundings that overlap."""
         parts = [standing_part(thing, self._foot) for thing in self._objects.values()]
         world = assembled(None, (), parts)
-        at, aside = stand(world), scratch()
+        at, aside = placement(world), scratch()
         found = []
         for j in range(len(parts)):
             for i in range(j):
-                touched = touch(world.solids, at, i, j, aside)
+                touched = shape_contact(world.solids, at, i, j, aside)
                 if touched.distance < 0.0:
                     found.append(self._named(parts[i].name, parts[j].name, touched))
         return found
@@ -286,13 +286,13 @@ class CollisionDetector:
                     return replace(built, foot=self._result(built, i, j))
         return built
 
-    def _touch(self, built: "_Built", i: int, j: int) -> Touch:
-        return touch(built.world.solids, built.at, i, j, built.scratch)
+    def _touch(self, built: "_Built", i: int, j: int) -> Contact:
+        return shape_contact(built.world.solids, built.at, i, j, built.scratch)
 
     def _result(self, built: "_Built", i: int, j: int) -> CollisionResult:
         return self._named(built.parts[i].name, built.parts[j].name, self._touch(built, i, j))
 
-    def _named(self, one: str, other: str, touched: Touch) -> CollisionResult:
+    def _named(self, one: str, other: str, touched: Contact) -> CollisionResult:
         x, y, z = (self._foot[:3, :3] @ touched.point + self._foot[:3, 3]).tolist()
         return CollisionResult(True, one, other, (x, y, z), float(touched.depth))
 
@@ -302,7 +302,7 @@ class _Built:
     row: tuple[Array, Ints, Array]
     """The world packed, and in it the place for a configuration."""
     world: World
-    at: Stand
+    at: Placement
     scratch: Scratch
     parts: tuple[Part, ...]
     foot: CollisionResult

@@ -12,7 +12,7 @@ import numpy as np
 from understudy.space.collision.gjk import SIMPLEX, core_distance
 from understudy.space.collision.meshes import (
     DEPTH,
-    Line,
+    Segment,
     core_mesh,
     inside_mesh,
     into_frame,
@@ -29,9 +29,9 @@ from understudy.space.collision.solids import (
     HALF_Z,
     HULL,
     KIND,
-    LINE,
     MESH,
     ROOT,
+    SEGMENT,
     SKIN,
     Ints,
     Solids,
@@ -89,7 +89,7 @@ def line_distance(  # kernel
     """Distance of the cores of line i and of j: a line, a box or a cylinder."""
     px, py, pz = ends[i, 0], ends[i, 1], ends[i, 2]
     ux, uy, uz = ends[i, 3] - px, ends[i, 4] - py, ends[i, 5] - pz
-    if traits[j, KIND] == LINE:
+    if traits[j, KIND] == SEGMENT:
         qx, qy, qz = ends[j, 0], ends[j, 1], ends[j, 2]
         vx, vy, vz = ends[j, 3] - qx, ends[j, 4] - qy, ends[j, 5] - qz
         square, _, _ = segment_segment(px, py, pz, ux, uy, uz, qx, qy, qz, vx, vy, vz)
@@ -110,7 +110,7 @@ def line_distance(  # kernel
 
 
 @compiled
-def _axis_in_mesh(placed: Array, ends: Array, a: int, b: int) -> Line:
+def _axis_in_mesh(placed: Array, ends: Array, a: int, b: int) -> Segment:
     """The axis of shape a, in the frame of mesh b."""
     px, py, pz = into_frame(placed, b, ends[a, 0], ends[a, 1], ends[a, 2])
     qx, qy, qz = into_frame(placed, b, ends[a, 3], ends[a, 4], ends[a, 5])
@@ -130,7 +130,7 @@ def _to_mesh(
         d, _, triangle = mesh_mesh(shapes, nodes, children, a, b, best, exact, simplex)
         return d, triangle
     line = _axis_in_mesh(placed, ends, a, b)
-    if solids.traits[a, KIND] == LINE:
+    if solids.traits[a, KIND] == SEGMENT:
         root = solids.traits[b, ROOT]
         return line_mesh(points, nodes, children, root, line, best, hint, exact, stacks)
     around = solids.sizes[a, FAR]
@@ -158,7 +158,7 @@ def distance(  # kernel
         d, hint = _to_mesh(
             solids, placed, ends, a, b, enough + skins, exact + skins, hint, scratch
         )  # fmt: skip
-    elif first == LINE and second != HULL:
+    elif first == SEGMENT and second != HULL:
         d = line_distance(traits, sizes, placed, ends, a, b)
     else:
         shapes = (traits, sizes, placed, solids.points)

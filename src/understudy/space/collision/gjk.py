@@ -17,7 +17,7 @@ from understudy.space.collision.solids import (
     HALF_Z,
     HULL,
     KIND,
-    LINE,
+    SEGMENT,
     Ints,
 )
 from understudy.space.compiled import compiled
@@ -44,7 +44,7 @@ def support(  # kernel
     y = placed[i, 1] * dx + placed[i, 4] * dy + placed[i, 7] * dz
     z = placed[i, 2] * dx + placed[i, 5] * dy + placed[i, 8] * dz
     kind = HULL if triangle >= 0 else traits[i, KIND]
-    if kind == LINE:
+    if kind == SEGMENT:
         x, y, z = 0.0, 0.0, math.copysign(sizes[i, HALF_Z], z)
     elif kind == BOX:
         x = math.copysign(sizes[i, HALF_X], x)

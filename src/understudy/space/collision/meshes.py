@@ -29,7 +29,7 @@ ON_EDGE = 1e-9
 ENCLOSED = 0.75
 """The share of all directions a mesh with gaps must cover to have the point inside."""
 
-Line = tuple[float, float, float, float, float, float]
+Segment = tuple[float, float, float, float, float, float]
 Stacks = tuple[Ints, Array]
 
 
@@ -45,7 +45,7 @@ def into_frame(placed: Array, i: int, x: float, y: float, z: float) -> tuple[flo
 
 
 @compiled
-def _node_gap(nodes: Array, n: int, line: Line, square: float) -> float:
+def _node_gap(nodes: Array, n: int, line: Segment, square: float) -> float:
     """No part of node n is nearer to the line p…p+u than this; ``square`` = u·u."""
     px, py, pz, ux, uy, uz = line
     x, y, z = nodes[n, 0] - px, nodes[n, 1] - py, nodes[n, 2] - pz
@@ -60,7 +60,7 @@ def _node_gap(nodes: Array, n: int, line: Line, square: float) -> float:
 
 @compiled
 def _push_children(
-    nodes: Array, children: Ints, n: int, line: Line, square: float,
+    nodes: Array, children: Ints, n: int, line: Segment, square: float,
     best: float, stacks: Stacks, top: int,
 ) -> int:  # fmt: skip
     """Lays both children on the stack, the nearer one on top, leaving out what is too far."""
@@ -80,7 +80,7 @@ def _push_children(
 
 @compiled
 def line_mesh(  # kernel
-    points: Array, nodes: Array, children: Ints, root: int, line: Line,
+    points: Array, nodes: Array, children: Ints, root: int, line: Segment,
     best: float, hint: int, exact: float, stacks: Stacks,
 ) -> tuple[float, int]:  # fmt: skip
     """A proven distance of a line (in the mesh's frame) to the triangles, and the nearest triangle.
@@ -126,7 +126,7 @@ def line_mesh(  # kernel
 @compiled
 def core_mesh(  # kernel
     shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
-    line: Line, around: float, best: float, exact: float, stacks: Stacks, simplex: Array,
+    line: Segment, around: float, best: float, exact: float, stacks: Stacks, simplex: Array,
 ) -> tuple[float, int]:  # fmt: skip
     """A proven distance of core a to mesh b, and the nearest triangle; as line_mesh otherwise.
 

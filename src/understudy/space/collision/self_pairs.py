@@ -15,7 +15,7 @@ from understudy.space.collision.assembly import assembled
 from understudy.space.collision.distance import Scratch, distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.collision.solids import BODY, FAR, Ints, Part
-from understudy.space.collision.world import Stand, World, pose, stand
+from understudy.space.collision.world import Placement, World, placement, pose
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain
 from understudy.space.transform import Array
@@ -88,12 +88,14 @@ def _seen(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
     spread = np.modf(np.outer(np.arange(1, TRIED + 1), np.resize(steps, chain.dof)))[0]
     out = np.empty((2, len(pairs)))
     out[0], out[1] = np.inf, -np.inf
-    extremes(world, low + spread * (high - low), pairs, stand(world), scratch(), out)
+    extremes(world, low + spread * (high - low), pairs, placement(world), scratch(), out)
     return out[0], out[1]
 
 
 @compiled
-def extremes(world: World, Q: Array, pairs: Ints, at: Stand, scratch: Scratch, out: Array) -> None:
+def extremes(
+    world: World, Q: Array, pairs: Ints, at: Placement, scratch: Scratch, out: Array
+) -> None:
     """out[0], out[1] = least and greatest distance of each pair over all rows of Q."""
     for k in range(len(Q)):
         pose(world, Q[k], at)
@@ -117,12 +119,19 @@ def extremes(world: World, Q: Array, pairs: Ints, at: Stand, scratch: Scratch, o
 def _proven_apart(chain: Chain, world: World, i: int, j: int) -> bool:
     low, high = _span(chain)
     caps = furthest(chain, world.solids, world.moving)
-    return bool(apart_everywhere(world, i, j, low, high, caps, stand(world), scratch()))
+    return bool(apart_everywhere(world, i, j, low, high, caps, placement(world), scratch()))
 
 
 @compiled
 def apart_everywhere(  # kernel
-    world: World, i: int, j: int, low: Array, high: Array, caps: Array, at: Stand, scratch: Scratch
+    world: World,
+    i: int,
+    j: int,
+    low: Array,
+    high: Array,
+    caps: Array,
+    at: Placement,
+    scratch: Scratch,
 ) -> bool:
     """Whether shapes i and j are proven apart for all joints between low and high."""
     joints = len(low)

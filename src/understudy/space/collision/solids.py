@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.space.kinematics.forward import packed
+from understudy.space.kinematics.forward import frame_row
 from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
 from understudy.space.model.shapes import Hull, Shape, TriangleMesh
 from understudy.space.transform import Array
 
 Ints = NDArray[np.int64]
 
-LINE, BOX, CYLINDER, HULL, MESH = range(5)
+SEGMENT, BOX, CYLINDER, HULL, MESH = range(5)
 
 KIND, FIRST, COUNT, ROOT, CLOSED, BODY = range(6)
 """Columns of ``traits``; FIRST and COUNT are rows of ``points`` (three to a triangle), ROOT a node,
@@ -73,7 +73,7 @@ def solids(parts: Sequence[Part]) -> Solids:
         if isinstance(part.shape, Hull):
             points.append(part.shape.points)
         elif isinstance(part.shape, TriangleMesh):
-            tree = grown(part.shape.corners())
+            tree = build_tree(part.shape.corners())
             leaf = tree.children[:, 0] < 0
             links = tree.children + np.where(leaf[:, None], (0, 0), traits[i, ROOT])
             links[leaf, 0] -= traits[i, FIRST] // 3
@@ -84,7 +84,7 @@ def solids(parts: Sequence[Part]) -> Solids:
         traits[i, COUNT] = _total(points) - traits[i, FIRST]
         # Triangles are counted in threes: a hull is followed by enough rows to keep them so.
         points.append(np.zeros((-_total(points) % 3, 3)))
-    local = np.array([packed(part.place) for part in parts]).reshape(-1, 12)
+    local = np.array([frame_row(part.place) for part in parts]).reshape(-1, 12)
     return Solids(
         traits, sizes, axes, local,
         np.ascontiguousarray(np.concatenate([np.zeros((0, 3)), *points])),
@@ -100,7 +100,7 @@ def _total(arrays: Iterable[NDArray[np.generic]]) -> int:
 def _kind(shape: Shape) -> int:
     match shape:
         case Sphere() | Capsule():
-            return LINE
+            return SEGMENT
         case Box():
             return BOX
         case Cylinder():
@@ -149,7 +149,7 @@ LEAF = 2
 """Triangles in a leaf."""
 
 
-class Tree(NamedTuple):
+class MeshTree(NamedTuple):
     corners: Array
     """(m, 3, 3): the triangles in the order of the leaves."""
     nodes: Array
@@ -158,7 +158,7 @@ class Tree(NamedTuple):
     """(k, 2): the numbers of two nodes, or -1 - first triangle and the number of triangles."""
 
 
-def grown(corners: Array) -> Tree:
+def build_tree(corners: Array) -> MeshTree:
     """Halves the triangles along the longest side, again and again."""
     middles = corners.mean(axis=1)
     nodes: list[Array] = []
@@ -182,7 +182,7 @@ def grown(corners: Array) -> Tree:
         ranked = chosen[np.argpartition(along, half)]
         children.append([0, 0])
         waiting += [(ranked[half:], len(nodes) - 1), (ranked[:half], len(nodes) - 1)]
-    return Tree(corners[np.concatenate(order)], np.array(nodes), np.array(children))
+    return MeshTree(corners[np.concatenate(order)], np.array(nodes), np.array(children))
 
 
 def _node(corners: Array) -> Array:

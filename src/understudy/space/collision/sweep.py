@@ -14,13 +14,13 @@ from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.space.collision import certify
-from understudy.space.collision.certify import Course, Found, Watch
+from understudy.space.collision.certify import LineResults, PairCertificates, SweepPath
 from understudy.space.collision.detector import CollisionDetector, CollisionResult
 from understudy.space.collision.distance import scratch
 from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.self_pairs import Pair
 from understudy.space.collision.solids import Ints
-from understudy.space.collision.world import World, stand
+from understudy.space.collision.world import World, placement
 from understudy.space.transform import Array
 
 EPS = 1e-4
@@ -42,7 +42,7 @@ VERDICTS = (Verdict.PROVEN, Verdict.CONTACT, Verdict.UNDECIDED)
 
 
 @dataclass(frozen=True)
-class Spot:
+class ContactSpot:
     """A place on the path where two parts touch, or are too close to prove more."""
 
     piece: int
@@ -61,14 +61,14 @@ class Spot:
     """The numbers of the two shapes in the world."""
 
 
-class Swept(Struct, frozen=True, gc=False):
+class LineResult(Struct, frozen=True, gc=False):
     """The verdict on one line of a path."""
 
     line: int
     verdict: Verdict
     clearance: float
     """Metres that are proven on the whole line; infinite where nothing could touch."""
-    spot: Spot | None = None
+    spot: ContactSpot | None = None
 
     @property
     def proven(self) -> bool:
@@ -107,7 +107,7 @@ class Sweeper:
         chain = self._detector.chain
         assert chain is not None, "a sweep needs an arm"
         self._world, self._names = self._detector.world, self._detector.names
-        self._at = stand(self._world)
+        self._at = placement(self._world)
         self._caps = furthest(chain, self._world.solids, self._world.moving)
         self._watch = _watch(self._world, self._caps, _pairs(self._world))
 
@@ -119,7 +119,7 @@ class Sweeper:
         lines: ArrayLike | None = None,
         clearance: float = EPS,
         slopes: ArrayLike | None = None,
-    ) -> tuple[Swept, ...]:
+    ) -> tuple[LineResult, ...]:
         """One verdict per line, in the order of the path.
 
         shape (pieces, degree + 1, dof) and length (pieces,) as in ``motion.path.Path``; lines: the
@@ -148,8 +148,8 @@ class Sweeper:
         return [(int(i), int(j)) for i, j in self._watch.pairs]
 
     def contacts(
-        self, shape: ArrayLike, length: ArrayLike, *, most: int, known: Spot | None = None
-    ) -> list[Spot]:
+        self, shape: ArrayLike, length: ArrayLike, *, most: int, known: ContactSpot | None = None
+    ) -> list[ContactSpot]:
         """The first contact of each two names along a path, in its order, ``most`` at most; of the
         ``known`` one it is known. The foot is not looked at."""
         found = [known] if known else []
@@ -169,7 +169,7 @@ class Sweeper:
         ignoring: Collection[Pair] = (),
         *,
         looks: int = 1,
-    ) -> Spot | None:
+    ) -> ContactSpot | None:
         """The first place of a path at which two shapes touch, but for pairs that do already.
 
         The foot, which touches what it touches wherever the arm goes, is not looked at. How deep
@@ -195,7 +195,9 @@ class Sweeper:
         if self._detector.world is not self._world:
             self._look_around()
 
-    def _certify(self, course: Course, watch: Watch, lines: int, clearance: float) -> Found:
+    def _certify(
+        self, course: SweepPath, watch: PairCertificates, lines: int, clearance: float
+    ) -> LineResults:
         found = _blank(lines)
         self.configurations += certify.certify(
             self._world, course, watch, self._at, self._scratch,
@@ -203,23 +205,27 @@ class Sweeper:
         )  # fmt: skip
         return found
 
-    def _told(self, course: Course, found: Found, lines: list[int]) -> tuple[Swept, ...]:
+    def _told(
+        self, course: SweepPath, found: LineResults, lines: list[int]
+    ) -> tuple[LineResult, ...]:
         """The verdict on every line."""
         foot = self._detector.foot_contact
         if foot.collision:
             return tuple(
-                Swept(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
+                LineResult(line, Verdict.CONTACT, 0.0, _foot_spot(course, foot, k))
                 for k, line in enumerate(lines)
             )
         rows = zip(lines, found.verdict.tolist(), found.clearance.tolist(), strict=True)
         return tuple(
-            Swept(line, VERDICTS[verdict], clearance)
+            LineResult(line, VERDICTS[verdict], clearance)
             if verdict == certify.PROVEN or found.pair[k, 0] < 0
-            else Swept(line, VERDICTS[verdict], clearance, self._spot(course, found, k))
+            else LineResult(line, VERDICTS[verdict], clearance, self._spot(course, found, k))
             for k, (line, verdict, clearance) in enumerate(rows)
         )
 
-    def _spot(self, course: Course, found: Found, k: int, looks: int = LOOKS) -> Spot:
+    def _spot(
+        self, course: SweepPath, found: LineResults, k: int, looks: int = LOOKS
+    ) -> ContactSpot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])
         i, j = (int(part) for part in found.pair[k])
         q = _at(course, piece, s)
@@ -228,7 +234,7 @@ class Sweeper:
         if found.verdict[k] == certify.CONTACT:
             rest = _rest_of_line(course, piece, s, looks)
             depth = max(self._detector.contact_between(row, i, j).penetration_depth for row in rest)
-        return Spot(
+        return ContactSpot(
             piece, s, self._names[i], self._names[j], there.contact_point,
             float(found.place[k, 2]), depth, j < self._world.moving, tuple(q.tolist()), (i, j),
         )  # fmt: skip
@@ -241,7 +247,7 @@ def sweep(
     *,
     lines: ArrayLike | None = None,
     clearance: float = EPS,
-) -> tuple[Swept, ...]:
+) -> tuple[LineResult, ...]:
     """One path; see Sweeper, which is better for many."""
     return Sweeper(detector).sweep(shape, length, lines=lines, clearance=clearance)
 
@@ -255,13 +261,13 @@ def straight(start: ArrayLike, end: ArrayLike) -> tuple[Array, Array]:
 
 def _course(
     shape: Array, length: Array, line: NDArray[np.int64], slopes: ArrayLike | None
-) -> Course:
+) -> SweepPath:
     bounds = greatest_slopes(shape, length) if slopes is None else np.asarray(slopes)
     bounds = np.require(bounds, np.float64, ["C", "W"])
     start = np.concatenate([[0.0], np.cumsum(length)])
     run = np.zeros((len(length) + 1, shape.shape[2]))
     np.cumsum(bounds * np.diff(start)[:, None], axis=0, out=run[1:])
-    return Course(shape, start, bounds, run, np.ascontiguousarray(line, dtype=np.int64))
+    return SweepPath(shape, start, bounds, run, np.ascontiguousarray(line, dtype=np.int64))
 
 
 def _pairs(world: World) -> Ints:
@@ -271,9 +277,9 @@ def _pairs(world: World) -> Ints:
     return np.concatenate([np.array(around, dtype=np.int64).reshape(-1, 2), world.partners])
 
 
-def _watch(world: World, caps: Array, pairs: Ints) -> Watch:
+def _watch(world: World, caps: Array, pairs: Ints) -> PairCertificates:
     count, joints = len(pairs), len(world.slides)
-    return Watch(
+    return PairCertificates(
         pairs, np.zeros((count, 4)), np.zeros((count, 2), dtype=np.int64),
         np.zeros(count, dtype=np.int64), np.zeros((world.moving, joints)),
         np.zeros(world.moving, dtype=np.int64), caps,
@@ -281,19 +287,19 @@ def _watch(world: World, caps: Array, pairs: Ints) -> Watch:
     )  # fmt: skip
 
 
-def _blank(lines: int) -> Found:
-    return Found(
+def _blank(lines: int) -> LineResults:
+    return LineResults(
         np.zeros(lines, dtype=np.int64), np.full(lines, np.inf),
         np.zeros((lines, 3)), np.full((lines, 2), -1, dtype=np.int64),
     )  # fmt: skip
 
 
-def _at(course: Course, piece: int, s: float) -> Array:
+def _at(course: SweepPath, piece: int, s: float) -> Array:
     rows = course.shape[piece]
     return np.asarray(s ** np.arange(len(rows)) @ rows)
 
 
-def _rest_of_line(course: Course, piece: int, s: float, looks: int) -> list[Array]:
+def _rest_of_line(course: SweepPath, piece: int, s: float, looks: int) -> list[Array]:
     """Configurations from a place to the end of its line, evenly along the path."""
     last = int(np.flatnonzero(course.line == course.line[piece])[-1])
     whole = np.linspace(course.start[piece] + s, course.start[last + 1], looks)
@@ -303,10 +309,10 @@ def _rest_of_line(course: Course, piece: int, s: float, looks: int) -> list[Arra
     ]
 
 
-def _foot_spot(course: Course, foot: CollisionResult, k: int) -> Spot:
+def _foot_spot(course: SweepPath, foot: CollisionResult, k: int) -> ContactSpot:
     piece = int(np.flatnonzero(course.line == k)[0])
     depth = foot.penetration_depth
-    return Spot(
+    return ContactSpot(
         piece, 0.0, foot.object1_name, foot.object2_name, foot.contact_point, -depth, depth,
         False, tuple(_at(course, piece, 0.0).tolist()),
     )  # fmt: skip

@@ -37,7 +37,7 @@ class World(NamedTuple):
     """(k, 2): shapes of the arm that must not touch each other."""
 
 
-class Stand(NamedTuple):
+class Placement(NamedTuple):
     """Where everything is in one configuration; written by ``pose``."""
 
     frames: Array
@@ -48,14 +48,14 @@ class Stand(NamedTuple):
     """(shapes, 6): the axes of the capsules around the shapes."""
 
 
-def stand(world: World) -> Stand:
+def placement(world: World) -> Placement:
     """A place to stand, the objects already in theirs."""
     placed = world.solids.local.copy()
     frames = np.zeros((len(world.slides) + 1, 12))
     frames[:, 0] = frames[:, 4] = frames[:, 8] = 1.0
     turns, shifts = placed[:, :9].reshape(-1, 3, 3), placed[:, None, 9:]
     axes = world.solids.axes.reshape(-1, 2, 3) @ np.swapaxes(turns, 1, 2) + shifts
-    return Stand(frames, placed, axes.reshape(-1, 6))
+    return Placement(frames, placed, axes.reshape(-1, 6))
 
 
 @compiled
@@ -97,7 +97,7 @@ def carry(  # kernel
 
 
 @compiled
-def pose(world: World, q: Array, at: Stand) -> None:
+def pose(world: World, q: Array, at: Placement) -> None:
     """Moves the arm into configuration q."""
     solids = world.solids
     joint_rows(q, world.rest, world.slides, at.frames)
@@ -129,7 +129,7 @@ def gap_between(ends: Array, i: int, j: int, around: float) -> float:
 
 @compiled
 def least_distance(  # kernel
-    world: World, at: Stand, below: float, until: float, scratch: Scratch
+    world: World, at: Placement, below: float, until: float, scratch: Scratch
 ) -> tuple[float, int, int]:
     """The least distance of all pairs and the pair; only what is below ``below`` is looked at.
 
@@ -176,7 +176,7 @@ def least_distance(  # kernel
 
 
 @compiled
-def contact_at(world: World, q: Array, at: Stand, scratch: Scratch) -> tuple[int, int]:
+def contact_at(world: World, q: Array, at: Placement, scratch: Scratch) -> tuple[int, int]:
     """Any pair that touches in configuration q, or -1, -1."""
     pose(world, q, at)
     d, i, j = least_distance(world, at, NEAR, 0.0, scratch)
@@ -185,7 +185,7 @@ def contact_at(world: World, q: Array, at: Stand, scratch: Scratch) -> tuple[int
 
 
 @compiled
-def contacts(world: World, Q: Array, at: Stand, scratch: Scratch, out: Ints) -> None:
+def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints) -> None:
     """out[k] = the pair that touches at Q[k], or -1, -1."""
     for k in range(len(Q)):
         out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)
@@ -208,13 +208,13 @@ class Packed(NamedTuple):
     q: Array
     """Where the configuration to be looked at is written."""
     world: World
-    at: Stand
+    at: Placement
     scratch: Scratch
 
 
 def packed(world: World) -> Packed:
     """The same world, side by side with a place to stand in it."""
-    solids, at, (stack, near, simplex) = world.solids, stand(world), scratch()
+    solids, at, (stack, near, simplex) = world.solids, placement(world), scratch()
     counts = np.array(
         [
             len(solids.sizes), len(world.slides), world.moving, world.foot,
@@ -235,7 +235,7 @@ def packed(world: World) -> Packed:
             Solids(traits, sizes, axes, local, points, nodes, children),
             rest, slides, world.moving, world.foot, boxes, partners,
         ),
-        Stand(*placed), (stack, near, simplex),
+        Placement(*placed), (stack, near, simplex),
     )  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArr
 
 
 @compiled
-def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Stand, Scratch]:  # kernel
+def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]:  # kernel
     """What `packed` has put side by side."""
     shapes, joints, moving, foot = wholes[0], wholes[1], wholes[2], wholes[3]
     objects, points, nodes, partners = wholes[4], wholes[5], wholes[6], wholes[7]
@@ -285,7 +285,7 @@ def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Stand, Scratch]:  # k
     a += 2 * partners
     solids = Solids(traits, sizes, axes, local, corners, boughs, children)
     world = World(solids, rest, slides, moving, foot, boxes, pairs)
-    return world, Stand(frames, placed, ends), (wholes[a:], near, simplex)
+    return world, Placement(frames, placed, ends), (wholes[a:], near, simplex)
 
 
 @compiled

@@ -197,7 +197,7 @@ def chain(model: RobotModel) -> Chain:
             continue
         turn = np.eye(4)
         turn[:3, :3] = _z_onto(np.array(joint.axis))
-        rest.append(forward.packed(before @ turn))
+        rest.append(forward.frame_row(before @ turn))
         align.append(turn[:3, :3].T)
         before = turn.T
     velocity = np.array([joint.velocity for joint in moving])

@@ -10,13 +10,14 @@ in a stretched wrist joints 4 and 6, which then share what is left to turn.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.trigonometry import arctan2
-from understudy.space.transform import Array, about, inverse
+from understudy.space.transform import Array, inverse, rotation_about
 
 Y = (0.0, 1.0, 0.0)
 Z = (0.0, 0.0, 1.0)
@@ -53,8 +54,9 @@ class Anthropomorphic:
         return abs(upper - fore), upper + fore
 
 
-def anthropomorphic(chain: Chain) -> Anthropomorphic | None:
-    """The arm's dimensions if it is of this kind."""
+@lru_cache(maxsize=64)
+def closed_form(chain: Chain) -> Anthropomorphic | None:
+    """The arm's dimensions if it is anthropomorphic, else None; computed once per chain."""
     if chain.dof != 6 or chain.slides.any():
         return None
     axes = chain.axes_of(np.zeros((1, 6)))[0, 1:]
@@ -93,7 +95,10 @@ def _measure(u: Array, p: Array, center: Array, flange: Array, *, exact: bool) -
     bend = wrist_pitch - pitch3
     hand = np.eye(4)
     hand[:3, :3] = (
-        (turn @ flange[:3, :3]).T @ about(Y, wrist_pitch) @ about(Z, offset4) @ about(Y, offset5)
+        (turn @ flange[:3, :3]).T
+        @ rotation_about(Y, wrist_pitch)
+        @ rotation_about(Z, offset4)
+        @ rotation_about(Y, offset5)
     )
     hand[:3, 3] = flange[:3, :3].T @ (center - flange[:3, 3])
     geometry = [
@@ -288,7 +293,7 @@ def all_branches(
 
 
 @compiled
-def turned(q: float, near: float, lower: float, upper: float) -> float:
+def turned_within(q: float, near: float, lower: float, upper: float) -> float:
     """q plus the whole turns that bring it nearest to ``near`` between the limits, or NaN."""
     value = near + wrapped(q - near)
     if value > upper + GRAZING:
@@ -317,7 +322,7 @@ def limited_branches(
         branches_at(targets[k], left, right, geo, near, out[k], scratch)
         for b in range(BRANCHES):
             for j in range(6):
-                out[k, b, j] = turned(out[k, b, j], near[j], lower[j], upper[j])
+                out[k, b, j] = turned_within(out[k, b, j], near[j], lower[j], upper[j])
                 if np.isnan(out[k, b, j]):
                     for i in range(6):
                         out[k, b, i] = np.nan

@@ -19,9 +19,10 @@ from understudy.space.kinematics.closed_form import (
     SCRATCH,
     Anthropomorphic,
     branches_at,
+    closed_form,
     wrapped,
 )
-from understudy.space.kinematics.ik import closed_form, excess, nearest, outside, solve, unlimited
+from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
 from understudy.space.kinematics.refine import refined
 from understudy.space.kinematics.singular import branch, distances, kinds
 from understudy.space.transform import Array
@@ -33,7 +34,7 @@ CLOSE = 0.02
 """A singular pose nearer than this is worth a word: about one degree of joint 5."""
 
 
-class Kind(StrEnum):
+class FailureKind(StrEnum):
     """Why a path ends early."""
 
     UNREACHABLE = "unreachable"
@@ -43,16 +44,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class FollowFailure:
     """Where the path ends early, and why."""
 
-    kind: Kind
+    kind: FailureKind
     index: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class NearSingularity:
     """The nearest a path comes to a singular pose of one kind; see singular.distances."""
 
     kind: str
@@ -61,12 +62,12 @@ class Close:
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class FollowResult:
     """The joint path (k×dof) as far as it goes; all targets are reached if there is no trouble."""
 
     q: Array
-    trouble: Trouble | None
-    close: tuple[Close, ...]
+    trouble: FollowFailure | None
+    close: tuple[NearSingularity, ...]
 
 
 def follow(
@@ -76,7 +77,7 @@ def follow(
     *,
     frames: Frames = FOOT_AND_FLANGE,
     jump: float = JUMP,
-) -> Followed:
+) -> FollowResult:
     """The configurations for targets (m×4×4), each the nearest to the one before it."""
     start = np.asarray(start, dtype=np.float64)
     targets = np.ascontiguousarray(targets, dtype=np.float64)
@@ -89,7 +90,7 @@ def follow(
     if len(q) < len(targets):
         before = q[-1] if len(q) else start
         trouble = _why(chain, before, targets, index=len(q), frames=frames, jump=jump)
-    return Followed(q, trouble, _close(chain, q))
+    return FollowResult(q, trouble, _close(chain, q))
 
 
 def _in_closed_form(
@@ -170,24 +171,24 @@ def _step_by_step(chain: Chain, start: Array, flanges: Array, jump: float) -> Ar
 
 def _why(
     chain: Chain, before: Array, targets: Array, *, index: int, frames: Frames, jump: float
-) -> Trouble:
+) -> FollowFailure:
     """Tells unreachable, limit and jump apart, for the first target that was not reached."""
     target = targets[index]
     raw = unlimited(chain, target, frames=frames, near=before)
     if len(raw) == 0:
         refused = solve(chain, target, frames=frames, near=before)
         reason = refused.reason if isinstance(refused, Refused) else "out of reach"
-        return Trouble(Kind.UNREACHABLE, index, reason)
+        return FollowFailure(FailureKind.UNREACHABLE, index, reason)
     moves = raw - before
     moves = np.where(chain.slides > 0, moves, moves - 2 * math.pi * np.round(moves / 2 / math.pi))
     q = before + nearest(moves, np.zeros(chain.dof))
     if np.abs(q - before).max() <= jump:
         j = int(np.argmax(excess(chain, q)))
-        return Trouble(Kind.LIMIT, index, outside(chain, j, float(q[j])))
+        return FollowFailure(FailureKind.LIMIT, index, outside(chain, j, float(q[j])))
     return _jump(chain, before, q, index)
 
 
-def _jump(chain: Chain, before: Array, q: Array, index: int) -> Trouble:
+def _jump(chain: Chain, before: Array, q: Array, index: int) -> FollowFailure:
     j = int(np.argmax(np.abs(q - before)))
     what = f"{chain.names[j]} would jump by {abs(q[j] - before[j]) / DEG:.1f}°"
     share = distances(chain, np.array([before, q])).min(axis=0)
@@ -195,17 +196,19 @@ def _jump(chain: Chain, before: Array, q: Array, index: int) -> Trouble:
     flips = [kind for kind, one, other in sides if one != other]
     if share.min() < CLOSE or not flips:
         kind = kinds(chain)[int(np.argmin(share))]
-        return Trouble(Kind.SINGULAR, index, f"close to the {kind} singularity: {what}")
-    return Trouble(Kind.FLIP, index, f"{' and '.join(flips)} flip: {what}")
+        return FollowFailure(
+            FailureKind.SINGULAR, index, f"close to the {kind} singularity: {what}"
+        )
+    return FollowFailure(FailureKind.FLIP, index, f"{' and '.join(flips)} flip: {what}")
 
 
-def _close(chain: Chain, q: Array) -> tuple[Close, ...]:
+def _close(chain: Chain, q: Array) -> tuple[NearSingularity, ...]:
     if len(q) == 0:
         return ()
     share = distances(chain, q)
     at = share.argmin(axis=0)
     return tuple(
-        Close(kind, int(at[c]), float(share[at[c], c]))
+        NearSingularity(kind, int(at[c]), float(share[at[c], c]))
         for c, kind in enumerate(kinds(chain))
         if share[at[c], c] < CLOSE
     )

@@ -129,6 +129,6 @@ def jacobians(frames: Array, slides: Array, points: Array, out: Array) -> None: 
                 J[3, j], J[4, j], J[5, j] = ax, ay, az
 
 
-def packed(transform: Array) -> Array:
+def frame_row(transform: Array) -> Array:
     """A 4×4 matrix as the 12 numbers the kernels read."""
     return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])

@@ -19,12 +19,12 @@ from understudy.space.kinematics.closed_form import (
     TURN,
     Anthropomorphic,
     all_branches,
-    anthropomorphic,
+    closed_form,
     limited_branches,
 )
 from understudy.space.kinematics.refine import distinct, refined, searched
 from understudy.space.transform import Array
-from understudy.units import DEG, MM, beside
+from understudy.units import DEG, MM, digits_apart
 
 ON_LIMIT = 1e-9
 """A joint this far outside is put on its limit."""
@@ -105,12 +105,6 @@ def solve_all(
     return out
 
 
-@lru_cache(maxsize=64)
-def closed_form(chain: Chain) -> Anthropomorphic | None:
-    """The arm's dimensions if own kernels know it; worked out once per chain."""
-    return anthropomorphic(chain)
-
-
 def _branches(
     chain: Chain, arm: Anthropomorphic, targets: Array, frames: Frames, near: Array
 ) -> Array:
@@ -151,7 +145,7 @@ def outside(chain: Chain, j: int, value: float) -> str:
     """``A3 = 161.2° is outside -120.0°…158.0°``"""
     unit, sign = (MM, " mm") if chain.slides[j] else (DEG, "°")
     low, high = chain.lower[j] / unit, chain.upper[j] / unit
-    told = beside(value / unit, high if value / unit > high else low, digits=1)
+    told = digits_apart(value / unit, high if value / unit > high else low, digits=1)
     return f"{chain.names[j]} = {told}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"
 
 

@@ -15,7 +15,7 @@ NEAREST = 1e-3
 """Metres between two points that are to show a direction."""
 
 
-class Tip(NamedTuple):
+class TipCalibration(NamedTuple):
     """The tip from the flange, the point it touched, and by how much the worst touch missed it
     (m)."""
 
@@ -24,7 +24,7 @@ class Tip(NamedTuple):
     residual: float
 
 
-def nudged(here: Array, axis: int, amount: float, *, in_tool: bool) -> Array:
+def moved_frame(here: Array, axis: int, amount: float, *, in_tool: bool) -> Array:
     """A frame moved along (axis 0–2, m) or turned about (3–5, rad) one of its own axes, or one of
     the axes it is given in."""
     way = [0.0] * 6
@@ -40,7 +40,7 @@ def nudged(here: Array, axis: int, amount: float, *, in_tool: bool) -> Array:
     return there
 
 
-def tcp_by_points(flanges: Array) -> Tip | Refused:
+def tcp_by_points(flanges: Array) -> TipCalibration | Refused:
     """From four or more frames (n, 4, 4) of the flange, with the tip on one point in all of them.
 
     R·offset + t = point for each of them: linear in offset and point, solved by least squares.
@@ -58,7 +58,7 @@ def tcp_by_points(flanges: Array) -> Tip | Refused:
     found, *_ = np.linalg.lstsq(rows, -places.reshape(-1), rcond=None)
     misses = np.linalg.norm((rows @ found + places.reshape(-1)).reshape(-1, 3), axis=1)
     offset, point = np.asarray(found[:3], np.float64), np.asarray(found[3:], np.float64)
-    return Tip(offset, point, float(misses.max()))
+    return TipCalibration(offset, point, float(misses.max()))
 
 
 def frame_by_three(origin: Array, on_x: Array, on_plane: Array) -> Array | Refused:

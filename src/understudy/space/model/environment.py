@@ -24,7 +24,7 @@ from understudy.space.model.shapes import (
 )
 from understudy.space.model.urdf import elements
 from understudy.space.pose import Pose
-from understudy.space.transform import Array, about, matrix, translation
+from understudy.space.transform import Array, matrix, rotation_about, translation
 from understudy.units import DEG, MM
 
 Xyz = tuple[float, float, float]
@@ -265,5 +265,5 @@ def _moved(joint: Joint, value: float) -> Array:
         return translation(x, y, z)
     turn = np.eye(4)
     if joint.moves:
-        turn[:3, :3] = about(joint.axis, value)
+        turn[:3, :3] = rotation_about(joint.axis, value)
     return turn

@@ -12,8 +12,14 @@ from understudy.errors import Refused
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
-from understudy.space.kinematics.closed_form import BRANCHES, SCRATCH, branches_at, turned
-from understudy.space.kinematics.ik import closed_form, nearest, solve, solve_all, unlimited
+from understudy.space.kinematics.closed_form import (
+    BRANCHES,
+    SCRATCH,
+    branches_at,
+    closed_form,
+    turned_within,
+)
+from understudy.space.kinematics.ik import nearest, solve, solve_all, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
 
@@ -252,7 +258,7 @@ def reach_points(  # kernel
             for b in range(BRANCHES):
                 inside = True
                 for j in range(6):
-                    value = turned(found[b, j], 0.0, lower[j], upper[j])
+                    value = turned_within(found[b, j], 0.0, lower[j], upper[j])
                     if np.isnan(value):
                         inside = False
                         break

@@ -10,7 +10,7 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.self_pairs import apart_everywhere
-from understudy.space.collision.world import pose, stand
+from understudy.space.collision.world import placement, pose
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Capsule
 from understudy.space.model.shapes import as_object
@@ -33,7 +33,7 @@ def test_what_is_left_out_never_touches(arm: Chain) -> None:
     detector = CollisionDetector(arm)
     parts = arm_parts(arm, {})
     world = assembled(arm, parts, ())
-    at, marks = stand(world), scratch()
+    at, marks = placement(world), scratch()
     kept = set(detector.self_collision_pairs)
     rng = np.random.default_rng(0)
     for j in range(len(parts)):
@@ -53,10 +53,10 @@ def test_a_proof_fails_where_parts_can_touch(g60: Chain) -> None:
     caps = furthest(g60, world.solids, world.moving)
     base, wrist = 0, 5
     assert not apart_everywhere(
-        world, base, wrist, g60.lower, g60.upper, caps, stand(world), scratch()
+        world, base, wrist, g60.lower, g60.upper, caps, placement(world), scratch()
     )
     narrow = np.full(6, 0.01)
-    assert apart_everywhere(world, base, wrist, -narrow, narrow, caps, stand(world), scratch())
+    assert apart_everywhere(world, base, wrist, -narrow, narrow, caps, placement(world), scratch())
 
 
 def test_a_list_is_obeyed_and_what_it_leaves_open_is_told(g60: Chain) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.space.collision.arm_pair import Between, Figure
+from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.assembly import arm_parts
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.kinematics.chain import Chain
@@ -23,8 +23,8 @@ def shape_of(solid: Solid) -> Shape:
     return solid.geometry
 
 
-def figure(chain: Chain, foot: Array) -> Figure:
-    return Figure(chain, foot, arm_parts(chain, {}), chain.velocity)
+def figure(chain: Chain, foot: Array) -> PlacedArm:
+    return PlacedArm(chain, foot, arm_parts(chain, {}), chain.velocity)
 
 
 def among(chain: Chain, foot: Array, other: Chain, standing: Array, r: Array) -> CollisionDetector:
@@ -47,16 +47,16 @@ def test_as_far_apart_as_one_arm_is_from_the_shapes_of_the_other(
     g60: Chain, kr6: Chain, one: list[float], other: list[float]
 ) -> None:
     q, r = spread(g60, one), spread(kr6, other)
-    between = Between(figure(g60, np.eye(4)), figure(kr6, FOOT))
+    between = ArmPair(figure(g60, np.eye(4)), figure(kr6, FOOT))
     here = among(g60, np.eye(4), kr6, FOOT, r).get_min_distance(q)
     there = among(kr6, FOOT, g60, np.eye(4), q).get_min_distance(r)
     apart = between.distance(q, r)
     if min(here, there) > 0.0:
         assert apart == pytest.approx(min(here, there), abs=1e-6)
-        assert between.touching(q, r) == []
+        assert between.contacts(q, r) == []
     else:
         assert apart <= 1e-9
-        assert between.touching(q, r)
+        assert between.contacts(q, r)
 
 
 @settings(max_examples=40, deadline=None)
@@ -65,12 +65,12 @@ def test_no_sooner_than_it_says_they_touch(
     g60: Chain, one: list[float], other: list[float], way: list[float], way2: list[float]
 ) -> None:
     """At full speed in any direction, a certificate lasts."""
-    between = Between(figure(g60, np.eye(4)), figure(g60, FOOT))
+    between = ArmPair(figure(g60, np.eye(4)), figure(g60, FOOT))
     q, r = spread(g60, one), spread(g60, other)
     apart = between.distance(q, r)
     if apart <= 0.0:
         return
-    safe = min(between.safe(apart), 10.0)
+    safe = min(between.safe_time(apart), 10.0)
     for share in (0.3, 0.7, 0.999):
         dq, dr = ((2.0 * np.array(w) - 1.0) * g60.velocity * safe * share for w in (way, way2))
         assert between.distance(q + dq, r + dr) > 0.0

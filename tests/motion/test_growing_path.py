@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.motion.lines import lines
-from understudy.motion.path import COLUMNS, Limits, Path, Roll, joined, nothing, pause
+from understudy.motion.path import (
+    COLUMNS,
+    GrowingPath,
+    Limits,
+    Path,
+    dwell_path,
+    empty_path,
+    joined,
+)
 
 LIMITS = Limits.of([1.0, 2.0], [3.0, 4.0])
 STEP = st.integers(1, 200) | st.sampled_from(["pause", "cubic", "cut", "forget"])
@@ -22,7 +30,7 @@ def assert_same(one: Path, other: Path) -> None:
 
 def grown(path: Path, step: int | str, seed: int) -> list[Path]:
     if step == "pause":
-        return [pause(np.zeros(2), 1.0), some_lines(2, seed)]
+        return [dwell_path(np.zeros(2), 1.0), some_lines(2, seed)]
     if step == "cubic":
         flat = some_lines(3, seed)
         shape = np.concatenate([flat.shape, np.ones((3, 2, 2))], axis=1)
@@ -32,7 +40,7 @@ def grown(path: Path, step: int | str, seed: int) -> list[Path]:
 
 @given(st.lists(STEP, max_size=12))
 def test_it_joins_as_joined_does(steps: list[int | str]) -> None:
-    roll, path, wanted, given_out = Roll(), nothing(2), nothing(2), []
+    roll, path, wanted, given_out = GrowingPath(), empty_path(2), empty_path(2), []
     for seed, step in enumerate(steps):
         if step == "cut":
             path, wanted = path.rows(0, len(path) // 2), wanted.rows(0, len(wanted) // 2)
@@ -48,8 +56,8 @@ def test_it_joins_as_joined_does(steps: list[int | str]) -> None:
 
 
 def test_it_grows_in_place() -> None:
-    roll = Roll()
-    first = roll.joined(nothing(2), [some_lines(10, 1)])
+    roll = GrowingPath()
+    first = roll.joined(empty_path(2), [some_lines(10, 1)])
     second = roll.joined(first, [some_lines(5, 2)])
     third = roll.joined(second, [some_lines(5, 3)])
     assert np.shares_memory(second.shape, third.shape)

@@ -5,7 +5,7 @@ from tests.space.collision.scenes import ball, crowd, with_tools
 
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import scratch
-from understudy.space.collision.world import contact_at, contact_in, packed, stand, unpacked
+from understudy.space.collision.world import contact_at, contact_in, packed, placement, unpacked
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import as_object
 from understudy.space.transform import translation
@@ -24,7 +24,7 @@ def test_what_is_packed_is_unpacked(g60: Chain) -> None:
     row = packed(world)
     out, at, aside = unpacked(row.numbers, row.wholes)
     found = (*out.solids, *out[1:], *at, *aside)
-    wanted = (*world.solids, *world[1:], *stand(world), *scratch())
+    wanted = (*world.solids, *world[1:], *placement(world), *scratch())
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -38,7 +38,7 @@ def test_its_arrays_are_stretches_of_the_two(g60: Chain) -> None:
 
 def test_it_gives_the_same_answers(g60: Chain) -> None:
     world = crowded(g60).world
-    row, at, aside = packed(world), stand(world), scratch()
+    row, at, aside = packed(world), placement(world), scratch()
     rng = np.random.default_rng(5)
     for q in rng.uniform(g60.lower, g60.upper, (300, 6)):
         row.q[:] = q
