@@ -110,7 +110,7 @@ def test_no_turn_has_the_axis_z() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_ways_are_where_they_are(way: ToolLine | ToolArc) -> None:
-    """`ToolPath.poses`, `rates` and `length` are the oracle of poses_on, the oracle of rates_on and the
+    """`ToolPath.poses`, `rates` and `length`: the oracle of poses_on, the oracle of rates_on, the
     oracle of path_length."""
     turn, bow = turn_between(way.start, way.end), bow_of(way)
     length = path_length(way.start, way.end, bow)
