@@ -13,7 +13,7 @@ from understudy.offline.validate import Subject
 from understudy.offline.walk import Event
 from understudy.registry import module_of
 from understudy.simulation.rules import Config as Rules
-from understudy.space.collision.collide import CollisionDetector
+from understudy.space.collision.detector import CollisionDetector
 from understudy.space.model.environment import CollisionConfig, Environment
 
 NO_RULES = Rules()
