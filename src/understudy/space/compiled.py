@@ -11,7 +11,7 @@ it from Python looks like calling any function. How a kernel gets compiled:
    and loaded by the next process in milliseconds. One file pair per kernel and line number.
 3. A saved kernel is used only if its stamp matches. numba's own stamp covers the kernel's source
    file. The stamp set here also covers the files of all kernels it can call, since their machine
-   code is part of its own. A kernel with another stamp is compiled again; no file has to be deleted.
+   code is part of its own. A kernel with another stamp is compiled again.
 4. Kernels release the GIL. Arithmetic is exact IEEE 754 (`fastmath` off), so that results are the
    same on every run; a division by zero gives inf or nan as in numpy.
 
