@@ -15,6 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
+from typing import Any
 
 from understudy.errors import unknown
 
@@ -42,6 +43,7 @@ TABLES = {"robots": ROBOTS, "faces": FACES, "pages": PAGES}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {
+    "dialect": {"seed": "arm"},
     "kind": {"point": "text_robot"},
 }
 """Values in cell files that have another name now: key → value in the file → present name."""
@@ -53,6 +55,14 @@ def present_name(key: str, value: str) -> str:
     if name != value:
         log.warning("%s: %s is now called %s", key, value, name)
     return name
+
+
+def with_present_names(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping of a cell file with the present name of every renamed value in it."""
+    return {
+        key: present_name(key, value) if key in RENAMED and isinstance(value, str) else value
+        for key, value in body.items()
+    }
 
 
 def register(table: str, kind: str, module: str) -> None:

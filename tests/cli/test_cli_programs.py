@@ -70,13 +70,13 @@ def test_a_syntax_error_is_1_with_its_place(
 @pytest.mark.parametrize(
     "arguments",
     [
-        (SQUARE, "--settings", SETTINGS, "--dialect", "seed"),
+        (SQUARE, "--settings", SETTINGS, "--dialect", "arm"),
         (SQUARE, "--settings", "nowhere.txt"),
         (SQUARE, "--settings", SQUARE),
         ("nowhere.nc", "--settings", SETTINGS),
         (SQUARE, "--cell", "nowhere"),
-        (SQUARE, "--cell", "text_robot", "--dialect", "seed"),
-        (SQUARE, "--cell", "grblhal_6axis", "--dialect", "seed"),
+        (SQUARE, "--cell", "text_robot", "--dialect", "arm"),
+        (SQUARE, "--cell", "grblhal_6axis", "--dialect", "arm"),
         (SQUARE, "--dialect", "klingon"),
     ],
     ids=lambda arguments: " ".join(Path(str(word)).name for word in arguments),

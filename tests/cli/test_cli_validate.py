@@ -50,6 +50,14 @@ def test_a_violation_is_1_and_every_report_names_its_line(
     assert "torch.nozzle touches fixture" in files["html"].read_text()
 
 
+def test_a_dialect_with_a_former_name_is_read_and_noted(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments = ("validate", SOUND, "--cell", "g60_welding", "--dialect", "seed")
+    assert run(monkeypatch, *arguments) == 0
+    assert caplog.messages == ["dialect: seed is now called arm"]
+
+
 def test_one_program_is_one_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding", "--json", file) == 0
@@ -77,13 +85,13 @@ def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
         [PROGRAMS],
         [SOUND, "--cell", "no_such"],
         [SOUND, "--robot", "nobody"],
-        [SOUND, "--cell", "text_robot", "--dialect", "seed"],
+        [SOUND, "--cell", "text_robot", "--dialect", "arm"],
         [SOUND, "--cell", "grblhal_6axis", "--robot", "g60"],
         [SOUND, "--scenario", "no_such.yaml"],
         [SOUND, "--json", "/no/such/folder/report.json"],
         [SOUND, "--mode-of-operation", "PICKPLACE"],
         [SOUND, "--dialect", "fanuc"],
-        [SOUND, "--cell", "kuka_eki", "--dialect", "seed"],
+        [SOUND, "--cell", "kuka_eki", "--dialect", "arm"],
         [SOUND, "--clearance-mm", "-1"],
         [],
     ],

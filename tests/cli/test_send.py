@@ -79,7 +79,7 @@ class TestGrblHal:
         (tmp_path / "cell.yaml").write_text(ARM)
         with StandIn(str(tmp_path / "cell.yaml"), rate="max") as robot:
             program = "G0 A10 B-20 C30 V40\nG91\nG1 X0 Y20 Z-10 F3000\n"
-            words = ("--dialect", "seed", "--cell", "default")
+            words = ("--dialect", "arm", "--cell", "default")
             code, output = send(tmp_path, "grblhal", program, address(robot), *words)
             assert code == 0, output
             program = "G1 X5000 Y0 Z0 F600\n"
@@ -129,7 +129,7 @@ class TestText:
         ("grblhal", "--to", ":0"),
         ("nobody", "--to", "127.0.0.1:1"),
         ("grblhal", "--to", "127.0.0.1:1", "--dialect", "latin"),
-        ("grblhal", "--to", "127.0.0.1:1", "--dialect", "seed", "--cell", "no_such_cell"),
+        ("grblhal", "--to", "127.0.0.1:1", "--dialect", "arm", "--cell", "no_such_cell"),
     ],
 )
 def test_usage(words: tuple[str, ...], tmp_path: Path) -> None:

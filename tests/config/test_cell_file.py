@@ -61,6 +61,16 @@ def test_a_kind_with_a_former_name_is_read_and_noted(
     assert caplog.messages == ["kind: point is now called text_robot"]
 
 
+def test_a_dialect_with_a_former_name_is_read_and_noted(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cell = "robots:\n  g60:\n    kind: arm\n    dialect: {}\n"
+    config = put_together(file, cell.format("seed"))
+    assert config.robots["g60"].config.dialect == "arm"
+    assert config.digest == put_together(file, cell.format("arm")).digest
+    assert caplog.messages == ["dialect: seed is now called arm"]
+
+
 # Old text in the good file → new text; then what the message says after the file's name.
 BROKEN = {
     "unknown key at the top": (

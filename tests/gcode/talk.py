@@ -3,14 +3,14 @@
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import SEED, At, Axes, Dialect, Modal, Problem, Step, interpret, parse
+from understudy.gcode import ARM, At, Axes, Dialect, Modal, Problem, Step, interpret, parse
 from understudy.gcode.requests import Request
 
 
 class Talk:
     """A modal state and a commanded position that follow what is said."""
 
-    def __init__(self, dialect: Dialect = SEED, modal: Modal | None = None) -> None:
+    def __init__(self, dialect: Dialect = ARM, modal: Modal | None = None) -> None:
         self.dialect = dialect
         self.modal = modal or Modal()
         self.at = At()

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Dialect, Problem, format_block, parse
+from understudy.gcode import GRBLHAL_MACHINE, ARM, Block, Dialect, Problem, format_block, parse
 from understudy.gcode.commands import COMMANDS
 
 
 def block(text: str) -> Block:
-    parsed = parse(text, SEED)
+    parsed = parse(text, ARM)
     assert isinstance(parsed, Block), parsed
     return parsed
 
@@ -47,16 +47,16 @@ def test_codes_may_have_zeros_in_front() -> None:
     ],
 )
 def test_faults_name_the_word(line: str, code: int, word: str, column: int) -> None:
-    problem = parse(line, SEED)
+    problem = parse(line, ARM)
     assert isinstance(problem, Problem)
     assert (problem.code, problem.word, problem.column) == (code, word, column)
 
 
 def test_the_message_names_the_opponent() -> None:
-    assert str(parse("G17 G18", SEED, line=3)) == (
+    assert str(parse("G17 G18", ARM, line=3)) == (
         "line 3, column 5: G18: cannot stand in one line with G17"
     )
-    assert "G28" in str(parse("G28 G0 X1", SEED))
+    assert "G28" in str(parse("G28 G0 X1", ARM))
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_the_message_names_the_opponent() -> None:
     [("G77 X", 20), ("X G77", 2), ("X1 X1 G18 G19", 25), ("G18 G19 X1 X1", 21), ("G0 X1 =", 1)],
 )
 def test_the_leftmost_fault_counts(line: str, code: int) -> None:
-    problem = parse(line, SEED)
+    problem = parse(line, ARM)
     assert isinstance(problem, Problem)
     assert problem.code == code
 
 
 @pytest.mark.parametrize("line", ["G64", "G61.1", "G43 H1", "M428", "M429"])
 def test_what_the_firmware_does_not_know(line: str) -> None:
-    assert isinstance(parse(line, SEED), Block)
+    assert isinstance(parse(line, ARM), Block)
     problem = parse(line, GRBLHAL_MACHINE)
     assert isinstance(problem, Problem)
     assert problem.code == 20
@@ -111,11 +111,11 @@ lines = st.builds(
 
 @given(lines)
 def test_canonical_text_says_the_same(line: str) -> None:
-    parsed = parse(line, SEED)
+    parsed = parse(line, ARM)
     if isinstance(parsed, Block):
-        assert parse(format_block(parsed), SEED) == parsed
+        assert parse(format_block(parsed), ARM) == parsed
 
 
-@given(st.one_of(st.text(), lines), st.sampled_from([SEED, GRBLHAL_MACHINE]))
+@given(st.one_of(st.text(), lines), st.sampled_from([ARM, GRBLHAL_MACHINE]))
 def test_any_text_becomes_a_block_or_a_problem(text: str, dialect: Dialect) -> None:
     assert isinstance(parse(text, dialect), Block | Problem)

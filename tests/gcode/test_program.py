@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode import GRBLHAL_MACHINE, SEED, Block, Dialect, Problem, parse
+from understudy.gcode import GRBLHAL_MACHINE, ARM, Block, Dialect, Problem, parse
 from understudy.gcode.forms import forms
 from understudy.gcode.program import program_lines
 from understudy.gcode.reader import read
@@ -31,20 +31,20 @@ def test_a_program_line_by_line() -> None:
 
 
 def test_text_is_utf8_and_columns_count_bytes() -> None:
-    (line,) = program_lines("(Größe) X", SEED)
+    (line,) = program_lines("(Größe) X", ARM)
     assert line.text == "(Größe) X"
     assert isinstance(line.block, Problem)
     assert line.block.column == 11
 
 
 def test_nothing_is_a_program_too() -> None:
-    assert list(program_lines(b"", SEED)) == []
+    assert list(program_lines(b"", ARM)) == []
 
 
 @given(st.lists(st.text(alphabet="GXM019. ()MSG,-", max_size=20), max_size=5))
 def test_lines_of_a_program_are_parsed_like_single_lines(lines: list[str]) -> None:
-    for line in program_lines("\n".join(lines), SEED):
-        assert line.block == parse(line.text, SEED, line=line.number)
+    for line in program_lines("\n".join(lines), ARM):
+        assert line.block == parse(line.text, ARM, line=line.number)
 
 
 WORD = st.sampled_from(
@@ -54,7 +54,7 @@ WORD = st.sampled_from(
 LINE = st.lists(WORD, max_size=5).map(" ".join)
 
 
-@given(st.lists(LINE, max_size=12), st.sampled_from([SEED, GRBLHAL_MACHINE]))
+@given(st.lists(LINE, max_size=12), st.sampled_from([ARM, GRBLHAL_MACHINE]))
 def test_lines_of_one_form_differ_in_their_numbers_alone(
     lines: list[str], dialect: Dialect
 ) -> None:

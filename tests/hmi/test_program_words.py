@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode.blocks import parse
-from understudy.gcode.dialect import GRBLHAL_ARM, SEED
+from understudy.gcode.dialect import GRBLHAL_ARM, ARM
 from understudy.gcode.words import Problem
 from understudy.hmi.pages.log import KINDS, advice
 from understudy.hmi.pages.points import figures, straight_to
@@ -35,7 +35,7 @@ def test_every_kind_of_event_has_a_word(language: str) -> None:
 @given(SIX)
 def test_a_point_becomes_a_line_that_can_be_read_again(pose: list[float]) -> None:
     point = {"name": "P1", "pose_mm_deg": pose, "joints_deg": [0.0] * 6}
-    for dialect in (SEED, GRBLHAL_ARM):
+    for dialect in (ARM, GRBLHAL_ARM):
         block = parse(straight_to(point, dialect.name), dialect, line=1)
         assert not isinstance(block, Problem)
 
@@ -45,7 +45,7 @@ def test_a_line_goes_where_the_point_is_in_the_words_of_its_dialect() -> None:
         "pose_mm_deg": [450.0, -100.1234, 350, 180, 0, -0.00001],
         "joints_deg": [1, 2, 3, 4, 5, 6],
     }
-    assert straight_to(point, "seed") == "G1 X450 Y-100.123 Z350 A180 B0 C0"
+    assert straight_to(point, "arm") == "G1 X450 Y-100.123 Z350 A180 B0 C0"
     assert straight_to(point, "grblhal") == "G1 X1 Y2 Z3 A4 B5 C6"
 
 

@@ -24,7 +24,7 @@ _JOINT_LINE = re.compile(r"G53G([01])X(\S+?)Y(\S+?)Z(\S+?)A(\S+?)B(\S+?)C([-0-9.
 
 @pytest.fixture(scope="module")
 def setup() -> Setup:
-    return mover_of(load_config("g60_welding"), "", "seed")
+    return mover_of(load_config("g60_welding"), "", "arm")
 
 
 def made(setup: Setup) -> JointLines:
@@ -217,4 +217,4 @@ def _cached(make: Callable[[], Setup]) -> Callable[[], Setup]:
     return get
 
 
-mover = _cached(lambda: mover_of(load_config("g60_welding"), "", "seed"))
+mover = _cached(lambda: mover_of(load_config("g60_welding"), "", "arm"))

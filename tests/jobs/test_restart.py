@@ -3,13 +3,13 @@
 import pytest
 
 from understudy.errors import Refused
-from understudy.gcode import SEED
+from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
 from understudy.jobs.restart import opening
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:
-    return opening(list(program_lines("\n".join(lines), SEED)), first)
+    return opening(list(program_lines("\n".join(lines), ARM)), first)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from understudy.gcode import SEED
+from understudy.gcode import ARM
 from understudy.motion.path import Limits
 from understudy.offline.setup import Setup
 from understudy.robots.arm.mover import ArmMover
@@ -34,4 +34,4 @@ def machine(name: str = "s1_base", more: str = "") -> Setup:
 def arm() -> Setup:
     g60 = chain(read(G60.read_text()))
     limits = Limits.of(g60.velocity, g60.acceleration)
-    return Setup(ArmMover(g60, limits, Frames(np.eye(4), np.eye(4)), 0.0), SEED)
+    return Setup(ArmMover(g60, limits, Frames(np.eye(4), np.eye(4)), 0.0), ARM)

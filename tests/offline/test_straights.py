@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from understudy.gcode import SEED, Axes, Block, Modal, Step, interpret, parse
+from understudy.gcode import ARM, Axes, Block, Modal, Step, interpret, parse
 from understudy.gcode.requests import LineMove
 from understudy.offline.straights import is_straight, plain_angles, straights
 
@@ -34,7 +34,7 @@ class Where:
 
 
 def block_of(text: str) -> Block:
-    block = parse(text, SEED)
+    block = parse(text, ARM)
     assert isinstance(block, Block)
     return block
 
@@ -46,10 +46,10 @@ def test_each_line_says_what_the_interpreter_says(
     texts = [rest + "".join(f" {k}{v:.3f}" for k, v in words.items()) for words, rest in lines]
     blocks = [block_of(text) for text in texts]
     assume(blocks and all(is_straight(block, modal) for block in blocks))
-    found = straights(blocks, modal, SEED, HERE)
+    found = straights(blocks, modal, ARM, HERE)
     where = Where(HERE)
     for k, block in enumerate(blocks):
-        step = interpret(block, modal, dialect=SEED, position=where)
+        step = interpret(block, modal, dialect=ARM, position=where)
         assert isinstance(step, Step)
         (move,) = step.requests
         assert isinstance(move, LineMove)

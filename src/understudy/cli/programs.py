@@ -1,7 +1,6 @@
 """`understudy cycle-time`: what a program comes to, without a robot."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,8 @@ from rich.table import Table
 from understudy.cli.kernels import announce
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, unknown
+from understudy.registry import present_name
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 SLOWEST_LINES = 10
 
 
-class DialectName(StrEnum):
-    """The languages of programs."""
+DIALECTS = ("arm", "grblhal")
+DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's")]
 
-    SEED = "seed"
-    GRBLHAL = "grblhal"
+
+def known_dialect(name: str) -> str:
+    """The present name of a dialect; empty if none was given."""
+    name = present_name("dialect", name)
+    if name and name not in DIALECTS:
+        raise unknown("dialect", name, DIALECTS, key="--dialect")
+    return name
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,13 +49,13 @@ def cycle_time(
     settings: Annotated[
         Path | None, typer.Option(help="`$n=v` lines: on the grblHAL machine they describe")
     ] = None,
-    dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
+    dialect: DialectName = "",
     json: Annotated[bool, typer.Option("--json", help="for machines to read")] = False,
 ) -> None:
     """How long a program takes: travel, process, dwells and switches, line by line."""
     from understudy.offline.cycle_time import as_document
 
-    data = read_program(program)
+    data, dialect = read_program(program), known_dialect(dialect)
     if settings is not None:
         result = _on_machine(data, settings, dialect)
     else:
@@ -65,11 +70,11 @@ def cycle_time(
         raise typer.Exit(1)
 
 
-def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "CycleTime":
+def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
     from understudy.offline.cycle_time import CycleTimeEstimator
     from understudy.robots.grblhal.offline import machine_of
 
-    if dialect is DialectName.SEED:
+    if dialect == "arm":
         raise ConfigError(
             "--settings describe a grblHAL machine, which speaks no other dialect",
             value=f"--dialect {dialect}",
@@ -81,12 +86,12 @@ def _on_machine(data: bytes, settings: Path, dialect: DialectName | None) -> "Cy
 
 
 def _on_cell(
-    data: bytes, config: "CellConfig", robot: str, dialect: DialectName | None
+    data: bytes, config: "CellConfig", robot: str, dialect: str
 ) -> "CycleTime":
     from understudy.app.validate import cycle_time
 
     announce()
-    return cycle_time(data, config, robot=robot, dialect=dialect.value if dialect else "")
+    return cycle_time(data, config, robot=robot, dialect=dialect)
 
 
 def _show(program: Path, result: "CycleTime") -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from understudy.app.ready_file import running_cells
+from understudy.cli.programs import known_dialect
 from understudy.cli.senders import Job, send_grblhal, send_kuka, send_text
 from understudy.cli.telemetry import FORMS, Telemetry
 from understudy.config.files import read_program
@@ -23,7 +24,6 @@ SENDERS: dict[str, tuple[str, Sender]] = {
     "text": ("text_tcp", send_text),
 }
 """Name of the dialect → what its endpoints are called, and how to send."""
-DIALECTS = ("grblhal", "seed")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,21 +37,20 @@ def send(
         str | None, typer.Option(help="HOST:PORT or /dev/NAME[@BAUD], also of a REAL robot")
     ] = None,
     dialect: Annotated[
-        str, typer.Option(help="of a program for grblhal; seed: in an arm's own words")
+        str, typer.Option(help="of a program for grblhal; arm: in an arm's own words")
     ] = "grblhal",
     cell: Annotated[
-        str | None, typer.Option(help="whose arm it is, for dialect seed; default: default")
+        str | None, typer.Option(help="whose arm it is, for dialect arm; default: default")
     ] = None,
     telemetry: Annotated[
         str | None, typer.Option(help=f"of a kuka, to see that it moves: {FORMS}")
     ] = None,
 ) -> None:
     """Stream a program to a robot, and see it through."""
-    if dialect not in DIALECTS:
-        raise unknown("dialect", dialect, DIALECTS)
+    dialect = known_dialect(dialect)
     sender, place, beside = _find(robot, to)
     seen = Telemetry.of(telemetry) if telemetry is not None else beside
-    arm = cell or ("default" if dialect == "seed" else "")
+    arm = cell or ("default" if dialect == "arm" else "")
     text = read_program(file).decode("utf-8", "replace")
     outcome = asyncio.run(sender(Job(text, place, dialect, arm, seen)))
     if outcome is not None:

@@ -153,7 +153,7 @@ async def send_grblhal(job: Job) -> Refused | None:
 
     lines = job.program.splitlines()
     settings = grblhal.Config(
-        dialect="seed" if job.dialect == "seed" else "grblhal", poll_ms=POLL_MS
+        dialect="arm" if job.dialect == "arm" else "grblhal", poll_ms=POLL_MS
     )
     driver = driver_of(load_config(job.cell), "", settings) if job.cell else grblhal.build(settings)
     async with _called(driver, job.place) as pump:

@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 from understudy import __version__
 from understudy.cli.kernels import announce
-from understudy.cli.programs import DialectName
+from understudy.cli.programs import DialectName, known_dialect
 from understudy.config import load_config
 from understudy.errors import ConfigError
 
@@ -42,7 +42,7 @@ def validate(
     programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves")],
     cell: Annotated[str, typer.Option(help="whose first arm or robot runs them")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
-    dialect: Annotated[DialectName | None, typer.Option(help="default: the robot's")] = None,
+    dialect: DialectName = "",
     scenario: Annotated[Path | None, typer.Option(help="a file with scenario rules")] = None,
     json: Annotated[Path | None, typer.Option(help="write the report; - prints it")] = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
@@ -61,7 +61,7 @@ def validate(
     announce()
     options = Options(
         robot=robot,
-        dialect=dialect.value if dialect else "",
+        dialect=known_dialect(dialect),
         scenario=str(scenario) if scenario else "",
         clearance_mm=clearance_mm,
         with_stops=with_stops,

@@ -17,7 +17,7 @@ from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
-from understudy.registry import present_name
+from understudy.registry import with_present_names
 from understudy.simulation.rules import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
@@ -256,9 +256,10 @@ def _robot(
     robot_schema: Schema,
     read_face: Callable[[Keys, dict[str, Any]], FaceConfig],
 ) -> RobotConfig:
+    body = with_present_names(body)
     common = {key: body[key] for key in RobotHead.__struct_fields__ if key in body}
     head: RobotHead = _at(document, keys, read, common, RobotHead)
-    kind = present_name("kind", head.kind)
+    kind = head.kind
     schema = _at(document, (*keys, "kind"), robot_schema, kind)
     own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, schema)
     config = _at(document, keys, read, own, schema)

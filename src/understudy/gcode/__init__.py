@@ -9,7 +9,7 @@ from understudy.gcode.blocks import Block, format_block, parse
 from understudy.gcode.dialect import (
     GRBLHAL_ARM,
     GRBLHAL_MACHINE,
-    SEED,
+    ARM,
     ZERO,
     Axes,
     Dialect,
@@ -30,7 +30,7 @@ from understudy.gcode.work import Position
 __all__ = [
     "GRBLHAL_ARM",
     "GRBLHAL_MACHINE",
-    "SEED",
+    "ARM",
     "ZERO",
     "At",
     "Axes",

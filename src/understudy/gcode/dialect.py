@@ -1,6 +1,6 @@
 """Which letters name which axes, and what a controller offers.
 
-`seed`: A B C U V W are the joints of an arm, X Y Z (with A B C as rx ry rz) its tool.
+`arm`: A B C U V W are the joints of an arm, X Y Z (with A B C as rx ry rz) its tool.
 `grblhal`: X Y Z A B C are six axes: the joints of an arm, or mm and deg of a plain machine.
 """
 
@@ -31,7 +31,7 @@ class Dialect(Struct, frozen=True):
     that M62 … M68 may name. Under `feed_per_second` F counts per second instead of per minute.
     """
 
-    name: Literal["seed", "grblhal"]
+    name: Literal["arm", "grblhal"]
     arm: bool
     rotary: tuple[bool, ...]
     without: frozenset[str] = frozenset()
@@ -44,7 +44,7 @@ class Dialect(Struct, frozen=True):
 
     @property
     def two_frames(self) -> bool:
-        return self.name == "seed"
+        return self.name == "arm"
 
     @property
     def letters(self) -> str:
@@ -68,8 +68,8 @@ _JOINT_INDEX = {letter: index for index, letter in enumerate(JOINT_LETTERS)}
 _NOT_IN_FIRMWARE = frozenset({"G43", "G43.2", "G61.1", "G64", "M428", "M429"})
 _WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)
 
-SEED = Dialect(
-    "seed", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
+ARM = Dialect(
+    "arm", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
     without=frozenset({"G43.2"}),
 )  # fmt: skip
 """The language of the simulated arm in process."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from understudy.gcode.blocks import Block
-from understudy.gcode.dialect import SEED, Dialect
+from understudy.gcode.dialect import ARM, Dialect
 from understudy.gcode.forms import blocks
 from understudy.gcode.reader import read
 from understudy.gcode.words import Problem
@@ -33,5 +33,5 @@ def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
 
 def warm() -> None:
     """Compiles the kernels, or loads them from the cache."""
-    for _ in program_lines(b"G1 X1.5 F100 (there)\r\n", SEED):
+    for _ in program_lines(b"G1 X1.5 F100 (there)\r\n", ARM):
         pass

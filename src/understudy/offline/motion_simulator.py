@@ -22,7 +22,7 @@ INTERNAL_RATE_HZ = 1000.0
 
 
 class Controller(Protocol):
-    """What executes a trajectory: lines of dialect `seed` in, joint states out."""
+    """What executes a trajectory: lines of dialect `arm` in, joint states out."""
 
     def send_gcode(self, line: str, now: int) -> Refused | None: ...
 
@@ -189,7 +189,7 @@ def _problem(controller: Controller, now: int) -> str:
 def gcode_lines(
     waypoints: Sequence[Waypoint], setup: Setup, speeds: Speeds, start: Floats
 ) -> Iterator[str]:
-    """The waypoints in dialect `seed`; joint moves at a speed of the tool become G93."""
+    """The waypoints in dialect `arm`; joint moves at a speed of the tool become G93."""
     here, arc = start, False
     for waypoint in waypoints:
         if waypoint.process != arc:

@@ -103,7 +103,7 @@ def _grblhal(config: CellConfig, robot: Robot) -> Client:
         analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
     )
     driver = driver_of(config, robot.name, settings)
-    dialect = arm.options.dialect if settings.dialect == "seed" else arm.options.wire
+    dialect = arm.options.dialect if settings.dialect == "arm" else arm.options.wire
     return Client(driver, ArmActions(driver, arm, dialect=dialect), ProgramRun(driver, dialect))
 
 

@@ -149,7 +149,7 @@ def test_report_and_running_machine_agree_on_the_time(name: str) -> None:
 def test_a_machine_speaks_its_own_dialect_only() -> None:
     assert on_machine("G0 X1\n", Options(dialect="grblhal")).passed
     with pytest.raises(ConfigError, match="--dialect"):
-        on_machine("G0 X1\n", Options(dialect="seed"))
+        on_machine("G0 X1\n", Options(dialect="arm"))
 
 
 def test_a_scenario_acts_on_a_machine(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_what_lies_outside_the_envelope_is_left_out(boxed: str) -> None:
 @pytest.mark.parametrize("name", ["text_robot", "kuka_eki"])
 def test_no_other_language_and_no_chance(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="language of its own"):
-        validate_text("", cell(name), options=Options(dialect="seed"))
+        validate_text("", cell(name), options=Options(dialect="arm"))
     rules = tmp_path / "rules.yaml"
     rules.write_text("rules: {}\n")
     report = validate_text("", cell(name), options=Options(scenario=str(rules)))

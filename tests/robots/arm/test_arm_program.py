@@ -178,7 +178,7 @@ def test_home_is_where_the_configuration_says() -> None:
     assert degrees(controller) == home
 
 
-@pytest.mark.parametrize(("dialect", "homed"), [("seed", True), ("grblhal", False)])
+@pytest.mark.parametrize(("dialect", "homed"), [("arm", True), ("grblhal", False)])
 def test_g28_homes_in_the_seed_dialect_only(dialect: str, homed: bool) -> None:
     controller = prompt_arm(dialect=dialect, start_deg=[10, 0, 0, 0, 0, 0])
     send(controller, "G28")

@@ -126,7 +126,7 @@ def test_an_arms_own_words_reach_a_real_controller(wire: str, tmp_path: Path) ->
     """A line of the tool is cut into joint lines on the host; the tool arrives."""
     (tmp_path / "arm.yaml").write_text(ARM.format(wire=wire))
     config = load_config(str(tmp_path / "arm.yaml"))
-    settings = Config(dialect="seed", poll_ms=20, answer_timeout_ms=PATIENCE_MS)
+    settings = Config(dialect="arm", poll_ms=20, answer_timeout_ms=PATIENCE_MS)
     driver = driver_of(config, "", settings)
     tips: list[tuple[float, ...]] = []
     driver.on_joint_state(lambda state: tips.append(driver.tcp(0)[:3]), 0)
@@ -136,5 +136,5 @@ def test_an_arms_own_words_reach_a_real_controller(wire: str, tmp_path: Path) ->
         arrived = arm.do("status")["parts"]["g60"]
     assert outcome is None
     assert not arrived.error
-    begun = JointLines(mover_of(config, "", "seed")).tip(tuple(angle * DEG for angle in BEGUN))
+    begun = JointLines(mover_of(config, "", "arm")).tip(tuple(angle * DEG for angle in BEGUN))
     assert tips[-1] == pytest.approx((begun.x - 0.01, begun.y + 0.04, begun.z), abs=5e-5)

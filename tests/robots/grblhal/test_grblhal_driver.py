@@ -627,7 +627,7 @@ class TestSnapshot:
 class TestWords:
     def test_a_dialect_needs_its_writer(self) -> None:
         with pytest.raises(ConfigError, match="joint lines"):
-            build(Config(dialect="seed"))
+            build(Config(dialect="arm"))
 
     @pytest.mark.parametrize(
         ("data", "word"),

@@ -1,4 +1,4 @@
-; A straight seam of 200 mm for the cell g60_welding (dialect seed, torch T1).
+; A straight seam of 200 mm for the cell g60_welding (dialect arm, torch T1).
 ; X Y Z in mm, A B C the tool's rx ry rz in degrees: 180 0 0 points the torch down.
 G21 G90 G94
 G28                                  ; home

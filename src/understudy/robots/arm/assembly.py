@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
-from understudy.gcode import GRBLHAL_ARM, SEED, ZERO, Dialect, Modal
+from understudy.gcode import GRBLHAL_ARM, ARM, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
@@ -65,14 +65,14 @@ def arm_of(config: Config, deps: Deps) -> Arm:
 
 def _habits(config: Config, home: Floats) -> ControllerOptions:
     a, b, c, u, v, w = (home / DEG).tolist()
-    seed = config.dialect == "seed"
+    own = config.dialect == "arm"
     return ControllerOptions(
         dialect=dialect_of(config),
         modal=Modal(
-            path="G64" if seed else "G61",
+            path="G64" if own else "G61",
             tool=config.tool,
             selected=config.tool,
-            g28=(a, b, c, u, v, w) if seed else ZERO,
+            g28=(a, b, c, u, v, w) if own else ZERO,
         ),
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
@@ -85,7 +85,7 @@ def _habits(config: Config, home: Floats) -> ControllerOptions:
 def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
     """What lines are written in: those of a program, or those over a wire."""
     return replace(
-        SEED if config.dialect == "seed" and not wire else GRBLHAL_ARM,
+        ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM,
         feed_per_second=config.feed_unit == "per_second" and not wire,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,

@@ -45,7 +45,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     model: str = "g60"
-    dialect: Literal["seed", "grblhal"] = "seed"
+    dialect: Literal["arm", "grblhal"] = "arm"
     feed_unit: Literal["per_minute", "per_second"] = "per_minute"
     profile: Literal["trapezoid", "jerk_limited"] = "trapezoid"
     planner_blocks: Annotated[int, Meta(ge=2, le=1000)] = 100

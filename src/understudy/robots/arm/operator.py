@@ -31,8 +31,8 @@ LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 
 ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
 """What is tried for a jog without a step, the longest first."""
 NO_WAY = Refused("the arm cannot go any further that way")
-NO_LINES = Refused("this controller knows joints only: dialect `seed` has lines of the tool")
-JOINTS, TOOL = {"seed": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
+NO_LINES = Refused("this controller knows joints only: dialect `arm` has lines of the tool")
+JOINTS, TOOL = {"arm": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
 
 
 class ArmActions:
@@ -51,7 +51,7 @@ class ArmActions:
         self._dialect = dialect
         self._jog_line = -1
         self.frames: tuple[Frame, ...] = ("joint",)
-        if self._dialect.name == "seed":
+        if self._dialect.name == "arm":
             self.frames = ("joint", "base", "tool")
         if simulated is not None:
             self.set_joint_positions = simulated.set_joint_positions

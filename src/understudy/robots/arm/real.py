@@ -12,5 +12,5 @@ def driver_of(config: CellConfig, robot: str, settings: GrblHalConfig) -> GrblHa
     setup = mover_of(config, robot, settings.dialect)
     lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
-    writer = lines if settings.dialect == "seed" else None
+    writer = lines if settings.dialect == "arm" else None
     return build(settings, writer=writer, tip=lines.tip, limits=limits)

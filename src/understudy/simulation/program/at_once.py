@@ -33,19 +33,19 @@ class Program(Protocol):
     def number(self) -> int: ...
 
     @property
-    def seed(self) -> bool: ...
+    def own_dialect(self) -> bool: ...
 
     def go_next(self, *steps: Step) -> bool: ...
 
 
 def choose_path_mode(program: Program, step: ask.PathMode, now: int) -> bool:
-    program.state.exact = program.seed and step.name != "G64"
+    program.state.exact = program.own_dialect and step.name != "G64"
     return True
 
 
 def go_to_stored(program: Program, step: ask.GoHome, now: int) -> bool:
     """Of an arm G28 is its home: it is homed when it stands there."""
-    if not (program.seed and step.name == "G28"):
+    if not (program.own_dialect and step.name == "G28"):
         return program.go_next(step.move)
     return program.go_next(step.move, Rest(), Homed(tuple(range(len(program.options.home)))))
 

@@ -311,7 +311,7 @@ class Runner:
 
     def _throw_left_over(self, now: int) -> None:
         """No motion follows: for an arm of its own the queue running empty is the moment."""
-        if self.state.with_next and self.seed and self.queue.at_rest(now):
+        if self.state.with_next and self.own_dialect and self.queue.at_rest(now):
             left, self.state.with_next = self.state.with_next, []
             for switch in left:
                 self._throw(switch, now)
@@ -336,8 +336,8 @@ class Runner:
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
     @property
-    def seed(self) -> bool:
-        return self.options.dialect.name == "seed" and not over_a_wire(self.state.current)
+    def own_dialect(self) -> bool:
+        return self.options.dialect.name == "arm" and not over_a_wire(self.state.current)
 
     def _dialect(self, line: Line) -> Dialect:
         return self.options.wire if over_a_wire(line) else self.options.dialect

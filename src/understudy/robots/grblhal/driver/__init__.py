@@ -31,9 +31,9 @@ def build(
 ) -> GrblHalDriver:
     """``writer`` turns a program into joint lines, ``tip`` says where the tool is, ``limits``: how
     far the joints may be jogged, lower and upper in rad."""
-    if (config.dialect == "seed") != (writer is not None):
+    if (config.dialect == "arm") != (writer is not None):
         raise ConfigError(
-            "a program in dialect `seed` needs a writer of joint lines, another one none",
+            "a program in dialect `arm` needs a writer of joint lines, another one none",
             key="dialect",
             value=config.dialect,
         )

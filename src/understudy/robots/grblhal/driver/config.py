@@ -20,11 +20,11 @@ NEEDS_THE_BUTTON = (1, ESTOP, 17)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`dialect`: what programs are written in; `seed` needs someone who turns them into joint
+    """`dialect`: what programs are written in; `arm` needs someone who turns them into joint
     lines. `heartbeat_ms`: how long a jog goes on without being asked for again. `reconnect_s`: the
     rests between calls; the last one is repeated. Names of outputs stand for their numbers."""
 
-    dialect: Literal["grblhal", "seed"] = "grblhal"
+    dialect: Literal["grblhal", "arm"] = "grblhal"
     poll_ms: Milliseconds = 100
     answer_timeout_ms: Milliseconds = 3000
     heartbeat_ms: Milliseconds = 300

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from understudy.errors import Refused
-from understudy.gcode import GRBLHAL_ARM, SEED, Dialect, Problem, parse
+from understudy.gcode import GRBLHAL_ARM, ARM, Dialect, Problem, parse
 from understudy.gcode.faults import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 from understudy.robots.grblhal.driver.picture import Machine
@@ -70,7 +70,7 @@ class Lines:
     def __init__(self, writer: LineWriter | None, machine: Machine) -> None:
         self._writer = writer
         self._machine = machine
-        self._dialect: Dialect = SEED if writer else GRBLHAL_ARM
+        self._dialect: Dialect = ARM if writer else GRBLHAL_ARM
         self._waiting: deque[Order] = deque()
         self._pieces: deque[Said] = deque()
         self._writer_knows = False

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.gcode.talk import Talk
 
-from understudy.gcode import GRBLHAL_ARM, SEED, Axes, Dialect, Modal, Step, Tool
+from understudy.gcode import GRBLHAL_ARM, ARM, Axes, Dialect, Modal, Step, Tool
 from understudy.gcode.requests import (
     Coolant,
     GoHome,
@@ -30,7 +30,7 @@ SCAN = (400.0, 0.0, 500.0, 180.0, 0.0, 0.0)
 
 @pytest.fixture
 def arm() -> Talk:
-    return Talk(SEED).stand(pose=SCAN)
+    return Talk(ARM).stand(pose=SCAN)
 
 
 def joints(a: float, b: float, c: float, u: float, v: float, w: float) -> Axes:
@@ -39,7 +39,7 @@ def joints(a: float, b: float, c: float, u: float, v: float, w: float) -> Axes:
 
 
 def test_the_first_line_of_all() -> None:
-    talk = Talk(replace(SEED, feed_per_second=True))
+    talk = Talk(replace(ARM, feed_per_second=True))
     assert talk.say("G1 A45 F100") == [JointMove(joints(45, 0, 0, 0, 0, 0), speed=100 * DEG)]
 
 
@@ -163,7 +163,7 @@ def test_refusals(arm: Talk, line: str, code: int) -> None:
 
 def test_tool_lengths_from_the_table() -> None:
     tools = (Tool(1, (0, 0, 150, 0, 0, 0)), Tool(2, (0, 0, 80, 0, 0, 0)))
-    talk = Talk(SEED, Modal(tools=tools))
+    talk = Talk(ARM, Modal(tools=tools))
     assert talk.say("G43 H2") == [OffsetsChanged((0, 0, 80, 0, 0, 0))]
     assert talk.modal.tool_offset == "G43"
     assert talk.say("T1 M6 G43")[-1] == OffsetsChanged((0, 0, 150, 0, 0, 0))
@@ -171,7 +171,7 @@ def test_tool_lengths_from_the_table() -> None:
     assert talk.modal.tool_length[2] == 160
     assert talk.refused("G43 H7").code == 38
     assert talk.refused("T7").code == 38
-    assert Talk(SEED).refused("G43 H1").code == 20
+    assert Talk(ARM).refused("G43 H1").code == 20
 
 
 def test_on_the_wire_xyzabc_are_the_joints() -> None:
@@ -190,7 +190,7 @@ WORDS = st.sampled_from(VOCABULARY.split())
 PROGRAMS = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=6)
 
 
-@given(PROGRAMS, st.sampled_from([SEED, GRBLHAL_ARM]))
+@given(PROGRAMS, st.sampled_from([ARM, GRBLHAL_ARM]))
 def test_any_program_is_carried_out_or_refused(program: list[str], dialect: Dialect) -> None:
     talk = Talk(dialect).stand(pose=SCAN)
     for line in program:
