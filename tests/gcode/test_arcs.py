@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.gcode.talk import Talk
 
-from understudy.gcode import GRBLHAL_ARM, GRBLHAL_MACHINE, ARM
+from understudy.gcode import ARM, GRBLHAL_ARM, GRBLHAL_MACHINE
 from understudy.gcode.requests import ArcMove, AxisArc, AxisMove, JointArc
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM

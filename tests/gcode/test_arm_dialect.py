@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.gcode.talk import Talk
 
-from understudy.gcode import GRBLHAL_ARM, ARM, Axes, Dialect, Modal, Step, Tool
+from understudy.gcode import ARM, GRBLHAL_ARM, Axes, Dialect, Modal, Step, Tool
 from understudy.gcode.requests import (
     Coolant,
     GoHome,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode import GRBLHAL_MACHINE, ARM, Block, Dialect, Problem, format_block, parse
+from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, format_block, parse
 from understudy.gcode.commands import COMMANDS
 
 

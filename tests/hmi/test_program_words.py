@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode.blocks import parse
-from understudy.gcode.dialect import GRBLHAL_ARM, ARM
+from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.gcode.words import Problem
 from understudy.hmi.pages.log import KINDS, advice
 from understudy.hmi.pages.points import figures, straight_to

@@ -85,9 +85,7 @@ def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
     return CycleTimeEstimator(setup).estimate(data)
 
 
-def _on_cell(
-    data: bytes, config: "CellConfig", robot: str, dialect: str
-) -> "CycleTime":
+def _on_cell(data: bytes, config: "CellConfig", robot: str, dialect: str) -> "CycleTime":
     from understudy.app.validate import cycle_time
 
     announce()

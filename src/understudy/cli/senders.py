@@ -152,9 +152,7 @@ async def send_grblhal(job: Job) -> Refused | None:
     from understudy.robots.arm.real import driver_of
 
     lines = job.program.splitlines()
-    settings = grblhal.Config(
-        dialect="arm" if job.dialect == "arm" else "grblhal", poll_ms=POLL_MS
-    )
+    settings = grblhal.Config(dialect="arm" if job.dialect == "arm" else "grblhal", poll_ms=POLL_MS)
     driver = driver_of(load_config(job.cell), "", settings) if job.cell else grblhal.build(settings)
     async with _called(driver, job.place) as pump:
         pump.act(driver.connect)

@@ -7,9 +7,9 @@ machine is asked for (`requests`). Refusals carry grblHAL's numbers. Whole progr
 
 from understudy.gcode.blocks import Block, format_block, parse
 from understudy.gcode.dialect import (
+    ARM,
     GRBLHAL_ARM,
     GRBLHAL_MACHINE,
-    ARM,
     ZERO,
     Axes,
     Dialect,
@@ -28,9 +28,9 @@ from understudy.gcode.words import Line, Problem, Spelling, Word, tokenize
 from understudy.gcode.work import Position
 
 __all__ = [
+    "ARM",
     "GRBLHAL_ARM",
     "GRBLHAL_MACHINE",
-    "ARM",
     "ZERO",
     "At",
     "Axes",

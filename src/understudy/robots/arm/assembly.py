@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
-from understudy.gcode import GRBLHAL_ARM, ARM, ZERO, Dialect, Modal
+from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from understudy.errors import Refused
-from understudy.gcode import GRBLHAL_ARM, ARM, Dialect, Problem, parse
+from understudy.gcode import ARM, GRBLHAL_ARM, Dialect, Problem, parse
 from understudy.gcode.faults import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 from understudy.robots.grblhal.driver.picture import Machine
