@@ -20,11 +20,8 @@ from understudy.robots.grblhal import driver as grblhal
 from understudy.robots.kuka import driver as kuka_eki
 from understudy.robots.kuka import driver_program as kuka_eki_program
 from understudy.robots.text_robot import driver as text_tcp
-from understudy.robots.text_robot import driver_program as text_program
-from understudy.robots.text_robot.driver_state import NOT_ASKED, NOT_CALLED
+from understudy.robots.text_robot import program as text_program
 from understudy.simulation.cell import Cell
-from understudy.space.pose import Pose
-from understudy.units import DEG, MM
 from understudy.wire.clock import Clock
 from understudy.wire.dial import Dial, Place
 from understudy.wire.exchange import Exchange
@@ -198,7 +195,7 @@ async def send_text(job: Job) -> Refused | None:
     driver = text_tcp.build(text_tcp.Config())
     async with _called(driver, job.place) as pump:
         while (trouble := driver.stopped()) is not None:
-            if trouble not in (NOT_CALLED, NOT_ASKED):
+            if trouble not in (text_tcp.NOT_CONNECTED, text_tcp.STATE_UNKNOWN):
                 return trouble
             await asyncio.sleep(LOOK_SECONDS)
         watch = Watch("moves", len(moves), lambda: pump.act(driver.stop))
@@ -224,7 +221,7 @@ class TextRun:
         if self.done == len(self._moves):
             self._end(None)
             return
-        ticket = self._submit(self._moves[self.done], now)
+        ticket = self._moves[self.done].submit(self._driver, now)
         if isinstance(ticket, Refused):
             self._fail(ticket)
 
@@ -238,11 +235,3 @@ class TextRun:
     def _fail(self, why: Refused) -> None:
         line = self._moves[self.done].line
         self._end(replace(why, reason=f"line {line}: {why.reason}"))
-
-    def _submit(self, move: text_program.Move, now: int) -> Ticket | Refused:
-        if move.verb == "HOME":
-            return self._driver.home(now)
-        x, y, z = (value * MM for value in move.values[:3])
-        if move.verb == "MOVE_REL":
-            return self._driver.move_by(x, y, z, now)
-        return self._driver.move_to(Pose(x, y, z, *(a * DEG for a in move.values[3:])), now)

@@ -7,7 +7,6 @@ from typing import Annotated, Any, NewType, Protocol
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.space.pose import Pose
 
 Ticket = NewType("Ticket", int)
 """The number under which a request is carried out."""
@@ -171,65 +170,10 @@ class Injectable(Protocol):
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None: ...
 
 
-# ── a robot without joints ──────────────────────────────────────────────────────────────────────
+# ── requests ────────────────────────────────────────────────────────────────────────────────────
 
 Finished = Callable[[Ticket, Refused | None, int], None]
-"""Told when a ticket ends: None when it was carried out."""
-
-
-class PoseMover(Protocol):
-    """Moves a free Cartesian pose; requests of several clients run one after the other."""
-
-    def move_to(self, pose: Pose, now: int) -> Ticket | Refused: ...
-
-    def move_by(self, dx: float, dy: float, dz: float, now: int) -> Ticket | Refused: ...
-
-    def home(self, now: int) -> Ticket | Refused: ...
-
-    def stop(self, now: int) -> None:
-        """Emergency stop: what moves and what waits is refused before this returns."""
-        ...
-
-    def reset(self, now: int) -> None:
-        """Clear the emergency stop and the error code."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class PoseReading:
-    """What a robot without joints tells of itself."""
-
-    pose: Pose
-    state: str
-    temperature_c: float
-    error_code: int
-    load_percent: int
-
-
-class PoseSource(Protocol):
-    """The telling side of a robot without joints."""
-
-    def reading(self, now: int) -> PoseReading:
-        """As its sensors see it: true pose and temperature, plus what scenario rules add."""
-        ...
-
-    def stopped(self) -> Refused | None:
-        """Why no motion is accepted now, if so."""
-        ...
-
-    def stops(self) -> int:
-        """How often it was stopped, by whomever; a RESET from before the last stop is void."""
-        ...
-
-    def note_error(self, code: int) -> None:
-        """An error on the wire that the robot's error code tells of until reset."""
-        ...
-
-    def on_finished(self, listener: Finished) -> None: ...
-
-
-class PoseRobot(PoseMover, PoseSource, Protocol):
-    """A robot without joints, simulated or real."""
+"""Listener for the end of a ticket: None if it was carried out, else why not; and the moment."""
 
 
 # ── an arm's controller ─────────────────────────────────────────────────────────────────────────

@@ -12,13 +12,16 @@ from tests.robots.text_robot.driver_bench import DriverBench, Ended
 from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.robots.text_robot.driver import (
-    AWAITED_LIMIT,
-    WAITING_LIMIT,
+    PENDING_LIMIT,
+    QUEUE_LIMIT,
+    Condition,
     Config,
     TextTcpDriver,
     build,
+    decimal,
+    read_answer,
+    request_of,
 )
-from understudy.robots.text_robot.driver_codec import Condition, decimal, read_answer, request_of
 from understudy.robots.text_robot.robot import Config as RobotConfig
 from understudy.robots.text_robot.robot import EnvelopeMm
 from understudy.simulation.rules import Rule
@@ -178,7 +181,7 @@ def test_reading_is_what_was_told_last() -> None:
     assert reading.pose == Pose(4 * MM, 5 * MM, 6 * MM, 0.0, 0.0, 0.0)
     assert reading.state == "Moving"
     assert (reading.temperature_c, reading.error_code, reading.load_percent) == (28.1, 6, 75)
-    assert desk.driver.status(desk.now).told_at == nanoseconds(0.1)
+    assert desk.driver.status(desk.now).reported_at == nanoseconds(0.1)
 
 
 def test_does_not_poll_while_an_answer_is_awaited_but_right_after() -> None:
@@ -221,7 +224,7 @@ def test_one_move_is_said_at_a_time() -> None:
 
 def test_the_queue_of_moves_is_bounded() -> None:
     desk = Desk().ready()
-    for _ in range(WAITING_LIMIT + 1):
+    for _ in range(QUEUE_LIMIT + 1):
         desk.move()
     assert desk.driver.home(desk.now) == Refused("1024 moves are waiting already", code=4)
 
@@ -442,11 +445,11 @@ def test_a_robot_that_refuses_to_stop_is_believed() -> None:
 
 def test_commands_that_nobody_answers_do_not_pile_up() -> None:
     desk = Desk().ready()
-    for _ in range(AWAITED_LIMIT):
+    for _ in range(PENDING_LIMIT):
         desk.driver.stop(desk.now)
         desk.driver.reset(desk.now)
     assert desk.driver.wanted() is None
-    assert desk.trouble == "Communication timeout: more than 64 answers are owed"
+    assert desk.trouble == "Communication timeout: more than 64 answers are pending"
 
 
 # ── when the conversation breaks ────────────────────────────────────────────────────────────────
@@ -599,7 +602,7 @@ def test_after_a_snapshot_the_call_begins_anew_and_what_was_under_way_is_refused
     other.driver.load(msgspec.json.decode(msgspec.json.encode(saved)))
     assert other.driver.wanted() is None
     other.advance(0.0)
-    restored = Refused("A real robot cannot be brought back to an earlier moment", code=5)
+    restored = Refused("A real robot cannot be set back to an earlier moment", code=5)
     assert other.ended == [(first, restored, 0), (second, restored, 0)]
     assert other.driver.wanted() is not None
     other.ready()

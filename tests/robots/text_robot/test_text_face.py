@@ -14,7 +14,7 @@ from understudy.robots.text_robot.face import (
     COMMANDS,
     LONGEST_LINE,
     WAITING_LIMIT,
-    Conversation,
+    TextSession,
     name_field,
     numbers,
     two_decimals,
@@ -57,7 +57,7 @@ def test_a_long_line_of_blanks_has_no_first_word(client: Client) -> None:
 
 def test_a_line_held_back_takes_no_memory(client: Client) -> None:
     session = client._line.session
-    assert isinstance(session, Conversation)
+    assert isinstance(session, TextSession)
     for _ in range(1000):
         client.say(b"x" * 10_000)
     assert len(session._lines.save().part) <= LONGEST_LINE + 1
@@ -68,7 +68,7 @@ def test_a_flood_of_waiting_commands_is_held_back(robot: InProcessCell, client: 
     client.say(b"HOME\n" + b"GET_POS\n" * flood)
     assert len(client._line.unread) > 0
     session = client._line.session
-    assert isinstance(session, Conversation)
+    assert isinstance(session, TextSession)
     assert len(session._waiting) < 2 * WAITING_LIMIT
     robot.run_while_owed()
     assert client.heard().count(b"\n") == flood + 1

@@ -2,25 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.robots.text_robot.robot import Config
+from understudy.robots.text_robot.robot import Config, TextRobot, build
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
-    from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions
-    from understudy.robots.text_robot.robot import TextRobot
 
-__all__ = ["Config", "build", "offline_robot", "operator_actions"]
+__all__ = ["Config", "TextRobot", "build", "offline_robot", "operator_actions"]
 
-# The simulated robot, its check and its actions are imported when they are asked for: they bring
-# compiled code, which a driver or a configuration does not need.
-
-
-def build(name: str, config: Config, deps: "Deps") -> "TextRobot":
-    from understudy.robots.text_robot.robot import build
-
-    return build(name, config, deps)
+# The offline check brings compiled code; it is imported when it is asked for.
 
 
 def operator_actions(robot: Any) -> "OperatorActions":

@@ -1,10 +1,10 @@
-"""The text robot's dialect: one command a line, one answer a line, in the order of the commands.
+"""The text robot's dialect: one command per line, one answer per line, in the order of commands.
 
-    > MOVE_ABS 100,200,150,0,0,90\\n        < OK Movement completed\\n     (when it is there)
+    > MOVE_ABS 100,200,150,0,0,90\\n        < OK Movement completed\\n     (when the motion ends)
     > GET_STATUS\\n                         < OK Idle,27.5,0,10\\n
-    > STOP\\n                               read at once, whatever waits before it
+    > STOP\\n                               acts when it is read, before commands that wait
 
-A session carries out its commands one after the other; only STOP acts when it is read.
+A session carries out its commands one after the other; only STOP acts at once.
 """
 
 import math
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Deps, FaultSource, PoseRobot, Ticket
+from understudy.ports import Deps, FaultSource, Ticket
 from understudy.protocol.sessions import (
     LineReader,
     NotInjectable,
@@ -26,18 +26,18 @@ from understudy.protocol.sessions import (
     SessionFace,
     TextLine,
 )
+from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERROR, PoseRobot
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
 ROBOTS = ("text_robot",)
-"""Kinds of robot that it stands in front of."""
+"""Kinds of robot that this face fits."""
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024
 OUTBOX_LIMIT = 64 * 1024
 READ_SIZE = 4096
 
-TIMEOUT_ERROR, PARAMETER_ERROR = 1, 3
 PLAIN_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 COMMANDS = ("MOVE_ABS", "MOVE_REL", "GET_POS", "GET_STATUS", "STOP", "HOME", "RESET")
 EXPECTED = {"MOVE_ABS": "x,y,z,rx,ry,rz", "MOVE_REL": "dx,dy,dz"}
@@ -46,16 +46,17 @@ DONE = {
     "MOVE_REL": "OK Movement completed",
     "HOME": "OK Homing completed",
 }
+UNITS = (MM, MM, MM, DEG, DEG, DEG)
 POSE_FIELDS = ("x", "y", "z", "rx", "ry", "rz")
 STATUS_FIELDS = ("state", "temperature", "errorCode", "loadPercentage")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing to choose: the dialect is what it is."""
+    """The face has no settings of its own."""
 
 
 class Request(Struct, frozen=True):
-    """A command that was read and waits its turn; ``stops``: how often it was stopped by then."""
+    """A command that was received and waits; ``stops``: emergency stops of the robot until then."""
 
     verb: str
     parameters: bytes
@@ -64,8 +65,8 @@ class Request(Struct, frozen=True):
     stops: int
 
 
-class Saved(Struct):
-    """What a snapshot holds of one conversation."""
+class SavedSession(Struct):
+    """Snapshot of a session."""
 
     line: SavedLine
     waiting: list[Request]
@@ -75,18 +76,19 @@ class Saved(Struct):
     ended: bool
 
 
-class Conversation:
+class TextSession:
     """`Session` of one client."""
 
-    def __init__(self, face: "TextTcpFace", peer: str) -> None:
+    def __init__(self, face: "TextTcpFace", peer: str, saved: SavedSession | None = None) -> None:
+        was = saved or SavedSession(SavedLine(), [], None, None, [], False)
         self._face = face
         self._peer = peer
-        self._lines = LineReader(LONGEST_LINE)
-        self._waiting: deque[Request] = deque()
-        self._pending: Request | None = None
-        self._ticket: Ticket | None = None
-        self._outbox = Outbox(lambda: face.ready.add(peer))
-        self._ended = False
+        self._lines = LineReader(LONGEST_LINE, was.line)
+        self._waiting = deque(was.waiting)
+        self._pending = was.pending
+        self._ticket = was.ticket
+        self._outbox = Outbox(lambda: face.ready.add(peer), was.outbox)
+        self._ended = was.ended
 
     # ── session ──
 
@@ -101,7 +103,7 @@ class Conversation:
         self._ended = True
 
     def closed(self, now: int) -> None:
-        self._face.forget(self._peer)
+        self._face.close(self._peer)
 
     def credit(self) -> int:
         full = len(self._waiting) >= WAITING_LIMIT or self._outbox.size >= OUTBOX_LIMIT
@@ -110,6 +112,16 @@ class Conversation:
     def owed(self) -> bool:
         return self._ticket is not None
 
+    def save(self) -> SavedSession:
+        return SavedSession(
+            line=self._lines.save(),
+            waiting=list(self._waiting),
+            pending=self._pending,
+            ticket=self._ticket,
+            outbox=self._outbox.save(),
+            ended=self._ended,
+        )
+
     # ── commands ──
 
     def finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
@@ -117,7 +129,7 @@ class Conversation:
             return
         verb = self._pending.verb
         self._ticket = self._pending = None
-        self._say(DONE[verb] if outcome is None else f"ERROR {outcome.reason}")
+        self._answer(DONE[verb] if outcome is None else f"ERROR {outcome.reason}")
         self._serve(now)
 
     def _read(self, line: TextLine, now: int) -> None:
@@ -128,108 +140,80 @@ class Conversation:
         if line.too_long:
             verb = verb[:LONGEST_ECHO]
         name = "".join(chr(byte) if byte < 0x80 else "?" for byte in verb.upper())
-        request = Request(
-            verb=name,
-            parameters=words[1] if len(words) > 1 else b"",
-            known=name in COMMANDS and not line.too_long,
-            timed_out=name != "STOP" and self._face.fails(now),
-            stops=self._face.stops(),
-        )
+        parameters = words[1] if len(words) > 1 else b""
+        known = name in COMMANDS and not line.too_long
+        request = self._face.request(name, parameters, known, now)
         self._waiting.append(request)
-        self._face.heard(name, now)
-        if request.known and name == "STOP":
-            self._face.stop(now)
+        self._face.received(request, now)
         self._serve(now)
 
     def _serve(self, now: int) -> None:
-        """Carry out what waits, up to the next command that needs time."""
+        """Carries out the waiting commands, up to the next one whose answer needs time."""
         while self._waiting and self._ticket is None:
             request = self._waiting.popleft()
             outcome = self._face.carry_out(request, now)
             if isinstance(outcome, str):
-                self._say(outcome)
+                self._answer(outcome)
             else:
                 self._pending, self._ticket = request, outcome
 
-    def _say(self, answer: str) -> None:
+    def _answer(self, answer: str) -> None:
         self._outbox.send(answer.encode("ascii") + b"\n")
 
-    # ── snapshots ──
 
-    def save(self) -> Saved:
-        return Saved(
-            line=self._lines.save(),
-            waiting=list(self._waiting),
-            pending=self._pending,
-            ticket=self._ticket,
-            outbox=self._outbox.save(),
-            ended=self._ended,
-        )
+class Saved(Struct):
+    """Snapshot of the face."""
 
-    def load(self, saved: Saved) -> "Conversation":
-        self._lines = LineReader(LONGEST_LINE, saved.line)
-        self._waiting = deque(saved.waiting)
-        self._pending = saved.pending
-        self._ticket = saved.ticket
-        self._outbox = Outbox(lambda: self._face.ready.add(self._peer), saved.outbox)
-        self._ended = saved.ended
-        return self
+    sessions: dict[str, SavedSession]
 
 
-class FaceSaved(Struct):
-    """What a snapshot holds of the face."""
-
-    sessions: dict[str, Saved]
-
-
-class TextTcpFace(SessionFace[Conversation], NotInjectable):
-    """`Face`: what the conversations share is the robot."""
+class TextTcpFace(SessionFace[TextSession], NotInjectable):
+    """`Face`: the sessions of all clients of one robot."""
 
     def __init__(self, name: str, robot: PoseRobot, fault_source: FaultSource) -> None:
         self._name = name
         self._robot = robot
         self._fault_source = fault_source
-        self._sessions: dict[str, Conversation] = {}
+        self._sessions = {}
         self.ready = ReadyPeers()
         robot.on_finished(self._finished)
 
     # ── face ──
 
-    def open(self, peer: str, now: int) -> Conversation:
-        self._sessions[peer] = Conversation(self, peer)
+    def open(self, peer: str, now: int) -> TextSession:
+        self._sessions[peer] = TextSession(self, peer)
         return self._sessions[peer]
 
-    def forget(self, peer: str) -> None:
+    def close(self, peer: str) -> None:
         self._sessions.pop(peer, None)
 
     def faults(self) -> tuple[str, ...]:
         return ("communication_timeout",)
 
-    def save(self) -> FaceSaved:
-        return FaceSaved({peer: s.save() for peer, s in self._sessions.items()})
+    def save(self) -> Saved:
+        return Saved({peer: session.save() for peer, session in self._sessions.items()})
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, FaceSaved)
-        self._sessions = {
-            peer: Conversation(self, peer).load(session) for peer, session in saved.sessions.items()
-        }
+        sessions = msgspec.convert(state, Saved).sessions
+        self._sessions = {peer: TextSession(self, peer, saved) for peer, saved in sessions.items()}
 
     # ── commands ──
 
-    def heard(self, command: str, now: int) -> None:
-        self._fault_source.heard(self._name, command, now)
+    def request(self, verb: str, parameters: bytes, known: bool, now: int) -> Request:
+        timed_out = verb != "STOP" and self._times_out(now)
+        return Request(verb, parameters, known, timed_out, self._robot.stops())
 
-    def fails(self, now: int) -> bool:
+    def received(self, request: Request, now: int) -> None:
+        """Reports a command to the scenario rules; STOP acts now, before commands that wait."""
+        self._fault_source.heard(self._name, request.verb, now)
+        if request.known and request.verb == "STOP":
+            self._robot.stop(now)
+
+    def _times_out(self, now: int) -> bool:
         return self._fault_source.draw_fault("communication_timeout", self._name, now) is not None
 
-    def stops(self) -> int:
-        return self._robot.stops()
-
-    def stop(self, now: int) -> None:
-        self._robot.stop(now)
-
     def carry_out(self, request: Request, now: int) -> str | Ticket:
-        """The answer, or the ticket whose end will be the answer."""
+        """The answer, or the ticket whose end brings the answer."""
         if request.timed_out:
             self._robot.note_error(TIMEOUT_ERROR)
             return "ERROR Communication timeout"
@@ -244,7 +228,7 @@ class TextTcpFace(SessionFace[Conversation], NotInjectable):
             temperature = f"{reading.temperature_c:.1f}"
             return f"OK {reading.state},{temperature},{reading.error_code},{reading.load_percent}"
         if request.verb == "RESET":
-            # A STOP read after this RESET, while it waited its turn, stays in force.
+            # A STOP that was received after this RESET stays in force.
             if request.stops == self._robot.stops():
                 self._robot.reset(now)
             return "OK Error reset"
@@ -267,14 +251,12 @@ class TextTcpFace(SessionFace[Conversation], NotInjectable):
         if request.verb == "MOVE_REL":
             dx, dy, dz = (value * MM for value in values)
             return self._robot.move_by(dx, dy, dz, now)
-        x, y, z, rx, ry, rz = values
-        pose = Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
+        pose = Pose(*(value * unit for value, unit in zip(values, UNITS, strict=True)))
         return self._robot.move_to(pose, now)
 
     def _position(self, now: int) -> str:
         pose = self._robot.reading(now).pose
-        units = (MM, MM, MM, DEG, DEG, DEG)
-        return ",".join(two_decimals(v / unit) for v, unit in zip(pose, units, strict=True))
+        return ",".join(two_decimals(v / unit) for v, unit in zip(pose, UNITS, strict=True))
 
     def _finished(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         for session in list(self._sessions.values()):
@@ -282,7 +264,7 @@ class TextTcpFace(SessionFace[Conversation], NotInjectable):
 
 
 def numbers(text: bytes, *, count: int) -> list[float] | None:
-    """Exactly ``count`` plain decimals with commas between them."""
+    """Exactly ``count`` plain decimals with commas between them, or None."""
     fields = [field.strip() for field in text.split(b",")]
     if len(fields) != count or not all(PLAIN_DECIMAL.fullmatch(field) for field in fields):
         return None
@@ -295,13 +277,16 @@ def two_decimals(value: float) -> str:
     return "0.00" if text == "-0.00" else text
 
 
+# ── transcripts ─────────────────────────────────────────────────────────────────────────────────
+
+
 def messages(stream: bytes) -> list[bytes]:
-    """Cut a stream of answers into answers."""
+    """Splits a stream of answers into answers."""
     return stream.splitlines(keepends=True)
 
 
 def name_field(answer: bytes, byte: int) -> str:
-    """Which field of an answer a byte belongs to, for people who compare transcripts."""
+    """Name of the field of an answer to which a byte belongs; used to compare transcripts."""
     head, _, values = answer.partition(b" ")
     if byte <= len(head):
         return "verdict"

@@ -1,4 +1,4 @@
-"""A robot without joints as a subject: its own commands that move, one to a line."""
+"""Offline check of a program for the text robot: it runs on the simulated robot of the cell."""
 
 from collections.abc import Iterator
 
@@ -12,46 +12,58 @@ from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, refuse_dialect
 from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, Glide, Violation
-from understudy.ports import Deps, Ticket
-from understudy.robots.text_robot.driver_program import Move, ReadLine, read_lines
+from understudy.ports import Deps
+from understudy.robots.text_robot.program import Move, ReadLine, read_lines
 from understudy.robots.text_robot.robot import Config, TextRobot, build
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.rules import Config as Rules
-from understudy.space.pose import Pose
 from understudy.units import DEG, MM, seconds
 
-NO_BODY = "this robot has no body in this cell: what it could touch is not looked at"
-NO_ENVELOPE = "this robot has no envelope_mm in this cell: it may be sent anywhere"
-LOOKS = 20
-"""Places of a move that are kept for a picture."""
+NO_BODY = "this robot has no body in this cell: collisions are not checked"
+NO_ENVELOPE = "this robot has no envelope_mm in this cell: every target is allowed"
+SAMPLES = 20
+"""Poses of a move that are kept for the picture."""
 AXES = ("X", "Y", "Z", "RX", "RY", "RZ")
 AXIS_UNITS = np.array([MM, MM, MM, DEG, DEG, DEG])
 
 
-def text_robot_subject(program: str, config: CellConfig, robot: str) -> Subject:
-    own: Config = config.robots[robot].config
-    endless = np.full(len(AXES), np.inf)
-    rotary = (False, False, False, True, True, True)
-    body = Machine(AXES, Limits.of(endless, endless), (-endless, endless), rotary)
-    notes = (NO_BODY,) if own.envelope_mm else (NO_BODY, NO_ENVELOPE)
-    return Subject(program, config.name, robot, lambda tool: body, notes=notes)
+class TextRobotOffline:
+    """`OfflineRobot` of a text robot."""
 
+    has_body = False
+    obeys_rules = False
 
-def text_robot_events(program: str | bytes, config: CellConfig, robot: str) -> Iterator[Event]:
-    """What happens in a program; each move begins when the one before it has ended."""
-    text = program if isinstance(program, str) else program.decode("utf-8", "replace")
-    own: Config = config.robots[robot].config
-    deps = Deps(scenario.build(Rules(), 0), config.read_file, ClockState())
-    try:
-        walk = _Walk(build(robot, own, deps))
-    except ConfigError as problem:
-        raise config.document.error((), problem.within(f"robots.{robot}")) from None
-    return (event for line in read_lines(text) for event in walk.read(line))
+    def __init__(self, config: CellConfig, robot: str) -> None:
+        self._cell = config
+        self._name = robot
+        self._config: Config = config.robots[robot].config
+
+    def subject(self, program: str) -> Subject:
+        endless = np.full(len(AXES), np.inf)
+        rotary = (False, False, False, True, True, True)
+        body = Machine(AXES, Limits.of(endless, endless), (-endless, endless), rotary)
+        notes = (NO_BODY,) if self._config.envelope_mm else (NO_BODY, NO_ENVELOPE)
+        return Subject(program, self._cell.name, self._name, lambda tool: body, notes=notes)
+
+    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
+        """The events of a program; each move begins when the move before it ends."""
+        refuse_dialect(dialect, "text_robot")
+        program = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        deps = Deps(scenario.build(NO_RULES, 0), self._cell.read_file, ClockState())
+        try:
+            walk = _Walk(build(self._name, self._config, deps))
+        except ConfigError as problem:
+            error = problem.within(f"robots.{self._name}")
+            raise self._cell.document.error((), error) from None
+        return (event for line in read_lines(program) for event in walk.read(line))
+
+    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
+        return None
 
 
 class _Walk:
-    """Line by line, on the cell's own robot."""
+    """Runs a program line by line on the simulated robot."""
 
     def __init__(self, robot: TextRobot) -> None:
         self._robot = robot
@@ -66,42 +78,12 @@ class _Walk:
 
     def _run(self, move: Move) -> Event:
         begins = self._now
-        ticket = self._submit(move)
+        ticket = move.submit(self._robot, begins)
         if isinstance(ticket, Refused):
             return Violation(move.line, "unreachable", f"line {move.line}: {ticket.reason}")
         ends = self._robot.next_wake() or begins
-        times = np.linspace(begins, ends, LOOKS).round().astype(np.int64)
+        times = np.linspace(begins, ends, SAMPLES).round().astype(np.int64)
         poses = np.array([self._robot.tcp(int(at)) for at in times])
         self._now = ends
         self._robot.wake(ends)
         return Glide(move.line, np.array([seconds(int(at)) for at in times]), poses / AXIS_UNITS)
-
-    def _submit(self, move: Move) -> Ticket | Refused:
-        robot, now = self._robot, self._now
-        if move.verb == "HOME":
-            return robot.home(now)
-        x, y, z = (value * MM for value in move.values[:3])
-        if move.verb == "MOVE_REL":
-            return robot.move_by(x, y, z, now)
-        return robot.move_to(Pose(x, y, z, *(a * DEG for a in move.values[3:])), now)
-
-
-class TextRobotOffline:
-    """`OfflineRobot` of a text robot."""
-
-    has_body = False
-    obeys_rules = False
-
-    def __init__(self, config: CellConfig, robot: str) -> None:
-        self._config = config
-        self._robot = robot
-
-    def subject(self, program: str) -> Subject:
-        return text_robot_subject(program, self._config, self._robot)
-
-    def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
-        refuse_dialect(dialect, "text_robot")
-        return text_robot_events(text, self._config, self._robot)
-
-    def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
-        return None

@@ -1,10 +1,11 @@
-"""OperatorActions on a robot without joints: a `PoseRobot`, simulated or real."""
+"""Operator actions on a text robot, simulated or real."""
 
 from typing import Protocol
 
 from understudy.errors import Refused
-from understudy.ports import Part, PoseReading, PoseRobot, Ticket
+from understudy.ports import Part, Ticket
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.robots.text_robot.interface import PoseReading, PoseRobot
 from understudy.space.pose import Pose
 
 JOINTLESS = Refused("this robot has no joints: give pose_mm_deg")
@@ -13,11 +14,12 @@ NO_AXIS = Refused("this robot homes as a whole: give no axis")
 
 
 class Robot(PoseRobot, Part, Protocol):
-    """One of which it is known whether it has something to do."""
+    """The simulated robot, or its driver."""
 
 
 class TextRobotActions:
-    """The robot takes its own time, so speeds do not count. Its only stop is the emergency stop."""
+    """`OperatorActions`. Moves have a fixed duration, so speeds are ignored. Every stop is an
+    emergency stop."""
 
     frames: tuple[Frame, ...] = ("base",)
 
@@ -26,11 +28,10 @@ class TextRobotActions:
 
     def condition(self, now: int) -> Condition:
         reading, stopped = self._reading(now), self._robot.stopped()
-        line = getattr(reading, "connection", "connected")
         return Condition(
             state=reading.state,
             moving=self._robot.busy() and stopped is None,
-            connected=line == "connected",
+            connected=getattr(reading, "connection", "connected") == "connected",
             enabled=stopped is None,
             error=stopped.reason if stopped else "",
             code=reading.error_code,
@@ -68,7 +69,7 @@ class TextRobotActions:
         return _outcome(self._robot.move_to(there, now))
 
     def _reading(self, now: int) -> PoseReading:
-        """Without the noise that a client's question brings about."""
+        """The status, which has no noise: `reading` would draw faults of scenario rules."""
         reading: PoseReading = self._robot.status(now)
         return reading
 

@@ -1,4 +1,8 @@
-"""A robot without joints: a free pose that moves continuously and takes its fixed time."""
+"""The simulated text robot: a free pose that moves continuously, in a fixed time per kind of move.
+
+One motion runs at a time, in the order of submission. The states are in `TRANSITIONS`;
+docs/robots/text_robot.md has the diagram.
+"""
 
 import math
 from collections import deque
@@ -9,10 +13,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Deps, FaultSource, Finished, PoseReading, Ticket
+from understudy.ports import Deps, FaultSource, Finished, Ticket
 from understudy.ports.hmi import RobotView
+from understudy.robots.text_robot.interface import (
+    OUTSIDE,
+    STATE_ERROR,
+    STOPPED,
+    TEMPERATURE_ERROR,
+    PoseReading,
+)
 from understudy.space.pose import Pose, interpolated
-from understudy.units import DEG, MM, NS_PER_MS, seconds
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
 
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
@@ -34,24 +45,24 @@ TRANSITIONS: Mapping[tuple[RobotState, str], RobotState] = {
 }
 EVENT_OF: Mapping[Kind, str] = {"move_abs": "move", "move_rel": "move", "home": "home"}
 
-ENVELOPE_ERROR, STATE_ERROR, TEMPERATURE_ERROR = 2, 4, 6
 READING_FAULTS = ("position_noise", "temperature_noise")
-BROUGHT_FAULTS = ("emergency_stop", "emergency_release", "overheat")
-FARTHEST = 1e300  # metres; beyond it differences of two poses overflow
-STOPPED = Refused("Robot in emergency stop state", code=STATE_ERROR)
-OUTSIDE = Refused("Target outside work envelope", code=ENVELOPE_ERROR)
+INJECTED_FAULTS = ("emergency_stop", "emergency_release", "overheat")
+FARTHEST = 1e300  # metres; beyond it the difference of two poses overflows
+
+
+# ── configuration ───────────────────────────────────────────────────────────────────────────────
 
 
 class EnvelopeMm(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where targets may lie."""
+    """The box in which targets are allowed."""
 
     x: RangeMm = (-500.0, 500.0)
     y: RangeMm = (-500.0, 500.0)
     z: RangeMm = (0.0, 1000.0)
 
 
-class Load(Struct, frozen=True, forbid_unknown_fields=True):
-    """Load while resting, moving, homing and stopped, in percent."""
+class LoadConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Load at rest, in each kind of move and in emergency stop, in percent."""
 
     idle: Percent = 10
     move_abs: Percent = 75
@@ -60,8 +71,8 @@ class Load(Struct, frozen=True, forbid_unknown_fields=True):
     stopped: Percent = 0
 
 
-class Warmth(Struct, frozen=True, forbid_unknown_fields=True):
-    """Temperature creeps towards `idle` at rest and towards `moving` in motion."""
+class TemperatureConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Temperature approaches `idle` at rest and `moving` in motion, with one time constant."""
 
     lowest: float = 25.0
     highest: float = 30.0
@@ -71,7 +82,7 @@ class Warmth(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """A free Cartesian pose, as the cell file describes it."""
+    """The text robot in a cell file."""
 
     start_mm_deg: PoseMmDeg = (0.0, 0.0, 100.0, 0.0, 0.0, 0.0)
     home_mm_deg: PoseMmDeg = (0.0, 0.0, 100.0, 0.0, 0.0, 0.0)
@@ -79,12 +90,42 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     move_rel_ms: Milliseconds = 200
     home_ms: Milliseconds = 1000
     envelope_mm: EnvelopeMm | None = None
-    load_percent: Load = Load()
-    temperature_c: Warmth = Warmth()
+    load_percent: LoadConfig = LoadConfig()
+    temperature_c: TemperatureConfig = TemperatureConfig()
 
 
-class Wait(Struct, frozen=True):
-    """A request that waits its turn. A relative target is relative to where it begins."""
+def check(config: Config) -> None:
+    """Raises a `ConfigError` for values that do not fit together."""
+    box, temperature = config.envelope_mm, config.temperature_c
+    for axis, value in zip("xyz", config.home_mm_deg[:3], strict=True):
+        low, high = getattr(box, axis) if box else (value, value)
+        if not low <= value <= high:
+            raise ConfigError(
+                "home lies outside the envelope, or the envelope is empty",
+                key=f"envelope_mm.{axis}",
+                value=[low, high],
+                allowed=f"lower bound first, {value:g} inside",
+            )
+    for name, value in (("idle", temperature.idle), ("moving", temperature.moving)):
+        if not temperature.lowest <= value <= temperature.highest:
+            raise ConfigError(
+                "out of range",
+                key=f"temperature_c.{name}",
+                value=value,
+                allowed=f"lowest…highest, here {temperature.lowest:g}…{temperature.highest:g}",
+            )
+
+
+def pose_of(mm_deg: PoseMmDeg) -> Pose:
+    x, y, z, rx, ry, rz = mm_deg
+    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
+
+
+# ── state ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class QueuedMove(Struct, frozen=True):
+    """A move in the queue. A relative target is relative to the pose at which the move begins."""
 
     ticket: Ticket
     kind: Kind
@@ -92,7 +133,7 @@ class Wait(Struct, frozen=True):
 
 
 class Motion(Struct, frozen=True):
-    """The motion under way: planned once, sampled at will."""
+    """The running move: planned once, sampled at any time."""
 
     ticket: Ticket
     kind: Kind
@@ -107,21 +148,21 @@ class Motion(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """What a snapshot holds of the robot."""
+    """Snapshot of the robot. ``temperature`` is that of the moment ``temperature_at``."""
 
     state: RobotState
     rest: Pose
     motion: Motion | None
-    waiting: list[Wait]
+    queue: list[QueuedMove]
     next_ticket: int
     stops: int
     error_code: int
-    warm: float
-    warm_since: int
+    temperature: float
+    temperature_at: int
 
 
 class TextRobot:
-    """`PoseRobot` and `Part`: one motion at a time, in the order of submission."""
+    """`PoseRobot`, `Part` and `Injectable`."""
 
     def __init__(self, name: str, config: Config, fault_source: FaultSource) -> None:
         self._name = name
@@ -140,13 +181,14 @@ class TextRobot:
         self._listeners: list[Finished] = []
         self._state: RobotState = "Idle"
         self._rest = pose_of(config.start_mm_deg)
+        """The pose at which the last motion ended."""
         self._motion: Motion | None = None
-        self._waiting: deque[Wait] = deque()
+        self._queue: deque[QueuedMove] = deque()
         self._next_ticket = 1
         self._stops = 0
         self._error_code = 0
-        self._warm = config.temperature_c.idle
-        self._warm_since = 0
+        self._last_temperature = config.temperature_c.idle
+        self._temperature_at = 0
 
     # ── requests ──
 
@@ -161,14 +203,14 @@ class TextRobot:
 
     def stop(self, now: int) -> None:
         self._stops += 1
-        broken = [self._motion.ticket] if self._motion else []
-        broken += [wait.ticket for wait in self._waiting]
-        self._rest = self._pose(now)
+        tickets = [self._motion.ticket] if self._motion else []
+        tickets += [move.ticket for move in self._queue]
+        self._rest = self.tcp(now)
         self._enter("stop", now)
         self._motion = None
-        self._waiting.clear()
-        for ticket in broken:
-            self._tell(ticket, STOPPED, now)
+        self._queue.clear()
+        for ticket in tickets:
+            self._finish(ticket, STOPPED, now)
 
     def reset(self, now: int) -> None:
         self._error_code = 0
@@ -178,7 +220,10 @@ class TextRobot:
     def note_error(self, code: int) -> None:
         self._error_code = code
 
-    # ── what it tells ──
+    def on_finished(self, listener: Finished) -> None:
+        self._listeners.append(listener)
+
+    # ── readings ──
 
     def stops(self) -> int:
         return self._stops
@@ -187,37 +232,36 @@ class TextRobot:
         return STOPPED if self._state == "EmergencyStopped" else None
 
     def reading(self, now: int) -> PoseReading:
-        pose = self._pose(now)
+        pose = self.tcp(now)
         if active := self._fault_source.draw_fault("position_noise", self._name, now):
             mm, deg = active.parameters["amplitude_mm"], active.parameters["amplitude_deg"]
             scale = (mm * MM,) * 3 + (deg * DEG,) * 3
             noise = self._fault_source.deviations(active, 6)
             pose = Pose(*(p + s * n for p, s, n in zip(pose, scale, noise, strict=True)))
-        warmth = self._temperature(now)
+        temperature = self._temperature(now)
         if active := self._fault_source.draw_fault("temperature_noise", self._name, now):
-            warmth += active.parameters["amplitude_c"] * self._fault_source.deviations(active, 1)[0]
+            noise = self._fault_source.deviations(active, 1)
+            temperature += active.parameters["amplitude_c"] * noise[0]
         limits = self._config.temperature_c
         return PoseReading(
             pose=pose,
             state=self._state,
-            temperature_c=min(max(warmth, limits.lowest), limits.highest),
+            temperature_c=min(max(temperature, limits.lowest), limits.highest),
             error_code=self._error_code,
             load_percent=self._load(),
         )
 
     def tcp(self, now: int) -> Pose:
-        """Where it truly is."""
-        return self._pose(now)
+        """The true pose, without noise."""
+        return self._motion.at(now) if self._motion else self._rest
 
     def view(self, now: int) -> RobotView:
-        return RobotView((), self._pose(now), self._state, moving=self._motion is not None)
-
-    def on_finished(self, listener: Finished) -> None:
-        self._listeners.append(listener)
+        return RobotView((), self.tcp(now), self._state, moving=self._motion is not None)
 
     def status(self, now: int) -> PoseReading:
+        """A reading without noise."""
         return PoseReading(
-            self._pose(now), self._state, self._temperature(now), self._error_code, self._load()
+            self.tcp(now), self._state, self._temperature(now), self._error_code, self._load()
         )
 
     # ── time ──
@@ -232,7 +276,7 @@ class TextRobot:
         self._rest = motion.end
         self._enter("finished", now)
         self._motion = None
-        self._tell(motion.ticket, None, now)
+        self._finish(motion.ticket, None, now)
         self._begin_next(now)
 
     def busy(self) -> bool:
@@ -241,7 +285,7 @@ class TextRobot:
     # ── faults ──
 
     def faults(self) -> tuple[str, ...]:
-        return (*READING_FAULTS, *BROUGHT_FAULTS)
+        return (*READING_FAULTS, *INJECTED_FAULTS)
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
@@ -251,8 +295,8 @@ class TextRobot:
         elif fault == "overheat":
             self.note_error(TEMPERATURE_ERROR)
         else:
-            can = ", ".join(BROUGHT_FAULTS)
-            return Refused(f"{fault} cannot be brought about on {self._name}; {can} can")
+            allowed = ", ".join(INJECTED_FAULTS)
+            return Refused(f"{fault} cannot be injected into {self._name}; allowed: {allowed}")
         return None
 
     # ── snapshots ──
@@ -262,12 +306,12 @@ class TextRobot:
             state=self._state,
             rest=self._rest,
             motion=self._motion,
-            waiting=list(self._waiting),
+            queue=list(self._queue),
             next_ticket=self._next_ticket,
             stops=self._stops,
             error_code=self._error_code,
-            warm=self._warm,
-            warm_since=self._warm_since,
+            temperature=self._last_temperature,
+            temperature_at=self._temperature_at,
         )
 
     def load(self, state: Any) -> None:
@@ -275,67 +319,68 @@ class TextRobot:
         self._state = saved.state
         self._rest = saved.rest
         self._motion = saved.motion
-        self._waiting = deque(saved.waiting)
+        self._queue = deque(saved.queue)
         self._next_ticket = saved.next_ticket
         self._stops = saved.stops
         self._error_code = saved.error_code
-        self._warm = saved.warm
-        self._warm_since = saved.warm_since
+        self._last_temperature = saved.temperature
+        self._temperature_at = saved.temperature_at
 
-    # ── inside ──
+    # ── the queue ──
 
     def _submit(self, kind: Kind, target: Pose, now: int) -> Ticket | Refused:
         if self._state == "EmergencyStopped":
             self._error_code = STATE_ERROR
             return STOPPED
-        known = kind != "move_rel" or self._motion is None
-        if known and self._is_outside(self._end_of(kind, target)):
-            self._error_code = ENVELOPE_ERROR
+        # The end of a relative move is unknown as long as another motion runs before it.
+        end_is_known = kind != "move_rel" or self._motion is None
+        if end_is_known and self._is_outside(self._end_of(kind, target)):
+            self._error_code = OUTSIDE.code
             return OUTSIDE
         ticket = Ticket(self._next_ticket)
         self._next_ticket += 1
-        self._waiting.append(Wait(ticket, kind, target))
+        self._queue.append(QueuedMove(ticket, kind, target))
         if self._motion is None:
             self._begin_next(now)
         return ticket
 
     def _begin_next(self, now: int) -> None:
-        while self._waiting and self._motion is None:
-            wait = self._waiting.popleft()
-            end = self._end_of(wait.kind, wait.target)
+        while self._queue and self._motion is None:
+            move = self._queue.popleft()
+            end = self._end_of(move.kind, move.target)
             if self._is_outside(end):
-                self._tell(wait.ticket, OUTSIDE, now)
+                self._finish(move.ticket, OUTSIDE, now)
                 continue
-            self._enter(EVENT_OF[wait.kind], now)
-            ends = now + self._durations[wait.kind]
-            self._motion = Motion(wait.ticket, wait.kind, self._rest, end, now, ends)
+            self._enter(EVENT_OF[move.kind], now)
+            ends = now + self._durations[move.kind]
+            self._motion = Motion(move.ticket, move.kind, self._rest, end, now, ends)
 
     def _end_of(self, kind: Kind, target: Pose) -> Pose:
-        """Where a motion that begins now would end."""
+        """The end of a motion that begins now."""
         if kind != "move_rel":
             return target
         return Pose(*(a + b for a, b in zip(self._rest, target, strict=True)))
 
     def _enter(self, event: str, now: int) -> None:
-        """Called before the motion changes: the warmth so far belongs to what went on so far."""
-        self._warm = self._temperature(now)
-        self._warm_since = now
+        """Changes the state. To be called before the motion changes: the temperature up to now
+        depends on the motion up to now."""
+        self._last_temperature = self._temperature(now)
+        self._temperature_at = now
         self._state = TRANSITIONS[self._state, event]
 
-    def _tell(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
+    def _finish(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         if outcome is not None:
             self._error_code = outcome.code
         for listener in self._listeners:
             listener(ticket, outcome, now)
 
-    def _pose(self, now: int) -> Pose:
-        return self._motion.at(now) if self._motion else self._rest
+    # ── inside ──
 
     def _temperature(self, now: int) -> float:
         config = self._config.temperature_c
         goal = config.moving if self._motion else config.idle
-        passed = seconds(now - self._warm_since) / config.time_constant_s
-        return goal + (self._warm - goal) * math.exp(-passed)
+        passed = (now - self._temperature_at) / NS_PER_SECOND / config.time_constant_s
+        return goal + (self._last_temperature - goal) * math.exp(-passed)
 
     def _load(self) -> int:
         load = self._config.load_percent
@@ -351,33 +396,6 @@ class TextRobot:
             return False
         sides = zip(pose[:3], (box.x, box.y, box.z), strict=True)
         return any(not low * MM <= value <= high * MM for value, (low, high) in sides)
-
-
-def check(config: Config) -> None:
-    """What the types cannot say."""
-    box, warmth = config.envelope_mm, config.temperature_c
-    for axis, value in zip("xyz", config.home_mm_deg[:3], strict=True):
-        low, high = getattr(box, axis) if box else (value, value)
-        if not low <= value <= high:
-            raise ConfigError(
-                "home lies outside the envelope, or the envelope is empty",
-                key=f"envelope_mm.{axis}",
-                value=[low, high],
-                allowed=f"lower bound first, {value:g} inside",
-            )
-    for name, value in (("idle", warmth.idle), ("moving", warmth.moving)):
-        if not warmth.lowest <= value <= warmth.highest:
-            raise ConfigError(
-                "out of range",
-                key=f"temperature_c.{name}",
-                value=value,
-                allowed=f"lowest…highest, here {warmth.lowest:g}…{warmth.highest:g}",
-            )
-
-
-def pose_of(mm_deg: PoseMmDeg) -> Pose:
-    x, y, z, rx, ry, rz = mm_deg
-    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
 
 
 def build(name: str, config: Config, deps: Deps) -> TextRobot:

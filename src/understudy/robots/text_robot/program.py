@@ -1,31 +1,44 @@
-"""A program for the text robot: its own commands that move, one to a line.
+"""A program for the text robot: its commands that move, one per line.
 
     MOVE_ABS 100,200,150,0,0,90      # mm and deg
     MOVE_REL 0,0,-20
     HOME
 
-What follows a `#` is a remark. Anything else is a problem, told with its line.
+A `#` begins a comment. Everything else is refused with its line number.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from understudy.errors import Refused
-from understudy.robots.text_robot.face import EXPECTED, numbers
+from understudy.ports import Ticket
+from understudy.robots.text_robot.face import EXPECTED, UNITS, numbers
+from understudy.robots.text_robot.interface import PoseMover
+from understudy.space.pose import Pose
+from understudy.units import MM
 
 MOVES = (*EXPECTED, "HOME")
 
 
 class Move(NamedTuple):
-    """A command that moves: millimetres and degrees; and the line it stands in."""
+    """A command that moves, in millimetres and degrees, and its line number."""
 
     line: int
     verb: str
     values: tuple[float, ...]
 
+    def submit(self, robot: PoseMover, now: int) -> Ticket | Refused:
+        if self.verb == "HOME":
+            return robot.home(now)
+        if self.verb == "MOVE_REL":
+            dx, dy, dz = (value * MM for value in self.values)
+            return robot.move_by(dx, dy, dz, now)
+        pose = Pose(*(value * unit for value, unit in zip(self.values, UNITS, strict=True)))
+        return robot.move_to(pose, now)
+
 
 class ReadLine(NamedTuple):
-    """A line of a program: its move, if it has one, or what is wrong with it."""
+    """A line of a program, and its move, or why it is refused, or None for an empty line."""
 
     number: int
     text: str
@@ -33,7 +46,7 @@ class ReadLine(NamedTuple):
 
 
 def read_program(text: str) -> list[Move] | Refused:
-    """All its moves, or the first thing wrong with it."""
+    """All moves of a program, or the first refused line."""
     moves = []
     for line in read_lines(text):
         if isinstance(line.move, Refused):
@@ -44,7 +57,7 @@ def read_program(text: str) -> list[Move] | Refused:
 
 
 def read_lines(text: str) -> Iterator[ReadLine]:
-    """Line by line; one that is wrong hides none after it."""
+    """All lines of a program; reading goes on after a refused line."""
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         words = line.partition("#")[0].split(None, 1)
         rest = words[1].strip() if len(words) > 1 else ""

@@ -1,0 +1,70 @@
+"""The text robot as its face, its operator and its clients see it, simulated or real."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from understudy.errors import Refused
+from understudy.ports import Finished, Ticket
+from understudy.space.pose import Pose
+
+TIMEOUT_ERROR, ENVELOPE_ERROR, PARAMETER_ERROR, STATE_ERROR = 1, 2, 3, 4
+CONNECTION_ERROR, TEMPERATURE_ERROR = 5, 6
+"""Error codes of the contract, as GET_STATUS reports them."""
+
+STOPPED = Refused("Robot in emergency stop state", code=STATE_ERROR)
+OUTSIDE = Refused("Target outside work envelope", code=ENVELOPE_ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class PoseReading:
+    """What the robot reports about itself."""
+
+    pose: Pose
+    state: str
+    temperature_c: float
+    error_code: int
+    load_percent: int
+
+
+class PoseMover(Protocol):
+    """Moves a free Cartesian pose; requests of several clients run one after the other."""
+
+    def move_to(self, pose: Pose, now: int) -> Ticket | Refused: ...
+
+    def move_by(self, dx: float, dy: float, dz: float, now: int) -> Ticket | Refused: ...
+
+    def home(self, now: int) -> Ticket | Refused: ...
+
+    def stop(self, now: int) -> None:
+        """Emergency stop: refuses the running and all queued moves before it returns."""
+        ...
+
+    def reset(self, now: int) -> None:
+        """Clears the emergency stop and the error code."""
+        ...
+
+
+class PoseSource(Protocol):
+    """Reports the state of the robot, and the end of every ticket."""
+
+    def reading(self, now: int) -> PoseReading:
+        """Pose and temperature as the sensors measure them: with the noise of scenario rules."""
+        ...
+
+    def stopped(self) -> Refused | None:
+        """The reason why no motion is accepted now, if there is one."""
+        ...
+
+    def stops(self) -> int:
+        """Number of emergency stops so far. A RESET from before the last stop has no effect."""
+        ...
+
+    def note_error(self, code: int) -> None:
+        """Sets the error code that the robot reports until reset."""
+        ...
+
+    def on_finished(self, listener: Finished) -> None: ...
+
+
+class PoseRobot(PoseMover, PoseSource, Protocol):
+    """A robot without joints, simulated or real."""
