@@ -29,22 +29,22 @@ G0 X450 Y100 Z450 A180 B0 C0""".splitlines()
 def weld(duration: int = HOUR) -> tuple[float, float, int]:
     """Seconds of CPU time, metres of seam, and wakes, of so many simulated nanoseconds."""
     cell = understudy.load_cell("g60_welding")
-    assert isinstance(cell.stage, Cell)
-    robot, welder = cell.stage.parts["g60"], cell.stage.parts["g60.welder"]
+    assert isinstance(cell.timed_cell, Cell)
+    robot, welder = cell.timed_cell.parts["g60"], cell.timed_cell.parts["g60.welder"]
     assert isinstance(robot, VirtualController)
     assert isinstance(welder, Welder)
     robot.connect(0)
     robot.enable(0)
     begun, wakes = process_time(), 0
-    while (now := cell.stage.now) < duration:
+    while (now := cell.timed_cell.now) < duration:
         if not robot.busy():
             for line in SEAMS:
                 assert robot.send_gcode(line, now) is None
-        at = cell.stage.next_wake()
+        at = cell.timed_cell.next_wake()
         assert at is not None
         cell.advance_to(min(at, duration))
         wakes += 1
-    status = welder.status(cell.stage.now)
+    status = welder.status(cell.timed_cell.now)
     return process_time() - begun, status.total_weld_length_mm / 1e3, wakes
 
 

@@ -11,5 +11,5 @@ for _ in range(5):
     cell.advance(0.1)
     answer = watcher.ask(b"GET_POS\n")
     print(f"{cell.now:.1f} s  {answer.decode().strip()}")
-print(client.heard().decode().strip())
+print(client.received().decode().strip())
 assert cell.now == 0.5

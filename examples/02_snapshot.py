@@ -12,7 +12,7 @@ endings = []
 for _ in range(2):
     cell.restore(moment)
     cell.run_while_owed()
-    endings.append((cell.now, client.heard()))
+    endings.append((cell.now, client.received()))
 
 print(endings[0])
 assert endings[0] == endings[1]

@@ -10,8 +10,8 @@ K = TypeVar("K")
 
 
 def parts_of(cell: InProcessCell) -> dict[str, Part]:
-    assert isinstance(cell.stage, Cell)
-    return cell.stage.parts
+    assert isinstance(cell.timed_cell, Cell)
+    return cell.timed_cell.parts
 
 
 def part(cell: InProcessCell, name: str, kind: type[K]) -> K:

@@ -62,7 +62,7 @@ def test_the_first_sample_is_what_the_default_cell_answers() -> None:
     client = cell.connect("bench.text_tcp")
     client.say(sent[1].replace("\\n", "\n").encode())
     cell.run_while_owed()
-    assert client.heard().decode() == answered[1]
+    assert client.received().decode() == answered[1]
 
 
 def test_what_the_documents_became_is_there() -> None:

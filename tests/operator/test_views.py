@@ -13,8 +13,8 @@ from understudy.wire.in_process import InProcessCell
 
 
 def parts_of(cell: InProcessCell) -> dict[str, Any]:
-    assert isinstance(cell.stage, Cell)
-    return cell.stage.parts
+    assert isinstance(cell.timed_cell, Cell)
+    return cell.timed_cell.parts
 
 
 def test_an_arm_is_seen_where_it_is_and_where_it_goes() -> None:
@@ -27,7 +27,7 @@ def test_an_arm_is_seen_where_it_is_and_where_it_goes() -> None:
     arm.enable(0)
     assert arm.send_gcode("G1 A90 F3000", 0) is None
     cell.advance(0.5)
-    now = cell.stage.now
+    now = cell.timed_cell.now
     seen = arm.view(now)
     assert (seen.state, seen.moving, seen.line) == ("Run", True, 1)
     assert seen.ghost == pytest.approx([1.5708, 0, 0, 0, 0, 0], abs=1e-4)
@@ -47,12 +47,12 @@ def test_a_kuka_is_seen_from_its_foot() -> None:
 
 def test_a_point_has_no_joints() -> None:
     cell = load_cell("text_robot")
-    (name,) = cell.stage.faces
+    (name,) = cell.timed_cell.faces
     client = cell.connect(name)
     client.say(b"MOVE_ABS 100,0,150,0,0,0\n")
     cell.advance(0.25)
     point = next(iter(parts_of(cell).values()))
-    seen = point.view(cell.stage.now)
+    seen = point.view(cell.timed_cell.now)
     assert (list(seen.q), seen.moving) == ([], True)
     assert seen.tcp[0] == pytest.approx(0.05)
 
@@ -62,7 +62,7 @@ def test_a_machine_has_three_lengths_and_three_angles() -> None:
     client = cell.connect("machine.grblhal")
     client.ask(b"G0X10A90\n")
     cell.advance(60.0)
-    seen = parts_of(cell)["machine"].view(cell.stage.now)
+    seen = parts_of(cell)["machine"].view(cell.timed_cell.now)
     assert seen.q == pytest.approx((0.01, 0.0, 0.0, 1.5708, 0.0, 0.0), abs=1e-4)
     assert (seen.linear, seen.ghost) == (3, None)
 
@@ -75,7 +75,7 @@ def test_looking_changes_nothing(name: str) -> None:
             cell.advance(0.05)
             for part in parts_of(cell).values() if looks else ():
                 if hasattr(part, "view"):
-                    part.view(cell.stage.now)
+                    part.view(cell.timed_cell.now)
                 if hasattr(part, "trail_since"):
                     part.trail_since(0)
         return msgspec.json.encode(cell.snapshot())

@@ -25,10 +25,10 @@ def arm_of(cell: InProcessCell) -> VirtualController:
 
 def send(cell: InProcessCell, *lines: str) -> None:
     arm = arm_of(cell)
-    arm.connect(cell.stage.now)
-    arm.enable(cell.stage.now)
+    arm.connect(cell.timed_cell.now)
+    arm.enable(cell.timed_cell.now)
     for line in lines:
-        assert arm.send_gcode(line, cell.stage.now) is None
+        assert arm.send_gcode(line, cell.timed_cell.now) is None
 
 
 def test_it_runs_pauses_stops_and_starts(welding: InProcessCell) -> None:
@@ -45,13 +45,13 @@ def test_metrics_count_blocks_and_the_way_of_the_tool(welding: InProcessCell) ->
     send(cell, "G0 X450 Y-100 Z400 A180 B0 C0", "G1 Y100 F6000")
     cell.run_while_busy()
     engine = engine_of(cell)
-    whole = engine.metrics(cell.stage.now)
+    whole = engine.metrics(cell.timed_cell.now)
     assert whole.gcode_executed == 2
     assert whole.simulation_time_s == cell.now
-    engine.reset(cell.stage.now)
+    engine.reset(cell.timed_cell.now)
     send(cell, "G1 Y-100 F6000")
     cell.run_while_busy()
-    after = engine.metrics(cell.stage.now)
+    after = engine.metrics(cell.timed_cell.now)
     assert after.gcode_executed == 1
     assert after.total_distance_mm == pytest.approx(200.0, abs=1e-6)
 
@@ -63,9 +63,9 @@ def test_looking_changes_no_metric() -> None:
         send(cell, "G0 X450 Y-100 Z400 A180 B0 C0", "G2 X450 Y100 I0 J100 F6000")
         for _ in range(looks):
             cell.advance(3.7 / looks)
-            engine_of(cell).metrics(cell.stage.now)
+            engine_of(cell).metrics(cell.timed_cell.now)
         cell.run_while_busy()
-        distances.append(engine_of(cell).metrics(cell.stage.now).total_distance_mm)
+        distances.append(engine_of(cell).metrics(cell.timed_cell.now).total_distance_mm)
     assert distances[0] == pytest.approx(distances[1], abs=1e-9)
 
 

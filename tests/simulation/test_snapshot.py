@@ -109,7 +109,7 @@ def test_a_peer_that_left_since_is_answered_in_the_transcript() -> None:
     cell.restore(snapshot)
     cell.run_while_owed()
     assert [event.data for event in cell.transcript[said:]] == [b"OK Movement completed\n"]
-    assert mover.heard() == b""
+    assert mover.received() == b""
 
 
 # ── refused ──
@@ -187,4 +187,4 @@ def test_a_damaged_snapshot_is_refused_or_leaves_a_cell_that_works(data: st.Data
     witness = fresh.connect()
     witness.say(b"STOP\nGET_STATUS\n")
     fresh.run_while_owed()
-    assert b"OK " in witness.heard()
+    assert b"OK " in witness.received()

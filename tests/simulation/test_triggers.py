@@ -40,7 +40,7 @@ def test_a_command_sets_it_off(cell_with: Build) -> None:
     assert client.ask(b"MOVE_REL 1,1,1\n") == b"OK Movement completed\n"
     client.say(b"HOME\n")
     cell.run_while_owed()
-    assert client.heard() == b"ERROR Robot in emergency stop state\n"
+    assert client.received() == b"ERROR Robot in emergency stop state\n"
 
 
 def test_it_may_act_a_little_later(cell_with: Build) -> None:
@@ -83,11 +83,11 @@ def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) 
     arm.connect(0)
     arm.enable(0)
     cell.advance(1.0)
-    io.set_digital_output("ARC_START", True, cell.stage.now)
+    io.set_digital_output("ARC_START", True, cell.timed_cell.now)
     cell.exchange.settle()
     assert arm.is_enabled() == (when > 1.0)
     cell.advance(1.0)
-    io.set_digital_output("ARC_START", False, cell.stage.now)
+    io.set_digital_output("ARC_START", False, cell.timed_cell.now)
     cell.exchange.settle()
     assert not arm.is_enabled()
 
@@ -125,7 +125,7 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
     moment = cell.snapshot()
     cell.restore(moment)
     cell.run_while_owed()
-    assert (client.heard(), cell.now) == (b"ERROR Robot in emergency stop state\n", 0.25)
+    assert (client.received(), cell.now) == (b"ERROR Robot in emergency stop state\n", 0.25)
 
 
 @pytest.mark.parametrize(

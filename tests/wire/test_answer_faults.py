@@ -43,10 +43,10 @@ def test_an_answer_may_be_late_and_is_owed_until_then(cell_with: Build) -> None:
     client = cell.connect()
     client.say(b"GET_POS\n")
     cell.advance(0.249)
-    assert client.heard() == b""
+    assert client.received() == b""
     assert cell.exchange.owed()
     cell.advance(0.001)
-    assert client.heard() == POSE
+    assert client.received() == POSE
 
 
 def test_a_late_answer_holds_up_those_behind_it(cell_with: Build) -> None:
@@ -57,9 +57,9 @@ def test_a_late_answer_holds_up_those_behind_it(cell_with: Build) -> None:
     cell.advance(0.2)
     client.say(b"RESET\n")
     cell.advance(0.299)
-    assert client.heard() == b""
+    assert client.received() == b""
     cell.advance(0.001)
-    assert client.heard() == POSE + b"OK Error reset\n"
+    assert client.received() == POSE + b"OK Error reset\n"
 
 
 def test_an_answer_may_come_twice(cell_with: Build) -> None:
@@ -69,7 +69,7 @@ def test_an_answer_may_come_twice(cell_with: Build) -> None:
 def test_a_byte_may_be_another(cell_with: Build) -> None:
     client = cell_with(rule("message_garble")).connect()
     client.say(b"GET_POS\n")
-    heard = client.heard()
+    heard = client.received()
     assert len(heard) == len(POSE)
     assert sum(a != b for a, b in zip(heard, POSE, strict=True)) == 1
 
@@ -88,7 +88,7 @@ def test_answers_may_drip(cell_with: Build) -> None:
     moments = []
     for _ in range(40):
         cell.advance(0.01)
-        moments += [cell.now] * len(client.heard().splitlines())
+        moments += [cell.now] * len(client.received().splitlines())
     size = len(b"OK Error reset\n") / 100.0
     assert moments == pytest.approx([size, 2 * size])
 
@@ -99,7 +99,7 @@ def test_what_is_held_back_is_bounded_and_nothing_is_lost(cell_with: Build) -> N
     flood = 20_000
     client.say(b"RESET\n" * flood)
     cell.advance(60.0)
-    assert client.heard() == b"OK Error reset\n" * flood
+    assert client.received() == b"OK Error reset\n" * flood
 
 
 def test_a_snapshot_holds_what_is_held_back(cell_with: Build) -> None:
@@ -110,12 +110,12 @@ def test_a_snapshot_holds_what_is_held_back(cell_with: Build) -> None:
     cell.advance(0.1)
     moment = cell.snapshot()
     cell.advance(1.0)
-    assert client.heard() == POSE
+    assert client.received() == POSE
     cell.restore(moment)
     cell.advance(0.14)
-    assert client.heard() == b""
+    assert client.received() == b""
     cell.advance(0.02)
-    assert client.heard() == POSE
+    assert client.received() == POSE
 
 
 def test_a_client_that_ends_still_gets_what_is_held_back(cell_with: Build) -> None:
@@ -124,5 +124,5 @@ def test_a_client_that_ends_still_gets_what_is_held_back(cell_with: Build) -> No
     client.say(b"GET_POS\n")
     client.end()
     cell.advance(0.3)
-    assert client.heard() == POSE
+    assert client.received() == POSE
     assert not client.connected

@@ -61,11 +61,11 @@ def test_a_peer_that_said_all_is_answered_all_and_then_left(queries: int) -> Non
     client.end()
     assert here(client)
     cell.advance(1.0)
-    answers = client.heard().splitlines()
+    answers = client.received().splitlines()
     assert len(answers) == queries + 2
     assert (answers[0], answers[-1]) == (b"OK Homing completed", b"ERROR Unknown command: LAST")
     assert not here(client)
-    assert not cell.stage.faces[FACE].sessions()
+    assert not cell.timed_cell.faces[FACE].sessions()
 
 
 def test_a_slow_reader_that_said_all_still_gets_all(exchange: Exchange) -> None:
@@ -133,12 +133,12 @@ def test_a_peer_that_goes_while_it_is_owed_leaves_nothing_behind(exchange: Excha
     assert not exchange.owed()
     exchange.advance(nanoseconds(2.0))
     assert not sink.waiting
-    assert not exchange.stage.faces[FACE].sessions()
+    assert not exchange.timed_cell.faces[FACE].sessions()
 
 
 @pytest.mark.parametrize("garbage", [bytes(range(256)) * 50, b"\n" * 5000, b"x" * 3 * LONGEST_LINE])
 def test_garbage_is_answered_and_the_next_command_understood(garbage: bytes) -> None:
     client = InProcessCell(build_cell(CONFIG)).connect()
     client.say(garbage + b"\n")
-    client.heard()
+    client.received()
     assert client.ask(b"GET_STATUS\n").endswith(b"OK Idle,26.0,0,10\n")

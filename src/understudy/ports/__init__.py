@@ -153,7 +153,7 @@ class FaultSource(Protocol):
         """A disturbance that depends on time alone: looking at it counts nothing."""
         ...
 
-    def heard(self, place: str, command: str, now: int) -> None:
+    def received(self, place: str, command: str, now: int) -> None:
         """A face tells what it was told: rules may wait for it."""
         ...
 
@@ -290,7 +290,7 @@ class Snapshottable(Protocol):
     def restore(self, snapshot: Snapshot) -> None: ...
 
 
-class Stage(Snapshottable, Protocol):
+class TimedCell(Snapshottable, Protocol):
     """A cell on its time axis."""
 
     @property

@@ -14,7 +14,7 @@ SNAPSHOT_FORMAT = 1
 
 
 class Cell:
-    """`Stage`: everything that is simulated, and the moment it has come to."""
+    """`TimedCell`: everything that is simulated, and the moment it has come to."""
 
     def __init__(
         self,

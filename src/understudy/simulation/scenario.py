@@ -108,7 +108,7 @@ class Scenario:
 
     # ── set off ──
 
-    def heard(self, place: str, command: str, now: int) -> None:
+    def received(self, place: str, command: str, now: int) -> None:
         """A command was read on a face."""
         for name, rule in self._rules.items():
             when = rule.when

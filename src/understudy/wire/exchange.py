@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import HANG_UP, UNLIMITED, Face, FaultSource, Session, Snapshot, Stage
+from understudy.ports import HANG_UP, UNLIMITED, Face, FaultSource, Session, Snapshot, TimedCell
 from understudy.wire.answer_faults import AnswerFaults
 from understudy.wire.chat import Event, Kind
 
@@ -108,7 +108,7 @@ class Saved(Struct):
 
 
 class UntimedFaces:
-    """`Stage` of faces that stand beside the cell: there is no time in it, and nothing to save."""
+    """`TimedCell` of faces that stand beside the cell: there is no time in it, and nothing to save."""
 
     def __init__(self, faces: Mapping[str, Face]) -> None:
         self.faces = faces
@@ -134,14 +134,16 @@ class UntimedFaces:
 class Exchange:
     """All lines of a stage."""
 
-    def __init__(self, stage: Stage, note: Callable[[Event], None] = lambda event: None) -> None:
-        self.stage = stage
+    def __init__(
+        self, timed_cell: TimedCell, note: Callable[[Event], None] = lambda event: None
+    ) -> None:
+        self.timed_cell = timed_cell
         self._note = note
-        self._opened = dict.fromkeys(stage.faces, 0)
+        self._opened = dict.fromkeys(timed_cell.faces, 0)
         self._lines: dict[tuple[str, str], Line] = {}
         self._unread: dict[Line, None] = {}
         self._answer_faults = {
-            e: AnswerFaults(fault_source, e) for e, fault_source in stage.disturbed.items()
+            e: AnswerFaults(fault_source, e) for e, fault_source in timed_cell.disturbed.items()
         }
         self._closed: dict[str, str] = {}
 
@@ -154,7 +156,9 @@ class Exchange:
             return Line(endpoint, "", NoSession(), sink)
         self._opened[endpoint] += 1
         peer = str(self._opened[endpoint])
-        line = Line(endpoint, peer, self.stage.faces[endpoint].open(peer, self.stage.now), sink)
+        line = Line(
+            endpoint, peer, self.timed_cell.faces[endpoint].open(peer, self.timed_cell.now), sink
+        )
         self._lines[endpoint, peer] = line
         self._record(line, "!", b"open")
         self.settle()
@@ -205,7 +209,7 @@ class Exchange:
 
     def next_wake(self) -> int | None:
         """When something happens by itself: in the cell, or to an answer that is held back."""
-        wake = self.stage.next_wake()
+        wake = self.timed_cell.next_wake()
         if not self._answer_faults:
             return wake
         moments = [line.held[0][0] for line in self._lines.values() if line.held]
@@ -213,9 +217,9 @@ class Exchange:
 
     def advance(self, to: int) -> None:
         while self._answer_faults and (at := self.next_wake()) is not None and at < to:
-            self.stage.advance(at, self._settled)
+            self.timed_cell.advance(at, self._settled)
             self._let_go()
-        self.stage.advance(to, self._settled)
+        self.timed_cell.advance(to, self._settled)
         self._let_go()
 
     def owed(self) -> bool:
@@ -229,8 +233,8 @@ class Exchange:
     def settle(self, asked: Line | None = None) -> bool:
         """Let all that can happen at this moment happen; did ``asked`` get an answer?"""
         answered = self._carry(asked)
-        while (at := self.stage.next_wake()) is not None and at <= self.stage.now:
-            self.stage.advance(self.stage.now, lambda now: None)
+        while (at := self.timed_cell.next_wake()) is not None and at <= self.timed_cell.now:
+            self.timed_cell.advance(self.timed_cell.now, lambda now: None)
             answered |= self._carry(asked)
         return answered
 
@@ -246,9 +250,9 @@ class Exchange:
                     if line.endpoint == endpoint
                 },
             )
-            for endpoint in self.stage.faces
+            for endpoint in self.timed_cell.faces
         }
-        return msgspec.structs.replace(self.stage.snapshot(), lines=msgspec.to_builtins(lines))
+        return msgspec.structs.replace(self.timed_cell.snapshot(), lines=msgspec.to_builtins(lines))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Peers in the snapshot go on, others are closed, those without a wire are detached."""
@@ -257,13 +261,13 @@ class Exchange:
         except msgspec.ValidationError as problem:
             raise ConfigError(f"a damaged snapshot: {problem}") from None
         try:
-            self.stage.restore(snapshot)
+            self.timed_cell.restore(snapshot)
         except ConfigError:
             self._meet_again()
             raise
         live, self._lines = self._lines, {}
         self._unread.clear()
-        for endpoint, face in self.stage.faces.items():
+        for endpoint, face in self.timed_cell.faces.items():
             was = saved.get(endpoint, Saved(0, {}))
             self._opened[endpoint] = was.opened
             for peer, session in face.sessions().items():
@@ -278,7 +282,7 @@ class Exchange:
     def _meet_again(self) -> None:
         """All is as it was before a restore that failed, but with sessions made anew."""
         for line in self._lines.values():
-            line.session = self.stage.faces[line.endpoint].sessions()[line.peer]
+            line.session = self.timed_cell.faces[line.endpoint].sessions()[line.peer]
 
     def _reattach(self, line: Line, was: SavedLine) -> None:
         line.unread = bytearray(was.unread)
@@ -302,7 +306,7 @@ class Exchange:
         while moved:
             fed = [self._feed(line) for line in list(self._unread)]
             moved = any(fed)
-            for endpoint, face in self.stage.faces.items():
+            for endpoint, face in self.timed_cell.faces.items():
                 for peer in face.ready_peers():
                     line = self._lines.get((endpoint, peer))
                     if line is not None and self._deliver(line):
@@ -315,14 +319,14 @@ class Exchange:
         while line.unread and (credit := line.session.credit()) > 0:
             data = bytes(line.unread[:credit])
             del line.unread[:credit]
-            line.session.receive(data, self.stage.now)
+            line.session.receive(data, self.timed_cell.now)
             fed = True
         self._listen(line)
         if not line.unread:
             self._unread.pop(line, None)
             if line.ended and not line.eof_told:
                 line.eof_told = True
-                line.session.eof(self.stage.now)
+                line.session.eof(self.timed_cell.now)
                 fed |= self._deliver(line)
         return fed
 
@@ -347,7 +351,7 @@ class Exchange:
             self._hand_over(line, data)
             return True
         after = line.held[-1][0] if line.held else 0
-        for held in mischief.schedule(data, self.stage.now, after):
+        for held in mischief.schedule(data, self.timed_cell.now, after):
             line.held.append(held)
             line.held_size += len(held[1])
         return self._hand_over_due(line)
@@ -360,7 +364,7 @@ class Exchange:
 
     def _hand_over_due(self, line: Line) -> bool:
         handed = False
-        while line.held and line.held[0][0] <= self.stage.now:
+        while line.held and line.held[0][0] <= self.timed_cell.now:
             data = line.held.popleft()[1]
             line.held_size -= len(data)
             self._hand_over(line, data)
@@ -388,10 +392,10 @@ class Exchange:
     def _drop(self, line: Line) -> None:
         del self._lines[line.endpoint, line.peer]
         self._unread.pop(line, None)
-        line.session.closed(self.stage.now)
+        line.session.closed(self.timed_cell.now)
 
     def _holds(self, line: Line) -> bool:
         return self._lines.get((line.endpoint, line.peer)) is line
 
     def _record(self, line: Line, kind: Kind, data: bytes) -> None:
-        self._note(Event(self.stage.now, line.endpoint, line.peer, kind, data))
+        self._note(Event(self.timed_cell.now, line.endpoint, line.peer, kind, data))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from understudy.ports import Snapshot, Stage
+from understudy.ports import Snapshot, TimedCell
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.exchange import UNLIMITED, Exchange, Line
@@ -27,7 +27,7 @@ class Client:
     def say(self, data: bytes) -> None:
         self._rehearsal.exchange.receive(self._line, data)
 
-    def heard(self) -> bytes:
+    def received(self) -> bytes:
         """What has come since this was last asked."""
         data = bytes(self._heard)
         self._heard.clear()
@@ -37,7 +37,7 @@ class Client:
         """Say it, let time run while an answer to it is owed, and hear."""
         self.say(data)
         self._rehearsal.run_while(self._line.session.owed)
-        return self.heard()
+        return self.received()
 
     def end(self) -> None:
         """Nothing more will be said."""
@@ -66,34 +66,36 @@ class Client:
 class InProcessCell:
     """Time runs when it is told to; everything said is in the transcript."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
+    def __init__(self, timed_cell: TimedCell) -> None:
+        self.timed_cell = timed_cell
         self.transcript: list[Event] = []
-        self.exchange = Exchange(stage, note=self.transcript.append)
+        self.exchange = Exchange(timed_cell, note=self.transcript.append)
 
     @property
     def now(self) -> float:
         """Simulated seconds."""
-        return seconds(self.stage.now)
+        return seconds(self.timed_cell.now)
 
     def connect(self, endpoint: str = "") -> Client:
         """A new client of an endpoint; the cell's only one if none is named."""
-        if not endpoint and len(self.stage.faces) == 1:
-            endpoint = next(iter(self.stage.faces))
-        if endpoint not in self.stage.faces:
-            raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(self.stage.faces)}")
+        if not endpoint and len(self.timed_cell.faces) == 1:
+            endpoint = next(iter(self.timed_cell.faces))
+        if endpoint not in self.timed_cell.faces:
+            raise ValueError(
+                f"endpoint {endpoint!r}; there are: {', '.join(self.timed_cell.faces)}"
+            )
         return Client(self, endpoint)
 
     def advance(self, duration: float) -> None:
         """Let so many seconds pass."""
-        self.advance_to(self.stage.now + duration_ns(duration))
+        self.advance_to(self.timed_cell.now + duration_ns(duration))
 
     def advance_to(self, moment: int) -> None:
         self.exchange.advance(moment)
 
     def run_while(self, condition: Callable[[], bool]) -> None:
         """Let time run from wake to wake as long as the condition holds."""
-        end = self.stage.now + nanoseconds(PATIENCE_SECONDS)
+        end = self.timed_cell.now + nanoseconds(PATIENCE_SECONDS)
         while condition() and (at := self.exchange.next_wake()) is not None and at <= end:
             self.exchange.advance(at)
 
@@ -111,7 +113,7 @@ class InProcessCell:
 
     def run_while_busy(self) -> None:
         """Let time run until nothing is under way."""
-        self.run_while(self.stage.busy)
+        self.run_while(self.timed_cell.busy)
 
     def snapshot(self) -> Snapshot:
         return self.exchange.snapshot()

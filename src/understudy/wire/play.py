@@ -82,7 +82,7 @@ def play(
 
 def _named(event: Event, virtual_cell: InProcessCell) -> Event:
     """A recording may name its endpoint otherwise than the cell does, if there is only one."""
-    faces = virtual_cell.stage.faces
+    faces = virtual_cell.timed_cell.faces
     if event.endpoint in faces or len(faces) != 1:
         return event
     return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
@@ -104,9 +104,9 @@ def _say_all(
         if event.kind == "<":
             due[peer] = due.get(peer, 0) + len(event.data)
             continue
-        virtual_cell.advance_to(max(event.at, virtual_cell.stage.now))
-        if event.endpoint not in virtual_cell.stage.faces:
-            raise unknown("endpoint", event.endpoint, virtual_cell.stage.faces)
+        virtual_cell.advance_to(max(event.at, virtual_cell.timed_cell.now))
+        if event.endpoint not in virtual_cell.timed_cell.faces:
+            raise unknown("endpoint", event.endpoint, virtual_cell.timed_cell.faces)
         if peer not in clients:
             clients[peer] = virtual_cell.connect(event.endpoint)
             clients[peer].count = clients[peer].count if greeted else 0
@@ -122,7 +122,7 @@ def _say_all(
             client.leave()
     virtual_cell.run_while_owed()
     last = max((event.at for event in events), default=0)
-    virtual_cell.advance_to(max(last, virtual_cell.stage.now))
+    virtual_cell.advance_to(max(last, virtual_cell.timed_cell.now))
     return clients
 
 

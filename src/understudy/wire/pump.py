@@ -47,7 +47,7 @@ class Pump:
         finished: Callable[[], None] = lambda: None,
     ) -> None:
         self._exchange = exchange
-        self._stage = exchange.stage
+        self._timed_cell = exchange.timed_cell
         self._clock = clock
         self._poll_step = poll_step
         self._until = until
@@ -93,7 +93,7 @@ class Pump:
     def now(self) -> int:
         """The cell's time, after it was brought to the clock's."""
         self._catch_up()
-        return self._stage.now
+        return self._timed_cell.now
 
     @property
     def rate(self) -> Rate:
@@ -102,20 +102,20 @@ class Pump:
     def set_rate(self, rate: Rate) -> None:
         self._catch_up()
         self._clock.set_rate(rate)
-        self._clock.set_now(self._stage.now)
+        self._clock.set_now(self._timed_cell.now)
         self._schedule()
 
     def set_paused(self, paused: bool) -> None:
         """Time stands whatever the rate, until it may run again."""
         self._catch_up()
         self._paused = paused
-        self._clock.set_now(self._stage.now)
+        self._clock.set_now(self._timed_cell.now)
         self._schedule()
 
     def advance(self, duration: int) -> None:
         """Run ahead by this much, whatever the rate."""
         self._catch_up()
-        self._leap_to(self._stage.now + duration)
+        self._leap_to(self._timed_cell.now + duration)
         self._schedule()
 
     def run_ahead(self, duration: int) -> Later | None:
@@ -124,7 +124,7 @@ class Pump:
         What was asked for first comes first: this begins where that ends.
         """
         self._catch_up()
-        begins = self._ahead[-1][0] if self._ahead else self._stage.now
+        begins = self._ahead[-1][0] if self._ahead else self._timed_cell.now
         self._ahead.append((begins + duration, Later()))
         later = self._ahead[-1][1]
         self._run_ahead()
@@ -134,7 +134,7 @@ class Pump:
     def act(self, deed: Callable[[int], Outcome]) -> Outcome:
         """Do something to the cell at its present moment, from outside."""
         self._catch_up()
-        outcome = deed(self._stage.now)
+        outcome = deed(self._timed_cell.now)
         self._exchange.settle()
         self._schedule()
         return outcome
@@ -154,7 +154,7 @@ class Pump:
         overtaken, self._ahead = self._ahead, deque()
         for _, later in overtaken:
             later.settle(OVERTAKEN)
-        self._clock.set_now(self._stage.now)
+        self._clock.set_now(self._timed_cell.now)
         self._schedule()
 
     def real_seconds(self) -> float:
@@ -178,8 +178,8 @@ class Pump:
         for part in silent.findall(data):
             answered = self._exchange.receive(line, part)
             runs = answered and not self._paused
-            if runs and self._stage.busy() and not self._exchange.owed():
-                self._leap_to(self._stage.now + self._poll_step)
+            if runs and self._timed_cell.busy() and not self._exchange.owed():
+                self._leap_to(self._timed_cell.now + self._poll_step)
 
     def _schedule(self) -> None:
         if self._timer is not None:
@@ -212,7 +212,7 @@ class Pump:
             return True
         if self._clock.rate != "max":
             return False
-        return self._stage.busy() or (self._until is not None and self._exchange.alone())
+        return self._timed_cell.busy() or (self._until is not None and self._exchange.alone())
 
     def _turn(self) -> None:
         self._timer = None
@@ -237,29 +237,29 @@ class Pump:
         while self._ahead:
             to, later = self._ahead[0]
             at = self._exchange.next_wake()
-            self._leap_to(max(to if at is None else min(at, to), self._stage.now))
-            if self._stage.now >= to:
+            self._leap_to(max(to if at is None else min(at, to), self._timed_cell.now))
+            if self._timed_cell.now >= to:
                 self._ahead.popleft()
                 later.settle(None)
             if time.monotonic() > deadline:
                 break
 
     def _done(self) -> bool:
-        return self._until is not None and self._stage.now >= self._until
+        return self._until is not None and self._timed_cell.now >= self._until
 
     def _leap_to(self, at: int) -> None:
         self._exchange.advance(at)
-        self._clock.set_now(self._stage.now)
+        self._clock.set_now(self._timed_cell.now)
 
     def _catch_up(self) -> None:
         """Bring the cell to the clock's time; a cell that cannot keep up holds the clock back."""
-        now = self._stage.now if self._paused else self._clock.now()
+        now = self._timed_cell.now if self._paused else self._clock.now()
         if self._until is not None:
             now = min(now, self._until)
         deadline = time.monotonic() + TURN_SECONDS
         while (at := self._exchange.next_wake()) is not None and at < now:
             self._exchange.advance(at)
             if time.monotonic() > deadline:
-                self._clock.set_now(self._stage.now)
+                self._clock.set_now(self._timed_cell.now)
                 return
-        self._exchange.advance(max(now, self._stage.now))
+        self._exchange.advance(max(now, self._timed_cell.now))

@@ -125,7 +125,7 @@ def test_the_shipped_seam_welds_on_the_shipped_cell() -> None:
     for line in program.splitlines():
         assert robot.send_gcode(line, 0) is None, line
     cell.run_while_busy()
-    assert robot.status(cell.stage.now).error_message == ""
+    assert robot.status(cell.timed_cell.now).error_message == ""
     assert welder.issues() == ()
-    assert f"{welder.status(cell.stage.now).total_weld_length_mm:.2f}" == "200.00"
+    assert f"{welder.status(cell.timed_cell.now).total_weld_length_mm:.2f}" == "200.00"
     assert robot.io.digital().outputs == 0

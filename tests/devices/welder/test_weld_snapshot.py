@@ -73,7 +73,7 @@ def look(cell: WeldingCell) -> bytes:
 
 
 def next_event(cell: WeldingCell) -> bool:
-    at = cell.stage.next_wake()
+    at = cell.timed_cell.next_wake()
     if at is None or at > 12_000_000_000:
         return False
     cell.virtual_cell.advance_to(at)

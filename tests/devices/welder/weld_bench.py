@@ -156,7 +156,7 @@ class WeldingCell:
             file = Path(folder) / "cell.yaml"
             file.write_text(json.dumps(config).replace('"1":', "1:"))
             self.virtual_cell = understudy.load_cell(str(file))
-        self.stage = self.virtual_cell.stage
+        self.timed_cell = self.virtual_cell.timed_cell
         self.parts = parts_of(self.virtual_cell)
         self.g60 = part(self.virtual_cell, "g60", VirtualController)
         self.io = self.g60.io
@@ -169,7 +169,7 @@ class WeldingCell:
 
     @property
     def now(self) -> int:
-        return self.stage.now
+        return self.timed_cell.now
 
     def send(self, *lines: str) -> None:
         for line in lines:
@@ -187,7 +187,7 @@ class WeldingCell:
         """Let time pass until the power source is in this phase."""
         end = self.now + nanoseconds(patience)
         while self.welder.phase != phase:
-            at = self.stage.next_wake()
+            at = self.timed_cell.next_wake()
             assert at is not None, f"{phase} does not come: {self.welder.phase}"
             assert at <= end, f"{phase} does not come in time: {self.welder.phase}"
             self.virtual_cell.advance_to(at)

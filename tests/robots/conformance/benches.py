@@ -99,7 +99,7 @@ class NullModem:
     ) -> None:  # fmt: skip
         text = cell or CELL.format(wire="port: 0", rules=rules)
         self.virtual_cell = InProcessCell(build_cell(read_config(text, "arm.yaml")))
-        self._endpoint = next(iter(self.virtual_cell.stage.faces))
+        self._endpoint = next(iter(self.virtual_cell.timed_cell.faces))
         self.robot = made or driver(config)
         self.plugged = True
         self.said = bytearray()
@@ -108,7 +108,7 @@ class NullModem:
 
     @property
     def now(self) -> int:
-        return self.virtual_cell.stage.now
+        return self.virtual_cell.timed_cell.now
 
     def do(self, deed: Deed[Outcome]) -> Outcome:
         outcome = deed(self.now)
@@ -156,7 +156,7 @@ class NullModem:
                 self.said += data
                 self._client.say(data)
                 moved = True
-            if self._client and (heard := self._client.heard()):
+            if self._client and (heard := self._client.received()):
                 self.robot.receive(heard, self.now)
                 moved = True
         self._dial()

@@ -234,9 +234,9 @@ class TestCompany:
         assert "silent" in outcome.reason
         assert status(run.bench).state == "Unknown"
         run.bench.virtual_cell.run_while_busy()
-        other.heard()
+        other.received()
         run.bench.advance(30.0)
-        assert other.heard() == b"", "whoever is not served disturbs nobody"
+        assert other.received() == b"", "whoever is not served disturbs nobody"
 
     def test_and_when_it_leaves_the_first_is_heard_again(self) -> None:
         run = Run(NullModem(HERE))
@@ -262,7 +262,7 @@ class TestCompany:
         for _ in range(60):
             while data := second.take(UNLIMITED):
                 client.say(data)
-            if heard := client.heard():
+            if heard := client.received():
                 second.receive(heard, first.bench.now)
             first.bench.advance(0.1)
             if (wake := second.next_wake()) is not None and wake <= first.bench.now:

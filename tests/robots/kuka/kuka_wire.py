@@ -84,20 +84,20 @@ class Bench:
         return self.cell.now - begun
 
     def feedback(self) -> list[tuple[int, int]]:
-        return feedback(self.client.heard())
+        return feedback(self.client.received())
 
     def frames(self) -> list[Told]:
-        return told(self.watcher.heard())
+        return told(self.watcher.received())
 
     def here(self) -> Told:
         """The telemetry of this moment, or a little later."""
-        self.watcher.heard()
+        self.watcher.received()
         self.cell.advance(0.2 if self.cell.now < 0.2 else 0.02)
         return self.frames()[-1]
 
     @property
     def status(self) -> Status:
-        return part(self.cell, "kuka", KukaGcodeServer).status(self.cell.stage.now)
+        return part(self.cell, "kuka", KukaGcodeServer).status(self.cell.timed_cell.now)
 
     @property
     def messages(self) -> tuple[str, ...]:

@@ -76,8 +76,8 @@ def test_split_at_any_byte(at: int) -> None:
     cut.say(stream[at:])
     for bench in (whole, cut):
         bench.cell.advance(0.3)
-    assert cut.client.heard() == whole.client.heard()
-    assert cut.watcher.heard() == whole.watcher.heard()
+    assert cut.client.received() == whole.client.received()
+    assert cut.watcher.received() == whole.watcher.received()
 
 
 def test_half_a_record_does_nothing_and_dies_with_its_client() -> None:
@@ -103,7 +103,7 @@ def window_of_four(cell: InProcessCell, client: Client, count: int) -> list[int]
             sent += 1
             client.say(command(sent, X=sent % 2, F=100))
         cell.run_while(lambda: not client._heard)
-        seen += [seq for seq, _ in feedback(client.heard()) if seq > 0]
+        seen += [seq for seq, _ in feedback(client.received()) if seq > 0]
     return seen
 
 
@@ -112,7 +112,7 @@ def test_a_window_of_four_loses_none(count: int) -> None:
     cell = kuka()
     client = cell.connect(COMMAND)
     cell.advance(0.05)
-    client.heard()
+    client.received()
     seen = window_of_four(cell, client, count)
     assert list(dict.fromkeys(seen)) == list(range(count + 1))
 
@@ -127,7 +127,7 @@ def test_sent_blindly_none_is_lost(count: int) -> None:
     assert len(line.unread) == (count - 513) * 48  # one in flight, 512 wait, the rest is not read
     assert not line.listening
     cell.run_while_busy()
-    seen = [seq for seq, _ in feedback(client.heard()) if seq > 0]
+    seen = [seq for seq, _ in feedback(client.received()) if seq > 0]
     assert list(dict.fromkeys(seen)) == list(range(1, count + 1))
     assert line.listening
 
@@ -143,10 +143,10 @@ def test_the_newest_client_takes_over() -> None:
     bench.client = bench.cell.connect(COMMAND)
     assert not old.connected
     assert bench.here().flags == 0b11
-    old.heard()
+    old.received()
     bench.say(command(7, Y=10))
     bench.cell.run_while_busy()
-    assert old.heard() == b""
+    assert old.received() == b""
     assert {seq for seq, _ in bench.feedback()} >= {1, 2, 7}
     assert bench.here().pose[:2] == (0.0, 10.0)
 
@@ -155,13 +155,13 @@ def test_flags_tell_who_is_there() -> None:
     cell = kuka()
     watcher = cell.connect(TELEMETRY)
     cell.advance(0.2)
-    assert told(watcher.heard())[-1].flags == 0b10
+    assert told(watcher.received())[-1].flags == 0b10
     client = cell.connect(COMMAND)
     cell.advance(0.02)
-    assert told(watcher.heard())[-1].flags == 0b11
+    assert told(watcher.received())[-1].flags == 0b11
     client.leave()
     cell.advance(0.02)
-    assert told(watcher.heard())[-1].flags == 0b10
+    assert told(watcher.received())[-1].flags == 0b10
 
 
 @pytest.mark.parametrize("how", ["leave", "end"])
@@ -171,7 +171,7 @@ def test_a_client_gone_in_the_middle(how: str, on_disconnect: str, last: int) ->
     bench.say(*(command(seq, X=100 * (seq % 2), F=100) for seq in (1, 2, 3, 4)))
     bench.cell.advance(0.3)
     getattr(bench.client, how)()
-    assert not bench.cell.stage.faces[COMMAND].sessions()
+    assert not bench.cell.timed_cell.faces[COMMAND].sessions()
     bench.cell.run_while_busy()
     assert bench.here().seq == last
 
@@ -276,7 +276,7 @@ def assert_sane(bench: Bench) -> None:
     for frame in bench.frames():
         assert all(abs(value) < 1e6 for value in (*frame.pose, *frame.axes, frame.speed))
         assert frame.rest == (76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124)
-    assert not bench.cell.stage.busy()
+    assert not bench.cell.timed_cell.busy()
 
 
 # ── snapshots, slices ──
@@ -296,11 +296,11 @@ def test_a_snapshot_is_invisible(moment: float) -> None:
     endings = []
     for _ in range(2):
         bench.cell.restore(snapshot)
-        bench.client.heard()
-        bench.watcher.heard()
+        bench.client.received()
+        bench.watcher.received()
         bench.say(command(4, Y=0)[20:])
         bench.cell.advance(2.0)
-        endings.append((bench.client.heard(), bench.watcher.heard()))
+        endings.append((bench.client.received(), bench.watcher.received()))
     assert endings[0] == endings[1]
     assert dict(feedback(endings[0][0]))[4] in (0, 1)
 
@@ -310,15 +310,15 @@ def test_restored_in_a_new_process_the_conversation_stands_in_the_transcript() -
     first.cell.advance(0.3)
     second = load_cell("kuka_eki")
     second.restore(read_snapshot(write_snapshot(first.cell.snapshot())))
-    first.client.heard()
-    first.watcher.heard()
+    first.client.received()
+    first.watcher.received()
     first.cell.advance(1.0)
     second.advance(1.0)
     said = {
         endpoint: b"".join(e.data for e in second.transcript if e.endpoint == endpoint)
         for endpoint in (COMMAND, TELEMETRY)
     }
-    assert said == {COMMAND: first.client.heard(), TELEMETRY: first.watcher.heard()}
+    assert said == {COMMAND: first.client.received(), TELEMETRY: first.watcher.received()}
 
 
 def test_damaged_snapshots_are_refused_and_change_nothing() -> None:
@@ -344,8 +344,8 @@ def test_cutting_time_into_other_slices_changes_no_byte(slices: list[float]) -> 
     whole, cut = busy_bench(), busy_bench()
     for piece in slices:
         cut.cell.advance(piece)
-    end = max(cut.cell.stage.now, 1_500_000_000)
+    end = max(cut.cell.timed_cell.now, 1_500_000_000)
     cut.cell.advance_to(end)
     whole.cell.advance_to(end)
-    assert cut.client.heard() == whole.client.heard()
-    assert cut.watcher.heard() == whole.watcher.heard()
+    assert cut.client.received() == whole.client.received()
+    assert cut.watcher.received() == whole.watcher.received()

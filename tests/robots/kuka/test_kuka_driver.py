@@ -58,7 +58,7 @@ class Bench:
 
     @property
     def now(self) -> int:
-        return self.cell.stage.now
+        return self.cell.timed_cell.now
 
     def do(self, deed: Callable[[int], Outcome | None]) -> Outcome | None:
         outcome = deed(self.now)
@@ -89,7 +89,7 @@ class Bench:
         return part(self.cell, "kuka", KukaGcodeServer).progress().completed
 
     def _next(self) -> int | None:
-        wakes = (self.cell.stage.next_wake(), self.driver.next_wake())
+        wakes = (self.cell.timed_cell.next_wake(), self.driver.next_wake())
         return min((at for at in wakes if at is not None), default=None)
 
     def _carry(self) -> None:
@@ -107,7 +107,7 @@ class Bench:
         return True
 
     def _hear(self) -> bool:
-        heard = self._client.heard() if self._client else b""
+        heard = self._client.received() if self._client else b""
         for at in range(0, 0 if self.mute else len(heard), 7):
             if self.driver.wanted() == self._call:
                 self.driver.receive(heard[at : at + 7], self.now)
@@ -316,7 +316,7 @@ def test_the_reader_of_telemetry() -> None:
     watcher, reader = cell.connect("kuka.kuka_eki.telemetry"), TelemetryReader()
     cell.connect(COMMAND).say(struct.pack("<ii8fi4x", 1, 0, 200, 0, 0, 0, 0, 0, 100, 0, 65))
     cell.advance(1.0)
-    stream = watcher.heard()
+    stream = watcher.received()
     readings = [
         reading for at in range(len(stream)) for reading in reader.feed(stream[at : at + 1])
     ]

@@ -33,7 +33,7 @@ class Watched(Bench):
     def _carry(self) -> None:
         super()._carry()
         if hasattr(self, "_watcher"):
-            for reading in self._reader.feed(self._watcher.heard()):
+            for reading in self._reader.feed(self._watcher.received()):
                 if not self.blind:
                     self.driver.observe(reading, self.now)
             super()._carry()
@@ -115,7 +115,7 @@ def test_a_robot_that_is_still_under_way_when_the_job_begins_has_no_known_start(
     bench.do(bench.driver.give_up)
     bench.ended.clear()
     bench.advance(1.1)
-    assert bench.cell.stage.busy(), "what was in flight ends"
+    assert bench.cell.timed_cell.busy(), "what was in flight ends"
     assert bench.outcome("G1 Y10 F100\nG1 X150\n") == "seen"
 
 

@@ -32,7 +32,7 @@ def test_who_comes_later_is_told_at_the_same_moments() -> None:
     watchers = [cell.connect(TELEMETRY) for _ in range(3)]
     cell.advance(0.05)
     assert sorted(set(moments(cell, TELEMETRY))) == [1020, 1040, 1060]
-    heard = [watcher.heard() for watcher in watchers]
+    heard = [watcher.received() for watcher in watchers]
     assert heard[0] == heard[1] == heard[2]
 
 
@@ -40,7 +40,7 @@ def test_nobody_watches_nothing_happens() -> None:
     cell = kuka()
     watcher = cell.connect(TELEMETRY)
     watcher.leave()
-    assert cell.stage.next_wake() is None
+    assert cell.timed_cell.next_wake() is None
 
 
 def test_before_the_first_record() -> None:
@@ -68,7 +68,7 @@ def test_what_watchers_say_is_not_listened_to() -> None:
 
 def test_a_watcher_that_does_not_read_misses_frames_and_gets_no_half_ones() -> None:
     bench = Bench()
-    face = bench.cell.stage.faces[TELEMETRY]
+    face = bench.cell.timed_cell.faces[TELEMETRY]
     session = face.sessions()["1"]
     bench.cell.advance(0.2)
     face.wake(220 * NS_PER_MS)
@@ -97,19 +97,19 @@ def all_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InProcessCell:
 
 
 def test_two_sockets_by_default_four_if_asked_for(all_four: InProcessCell) -> None:
-    assert list(kuka().stage.faces) == [COMMAND, TELEMETRY]
+    assert list(kuka().timed_cell.faces) == [COMMAND, TELEMETRY]
     endpoints = ["command", "telemetry", "ex3", "ex4"]
-    assert list(all_four.stage.faces) == [f"kuka.kuka_eki.{name}" for name in endpoints]
+    assert list(all_four.timed_cell.faces) == [f"kuka.kuka_eki.{name}" for name in endpoints]
 
 
 def test_ex4_tells_the_same_every_40_ms(all_four: InProcessCell) -> None:
     stream, datagrams = all_four.connect(TELEMETRY), all_four.connect("kuka.kuka_eki.ex4")
     all_four.advance(0.3)
     assert moments(all_four, "kuka.kuka_eki.ex4") == [200, 240, 280]
-    assert told(datagrams.heard()) == told(stream.heard())[::2]
-    assert told(stream.heard()) == []
+    assert told(datagrams.received()) == told(stream.received())[::2]
+    assert told(stream.received()) == []
     all_four.advance(0.02)
-    assert told(stream.heard())[-1].flags == 0b1010
+    assert told(stream.received())[-1].flags == 0b1010
 
 
 def test_ex3_writes_down_and_moves_nothing(all_four: InProcessCell, tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_ex3_writes_down_and_moves_nothing(all_four: InProcessCell, tmp_path: Pa
     ]
     watcher = all_four.connect(TELEMETRY)
     all_four.advance(0.02)
-    frame = told(watcher.heard())[-1]
+    frame = told(watcher.received())[-1]
     assert (frame.in_flight, frame.flags) == (-1, 0b0110)
-    assert client.heard() == b""
+    assert client.received() == b""
 
 
 def test_ex3_listens_to_the_newest(all_four: InProcessCell, tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_log_that_cannot_be_written_is_no_reason_to_fall_over(
 
 
 def test_the_face_of_a_channel_says_which(all_four: InProcessCell) -> None:
-    faces = all_four.stage.faces
+    faces = all_four.timed_cell.faces
     assert isinstance(faces["kuka.kuka_eki.ex4"], TelemetryFace)
     assert isinstance(faces["kuka.kuka_eki.ex3"], DryRunFace)
     assert (EX2.after(0), EX2.after(200 * NS_PER_MS), EX4.after(201 * NS_PER_MS)) == (

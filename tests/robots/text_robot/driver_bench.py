@@ -75,7 +75,7 @@ class DriverBench:
 
     @property
     def now(self) -> int:
-        return self.virtual_cell.stage.now
+        return self.virtual_cell.timed_cell.now
 
     def do(self, deed: Callable[[int], Outcome]) -> Outcome:
         outcome = deed(self.now)
@@ -108,7 +108,7 @@ class DriverBench:
         return [line for line in self.heard_by_robot() if line.startswith(("MOVE", "HOME"))]
 
     def _next(self) -> int | None:
-        wakes = (self.virtual_cell.stage.next_wake(), self.robot.next_wake())
+        wakes = (self.virtual_cell.timed_cell.next_wake(), self.robot.next_wake())
         return min((at for at in wakes if at is not None), default=None)
 
     # ── the null modem ──
@@ -122,7 +122,7 @@ class DriverBench:
                 assert self._client is not None, "something is said although nobody is there"
                 self._client.say(data)
                 moved = True
-            heard = self._client.heard() if self._client else b""
+            heard = self._client.received() if self._client else b""
             for piece in self._cut(heard) if heard and not self.mute else []:
                 if self.robot.wanted() == self._call:
                     self.robot.receive(piece, self.now)

@@ -71,16 +71,16 @@ def test_a_flood_of_waiting_commands_is_held_back(robot: InProcessCell, client: 
     assert isinstance(session, TextSession)
     assert len(session._waiting) < 2 * WAITING_LIMIT
     robot.run_while_owed()
-    assert client.heard().count(b"\n") == flood + 1
+    assert client.received().count(b"\n") == flood + 1
 
 
 def test_a_reset_in_line_undoes_no_emergency_stop_that_came_later(robot: InProcessCell) -> None:
     client = robot.connect()
     client.say(b"MOVE_ABS 1,2,3,4,5,6\nRESET\nGET_STATUS\n")
     robot.advance(0.1)
-    part(robot, "engine", SimulationEngine).emergency_stop(robot.stage.now)
+    part(robot, "engine", SimulationEngine).emergency_stop(robot.timed_cell.now)
     robot.exchange.settle()
-    assert client.heard().splitlines()[1:] == [
+    assert client.received().splitlines()[1:] == [
         b"OK Error reset",
         b"OK EmergencyStopped,26.0,4,0",
     ]
@@ -186,7 +186,7 @@ Steps = list[tuple[int, bytes, int]]
 def act(cell: InProcessCell, clients: list[Client], script: Steps, cuts: int = 1) -> None:
     for who, said, pause in script:
         clients[who].say(said)
-        start = cell.stage.now
+        start = cell.timed_cell.now
         for cut in range(1, cuts + 1):
             cell.advance_to(start + pause * cut // cuts)
 
@@ -240,7 +240,7 @@ def test_arbitrary_bytes_get_one_answer_a_line_and_stop_nothing(chunks: list[byt
     client.say(b"\n")
     cell.run_while_owed()
     lines = b"".join(chunks).split(b"\n")
-    answers = client.heard().splitlines()
+    answers = client.received().splitlines()
     assert len(answers) == sum(bool(line.split()) for line in lines)
     assert all(answer.startswith((b"OK ", b"ERROR ")) for answer in answers)
     assert cell.connect().ask(b"STOP\n") == b"OK Emergency stop executed\n"

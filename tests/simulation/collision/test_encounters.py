@@ -38,7 +38,7 @@ class Two:
 
     @property
     def now(self) -> int:
-        return self.cell.stage.now
+        return self.cell.timed_cell.now
 
     def send(self, arm: int, *lines: str) -> None:
         for line in lines:

@@ -103,7 +103,7 @@ def test_over_the_wire_the_face_tells_the_joints_of_the_touch() -> None:
     client = cell.connect("arm.grblhal")
     client.say(b"G38.2 X120 F3000\n")
     cell.advance(4.0)
-    told = client.heard().decode()
+    told = client.received().decode()
     (report,) = [line for line in told.splitlines() if line.startswith("[PRB:")]
     x, *others = report.removeprefix("[PRB:").partition(":")[0].split(",")
     assert float(x) == pytest.approx(89.6, abs=0.05)
@@ -111,4 +111,4 @@ def test_over_the_wire_the_face_tells_the_joints_of_the_touch() -> None:
     assert set(others) == {"0.000"}
     client.say(b"G38.2 X120 F3000\n")
     cell.advance(1.0)
-    assert "ALARM:4" in client.heard().decode()
+    assert "ALARM:4" in client.received().decode()

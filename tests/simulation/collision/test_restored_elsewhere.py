@@ -61,7 +61,7 @@ def begun(cell: Path) -> InProcessCell:
 def events(cell: Path) -> list[int]:
     """The moments at which something happens by itself."""
     virtual_cell, found = begun(cell), list[int]()
-    while (at := virtual_cell.stage.next_wake()) is not None and at < END:
+    while (at := virtual_cell.timed_cell.next_wake()) is not None and at < END:
         virtual_cell.advance_to(at)
         found.append(at)
     return found

@@ -86,7 +86,7 @@ def test_a_contact_sets_a_rule_off(what: str, strikes_: int) -> None:
     here.advance(4.0)
     assert strikes(here) == strikes_
     assert part(here, "kuka", KukaGcodeServer).stopped() == (strikes_ > 0)
-    assert seconds(here.stage.now) == 4.0
+    assert seconds(here.timed_cell.now) == 4.0
 
 
 def test_a_line_over_the_wire_is_told_by_its_count() -> None:

@@ -206,7 +206,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         if line.too_long:
             return TOO_LONG
         for command in commands_in(text):
-            self._fault_source.heard(self.name, command, now)
+            self._fault_source.received(self.name, command, now)
         if not text:
             return 0
         if text[0] == "$":

@@ -150,7 +150,7 @@ class CommandFace(SessionFace[CommandSession], NotInjectable):
 
     def take(self, record: Record, now: int) -> None:
         for command in commands_in(record):
-            self._fault_source.heard(self._name, command, now)
+            self._fault_source.received(self._name, command, now)
         self.robot.submit(record, now)
 
     def forget(self, peer: str, now: int) -> None:

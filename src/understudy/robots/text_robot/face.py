@@ -205,7 +205,7 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
 
     def received(self, request: Request, now: int) -> None:
         """Reports a command to the scenario rules; STOP acts now, before commands that wait."""
-        self._fault_source.heard(self._name, request.verb, now)
+        self._fault_source.received(self._name, request.verb, now)
         if request.known and request.verb == "STOP":
             self._robot.stop(now)
 

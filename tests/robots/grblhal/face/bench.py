@@ -20,19 +20,19 @@ class Bench:
         self.virtual_cell: InProcessCell = load_cell(cell)
         self.endpoint = endpoint
         self.client: Client = self.virtual_cell.connect(endpoint)
-        self.client.heard()
+        self.client.received()
 
     def fast(self, end: bytes = b"\n") -> "Bench":
         """A machine that gets somewhere."""
         self.say(b"".join(setting.encode() + end for setting in FAST))
-        assert self.heard() == ["ok"] * len(FAST)
+        assert self.received() == ["ok"] * len(FAST)
         return self
 
     def say(self, data: bytes) -> None:
         self.client.say(data)
 
-    def heard(self) -> list[str]:
-        lines = self.client.heard().decode("latin-1").split("\r\n")
+    def received(self) -> list[str]:
+        lines = self.client.received().decode("latin-1").split("\r\n")
         assert lines.pop() == "", "only whole lines are said"
         return lines
 
@@ -43,11 +43,11 @@ class Bench:
 
     def wait(self, seconds: float) -> list[str]:
         self.virtual_cell.advance(seconds)
-        return self.heard()
+        return self.received()
 
     def report(self, command: bytes = b"?") -> str:
         self.say(command)
-        (line,) = (line for line in self.heard() if line.startswith("<"))
+        (line,) = (line for line in self.received() if line.startswith("<"))
         return line
 
     def state(self) -> str:
@@ -58,21 +58,21 @@ class Bench:
         return int(self.robot.io.digital().outputs)
 
     def inject(self, fault: str, **parameters: float) -> None:
-        self.robot.inject(fault, parameters, self.virtual_cell.stage.now)
+        self.robot.inject(fault, parameters, self.virtual_cell.timed_cell.now)
         self.virtual_cell.exchange.settle()
 
     @property
     def robot(self) -> Any:
-        cell = self.virtual_cell.stage
+        cell = self.virtual_cell.timed_cell
         assert isinstance(cell, Cell)
         return cell.parts[self.endpoint.partition(".")[0]]
 
     def idle(self, patience: float = 600.0) -> list[str]:
         """Let time run until nothing goes on by itself."""
         end = self.virtual_cell.now + patience
-        while self.virtual_cell.stage.busy() and self.virtual_cell.now < end:
+        while self.virtual_cell.timed_cell.busy() and self.virtual_cell.now < end:
             self.virtual_cell.run_while_busy()
-        return self.heard()
+        return self.received()
 
 
 def answers(lines: list[str]) -> list[str]:

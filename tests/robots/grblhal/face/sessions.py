@@ -78,13 +78,13 @@ class Wire:
         return self.answers(1)
 
     def _hear(self) -> None:
-        *whole, self._rest = (self._rest + self._client.heard()).split(b"\n")
+        *whole, self._rest = (self._rest + self._client.received()).split(b"\n")
         self._lines += [line.decode("latin-1").rstrip("\r") for line in whole]
 
     def _next(self, end: float) -> str | None:
         self._hear()
         while not self._lines:
-            at = self._rehearsal.stage.next_wake()
+            at = self._rehearsal.timed_cell.next_wake()
             if at is None or at / 1e9 > end:
                 return None
             self._rehearsal.advance_to(at)

@@ -41,12 +41,12 @@ def test_m50_acts_on_what_is_queued_and_m49_waits_for_it() -> None:
     bench = Bench().fast()
     bench.say(b"\x92" * 5)
     bench.say(b"G1 X100 F1000\nM50 P0\n")
-    assert answers(bench.heard()) == ["ok", "ok"]
+    assert answers(bench.received()) == ["ok", "ok"]
     bench.wait(2.0)
     assert fields(bench.report())["FS"] == "1000,0"
     bench.ask("M50 P1")
     bench.say(b"M49\n")
-    assert bench.heard() == [], "the spindle's override changes when motion has ended"
+    assert bench.received() == [], "the spindle's override changes when motion has ended"
     assert bench.idle() == ["ok"]
 
 
@@ -139,7 +139,7 @@ def test_a_door_that_is_opened_again_takes_the_spindle_back() -> None:
     assert bench.state() == "Door:3"
     bench.wait(1.0)
     bench.say(b"\x84")
-    assert "[MSG:Check Door]" in bench.heard()
+    assert "[MSG:Check Door]" in bench.received()
     assert fields(bench.report())["State"] == "Door:0"
     assert bench.wait(10.0) == []
     assert fields(bench.report())["FS"] == "0,0"

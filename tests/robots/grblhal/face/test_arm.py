@@ -40,7 +40,7 @@ def test_lines_in_process_and_over_the_wire_share_one_program() -> None:
     controller = bench.robot
     bench.ask("G91")
     assert "G91" in bench.ask("$G")[0]
-    now = bench.virtual_cell.stage.now
+    now = bench.virtual_cell.timed_cell.now
     assert controller.is_enabled(), "the wire brought the drives up"
     assert controller.send_gcode("G1 A10 F6000", now) is None
     bench.idle()
@@ -52,17 +52,17 @@ def test_the_emergency_stop_of_the_cell_is_alarm_10() -> None:
     bench.ask("G1 X60 F1200")
     bench.wait(1.0)
     bench.inject("emergency_stop")
-    assert bench.heard()[0] == "ALARM:10"
+    assert bench.received()[0] == "ALARM:10"
     assert bench.ask("G0 X0") == ["error:9"]
     bench.inject("emergency_release")
-    assert bench.heard()[-1].startswith("GrblHAL")
+    assert bench.received()[-1].startswith("GrblHAL")
     assert bench.state() == "Idle"
 
 
 def test_a_jog_in_process_is_a_jog_on_the_wire() -> None:
     bench = arm()
     bench.ask("M5")
-    assert bench.robot.jog(0, 0.1, bench.virtual_cell.stage.now) is None
+    assert bench.robot.jog(0, 0.1, bench.virtual_cell.timed_cell.now) is None
     bench.wait(1.0)
     assert bench.state() == "Jog"
     assert joints(bench)[0] > 0.0
@@ -74,8 +74,8 @@ def test_a_tool_over_the_wire_waits_for_the_operator_and_one_in_process_does_not
     assert bench.ask("T2 M6") == ["ok"]
     assert bench.state() == "Tool"
     bench.say(b"~")
-    assert bench.heard()[0].startswith("<Idle|")
-    assert bench.robot.send_gcode("T1 M6", bench.virtual_cell.stage.now) is None
+    assert bench.received()[0].startswith("<Idle|")
+    assert bench.robot.send_gcode("T1 M6", bench.virtual_cell.timed_cell.now) is None
     bench.wait(0.1)
     assert fields(bench.report())["State"] == "Idle"
     assert bench.ask("$G")[0].split()[-3] == "T1"
@@ -84,7 +84,7 @@ def test_a_tool_over_the_wire_waits_for_the_operator_and_one_in_process_does_not
 def test_a_motor_fault_is_alarm_17() -> None:
     bench = arm()
     bench.inject("axis_fault", axis=2.0)
-    assert bench.heard() == ["ALARM:17", "[MSG:Motor fault - clear, then reset to continue]"]
+    assert bench.received() == ["ALARM:17", "[MSG:Motor fault - clear, then reset to continue]"]
 
 
 def test_the_limits_are_the_models() -> None:
@@ -99,7 +99,7 @@ def test_the_limits_are_the_models() -> None:
 def test_a_stop_in_process_leaves_no_line_waiting_for_its_answer() -> None:
     bench = arm()
     bench.say(b"M66 P5 L3 Q60\n")
-    bench.robot.stop(bench.virtual_cell.stage.now)
+    bench.robot.stop(bench.virtual_cell.timed_cell.now)
     bench.wait(0.1)
     assert bench.ask("$G")[-1] == "ok"
 
@@ -115,7 +115,7 @@ def test_arc_and_gas_are_pins(line: str) -> None:
 
 def jogging() -> Bench:
     bench = arm()
-    now = bench.virtual_cell.stage.now
+    now = bench.virtual_cell.timed_cell.now
     assert bench.robot.connect(now) is None
     assert bench.robot.enable(now) is None
     assert bench.robot.jog(0, 0.5, now) is None
@@ -127,7 +127,7 @@ def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
     bench = jogging()
     assert bench.state() == "Jog"
     bench.say(b"\x18")
-    assert bench.heard()[0] == "ALARM:3"
+    assert bench.received()[0] == "ALARM:3"
     stopped = joints(bench)
     assert 20.0 < stopped[0] < 30.0
     bench.wait(1.0)
@@ -199,9 +199,9 @@ def test_what_is_overridden_in_process_is_told_on_the_wire_and_the_other_way_rou
     robot = bench.robot
     robot.connect(0)
     robot.enable(0)
-    assert robot.override_feed(50, bench.virtual_cell.stage.now) is None
+    assert robot.override_feed(50, bench.virtual_cell.timed_cell.now) is None
     bench.wait(0.1)
-    assert robot.override_rapid(25, bench.virtual_cell.stage.now) is None
+    assert robot.override_rapid(25, bench.virtual_cell.timed_cell.now) is None
     bench.wait(0.1)
     assert fields(bench.report(b"\x87"))["Ov"] == "50,25,100"
     bench.say(b"\x91")
@@ -215,7 +215,7 @@ def test_an_override_in_process_that_a_program_forbids_is_kept_for_later() -> No
     bench = arm()
     bench.ask("M50 P0")
     bench.ask("G1 X60 F1200")
-    assert bench.robot.override_feed(50, bench.virtual_cell.stage.now) is None
+    assert bench.robot.override_feed(50, bench.virtual_cell.timed_cell.now) is None
     bench.wait(1.0)
     now = fields(bench.report(b"\x87"))
     assert (now["FS"], now["Ov"]) == ("1200,0", "50,100,100")

@@ -42,12 +42,12 @@ def let_on(bench: Bench) -> list[str]:
     """An operator who presses start until nothing waits any more."""
     lines = bench.idle()
     for _ in range(200):
-        unread = bench.virtual_cell.stage.faces[bench.endpoint].status(0)["unread"]
+        unread = bench.virtual_cell.timed_cell.faces[bench.endpoint].status(0)["unread"]
         state = bench.state()
         if not unread and state.partition(":")[0] not in ("Hold", "Door", "Tool", "Run", "Jog"):
             return lines + bench.idle()
         bench.say(b"~")
-        lines += bench.heard() + bench.idle()
+        lines += bench.received() + bench.idle()
     raise AssertionError(f"never through: {state}")
 
 
@@ -71,7 +71,7 @@ def test_each_line_gets_one_answer(
     bench = Bench().fast(end)
     text = b"".join(line.encode("latin-1") + end for line in lines)
     bench.say(sprinkled(text, where, HARMLESS + HOLDING))
-    heard = bench.heard() + let_on(bench)
+    heard = bench.received() + let_on(bench)
     if any(line.startswith("GrblHAL") for line in heard):
         # Leaving check mode is a reset, which drops what waits; so does nothing else here.
         assert len(answers(heard)) <= len(lines)
@@ -88,7 +88,7 @@ def test_line_by_line_none_is_missing_and_none_too_many(
     bench = Bench().fast(end)
     for line, where in lines:
         bench.say(sprinkled(line.encode("latin-1") + end, where, HARMLESS + HOLDING))
-        early = bench.heard()
+        early = bench.received()
         assert len(answers(early)) <= 1
         assert len(answers(early + let_on(bench))) == 1, line
 
@@ -101,10 +101,10 @@ def test_after_any_mess_each_line_gets_one_answer_again(
     bench = Bench().fast()
     text = "".join(line + "\n" for line in lines).encode("latin-1")
     bench.say(sprinkled(text, where, HARMLESS + HOLDING + FLUSHING))
-    assert len(answers(bench.heard() + let_on(bench))) <= len(lines)
+    assert len(answers(bench.received() + let_on(bench))) <= len(lines)
     for line in after:
         bench.say(line.encode("latin-1") + b"\n")
-        assert len(answers(bench.heard() + let_on(bench))) == 1, line
+        assert len(answers(bench.received() + let_on(bench))) == 1, line
 
 
 @RELAXED
@@ -119,7 +119,7 @@ def test_packets_make_no_difference(
     edges = sorted({0, len(text), *(c % (len(text) + 1) for c in cuts)})
     for a, b in itertools.pairwise(edges):
         cut.say(text[a:b])
-    assert cut.heard() == whole.heard()
+    assert cut.received() == whole.received()
     assert cut.wait(1.0) == whole.wait(1.0)
 
 
@@ -134,7 +134,7 @@ def play(bench: Bench, steps: list[tuple[bytes, float]], slices: int = 1) -> lis
         bench.say(data)
         for _ in range(slices):
             bench.virtual_cell.advance(seconds / slices)
-        heard += [*bench.heard(), bench.report(b"\x87")]
+        heard += [*bench.received(), bench.report(b"\x87")]
     return heard
 
 
@@ -162,7 +162,7 @@ def test_a_snapshot_is_invisible(
 def test_a_line_of_a_megabyte() -> None:
     bench = Bench()
     bench.say(b"G0 X" + b"1" * 1_000_000 + b"\nG0 X1\n\nG0 X1\n")
-    assert bench.heard() == ["error:11", "error:11", "ok", "ok"]
+    assert bench.received() == ["error:11", "error:11", "ok", "ok"]
 
 
 @settings(RELAXED, max_examples=10)
@@ -171,4 +171,4 @@ def test_an_arm_answers_each_line_once_too(lines: list[tuple[str, list[tuple[int
     bench = Bench("default", "g60.grblhal")
     for line, where in lines:
         bench.say(sprinkled(line.encode("latin-1") + b"\n", where, HARMLESS + HOLDING))
-        assert len(answers(bench.heard() + let_on(bench))) == 1, line
+        assert len(answers(bench.received() + let_on(bench))) == 1, line

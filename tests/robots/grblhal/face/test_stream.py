@@ -29,7 +29,7 @@ def stream(bench: Bench, lines: list[bytes]) -> list[str]:
         while unsent and sum(waiting) + len(unsent[0]) <= RX_SIZE:
             waiting.append(len(unsent[0]))
             bench.say(unsent.popleft())
-        heard = bench.heard()
+        heard = bench.received()
         for line in heard:
             if line.startswith("<"):
                 reports.append(line)
@@ -37,7 +37,7 @@ def stream(bench: Bench, lines: list[bytes]) -> list[str]:
                 assert line == "ok"
                 waiting.popleft()
         if not heard:
-            at = bench.virtual_cell.stage.next_wake()
+            at = bench.virtual_cell.timed_cell.next_wake()
             assert at is not None, "an answer is owed and nothing will bring it"
             bench.virtual_cell.advance_to(at)
             if len(waiting) % 7 == 0:
@@ -86,7 +86,7 @@ def test_streaming_for_long() -> None:
 
 def test_answers_that_nobody_takes_are_not_piled_up_and_none_is_missing() -> None:
     bench = Bench()
-    face = bench.virtual_cell.stage.faces[bench.endpoint]
+    face = bench.virtual_cell.timed_cell.faces[bench.endpoint]
     assert isinstance(face, GrblHalFace)
     session = face.open("deaf", 0)
     session.receive(b"!", 0)

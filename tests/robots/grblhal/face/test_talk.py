@@ -7,7 +7,7 @@ from understudy.wire.in_process import Client
 
 
 def lines(client: Client) -> list[str]:
-    return client.heard().decode("latin-1").split("\r\n")[:-1]
+    return client.received().decode("latin-1").split("\r\n")[:-1]
 
 
 def homing_bench() -> Bench:
@@ -25,7 +25,7 @@ def test_soft_limits_stop_the_motion_then_lock_until_a_reset() -> None:
     assert bench.ask("G1 X-50 F3000") == ["ok"]
     bench.wait(0.2)
     bench.say(b"G1 X10\n")
-    assert bench.heard() == [], "the line is not answered"
+    assert bench.received() == [], "the line is not answered"
     assert bench.wait(1.0) == ["ALARM:2", "[MSG:Reset to continue]"]
     assert bench.state() == "Alarm"
     assert 0.0 > float(fields(bench.report())["MPos"].split(",")[0]) > -50.0
@@ -33,7 +33,7 @@ def test_soft_limits_stop_the_motion_then_lock_until_a_reset() -> None:
     assert bench.ask("$X") == ["error:79"]
     assert bench.ask("$G")[-1] == "ok"
     bench.say(b"\x18")
-    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    assert bench.received()[-1] == "[MSG:'$H'|'$X' to unlock]"
     assert bench.ask("$X") == ["[MSG:Caution: Unlocked]", "ok"]
     assert bench.state() == "Idle"
 
@@ -61,7 +61,7 @@ def test_homing_finds_no_switch() -> None:
     bench = homing_bench()
     bench.ask("$25=6000")
     bench.say(b"$H\n")
-    assert bench.heard() == []
+    assert bench.received() == []
     assert bench.state() == "Home"
     assert bench.wait(10.0) == [
         "ALARM:9", "", "GrblHAL 1.1f ['$' or '$HELP' for help]", "[MSG:'$H'|'$X' to unlock]",
@@ -71,7 +71,7 @@ def test_homing_finds_no_switch() -> None:
 def test_reset_while_homing_is_another_alarm() -> None:
     bench = homing_bench()
     bench.say(b"$H\n\x18")
-    assert bench.heard()[0] == "ALARM:6"
+    assert bench.received()[0] == "ALARM:6"
     assert bench.report(b"\x87").startswith("<Alarm:6|")
 
 
@@ -80,12 +80,12 @@ def test_the_emergency_stop_knows_no_reset_until_it_is_released() -> None:
     bench.ask("G1 X50 F3000")
     bench.wait(0.4)
     bench.inject("emergency_stop")
-    assert bench.heard() == ["ALARM:10", "[MSG:Emergency stop - clear, then reset to continue]"]
+    assert bench.received() == ["ALARM:10", "[MSG:Emergency stop - clear, then reset to continue]"]
     before = fields(bench.report())["MPos"]
     bench.say(b"\x18")
-    assert bench.heard() == []
+    assert bench.received() == []
     bench.inject("emergency_release")
-    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    assert bench.received()[-1] == "[MSG:'$H'|'$X' to unlock]"
     bench.wait(1.0)
     assert fields(bench.report())["MPos"] == before
 
@@ -102,18 +102,18 @@ def test_sleep_is_left_by_a_reset_alone() -> None:
     assert bench.ask("G0 X1") == ["error:9"]
     assert bench.ask("$X") == ["error:79"]
     bench.say(b"\x18")
-    assert bench.heard()[-1] == "[MSG:'$H'|'$X' to unlock]"
+    assert bench.received()[-1] == "[MSG:'$H'|'$X' to unlock]"
     assert bench.state() == "Alarm"
 
 
 def test_lines_wait_in_a_hold_and_bytes_do_not() -> None:
     bench = Bench().fast()
     bench.say(b"!G0 X1\n$G\n?")
-    (report,) = bench.heard()
+    (report,) = bench.received()
     assert report.startswith("<Hold:0|")
     assert fields(report)["Bf"] == "100,1014"
     bench.say(b"~")
-    assert bench.heard()[:2] == ["[MSG:]", "ok"]
+    assert bench.received()[:2] == ["[MSG:]", "ok"]
 
 
 def test_a_hold_acts_when_the_segments_on_their_way_are_done() -> None:
@@ -170,9 +170,9 @@ def test_a_cancelled_jog_answers_the_jog_that_found_no_room() -> None:
     for _ in range(100):
         assert bench.ask("$J=G91 X1 F1000") == ["ok"]
     bench.say(b"$J=G91 X1 F1000\n$J=G91 Y1 F1000\n")
-    assert bench.heard() == []
+    assert bench.received() == []
     bench.say(b"\x85")
-    assert bench.heard() == ["ok"], "what was being read; what waited behind it is flushed"
+    assert bench.received() == ["ok"], "what was being read; what waited behind it is flushed"
     bench.wait(0.5)
     report = fields(bench.report())
     assert (report["State"], report["Bf"]) == ("Idle", "100,1023")
@@ -219,7 +219,7 @@ def test_reports_by_time() -> None:
     bench.say(b"\x8c")
     assert len(bench.wait(1.0)) == 5
     bench.say(b"\x80")
-    assert bench.heard() == [], "0x80 is not heard meanwhile"
+    assert bench.received() == [], "0x80 is not heard meanwhile"
     assert "|AR:200|" in bench.report(b"\x87")
     bench.say(b"\x8c")
     assert bench.wait(1.0) == []
@@ -232,7 +232,7 @@ def test_nothing_is_piled_up_for_a_client_that_takes_nothing() -> None:
     bench.client.room = lambda: 0  # type: ignore[method-assign]
     bench.say(b"\x8c")
     bench.virtual_cell.advance(2000.0)
-    face = bench.virtual_cell.stage.faces[bench.endpoint]
+    face = bench.virtual_cell.timed_cell.faces[bench.endpoint]
     assert face.sessions()["1"].outbox.size < 300_000  # type: ignore[attr-defined]
 
 
@@ -258,7 +258,7 @@ def test_half_a_line_goes_with_whoever_said_it() -> None:
     bench.say(b"G0 X1")
     bench.client.leave()
     other = bench.virtual_cell.connect(bench.endpoint)
-    other.heard()
+    other.received()
     assert other.ask(b"G0 Y1\n") == b"ok\r\n"
     bench.virtual_cell.advance(1.0)
     other.say(b"?")
@@ -271,7 +271,7 @@ def test_two_clients_mix_no_bytes_and_no_answers() -> None:
     first = bench.client
     first.say(b"G4 P1\nG91\nG0 X")
     second = bench.virtual_cell.connect(bench.endpoint)
-    second.heard()
+    second.received()
     second.say(b"G0 Y1\nG0 Y2\n")
     assert answers(bench.wait(1.5)) == []
     assert answers(lines(second)) == ["ok", "ok"], "its own"
@@ -312,7 +312,7 @@ def test_a_connection_changes_nothing_in_the_machine() -> None:
     bench.client.leave()
     bench.virtual_cell.advance(1.0)
     bench.client = bench.virtual_cell.connect(bench.endpoint)
-    bench.heard()
+    bench.received()
     assert fields(bench.report())["MPos"].startswith("20.000")
     assert "G91" in bench.ask("$G")[0]
 
@@ -326,16 +326,16 @@ def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
     bench.say(b"".join(b"G1 X%d F600\n" % (1 + n % 2) for n in range(90)))
     bench.say(b"G4 P1\nM66 P3 L3 Q5\n")
     bench.wait(0.05)
-    assert bench.virtual_cell.stage.busy()
+    assert bench.virtual_cell.timed_cell.busy()
     bench.say(stopper)
     bench.wait(2.0)
-    assert not bench.virtual_cell.stage.busy()
+    assert not bench.virtual_cell.timed_cell.busy()
     assert not any(
         session.owed()
-        for session in bench.virtual_cell.stage.faces[bench.endpoint].sessions().values()
+        for session in bench.virtual_cell.timed_cell.faces[bench.endpoint].sessions().values()
     )
     bench.say(b"~")
-    assert bench.virtual_cell.stage.busy()
+    assert bench.virtual_cell.timed_cell.busy()
 
 
 @pytest.mark.parametrize("cell", ["grblhal_6axis", "default"])
