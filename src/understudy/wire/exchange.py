@@ -108,7 +108,7 @@ class Saved(Struct):
 
 
 class UntimedFaces:
-    """`TimedCell` of faces that stand beside the cell: there is no time in it, and nothing to save."""
+    """`TimedCell` of the faces beside a cell: it has no time and no snapshot."""
 
     def __init__(self, faces: Mapping[str, Face]) -> None:
         self.faces = faces
