@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from understudy import cli
 from understudy.cli import look
-from understudy.cli.kernels import is_warm
 from understudy.cli.transcript import Transcript
+from understudy.cli.warm import is_warm
 from understudy.config import load_config
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
@@ -87,7 +87,7 @@ def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
 
 def test_check_says_that_a_cell_is_all_right() -> None:
     done = Done("check", "text_robot")
-    assert (done.code, done.out) == (0, "text_robot: all right (robots: 1, faces: 1)\n")
+    assert (done.code, done.out) == (0, "text_robot: valid (robots: 1, faces: 1)\n")
 
 
 @pytest.mark.parametrize("place", [".", "cells"])
@@ -111,7 +111,7 @@ def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:
     written = Path("mine.yaml").read_bytes()
     again = Done("new", "mine.yaml")
     assert again.code == 2
-    assert again.err == "error: mine.yaml: is there already; choose another name"
+    assert again.err == "error: mine.yaml: the file exists; choose another name"
     assert Path("mine.yaml").read_bytes() == written
 
 
@@ -185,7 +185,7 @@ def test_a_recording_that_cannot_begin_leaves_the_old_one_alone() -> None:
     words = [*RECORD, "--face", "text_tcp"]
     done = Done(*words, "--listen", ":0")
     assert done.code == 2
-    assert "x.chat: --out: is there already" in done.err
+    assert "x.chat: --out: the file exists" in done.err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = Done(*words, "--listen", f":{port}", "--force")
@@ -308,7 +308,7 @@ def test_replay_needs_to_know_a_cell() -> None:
 @pytest.mark.parametrize("command", ["status", "stop"])
 def test_no_cell_runs(command: str) -> None:
     done = Done(command)
-    assert (done.code, done.err) == (1, "no cell runs\n")
+    assert (done.code, done.err) == (1, "no cell is running\n")
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_the_file_of_a_cell_that_died_is_cleared_away() -> None:
     folder.mkdir()
     file = folder / f"{dead.pid}.json"
     file.write_text(json.dumps({"pid": dead.pid, "cell": "c", "rate": 1, "endpoints": {}}))
-    assert Done("status").err == "no cell runs\n"
+    assert Done("status").err == "no cell is running\n"
     assert not file.exists()
 
 

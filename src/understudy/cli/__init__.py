@@ -1,30 +1,101 @@
-"""The command line: thin, one module per kind of command, the same exit codes everywhere.
+"""The command line: one table of commands; a command's module is imported when the command runs.
 
-0 all right · 1 the robot program or check failed · 2 usage or configuration error
+Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configuration error.
 """
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 from understudy import __version__
-from understudy.cli import (
-    cells,
-    chats,
-    kernels,
-    look,
-    programs,
-    reach,
-    run,
-    running,
-    send,
-    validate,
-)
 from understudy.errors import ConfigError
+
+
+class Command(NamedTuple):
+    """A row of the table: the function is called as the command, with _ for -."""
+
+    module: str
+    summary: str
+    example: str
+
+
+COMMANDS = {
+    "run": Command("run", "Run a live cell.", "run text_robot --rate 10 --ephemeral"),
+    "validate": Command(
+        "validate",
+        "Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs.",
+        "validate weld.gcode --cell g60_welding --html report.html",
+    ),
+    "reach": Command(
+        "reach", "Where an arm can bring its tool.", "reach --cell g60_welding --out reach.html"
+    ),
+    "cycle-time": Command(
+        "cycle_time",
+        "Cycle time of a program, line by line, without running it.",
+        "cycle-time part.nc --settings machine.txt --dialect grblhal",
+    ),
+    "check": Command("check", "Check a cell's configuration.", "check my_cell.yaml"),
+    "new": Command("new", "Write a cell file of your own.", "new my_cell --robot g60"),
+    "cells": Command("look", "List the shipped cells.", "cells"),
+    "robots": Command("look", "List the shipped arms.", "robots"),
+    "faces": Command("look", "List the wire dialects.", "faces"),
+    "faults": Command("look", "List the faults of scenario rules and `inject`.", "faults"),
+    "doctor": Command("look", "What works here, what is missing, how to get it.", "doctor"),
+    "record": Command(
+        "record",
+        "Record a client and a REAL controller as a transcript.",
+        "record --listen :5000 --to 192.168.0.10:5000 --face text_tcp --out morning.chat",
+    ),
+    "replay": Command(
+        "replay",
+        "Play a transcript against a simulated cell and compare.",
+        "replay morning.chat --tolerance 0.2",
+    ),
+    "status": Command("status", "Show the running cells.", "status"),
+    "stop": Command("status", "Stop the running cells.", "stop --ready-file ready.json"),
+    "send": Command(
+        "send",
+        "Send a program to a virtual or real robot.",
+        "send grblhal part.nc --to /dev/ttyACM0",
+    ),
+    "warm": Command("warm", "Compile the kernels once, at set-up.", "warm"),
+}
+
+
+class LazyCommands(TyperGroup):
+    """Lists the table's rows; imports the module of the command that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A row for the help page; the command itself comes by `resolve_command`."""
+        row = COMMANDS.get(cmd_name)
+        return None if row is None else TyperCommand(cmd_name, help=row.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load(str(name)), rest
+
+
+def load(name: str) -> Any:
+    """The command of this name, with its parameters and its help."""
+    row = COMMANDS[name]
+    function = getattr(import_module(f"understudy.cli.{row.module}"), name.replace("-", "_"))
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
+    )
+    alone.command(name, epilog=f"Example: understudy {row.example}")(function)
+    return get_command(alone)
+
 
 app = typer.Typer(
     name="understudy",
+    cls=LazyCommands,
     help="Stand-in robots: a robot cell that is not there, but answers on the wire as the real "
     "one does.\n\nExample: understudy run text_robot --rate 10",
     no_args_is_help=True,
@@ -43,14 +114,11 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def understudy(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="say it, and end")
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="print the version"),
     ] = False,
 ) -> None:
     pass
-
-
-for module in (run, validate, reach, programs, cells, look, chats, running, send, kernels):
-    module.add_to(app)
 
 
 def main() -> int:

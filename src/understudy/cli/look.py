@@ -6,13 +6,12 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
-from understudy.cli.kernels import is_warm
+from understudy.cli.warm import is_warm
 from understudy.config import load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.registry import kinds, module_of
@@ -25,14 +24,6 @@ EXTRAS = {
     "mesh": ("trimesh", "meshes of robots and fixtures"),
     "ik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
 }
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: understudy cells")(cells)
-    app.command(epilog="Example: understudy robots")(robots)
-    app.command(epilog="Example: understudy faces")(faces)
-    app.command(epilog="Example: understudy faults")(faults)
-    app.command(epilog="Example: understudy doctor")(doctor)
 
 
 def cells() -> None:

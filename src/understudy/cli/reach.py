@@ -1,4 +1,4 @@
-"""`understudy reach`: where an arm brings its tool."""
+"""`understudy reach`: map of the poses that an arm can reach."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.cli.kernels import announce
+from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.units import MM
@@ -20,23 +20,25 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".npz", ".html")
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: understudy reach --cell g60_welding --out reach.html")(reach)
-
-
 def reach(
-    cell: Annotated[str, typer.Option(help="whose first arm is looked at")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
-    resolution_mm: Annotated[float, typer.Option(min=5.0, max=500.0, help="of the map")] = 50.0,
-    out: Annotated[Path | None, typer.Option(help="F.csv, F.npz or F.html")] = None,
-    program: Annotated[Path | None, typer.Option(help="only the poses of this program")] = None,
+    cell: Annotated[str, typer.Option(help="cell whose first arm is used")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
+    resolution_mm: Annotated[
+        float, typer.Option(min=5.0, max=500.0, help="grid of the map")
+    ] = 50.0,
+    out: Annotated[Path | None, typer.Option(help="write the map: F.csv, F.npz or F.html")] = None,
+    program: Annotated[
+        Path | None, typer.Option(help="check the poses of this program instead")
+    ] = None,
 ) -> None:
-    """Where an arm brings its tool: a map of the space around it, or the poses of a program."""
+    """Compute where an arm can bring its tool, or check the poses of a program."""
     from understudy.app.reach import reach_maps
 
     announce()
     if out is not None and out.suffix not in ENDINGS:
-        raise ConfigError("no such kind of map", value=str(out), allowed=" ".join(ENDINGS))
+        raise ConfigError(
+            "unknown file type for a reach map", value=str(out), allowed=" ".join(ENDINGS)
+        )
     config = load_config(cell)
     if program is not None:
         _poses(program, config, robot)
@@ -68,8 +70,8 @@ def _show(maps: "ReachMaps") -> None:
     found, free = maps.found, maps.free
     reachable, clear = (int((each.orientations > 0).sum()) for each in (found, free))
     low, high = found.workspace_min / MM, found.workspace_max / MM
-    print(f"{maps.robot}: {reachable} of {len(found.points)} points can be reached,")
-    print(f"{clear} of them touching nothing; most manipulable {found.manipulability.max():.4f}")
+    print(f"{maps.robot}: {reachable} of {len(found.points)} grid points are reachable,")
+    print(f"{clear} of them without contact; best manipulability {found.manipulability.max():.4f}")
     for axis, a, b in zip("xyz", low, high, strict=True):
         print(f"  {axis} {a:.0f}…{b:.0f} mm")
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi
-from understudy.cli.kernels import announce, is_warm
-from understudy.cli.run_program import Errand
-from understudy.cli.told_once import log_to_stderr
+from understudy.cli.log import log_to_stderr
+from understudy.cli.run_program import ProgramOnStart
 from understudy.cli.transcript import Transcript
+from understudy.cli.warm import announce, is_warm
 from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
 from understudy.wire.chat import ChatWriter, Event, write_facts
@@ -27,41 +27,41 @@ from understudy.wire.clock import Rate, parse_rate
 
 log = logging.getLogger(__name__)
 
-BETWEEN_S = 0.02
-"""Seconds between two pieces of what is prepared while the cell runs already."""
+PREPARE_PAUSE_S = 0.02
+"""Pause in seconds between two slices of the preparation that runs beside the cell."""
 
-UNHEARD_S = 1.0
-"""Seconds that a signal waits for the loop."""
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(name="run", epilog="Example: understudy run text_robot --rate 10 --ephemeral")(run)
+SIGNAL_GRACE_S = 1.0
+"""Seconds that the event loop has to react to a signal before the signal interrupts it."""
 
 
-CellName = Annotated[str, typer.Argument(help="a YAML file, or the name of a shipped cell")]
+CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
     str | None, typer.Option(help="1 = real time, 10 = ten times, 0 = paused, `max`, `step`")
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="instead of the cell's seed")]
-Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="every port a free one")]
+Seed = Annotated[int | None, typer.Option(min=0, help="random seed; default: the cell's own")]
+Ephemeral = Annotated[bool, typer.Option("--ephemeral", help="listen on free ports everywhere")]
 Ports = Annotated[
     list[str] | None, typer.Option(help="[ROBOT.FACE=]N, e.g. 8000 or bench.text_tcp=8000")
 ]
-ReadyPath = Annotated[Path | None, typer.Option(help="JSON, written when everything listens")]
+ReadyPath = Annotated[
+    Path | None, typer.Option(help="JSON file with all addresses, written when everything listens")
+]
 ForSeconds = Annotated[
     float | None,
-    typer.Option("--for", min=0.0, max=1e9, help="end after so many simulated seconds"),
+    typer.Option("--for", min=0.0, max=1e9, help="end after SECONDS of simulated time"),
 ]
 LogPath = Annotated[
-    Path | None, typer.Option("--log", help="transcript of all that is said on the wires (.chat)")
+    Path | None, typer.Option("--log", help="write a transcript of all wires (.chat)")
 ]
-Program = Annotated[
-    Path | None, typer.Option(help="a program that is run at once, without the page")
+Program = Annotated[Path | None, typer.Option(help="run this program at once, without the page")]
+Leave = Annotated[
+    bool, typer.Option("--exit", help="end when the program ends; exit code 0 done, 1 failed")
 ]
-Leave = Annotated[bool, typer.Option("--exit", help="end with the program: 0 done, 1 failed")]
-Robot = Annotated[str, typer.Option(help="who runs it; default: the first that can")]
+Robot = Annotated[
+    str, typer.Option(help="robot that runs the program; default: the first that can")
+]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
-NoHmi = Annotated[bool, typer.Option("--no-hmi", help="without the page")]
+NoHmi = Annotated[bool, typer.Option("--no-hmi", help="do not start the page")]
 
 
 def run(
@@ -94,14 +94,14 @@ def run(
         note=chat.note if chat else lambda event: None,
     )
     if exit_ and program is None:
-        raise ConfigError("--exit ends the cell with its program", allowed="--program FILE --exit")
-    errand = Errand(program, robot, leave=exit_) if program else None
+        raise ConfigError("--exit needs a program to wait for", allowed="--program FILE --exit")
+    on_start = ProgramOnStart(program, robot, leave=exit_) if program else None
     files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
     try:
-        interrupted = asyncio.run(_live(config, options, files, chat, errand))
+        interrupted = asyncio.run(_live(config, options, files, chat, on_start))
     except KeyboardInterrupt:
         interrupted = True
-    if errand is not None and errand.failed and not interrupted:
+    if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
 
 
@@ -110,9 +110,9 @@ async def _live(
     options: Options,
     files: list[ReadyFile],
     chat: "_Log | None",
-    errand: Errand | None,
+    on_start: ProgramOnStart | None,
 ) -> bool:
-    """Until it is finished; was it interrupted?"""
+    """Runs the cell until it is finished; True if a signal ended it."""
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
@@ -120,11 +120,13 @@ async def _live(
         signals = _end_on_signals(live)
         await live.listen()
         if chat:
-            ends.callback(chat.close)  # after the wires: that they close is written down as well
+            ends.callback(
+                chat.close
+            )  # after the wires, so that the transcript has their closing too
         ends.push_async_callback(_stop, live, page)
-        if errand:
-            errand.start(live)
-            ends.push_async_callback(errand.stop)
+        if on_start:
+            on_start.start(live)
+            ends.push_async_callback(on_start.stop)
         live.go()
         if chat:
             chat.transcript.open()
@@ -140,26 +142,30 @@ async def _live(
 
 
 async def _prepare(live: Live) -> None:
-    """So that no first motion waits; whoever says something meanwhile gets his turn in between.
+    """Loads what a first motion needs, in slices; clients are served in between.
 
-    Only what is compiled already: nobody wants to wait for a compiler before he asks for a motion.
-    What has been loaded stays: to look through it for garbage (0.1 s) would keep everybody waiting.
+    Only kernels that are in the cache: compiling could take a minute, which a client that asks for
+    no motion must not wait for. Loaded objects stay, so they are taken out of garbage collection
+    (a collection over them would stop the loop for 0.1 s).
     """
     gc.freeze()
     if "numba" in sys.modules and is_warm():
         for _ in live.prepare():
-            await asyncio.sleep(BETWEEN_S)
+            await asyncio.sleep(PREPARE_PAUSE_S)
         gc.freeze()
 
 
 async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
-    """At the same time: each waits for the other's sockets to close."""
+    """Stops both at the same time: each waits for the other's sockets to close."""
     await asyncio.gather(live.stop(), *([page.stop()] if page else []))
 
 
 def _end_on_signals(live: Live) -> list[int]:
-    """Those that have come. One that the loop does not hear for a while, since it waits for a
-    compiler, interrupts what it is at."""
+    """Ends the cell on SIGINT and SIGTERM; the returned list gets their numbers.
+
+    A signal that the loop does not handle in time (a kernel is being compiled) interrupts the
+    running code.
+    """
     came: list[int] = []
 
     def end(number: int) -> None:
@@ -169,17 +175,19 @@ def _end_on_signals(live: Live) -> list[int]:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
-        signal.signal(number, _wait_a_while)  # the loop is told all the same
+        signal.signal(
+            number, _start_grace_time
+        )  # the loop still gets it through its wake-up descriptor
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     return came
 
 
-def _wait_a_while(number: int, frame: object) -> None:
-    signal.setitimer(signal.ITIMER_REAL, UNHEARD_S)
+def _start_grace_time(number: int, frame: object) -> None:
+    signal.setitimer(signal.ITIMER_REAL, SIGNAL_GRACE_S)
 
 
 def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:
-    """With its port taken, if there is to be a page; what it lacks is told in a line."""
+    """The page's process with its port reserved, or None; logs what is not installed."""
     if config.head.hmi is None or not options.hmi:
         return None
     if lack := hmi.missing_extra():
@@ -191,7 +199,7 @@ def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:
 
 def _page_is_up(live: Live, files: list[ReadyFile], address: str) -> None:
     live.endpoints[hmi.ENDPOINT] = address
-    Console().print(f"The page: {address}")
+    Console().print(f"Page: {address}")
     for file in files:
         try:
             file.write(live.config.name, live.rate, live.endpoints)
@@ -207,7 +215,7 @@ def _show(config: CellConfig, endpoints: dict[str, str]) -> None:
         table.add_row(endpoint, address)
     console = Console()
     console.print(table)
-    console.print("Ctrl-C ends it.")
+    console.print("Press Ctrl-C to stop.")
 
 
 def _rate(text: str) -> Rate:
@@ -237,12 +245,12 @@ def _ports(given: list[str], config: CellConfig) -> dict[str, int]:
 
 
 def _facts(cell: str, config: CellConfig) -> dict[str, str]:
-    """What `replay` needs to put the same cell together."""
+    """Facts that `replay` needs to build the same cell."""
     return {"cell": cell, "seed": str(config.head.seed)}
 
 
 class _Log:
-    """What is said on the wires, with the facts at its head."""
+    """Transcript of all wires, with the facts in its first lines."""
 
     def __init__(self, path: Path, facts: dict[str, str]) -> None:
         self.transcript = Transcript(path, "--log")

@@ -14,11 +14,11 @@ from understudy.ports.hmi import Later
 
 STEP_SECONDS = 0.01
 LOOK_SECONDS = 0.5
-"""How often it is looked whether the rate is another one."""
+"""Seconds between two looks at the rate and the drives."""
 
 
-class Errand:
-    """A program to be run once everything listens, and how that went: None until it is over."""
+class ProgramOnStart:
+    """A program that runs once everything listens. `outcome`: None until it has ended."""
 
     def __init__(self, file: Path, robot: str, *, leave: bool) -> None:
         self._file = file
@@ -30,7 +30,7 @@ class Errand:
 
     @property
     def failed(self) -> bool:
-        """Whoever waited for it has waited in vain."""
+        """The command waits for the program (--exit), and the program was not done."""
         return self._leave and not self.outcome
 
     def start(self, live: Live) -> None:
@@ -45,7 +45,7 @@ class Errand:
     async def _run(self, live: Live, robot: Robot) -> None:
         refused = await self._begin(live, robot)
         if refused is None:
-            await self._see_through(live, robot)
+            await self._follow(live, robot)
         problem, seconds = (refused.reason, 0.0) if refused else _outcome(robot)
         self.outcome = not problem
         if problem:
@@ -56,20 +56,20 @@ class Errand:
             live.finished.set()
 
     async def _begin(self, live: Live, robot: Robot) -> Refused | None:
-        """Simulated drives are enabled for it; real ones by hand, and that is waited for."""
-        whom = {"robot": robot.name}
-        load = {**whom, "text": self._text, "name": self._file.name}
-        refused = await _told(live, "load_program", load)
+        """Loads and starts the program; enables simulated drives, waits for real ones."""
+        target = {"robot": robot.name}
+        load = {**target, "text": self._text, "name": self._file.name}
+        refused = await _call(live, "load_program", load)
         if robot.real is None:
-            refused = refused or await _told(live, "enable", whom)
+            refused = refused or await _call(live, "enable", target)
         elif not robot.condition().enabled:
-            print(f"{self._file}: waits until the drives of {robot.name} are enabled")
+            print(f"{self._file}: waiting for the drives of {robot.name} to be enabled")
         while robot.real is not None and not robot.condition().enabled:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
-        return refused or await _told(live, "run_program", whom)
+        return refused or await _call(live, "run_program", target)
 
-    async def _see_through(self, live: Live, robot: Robot) -> None:
-        """In lock-step nobody is owed anything while a program runs: its time is let run here."""
+    async def _follow(self, live: Live, robot: Robot) -> None:
+        """Waits for the end; advances time in lock step, where a program owes no client an answer."""
         program, ended = robot.side.program, asyncio.Event()
         assert program is not None
         program.on_end(lambda text, now: ended.set())
@@ -77,7 +77,7 @@ class Errand:
         while program.under_way():
             before, paused = paused, _paused(robot)
             if paused and not before:
-                print(f"{self._file}: waits for cycle_start", flush=True)
+                print(f"{self._file}: waiting for cycle_start", flush=True)
             if live.rate == "step":
                 live.advance(STEP_SECONDS)
                 await asyncio.sleep(0)
@@ -86,8 +86,8 @@ class Errand:
                 await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
 
 
-async def _told(live: Live, name: str, parameters: dict[str, Any]) -> Refused | None:
-    """A command, and why it was refused; one that takes long is waited for."""
+async def _call(live: Live, name: str, parameters: dict[str, Any]) -> Refused | None:
+    """Calls a command, waits for a late answer, returns the refusal if there is one."""
     answer = live.desk.call(name, parameters, "operator")
     if isinstance(answer, Later):
         ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -99,20 +99,20 @@ async def _told(live: Live, name: str, parameters: dict[str, Any]) -> Refused | 
 def _runner(live: Live, name: str) -> Robot:
     able = {r.name: r for r in live.cell_desk.robots if r.side.program is not None}
     if not able:
-        raise ConfigError(f"no robot of the cell {live.config.name} runs programs from the desk")
+        raise ConfigError(f"no robot of the cell {live.config.name} runs programs")
     if name and name not in able:
         raise unknown("robot that runs programs", name, able)
     return able[name] if name else next(iter(able.values()))
 
 
 def _paused(robot: Robot) -> bool:
-    """At M0, in a hold, or between two steps: somebody has to let it go on."""
+    """The program stands at M0, in a feed hold or between two single steps."""
     assert robot.side.program is not None
     return robot.side.program.reading(robot.side.time.now()).state == "paused"
 
 
 def _outcome(robot: Robot) -> tuple[str, float]:
-    """What went wrong, and how long it took."""
+    """The problem (empty if the program is done) and the elapsed seconds."""
     assert robot.side.program is not None
     reading = robot.side.program.reading(robot.side.time.now())
     problem = "" if reading.state == "done" else reading.error or f"stopped at line {reading.line}"

@@ -26,10 +26,6 @@ SENDERS: dict[str, tuple[str, Sender]] = {
 """Name of the dialect → what its endpoints are called, and how to send."""
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: understudy send grblhal part.nc --to /dev/ttyACM0")(send)
-
-
 def send(
     robot: Annotated[str, typer.Argument(help="of a cell that runs; or grblhal, kuka, text")],
     file: Annotated[Path, typer.Argument(help="the program")],

@@ -1,4 +1,4 @@
-"""The file of a transcript: what is said is more important than that it is written down."""
+"""The file of a transcript. A write error ends the transcript, not the conversation."""
 
 import contextlib
 import logging
@@ -11,10 +11,10 @@ log = logging.getLogger(__name__)
 
 
 class Transcript:
-    """Opened when the wires listen: a command that cannot begin leaves the old file alone.
+    """A text file that is opened when the wires listen, so that a failed start keeps the old file.
 
-    What is written before is held until then. A disk that fills up later costs the rest of the
-    transcript, not the conversation.
+    Text written before that is buffered. If the disk fills up later, the rest of the transcript is
+    dropped and a warning is logged.
     """
 
     def __init__(self, path: Path, option: str, *, overwrite: bool = True) -> None:
@@ -25,7 +25,7 @@ class Transcript:
         self._lost = False
         if not overwrite and path.is_file():
             raise ConfigError(
-                f"{option}: is there already; choose another name, or overwrite it with --force",
+                f"{option}: the file exists; choose another name, or overwrite it with --force",
                 file=str(path),
             )
 

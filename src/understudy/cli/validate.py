@@ -1,4 +1,4 @@
-"""`understudy validate`: proves programs before a robot runs them."""
+"""`understudy validate`: checks programs before a robot runs them."""
 
 import gc
 import os
@@ -15,47 +15,48 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from understudy import __version__
-from understudy.cli.kernels import announce
-from understudy.cli.programs import DialectName, known_dialect
+from understudy.cli.cycle_time import DialectName, known_dialect
+from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
     from understudy.app.validate import Options
-    from understudy.app.validate import Progress as Told
+    from understudy.app.validate import Progress as OnProgress
     from understudy.config import CellConfig
     from understudy.offline.validate import Finding, Report
 
 LONG = 2000
-"""Lines from which on a program has a progress bar."""
+"""Number of lines from which a program gets a progress bar."""
 SHOWN = 50
-"""Violations in the terminal; the reports have them all."""
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(
-        epilog="Example: understudy validate weld.gcode --cell g60_welding --html report.html"
-    )(validate)
+"""Most violations printed to the terminal; the report files have all of them."""
 
 
 def validate(
-    programs: Annotated[list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves")],
-    cell: Annotated[str, typer.Option(help="whose first arm or robot runs them")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
+    programs: Annotated[
+        list[Path],
+        typer.Argument(metavar="PROGRAM...", help="G-code files, or moves of a text robot"),
+    ],
+    cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs them")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     dialect: DialectName = "",
-    scenario: Annotated[Path | None, typer.Option(help="a file with scenario rules")] = None,
-    json: Annotated[Path | None, typer.Option(help="write the report; - prints it")] = None,
+    scenario: Annotated[Path | None, typer.Option(help="file with scenario rules")] = None,
+    json: Annotated[Path | None, typer.Option(help="write the report as JSON; - prints it")] = None,
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
     sarif: Annotated[Path | None, typer.Option(help="write SARIF 2.1.0")] = None,
     html: Annotated[Path | None, typer.Option(help="write a page with a 3D view")] = None,
     clearance_mm: Annotated[
-        float | None, typer.Option(min=0.0, max=1000.0, help="to be kept everywhere")
+        float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
     ] = None,
-    with_stops: Annotated[bool, typer.Option(help="a stop anywhere is looked at, too")] = False,
-    max_violations: Annotated[int | None, typer.Option(min=1, help="tell so many")] = None,
-    mode_of_operation: Annotated[str, typer.Option(help="WELDING, where the arm welds")] = "",
+    with_stops: Annotated[
+        bool, typer.Option(help="also check the braking path of a stop at any time")
+    ] = False,
+    max_violations: Annotated[
+        int | None, typer.Option(min=1, help="stop after N violations")
+    ] = None,
+    mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
 ) -> None:
-    """Prove programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
+    """Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
     from understudy.app.validate import Options
 
     announce()
@@ -69,8 +70,8 @@ def validate(
         mode_of_operation=mode_of_operation,
     )
     config = load_config(cell)
-    gc.freeze()  # what is loaded now stays: long programs are not held up by looking at it
-    reports = [_proved(program, config, options) for program in programs]
+    gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
+    reports = [_report(program, config, options) for program in programs]
     console = Console(stderr=json is not None and str(json) == "-")
     for report in reports:
         _show(console, report)
@@ -79,23 +80,25 @@ def validate(
         raise typer.Exit(1)
 
 
-def _proved(program: Path, config: "CellConfig", options: "Options") -> "Report":
+def _report(program: Path, config: "CellConfig", options: "Options") -> "Report":
     from understudy.app.validate import validate_text
     from understudy.config.files import read_program
 
     text = read_program(program)
-    with _bar(program, text.count(b"\n")) as told:
-        return validate_text(text, config, options=options, program=_name(program), progress=told)
+    with _bar(program, text.count(b"\n")) as progress:
+        return validate_text(
+            text, config, options=options, program=_name(program), progress=progress
+        )
 
 
 def _name(program: Path) -> str:
-    """As reports can write it: not every file's name is text."""
+    """The file name as text; a name that is not UTF-8 gets replacement characters."""
     return os.fsencode(program).decode("utf-8", "replace")
 
 
 @contextmanager
-def _bar(program: Path, lines: int) -> Iterator["Told | None"]:
-    """Only for somebody who looks, and only where it takes a while."""
+def _bar(program: Path, lines: int) -> Iterator["OnProgress | None"]:
+    """A progress callback; None for a short program or without a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal or lines < LONG:
         yield None
@@ -103,11 +106,11 @@ def _bar(program: Path, lines: int) -> Iterator["Told | None"]:
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(program.name, total=lines)
 
-        def told(done: int, total: int) -> bool:
+        def progress(done: int, total: int) -> bool:
             bar.update(task, completed=done, total=total)
             return True
 
-        yield told
+        yield progress
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────
@@ -175,24 +178,24 @@ def _show_findings(console: Console, found: Sequence["Finding"], color: str) -> 
 
 
 def _times(report: "Report") -> str:
-    """In a line: a table of figures is cut off in a narrow terminal."""
+    """Cycle time in one line; a table would be cut off in a narrow terminal."""
     kinds = ("motion", "process", "dwell", "io")
     parts = [(kind, report.cycle_time[f"{kind}_s"]) for kind in kinds]
-    told = ", ".join(f"{kind} {seconds:.3f} s" for kind, seconds in parts if seconds > 0.0)
-    return f"cycle time {report.total_s:.3f} s{': ' if told else ''}{told}"
+    shares = ", ".join(f"{kind} {seconds:.3f} s" for kind, seconds in parts if seconds > 0.0)
+    return f"cycle time {report.total_s:.3f} s{': ' if shares else ''}{shares}"
 
 
 def _proof(report: "Report") -> str:
     moving = sum(row.moves for row in report.lines)
     unproven = sum(not row.proven for row in report.lines)
     least = report.least_clearance
-    told = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
+    text = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
     if least is not None:
-        told += f"; proven clearance {least * 1e3:.1f} mm"
+        text += f"; proven clearance {least * 1e3:.1f} mm"
     elif moving and all(row.clearance is None for row in report.lines):
-        told += "; no clearance is proven"
+        text += "; no clearance is proven"
     elif unproven:
-        told += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"
+        text += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"
     if report.wall_s > 0.0:
-        told += f"; {report.total_s / report.wall_s:.0f} times real time"
-    return told
+        text += f"; {report.total_s / report.wall_s:.0f} times real time"
+    return text

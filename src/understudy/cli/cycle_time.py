@@ -1,4 +1,4 @@
-"""`understudy cycle-time`: what a program comes to, without a robot."""
+"""`understudy cycle-time`: the duration of a program, computed without running it."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.cli.kernels import announce
+from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
@@ -24,7 +24,7 @@ SLOWEST_LINES = 10
 
 
 DIALECTS = ("arm", "grblhal")
-DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's")]
+DialectName = Annotated[str, typer.Option(metavar="[arm|grblhal]", help="default: the robot's own")]
 
 
 def known_dialect(name: str) -> str:
@@ -35,24 +35,18 @@ def known_dialect(name: str) -> str:
     return name
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(
-        name="cycle-time",
-        epilog="Example: understudy cycle-time part.nc --settings machine.txt --dialect grblhal",
-    )(cycle_time)
-
-
 def cycle_time(
     program: Annotated[Path, typer.Argument(help="a program: G-code, or a text robot's moves")],
-    cell: Annotated[str, typer.Option(help="whose first arm or robot runs it")] = "default",
-    robot: Annotated[str, typer.Option(help="another robot of the cell")] = "",
+    cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs it")] = "default",
+    robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     settings: Annotated[
-        Path | None, typer.Option(help="`$n=v` lines: on the grblHAL machine they describe")
+        Path | None,
+        typer.Option(help="file of grblHAL settings ($n=v): use the machine they describe"),
     ] = None,
     dialect: DialectName = "",
-    json: Annotated[bool, typer.Option("--json", help="for machines to read")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """How long a program takes: travel, process, dwells and switches, line by line."""
+    """Compute the cycle time of a program: motion, process, dwells and I/O, line by line."""
     from understudy.offline.cycle_time import as_document
 
     data, dialect = read_program(program), known_dialect(dialect)

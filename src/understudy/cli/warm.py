@@ -1,15 +1,9 @@
-"""`understudy warm`: fills the kernel cache, so that no command has to wait for a compiler."""
+"""`understudy warm`: fills the kernel cache, so that no later command waits for the compiler."""
 
 import sys
 import time
 from pathlib import Path
 from typing import Any
-
-import typer
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: understudy warm")(warm)
 
 
 def warm() -> None:
@@ -23,18 +17,18 @@ def warm() -> None:
     from understudy.space.model.urdf import read
     from understudy.space.warm import warm as warm_space
 
-    begun = time.monotonic()
+    started = time.monotonic()
     program.warm()
     for name, file in shipped_robots().items():
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
         warm_space(arm)
         warm_motion(dynamics(arm))
         warm_tool_paths(arm)
-    print(f"kernel cache filled in {time.monotonic() - begun:.1f} s")
+    print(f"kernel cache filled in {time.monotonic() - started:.1f} s")
 
 
 def is_warm() -> bool:
-    """Whether the cache holds a kernel of each room, not older than its source."""
+    """The cache holds a kernel of each package, none older than its source."""
     from understudy.gcode.reader import split_lines
     from understudy.motion.plan import motions_at
     from understudy.space.collision.certify import certify
@@ -51,18 +45,18 @@ def _is_cached(kernel: Any) -> bool:
 
 
 def announce() -> None:
-    """Whoever has to wait for the compiler is told why, and that it happens once."""
-    if "numba" not in sys.modules:  # nothing that was read needs a kernel
+    """Prints one line before the first kernel is compiled: it takes long, and only once."""
+    if "numba" not in sys.modules:  # no imported module needs a kernel
         return
     from numba.core import event
 
     class Announcer(event.Listener):
-        told = False
+        printed = False
 
         def on_start(self, event: Any) -> None:
-            if not self.told:
+            if not self.printed:
                 print("compiling kernels: this happens once (see understudy warm)", file=sys.stderr)
-            self.told = True
+            self.printed = True
 
         def on_end(self, event: Any) -> None:
             return None

@@ -2,13 +2,13 @@
 
 import logging
 
-from understudy.cli.told_once import AGAIN_S, FEW, MOST_KINDS, ToldOnce
+from understudy.cli.log import BURST, MOST_KINDS, WINDOW_S, RepeatFilter
 
 Said = tuple[float, str]
 
 
 def told(said: list[Said]) -> list[str]:
-    quiet = ToldOnce()
+    quiet = RepeatFilter()
     lines = []
     for at, message in said:
         record = logging.LogRecord("", logging.INFO, "", 0, "%s", (message,), None)
@@ -20,11 +20,11 @@ def told(said: list[Said]) -> list[str]:
 
 def test_a_flood_is_told_a_few_times_and_then_counted() -> None:
     flood = [(n / 1000, f"kuka: record {n}: X = {n}.5e-3 mm is absurd") for n in range(1000)]
-    later = (AGAIN_S + 1.0, "kuka: record 1000: X = nan mm is absurd")
-    lines = told([*flood, later, (AGAIN_S + 1.1, "kuka: record 1001: X = -inf mm is absurd")])
-    assert lines[:FEW] == [message for _, message in flood[:FEW]]
-    assert lines[FEW:] == [
-        f"{later[1]} (and {1000 - FEW} more like it before)",
+    later = (WINDOW_S + 1.0, "kuka: record 1000: X = nan mm is absurd")
+    lines = told([*flood, later, (WINDOW_S + 1.1, "kuka: record 1001: X = -inf mm is absurd")])
+    assert lines[:BURST] == [message for _, message in flood[:BURST]]
+    assert lines[BURST:] == [
+        f"{later[1]} (and {1000 - BURST} more like it before)",
         "kuka: record 1001: X = -inf mm is absurd",
     ]
 
@@ -35,13 +35,13 @@ def test_what_differs_in_more_than_numbers_is_told() -> None:
 
 
 def test_what_is_said_now_and_then_is_always_told() -> None:
-    said = [(n * AGAIN_S, "the same") for n in range(10)]
+    said = [(n * WINDOW_S, "the same") for n in range(10)]
     assert told(said) == ["the same"] * 10
 
 
 def test_so_many_kinds_are_remembered_and_no_more() -> None:
     words = ["x" * n for n in range(1, 2 * MOST_KINDS)]
-    quiet = ToldOnce()
+    quiet = RepeatFilter()
     for word in words:
         quiet.filter(logging.LogRecord("", logging.INFO, "", 0, word, (), None))
     assert len(quiet._kinds) == MOST_KINDS

@@ -15,20 +15,16 @@ from rich.pretty import Pretty
 from understudy.app.ready_file import Ready, read_ready, running_cells
 from understudy.errors import ConfigError
 
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 
 ReadyOption = Annotated[
-    Path | None, typer.Option("--ready-file", help="of the cell; default: every cell that runs")
+    Path | None,
+    typer.Option("--ready-file", help="ready file of one cell; default: all running cells"),
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(epilog="Example: understudy status")(status)
-    app.command(epilog="Example: understudy stop --ready-file ready.json")(stop)
-
-
 def status(ready_file: ReadyOption = None) -> None:
-    """What the running cells are at."""
+    """Show the state of the running cells."""
     console = Console()
     for ready, answer in _answers(ready_file, {"do": "status"}):
         console.print(f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}")
@@ -36,21 +32,21 @@ def status(ready_file: ReadyOption = None) -> None:
 
 
 def stop(ready_file: ReadyOption = None) -> None:
-    """End the running cells."""
+    """Stop the running cells."""
     for ready, _ in _answers(ready_file, {"do": "quit"}):
-        print(f"{ready.cell} (pid {ready.pid}) ends")
+        print(f"{ready.cell} (pid {ready.pid}) is stopping")
 
 
 def ask(ready: Ready, request: dict[str, Any]) -> Any:
     """One request to a cell's control endpoint."""
     control = ready.endpoints.get("control")
     if control is None:
-        raise ConfigError(f"{ready.cell} (pid {ready.pid}) names no control endpoint")
+        raise ConfigError(f"{ready.cell} (pid {ready.pid}) has no control endpoint")
     host, _, port = control.removeprefix("tcp://").rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), PATIENCE_SECONDS) as line:
-            line.sendall(json.dumps(request).encode() + b"\n")
-            answer = json.loads(line.makefile("rb").readline() or b"{}")
+        with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as connection:
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answer = json.loads(connection.makefile("rb").readline() or b"{}")
     except (OSError, ValueError) as problem:
         raise ConfigError(f"{ready.cell} (pid {ready.pid}) does not answer: {problem}") from None
     if not isinstance(answer, dict) or not answer.get("ok"):
@@ -60,7 +56,7 @@ def ask(ready: Ready, request: dict[str, Any]) -> Any:
 
 
 def _answers(ready_file: Path | None, request: dict[str, Any]) -> Iterator[tuple[Ready, Any]]:
-    """Of the cell that is named; or of every cell that runs, and who does not answer is told."""
+    """Answers of one cell or of all running cells; prints which cell does not answer."""
     if ready_file:
         ready = read_ready(ready_file)
         yield ready, ask(ready, request)
@@ -75,6 +71,6 @@ def _answers(ready_file: Path | None, request: dict[str, Any]) -> Iterator[tuple
         else:
             yield ready, answer
     if not cells:
-        print("no cell runs", file=sys.stderr)
+        print("no cell is running", file=sys.stderr)
     if silent == len(cells):
         raise typer.Exit(1)

@@ -1,0 +1,50 @@
+"""`understudy check`: the configuration of a cell, without running it."""
+
+from typing import Annotated
+
+import typer
+
+from understudy.app.build import build_cell
+from understudy.config import CellConfig, Hmi, Wire, load_config
+from understudy.errors import ConfigError
+from understudy.wire.tcp import Address
+from understudy.wire.zmq import Bound
+
+EVERYWHERE = {"", "0.0.0.0", "::"}
+
+
+def check(
+    cell: Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")],
+) -> None:
+    """Check the configuration of a cell: read it and build the cell, without running it."""
+    config = load_config(cell)
+    build_cell(config)
+    _check_ports(config)
+    faces = sum(len(robot.faces) for robot in config.robots.values())
+    print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
+
+
+def _check_ports(config: CellConfig) -> None:
+    """Raises a ConfigError if two endpoints listen on the same address; port 0 is a free port."""
+    head = config.head
+    page: dict[str, Wire | Hmi] = {"state": head.state, "hmi": head.hmi} if head.hmi else {}
+    wires: dict[str, Wire | Hmi] = {"control": head.control, **page, **config.endpoints()}
+    places: dict[str, tuple[str, int]] = {}
+    for endpoint, wire in wires.items():
+        if not isinstance(wire, Address | Bound | Hmi) or wire.port == 0:
+            continue
+        if isinstance(wire, Address) and wire.pty:
+            continue
+        host = "127.0.0.1" if wire.host == "localhost" else wire.host
+        for other, (taken, port) in places.items():
+            if port == wire.port and (host == taken or {host, taken} & EVERYWHERE):
+                problem = ConfigError(f"{other} and {endpoint} listen on the same port", value=port)
+                raise config.document.error(_keys(endpoint), problem)
+        places[endpoint] = host, wire.port
+
+
+def _keys(endpoint: str) -> tuple[str, ...]:
+    if "." not in endpoint:
+        return (endpoint, "port")
+    robot, face, *suffix = endpoint.split(".")
+    return ("robots", robot, "faces", face, *suffix, "port")

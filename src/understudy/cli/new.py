@@ -1,0 +1,53 @@
+"""`understudy new`: writes a cell file of one's own that runs as it is."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.app.build import build_cell
+from understudy.config import read_config
+from understudy.config.files import find_cell, shipped_robots
+from understudy.errors import ConfigError
+
+ARM_CELL = """description: an arm of my own
+robots:
+  arm:
+    kind: arm
+    model: {model}
+    faces:
+      grblhal: {{port: 2323}}
+"""
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="name of the cell; writes NAME.yaml")],
+    robot: Annotated[
+        str | None, typer.Option(help="name of a shipped arm, or path of a URDF")
+    ] = None,
+) -> None:
+    """Write a cell file of your own that runs as it is."""
+    path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
+    if not path.name.removesuffix(path.suffix or ".yaml").strip(". "):
+        raise ConfigError("a cell needs a name", value=name, allowed="e.g. my_cell")
+    text = find_cell("text_robot")[1] if robot is None else _with_arm(robot, path)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"# Run it:   understudy run {path}\n# Check it: understudy check {path}\n")
+            file.write(text)
+    except FileExistsError:
+        raise ConfigError("the file exists; choose another name", file=str(path)) from None
+    except OSError as problem:
+        raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
+    print(f"wrote {path}. Run it: understudy run {path}")
+
+
+def _with_arm(robot: str, path: Path) -> str:
+    """Text of a cell file with this arm behind grblHAL; checked by building the cell."""
+    shipped = robot in shipped_robots()
+    model = robot if shipped else os.path.relpath(robot, path.parent)
+    text = ARM_CELL.format(model=json.dumps(model))
+    build_cell(read_config(text, str(path)))
+    return text

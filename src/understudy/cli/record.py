@@ -1,0 +1,41 @@
+"""`understudy record`: a proxy between a client and a REAL controller that writes a transcript."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.transcript import Transcript
+from understudy.errors import unknown
+from understudy.registry import kinds
+from understudy.wire.address import parse_address
+from understudy.wire.place import parse_place
+from understudy.wire.record import Recorder, Terminal
+
+
+def record(
+    listen: Annotated[str, typer.Option(help="[HOST]:PORT for the client, or pty")],
+    to: Annotated[str, typer.Option(help="HOST:PORT or serial device of the REAL controller")],
+    face: Annotated[str, typer.Option(help="dialect of the controller, e.g. text_tcp")],
+    out: Annotated[Path, typer.Option(help="transcript file to write")],
+    force: Annotated[
+        bool, typer.Option("--force", help="overwrite an existing transcript")
+    ] = False,
+) -> None:
+    """Record the conversation of a client and a REAL controller, as a proxy between them."""
+    known = kinds("faces")
+    if face not in known:
+        raise unknown("face", face, known)
+    front = Terminal() if listen == "pty" else parse_address(listen)
+    recorder = Recorder(front, parse_place(to), face=face)
+    transcript = Transcript(out, "--out", overwrite=force)
+
+    def listening(message: str) -> None:
+        transcript.open()
+        print(message, flush=True)
+
+    try:
+        asyncio.run(recorder.run(transcript.write, listening))
+    finally:
+        transcript.close()

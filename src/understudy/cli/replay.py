@@ -1,0 +1,77 @@
+"""`understudy replay`: plays the client side of a transcript and names the first difference."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.app.build import build_cell
+from understudy.config import CellConfig, load_config, shipped_cells
+from understudy.config.files import read_text
+from understudy.errors import ConfigError, unknown
+from understudy.registry import kinds, module_of
+from understudy.wire.chat import Chat, parse
+from understudy.wire.in_process import InProcessCell
+from understudy.wire.play import Tolerance, play
+
+
+def replay(
+    chat: Annotated[Path, typer.Argument(help="transcript file")],
+    cell: Annotated[
+        str | None,
+        typer.Option(help="cell to play against; default: a shipped one with this dialect"),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(min=0.0, help="allowed difference of numbers")] = 0.0,
+    rules: Annotated[
+        bool | None,
+        typer.Option(
+            help="apply the cell's scenario rules; default: only for a log of `run --log`"
+        ),
+    ] = None,
+) -> None:
+    """Play the client's side against a simulated cell; report the first difference."""
+    recording = parse(read_text(chat), str(chat))
+    config = _config_for(recording, cell, chat)
+    if not (rules if rules is not None else "cell" in recording.facts):
+        config = config.without_rules()
+    virtual_cell = InProcessCell(build_cell(config))
+    kind = recording.facts.get("face") or _face_of(config, recording)
+    difference = play(
+        recording,
+        virtual_cell,
+        dialect=module_of("faces", kind),
+        tolerance=Tolerance(tolerance, None),
+    )
+    if difference is not None:
+        print(f"{chat}: {difference}")
+        raise typer.Exit(1)
+    print(f"{chat}: {len(recording.events)} events, no difference")
+
+
+def _config_for(recording: Chat, cell: str | None, chat: Path) -> CellConfig:
+    facts = recording.facts
+    name = cell or facts.get("cell") or _cell_with_face(facts.get("face", ""), chat)
+    seed = facts.get("seed", "")
+    return load_config(name, seed=int(seed) if seed.isdecimal() else None)
+
+
+def _cell_with_face(face: str, chat: Path) -> str:
+    """The first shipped cell that has this face and no other."""
+    for name in shipped_cells():
+        robots = load_config(name).robots.values()
+        if [kind.kind for robot in robots for kind in robot.faces.values()] == [face]:
+            return name
+    raise ConfigError(
+        "the transcript names no cell, and no shipped cell has its face",
+        file=str(chat),
+        value=face,
+        allowed="a line `# face: NAME`, or --cell",
+    )
+
+
+def _face_of(config: CellConfig, recording: Chat) -> str:
+    for event in recording.events:
+        robot, face = (*event.endpoint.split("."), "")[:2]
+        if robot in config.robots and face in config.robots[robot].faces:
+            return config.robots[robot].faces[face].kind
+    raise unknown("face in the transcript", "", kinds("faces"))

@@ -1,0 +1,34 @@
+"""Commands load what they need, and nothing before they run."""
+
+import subprocess
+import sys
+
+import pytest
+
+from understudy.cli import COMMANDS, load
+
+HEAVY = ("numba", "numpy", "ruckig", "nicegui", "zmq", "yaml", "understudy.space", "understudy.app")
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_load_nothing_heavy(option: str) -> None:
+    code = (
+        "import sys\n"
+        "from understudy.cli import app\n"
+        "try:\n"
+        f"    app([{option!r}])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_row_of_the_table_leads_to_a_command_with_help(name: str) -> None:
+    command = load(name)
+    assert command.name == name
+    assert command.help, "the function of a command has a docstring"
+    assert command.epilog == f"Example: understudy {COMMANDS[name].example}"
+    assert COMMANDS[name].example.split()[0] == name
