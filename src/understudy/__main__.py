@@ -12,6 +12,13 @@ def _leave(number: int, frame: object) -> None:
     os._exit(0 if sys.argv[1:2] == ["run"] else 128 + number)
 
 
+def _restore_signals(command: str) -> None:
+    """The modules of a command are loaded: signals act as usual; `run` sets handlers of its own."""
+    if command != "run":
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def main() -> int:
     """Runs the command line. A command that has started something handles signals itself.
 
@@ -23,11 +30,8 @@ def main() -> int:
         signal.signal(number, _leave)
     from understudy.cli import main as command_line
 
-    if sys.argv[1:2] != ["run"]:  # `run` handles signals once its cell is built
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        return command_line()
+        return command_line(loaded=_restore_signals)
     finally:  # a process that is ending ignores further signals
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)

@@ -115,7 +115,7 @@ def test_reach_writes_what_the_ending_says(
         out = tmp_path / f"reach.{ending}"
         coarse = ("--cell", "g60_welding", "--resolution-mm", "300", "--out", out)
         assert run(monkeypatch, "reach", *coarse) == 0
-    assert "points can be reached" in capsys.readouterr().out
+    assert "grid points are reachable" in capsys.readouterr().out
     head, *rows = (tmp_path / "reach.csv").read_text().splitlines()
     assert head.split(",")[-1] == "collision_free"
     with np.load(tmp_path / "reach.npz") as arrays:

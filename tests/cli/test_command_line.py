@@ -316,7 +316,7 @@ def test_no_cell_runs(command: str) -> None:
     [
         ("{", "not a ready file"),
         ("{}", "not a ready file"),
-        ('{"pid": 1, "cell": "c", "rate": 1.0, "endpoints": {}}', "names no control endpoint"),
+        ('{"pid": 1, "cell": "c", "rate": 1.0, "endpoints": {}}', "has no control endpoint"),
         (
             '{"pid": 1, "cell": "c", "rate": 1, "endpoints": {"control": "tcp://127.0.0.1:1"}}',
             "c (pid 1) does not answer",
@@ -544,10 +544,10 @@ def test_status_and_stop_find_what_runs(start: Start) -> None:
     assert f"pid {two.process.pid}" in despite.out
     assert despite.err.startswith("mute (pid ")
     stopped = Done("stop", "--ready-file", "one.json")
-    assert stopped.out == f"text_robot (pid {one.process.pid}) ends\n"
+    assert stopped.out == f"text_robot (pid {one.process.pid}) is stopping\n"
     assert one.end()[0] == 0
     ended = Done("stop")
-    assert (ended.code, ended.out) == (0, f"default (pid {two.process.pid}) ends\n")
+    assert (ended.code, ended.out) == (0, f"default (pid {two.process.pid}) is stopping\n")
     assert ended.err.startswith("mute (pid ")
     assert two.end()[0] == 0
     assert Done("status").code == 1

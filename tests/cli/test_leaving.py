@@ -44,7 +44,7 @@ def go(self):
         pass
 
 Live.go = go
-run.UNHEARD_S = 0.05
+run.SIGNAL_GRACE_S = 0.05
 sys.argv = ["understudy", "run", "text_robot", "--ephemeral", "--no-hmi"]
 main()
 """

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from understudy.cli import hmi
-from understudy.cli.cells import check
+from understudy.cli.check import check
 from understudy.config import Hmi
 from understudy.errors import ConfigError
 

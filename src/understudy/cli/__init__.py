@@ -4,6 +4,7 @@ Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configura
 """
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -78,8 +79,11 @@ class LazyCommands(TyperGroup):
         return None if row is None else TyperCommand(cmd_name, help=row.summary)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command and load(str(name)), rest
+        name, _, rest = super().resolve_command(ctx, args)
+        command = load(str(name))
+        if ctx.obj is not None:
+            ctx.obj(name)
+        return name, command, rest
 
 
 def load(name: str) -> Any:
@@ -121,9 +125,13 @@ def understudy(
     pass
 
 
-def main() -> int:
+def main(loaded: Callable[[str], None] | None = None) -> int:
+    """Runs the command line and returns the exit code.
+
+    Calls ``loaded`` with the name of the command when its modules are loaded, before it runs.
+    """
     try:
-        app()
+        app(obj=loaded)
     except ConfigError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2

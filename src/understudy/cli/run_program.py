@@ -69,7 +69,7 @@ class ProgramOnStart:
         return refused or await _call(live, "run_program", target)
 
     async def _follow(self, live: Live, robot: Robot) -> None:
-        """Waits for the end; advances time in lock step, where a program owes no client an answer."""
+        """Waits for the end; advances time in lock step, where no client waits for an answer."""
         program, ended = robot.side.program, asyncio.Event()
         assert program is not None
         program.on_end(lambda text, now: ended.set())
