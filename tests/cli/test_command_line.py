@@ -73,7 +73,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     ("command", "shows"),
     [
         ("cells", ["default", "text_robot", "bench", "lost commands"]),
-        ("faces", ["text_tcp", "one command a line"]),
+        ("faces", ["text_tcp", "one command per line"]),
         ("faults", ["communication_timeout", "emergency_stop", "amplitude_mm 0.1", "brought"]),
         ("doctor", ["numpy", "ruckig", "port 5000", "bench.text_tcp", "port 5550 (control)"]),
     ],

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from understudy.app.ready_file import running_cells
-from understudy.cli.programs import known_dialect
+from understudy.cli.cycle_time import known_dialect
 from understudy.cli.senders import Job, send_grblhal, send_kuka, send_text
 from understudy.cli.telemetry import FORMS, Telemetry
 from understudy.config.files import read_program
