@@ -34,10 +34,10 @@ FACES = {
     "text_tcp": "understudy.robots.text_robot.face",
 }
 PAGES = {
-    "cell": "understudy.hmi.pages.cell",
-    "program": "understudy.hmi.pages.program",
-    "plots": "understudy.hmi.pages.plots",
-    "log": "understudy.hmi.pages.log",
+    "cell": "understudy.hmi.pages.cell.page",
+    "program": "understudy.hmi.pages.program.page",
+    "plots": "understudy.hmi.pages.plots.page",
+    "log": "understudy.hmi.pages.log.page",
 }
 TABLES = {"robots": ROBOTS, "faces": FACES, "pages": PAGES}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}

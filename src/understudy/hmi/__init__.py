@@ -1,1 +1,1 @@
-"""The page's process: it talks to a cell through the HMI link and the state socket alone."""
+"""Web HMI: a process of its own that sees a cell through the HMI link and the state socket only."""

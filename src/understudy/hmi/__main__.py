@@ -1,8 +1,7 @@
-"""`python -m understudy.hmi`: the page's process, started and looked after by `understudy run`.
+"""`python -m understudy.hmi`: the HMI process, started and supervised by `understudy run`.
 
-It serves on a listening socket that it is handed (`--fd`), or on one of its own. It says `ready` on
-its standard output, and ends when its standard input does: with whoever started it, however that
-came to its end.
+It serves on an inherited listening socket (`--fd`), or on one of its own. It prints `ready`, and
+with --follow-stdin it ends when its standard input is closed, so that it never outlives its parent.
 """
 
 import argparse
@@ -22,8 +21,8 @@ from understudy.hmi.access import Access, read_access
 if TYPE_CHECKING:
     from uvicorn import Server
 
-LAST_SECONDS = 0.6
-"""How long it may take to end; then it is cut off."""
+SHUTDOWN_SECONDS = 0.6
+"""The process is ended by force after this time."""
 
 
 def main() -> int:
@@ -34,7 +33,7 @@ def main() -> int:
     except (ConfigError, OSError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
-    # NiceGUI keeps what pages store in files of its own, by default where it was started.
+    # NiceGUI stores files of pages, by default in the working directory.
     folder = Path(tempfile.gettempdir()) / f"understudy-hmi-{os.getuid()}"
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(folder))
     try:
@@ -70,10 +69,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--link", required=True, help="tcp://… of the HMI link")
     parser.add_argument("--status", required=True, help="tcp://… of its status socket")
     parser.add_argument("--state", required=True, help="tcp://… of the state socket")
-    parser.add_argument("--host", default="127.0.0.1", help="where it is served")
+    parser.add_argument("--host", default="127.0.0.1", help="address that the page is served on")
     parser.add_argument("--port", type=int, default=8080)
-    parser.add_argument("--fd", type=int, help="of a listening socket, instead of --port")
-    parser.add_argument("--follow-stdin", action="store_true", help="end when stdin does")
+    parser.add_argument("--fd", type=int, help="file descriptor of a listening socket, instead of --port")
+    parser.add_argument("--follow-stdin", action="store_true", help="end when stdin is closed")
     return parser.parse_args()
 
 
@@ -84,14 +83,14 @@ def _listener(given: argparse.Namespace) -> socket.socket:
 
 
 def _end_with_stdin(serving: list["Server"]) -> None:
-    """On a thread, so that a loop that hangs ends too."""
+    """Waits on a thread, so that it works even if the event loop hangs."""
 
     def wait() -> None:
-        while os.read(0, 1024):  # not by sys.stdin: its lock would be missed at the end
+        while os.read(0, 1024):  # not sys.stdin, whose lock would delay the end
             pass
         for server in serving:
             server.should_exit = True
-            time.sleep(LAST_SECONDS)
+            time.sleep(SHUTDOWN_SECONDS)
         os._exit(0)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -100,4 +99,4 @@ def _end_with_stdin(serving: list["Server"]) -> None:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    os._exit(code)  # nothing is kept here, and taking down what was imported takes half a second
+    os._exit(code)  # there is no state to save, and unloading modules takes half a second

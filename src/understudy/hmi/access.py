@@ -1,32 +1,45 @@
-"""Who may do what on the page: loopback is open, everywhere else asks for a token.
+"""Access to the HMI: loopback is open, every other address needs a token (ASGI middleware).
 
-Two things threaten even a page on loopback, since the operator's browser also visits others'
-pages: a foreign page that posts to it or opens its websockets (`Origin` tells), and a foreign name
-that resolves to 127.0.0.1 (`Host` tells).
+Even on loopback there are two threats, since the operator's browser also opens other sites: a page
+of another site that posts here or opens our websockets (checked by `Origin`), and a foreign host
+name that resolves to 127.0.0.1 (checked by `Host`).
 """
 
 import hmac
 import ipaddress
+import json
 import os
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from understudy.errors import ConfigError
+from understudy.ports.hmi import NOT_ALLOWED
 
 Role = Literal["viewer", "operator"]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "understudy_token"
 TOKEN_VARIABLE = "UNDERSTUDY_HMI_TOKEN"
 VIEWER_TOKEN_VARIABLE = "UNDERSTUDY_HMI_VIEWER_TOKEN"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+POLICY_VIOLATION = 1008
+LOGIN = b"""<!doctype html><meta charset="utf-8"><title>Understudy</title>
+<style>body{background:#1b1d21;color:#eee;font:20px sans-serif;display:grid;place-items:center;
+height:90vh}input,button{font:inherit;padding:12px;min-height:48px}</style>
+<form><label>Token <input name="token" type="password" autofocus></label> <button>Open</button>
+</form>"""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where the page is served, and the tokens that open it; checked when it is made."""
+    """The address that the HMI is served on, and its tokens; checked when it is made."""
 
     host: str = "127.0.0.1"
     token: str | None = None
@@ -39,7 +52,9 @@ class Access:
                 f"set hmi.token or {TOKEN_VARIABLE}, or serve it on 127.0.0.1"
             )
         if self.viewer_token and not self.token:
-            raise ConfigError("hmi.viewer_token without hmi.token: everybody would be operator")
+            raise ConfigError(
+                "hmi.viewer_token needs hmi.token: without it every visitor is operator"
+            )
 
     @property
     def is_local(self) -> bool:
@@ -51,7 +66,7 @@ class Access:
             return False
 
     def role(self, given: str | None) -> Role | None:
-        """What a token makes of who has it; nobody needs one where none is set."""
+        """The role that a token gives; if no token is set, every visitor is operator."""
         if not self.token:
             return "operator"
         if _same(given, self.token):
@@ -59,13 +74,13 @@ class Access:
         return "viewer" if _same(given, self.viewer_token) else None
 
     def knows(self, host: str | None) -> bool:
-        """Is this a name of ours? Where a token is needed, that decides and not the name."""
+        """Whether a host name is ours. Where a token is needed, any name is accepted."""
         name = urlsplit(f"//{host or ''}").hostname if _is_plain(host or "") else None
         return not self.is_local or name in (*LOCAL_NAMES, self.host.lower())
 
 
 def read_access(host: str, token: str | None = None, viewer_token: str | None = None) -> Access:
-    """What the cell file says, unless the environment says otherwise."""
+    """Access from the cell file; environment variables take precedence."""
     return Access(
         host,
         os.environ.get(TOKEN_VARIABLE) or token or None,
@@ -73,32 +88,71 @@ def read_access(host: str, token: str | None = None, viewer_token: str | None = 
     )
 
 
+class Guard:
+    """ASGI middleware: refuses a request, or passes it on with its role (`role_of`)."""
+
+    def __init__(self, app: App, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        visit = visit_of(dict(scope))
+        reason = self._reason_against(visit)
+        if reason:
+            return await _refuse(scope, receive, send, 403, reason)
+        token = next((each for each in visit.tokens if self._access.role(each)), None)
+        role = self._access.role(token)
+        if role is None:
+            reason = "a token is needed: Authorization: Bearer …, or ?token=… in a browser"
+            return await _refuse(scope, receive, send, 401, reason)
+        if token and self._access.token and _is_first_visit(scope):
+            return await _set_cookie(scope, send, token)
+        state = {**scope.get("state", {}), "role": role}
+        return await self._app({**scope, "state": state}, receive, send)
+
+    def _reason_against(self, visit: "Visit") -> str | None:
+        if not self._access.knows(visit.host):
+            return f"{visit.host!r} is not a name of this page; it is served on loopback alone"
+        return f"not from a page of {visit.origin}" if visit.is_foreign() else None
+
+
+def role_of(request: Any) -> Role:
+    """The role of a request or websocket that passed the guard (starlette's)."""
+    role: Role = request.scope["state"]["role"]
+    return role
+
+
+# ── requests ──
+
+
 @dataclass(frozen=True)
 class Visit:
-    """What of a request decides whether it may come in."""
+    """The fields of a request that decide on its access."""
 
     method: str
     """Of HTTP, or `WEBSOCKET`."""
     host: str | None
     origin: str | None
     tokens: tuple[str, ...]
-    """The latest word first: what was just typed counts more than a cookie of another day."""
+    """The most recent first: a token just typed takes precedence over an older cookie."""
 
     def is_foreign(self) -> bool:
-        """Sent by another site's page, and not just to look."""
+        """Sent by a page of another site, and able to change something."""
         if self.method in SAFE_METHODS or self.origin is None:
             return False
         return not _is_plain(self.origin) or urlsplit(self.origin).netloc != self.host
 
 
 def visit_of(scope: dict[str, Any]) -> Visit:
-    """Out of an ASGI scope; tokens are in a header, the address of a first visit, a cookie."""
+    """From an ASGI scope; a token may be in a header, in the address or in a cookie."""
     headers = {
         name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
     }
     bearer = headers.get("authorization", "")
     in_header = bearer[7:] if bearer[:7].lower() == "bearer " else None
-    found = (in_header, token_in_address(scope), _in_cookie(headers.get("cookie", "")))
+    found = (in_header, _token_in_address(scope), _token_in_cookie(headers.get("cookie", "")))
     return Visit(
         method=scope.get("method", "WEBSOCKET"),
         host=headers.get("host"),
@@ -107,23 +161,23 @@ def visit_of(scope: dict[str, Any]) -> Visit:
     )
 
 
-def token_in_address(scope: dict[str, Any]) -> str | None:
+def _token_in_address(scope: dict[str, Any]) -> str | None:
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     return query["token"][-1] if "token" in query else None
 
 
-def role_of(request: Any) -> Role:
-    """Of a request or websocket that has come in (starlette's)."""
-    role: Role = request.scope["state"]["role"]
-    return role
-
-
-def _in_cookie(text: str) -> str | None:
+def _token_in_cookie(text: str) -> str | None:
     try:
         morsel = SimpleCookie(text).get(COOKIE)
     except CookieError:
         return None
     return unquote(morsel.value) if morsel else None
+
+
+def _is_first_visit(scope: Scope) -> bool:
+    """A browser that opens a page with the token in the address; a cookie replaces it."""
+    page = scope["type"] == "http" and not scope["path"].startswith("/api")
+    return page and scope["method"] == "GET" and _token_in_address(dict(scope)) is not None
 
 
 def _same(given: str | None, wanted: str | None) -> bool:
@@ -133,8 +187,39 @@ def _same(given: str | None, wanted: str | None) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """`urlsplit` refuses some texts by an exception."""
+    """Whether `urlsplit` can read it; it raises on some texts."""
     try:
         return urlsplit(text if "//" in text else f"//{text}").hostname is not None
     except ValueError:
         return False
+
+
+# ── answers ──
+
+
+async def _set_cookie(scope: Scope, send: Send, token: str) -> None:
+    cookie = f"{COOKIE}={quote(token, safe='')}; Path=/; HttpOnly; SameSite=Strict"
+    # one slash only: two would name another host
+    place = "/" + quote(scope["path"].lstrip("/"))
+    headers = [(b"location", place.encode()), (b"set-cookie", cookie.encode())]
+    await _answer(send, 303, headers, b"")
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        close = {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason[:100]}
+        return await send(close)
+    if status == 401 and not scope["path"].startswith("/api"):
+        return await _answer(send, status, [(b"content-type", b"text/html")], LOGIN)
+    body = json.dumps({"code": NOT_ALLOWED, "message": reason}).encode()
+    headers = [(b"content-type", b"application/json")]
+    if status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    return await _answer(send, status, headers, body)
+
+
+async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    headers = [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

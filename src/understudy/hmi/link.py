@@ -1,7 +1,7 @@
-"""The client of the HMI link: commands and their answers, and what the cell tells by itself.
+"""Client of the HMI link: commands and their answers, and the cell's status messages.
 
-A command that finds no cell fails at once and is never delivered later: nobody wants yesterday's
-"start" in today's cell.
+A command that finds no cell fails at once and is never delivered later: an old "start" must not
+reach a cell that is started afterwards.
 """
 
 import asyncio
@@ -10,12 +10,13 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import zmq
 import zmq.asyncio
 
+from understudy.hmi.access import Role
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
     COMMAND,
@@ -30,18 +31,16 @@ from understudy.ports.hmi import (
 
 log = logging.getLogger(__name__)
 
-Role = Literal["viewer", "operator"]
-
-PATIENCE_SECONDS = 10.0
-CONNECTING_SECONDS = 1.0
-MOST_WAITING = 1000
+TIMEOUT_SECONDS = 10.0
+SEND_TIMEOUT_SECONDS = 1.0
+QUEUE_LIMIT = 1000
 NEVER = float("inf")
 
 _decoder = msgspec.json.Decoder(Message)
 
 
 class LinkError(Exception):
-    """A command that was not carried out: a code (see `ports.hmi`) and words for people."""
+    """A command that was not carried out: its code (see `ports.hmi`) and its message."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -50,18 +49,18 @@ class LinkError(Exception):
 
 
 class Link:
-    """One line to one cell; made and used on one event loop."""
+    """Connection to one cell; made and used on one event loop."""
 
-    def __init__(self, command: str, status: str, *, patience: float = PATIENCE_SECONDS) -> None:
-        """``command``, ``status``: where they listen, tcp://…; ``patience``: s for an answer."""
+    def __init__(self, command: str, status: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
+        """``command``, ``status``: addresses, tcp://…; ``timeout``: of an answer, s."""
         self._addresses = command, status
-        self._patience = patience
+        self._timeout = timeout
         self._context: zmq.asyncio.Context | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._listeners: list[Callable[[dict[str, Any]], None]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._heard = -NEVER
+        self._received = -NEVER
         self.status: dict[str, Any] = {}
 
     async def start(self) -> None:
@@ -70,12 +69,12 @@ class Link:
         self._requests = self._socket(zmq.DEALER, command)
         self._requests.set(zmq.IMMEDIATE, 1)
         self._requests.connect(command)
-        self._news = self._socket(zmq.SUB, status)
-        self._news.set(zmq.SUBSCRIBE, b"")
-        self._news.set(zmq.CONFLATE, 1)
-        self._news.connect(status)
-        self._begin(self._hear_answers())
-        self._begin(self._hear_status())
+        self._status = self._socket(zmq.SUB, status)
+        self._status.set(zmq.SUBSCRIBE, b"")
+        self._status.set(zmq.CONFLATE, 1)
+        self._status.connect(status)
+        self._start_task(self._receive_answers())
+        self._start_task(self._receive_status())
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -88,11 +87,11 @@ class Link:
                 future.set_exception(LinkError(NOT_CONNECTED, "the link was closed"))
         if self._context is not None:
             self._requests.close(0)
-            self._news.close(0)
+            self._status.close(0)
             self._context.term()
             self._context = None
 
-    # ── asking ──
+    # ── requests ──
 
     async def call(
         self,
@@ -100,70 +99,70 @@ class Link:
         parameters: dict[str, Any] | None = None,
         *,
         role: Role,
-        patience: float | None = None,
+        timeout: float | None = None,
     ) -> Any:
-        """A desk command's result; a LinkError tells why there is none."""
+        """The result of an operator command; raises a LinkError if it is refused."""
         payload = {"command": command, "parameters": parameters or {}, "role": role}
-        answer = await self._ask(COMMAND, payload, patience or self._patience)
+        answer = await self._ask(COMMAND, payload, timeout or self._timeout)
         return answer.get("result")
 
     async def ping(self) -> None:
-        await self._ask(PING, {}, self._patience)
+        await self._ask(PING, {}, self._timeout)
 
     async def get_status(self) -> dict[str, Any]:
-        return await self._ask(GET_STATUS, {}, self._patience)
+        return await self._ask(GET_STATUS, {}, self._timeout)
 
     async def joint_positions(self) -> dict[str, Any]:
-        return await self._ask(GET_JOINT_POSITIONS, {}, self._patience)
+        return await self._ask(GET_JOINT_POSITIONS, {}, self._timeout)
 
-    # ── being told ──
+    # ── status messages ──
 
     def on_status(self, listener: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
-        """Told every status (10 Hz); call what is returned to be told no more."""
+        """Calls ``listener`` with every status (10 Hz); the returned function unsubscribes it."""
         self._listeners.append(listener)
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             with contextlib.suppress(ValueError):
                 self._listeners.remove(listener)
 
-        return leave
+        return unsubscribe
 
     @property
     def stale(self) -> float:
-        """Seconds since the cell was last heard; infinite if never."""
-        return time.monotonic() - self._heard
+        """Seconds since the last message of the cell; infinite if there was none."""
+        return time.monotonic() - self._received
 
-    # ── inside ──
+    # ── sockets ──
 
     def _socket(self, kind: int, address: str) -> zmq.asyncio.Socket:
         assert self._context is not None
         socket = self._context.socket(kind)
         socket.set(zmq.LINGER, 0)
-        socket.set(zmq.SNDHWM, MOST_WAITING)
-        socket.set(zmq.RCVHWM, MOST_WAITING)
+        socket.set(zmq.SNDHWM, QUEUE_LIMIT)
+        socket.set(zmq.RCVHWM, QUEUE_LIMIT)
         socket.set(zmq.RECONNECT_IVL, 50)
         socket.set(zmq.RECONNECT_IVL_MAX, 1000)
         socket.set(zmq.IPV6, int("[" in address))
         return socket
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
-    async def _ask(self, type_: str, payload: dict[str, Any], patience: float) -> dict[str, Any]:
+    async def _ask(self, type_: str, payload: dict[str, Any], timeout: float) -> dict[str, Any]:
         number = next(self._numbers)
         try:
             data = msgspec.json.encode(Message(type_, number, time.time(), payload))
         except (TypeError, ValueError, RecursionError) as problem:
-            raise LinkError(BAD_PARAMETERS, f"cannot be said as JSON: {problem}") from None
+            raise LinkError(BAD_PARAMETERS, f"not JSON values: {problem}") from None
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
             await self._send(data)
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 answer = await future
         except TimeoutError:
             name = payload.get("command", type_)
-            text = f"the cell gave no answer to {name} within {patience:g} s"
+            text = f"the cell gave no answer to {name} within {timeout:g} s"
             raise LinkError(NO_ANSWER, text) from None
         finally:
             self._waiting.pop(number, None)
@@ -174,34 +173,34 @@ class Link:
 
     async def _send(self, data: bytes) -> None:
         try:
-            async with asyncio.timeout(CONNECTING_SECONDS):
+            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
                 await self._requests.send(data)
         except (TimeoutError, zmq.ZMQError):
             where = self._addresses[0]
             raise LinkError(NOT_CONNECTED, f"no cell answers at {where}") from None
 
-    async def _hear_answers(self) -> None:
+    async def _receive_answers(self) -> None:
         while True:
             message = _read(await self._requests.recv_multipart())
-            self._heard = time.monotonic()
+            self._received = time.monotonic()
             future = self._waiting.get(message.id) if isinstance(message.id, int) else None
             if future is not None and not future.done():
                 future.set_result(message)
 
-    async def _hear_status(self) -> None:
+    async def _receive_status(self) -> None:
         while True:
-            message = _read([await self._news.recv()])
-            self._heard = time.monotonic()
+            message = _read([await self._status.recv()])
+            self._received = time.monotonic()
             self.status = message.payload
             for listener in list(self._listeners):
                 try:
                     listener(message.payload)
-                except Exception:  # whoever listens badly does not make the others deaf
-                    log.exception("a listener of the status failed")
+                except Exception:  # a listener that fails must not stop the others
+                    log.exception("a status listener failed")
 
 
 def _read(frames: list[bytes]) -> Message:
-    """Who speaks something else than the link is taken to have said nothing."""
+    """The last frame as a message; an empty error message if it is none."""
     try:
         return _decoder.decode(frames[-1])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""REST under /api: one address per command of the desk, made from the desk's own table.
+"""REST under /api: one address for each operator command, made from the command table.
 
-GET for what a viewer may ask, POST for all; errors are `{"code", "message"}` with a status of 4xx,
-or 503 and 504 where there is no cell to answer.
+GET for the queries of viewers, POST for all commands. An error is `{"code", "message"}` with a
+status of 4xx, or 503 and 504 if the cell does not answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -13,8 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 
-from understudy.hmi.access import role_of
-from understudy.hmi.link import Link, LinkError, Role
+from understudy.hmi.access import Role, role_of
+from understudy.hmi.link import Link, LinkError
 from understudy.ports.hmi import (
     BAD_PARAMETERS,
     BROKEN,
@@ -27,7 +27,7 @@ from understudy.ports.hmi import (
 )
 
 LARGEST_BODY = 8 * 1024 * 1024
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 REFUSED_STATUS = 409
 STATUS_OF = {
     BAD_PARAMETERS: 422,
@@ -48,7 +48,7 @@ Schema = dict[str, Any]
 
 
 class Row(Struct, frozen=True):
-    """A command, as the desk's table tells of it; ``parameters`` is a JSON schema."""
+    """A row of the command table; ``parameters`` is a JSON schema."""
 
     name: str
     doc: str
@@ -57,7 +57,7 @@ class Row(Struct, frozen=True):
 
 
 class RestError(Exception):
-    """What is answered instead of a result."""
+    """An error answer."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class RestError(Exception):
 
 
 def rest(link: Link, table: list[Any]) -> FastAPI:
-    """``table``: what the desk answers to `commands`."""
+    """The REST application; ``table``: the answer to the query `commands`."""
     rows = msgspec.convert(table, list[Row])
     api = FastAPI(title="Understudy", openapi_url=None, docs_url=None, redoc_url=None)
     document = msgspec.json.encode(openapi(rows))
@@ -76,8 +76,8 @@ def rest(link: Link, table: list[Any]) -> FastAPI:
     api.add_api_route("/openapi.json", describe)
     for row in rows:
         api.add_api_route(f"/{row.name}", _endpoint(link, row), methods=list(_methods(row)))
-    api.add_exception_handler(RestError, _tell)
-    api.add_exception_handler(HTTPException, _tell_http)
+    api.add_exception_handler(RestError, _rest_error)
+    api.add_exception_handler(HTTPException, _http_error)
     return api
 
 
@@ -92,7 +92,7 @@ def _endpoint(link: Link, row: Row) -> Endpoint:
             raise RestError(403, NOT_ALLOWED, f"{row.name} needs role operator, not {role}")
         parameters = await _body(request) if request.method == "POST" else _query(request, row)
         try:
-            result = await link.call(row.name, parameters, role=role, patience=PATIENCE_SECONDS)
+            result = await link.call(row.name, parameters, role=role, timeout=TIMEOUT_SECONDS)
         except LinkError as problem:
             status = STATUS_OF.get(problem.code, REFUSED_STATUS)
             raise RestError(status, problem.code, problem.message) from None
@@ -101,11 +101,11 @@ def _endpoint(link: Link, row: Row) -> Endpoint:
     return endpoint
 
 
-# ── what comes with a request ──
+# ── requests ──
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """JSON, and said to be: what a foreign page's form can send is not taken for it."""
+    """A JSON body. It must be declared as JSON, which a form of another site cannot do."""
     data = bytearray()
     async for piece in request.stream():
         data += piece
@@ -131,7 +131,7 @@ def _query(request: Request, row: Row) -> dict[str, Any]:
 
 
 def _value(text: str, schema: Schema) -> Any:
-    """Text where text is wanted; otherwise JSON, if it is."""
+    """A string parameter as it is; any other as JSON, or as text if it is not JSON."""
     if schema.get("type") == "string":
         return text
     try:
@@ -140,7 +140,7 @@ def _value(text: str, schema: Schema) -> Any:
         return text
 
 
-# ── how it is described ──
+# ── OpenAPI document ──
 
 
 def openapi(rows: list[Row]) -> Schema:
@@ -168,7 +168,7 @@ def _operation(row: Row, method: str, local: Mapping[str, str]) -> Schema:
             "200": {"description": "the result", "content": {"application/json": {}}},
             "4XX": {"description": "why not", "content": problem},
             "503": {"description": "there is no cell", "content": problem},
-            "504": {"description": "the cell gave no answer in time", "content": problem},
+            "504": {"description": "the cell did not answer in time", "content": problem},
         },
     }
     properties, required = _properties(row.parameters)
@@ -185,7 +185,7 @@ def _operation(row: Row, method: str, local: Mapping[str, str]) -> Schema:
 
 
 def _parameter(name: str, schema: Schema, required: bool) -> Schema:
-    """Text as it is, anything else as JSON."""
+    """A query parameter: text is given as it is, any other value as JSON."""
     place: Schema = {"name": name, "in": "query", "required": required}
     if schema.get("type") == "string":
         return {**place, "schema": schema}
@@ -193,14 +193,14 @@ def _parameter(name: str, schema: Schema, required: bool) -> Schema:
 
 
 def _properties(schema: Schema) -> tuple[Schema, list[str]]:
-    """The fields of a command's parameters, and which of them must be given."""
+    """The fields of the parameters, and the names of the required ones."""
     name = schema.get("$ref", "").removeprefix("#/$defs/")
     whole = schema.get("$defs", {}).get(name, schema)
     return whole.get("properties", {}), whole.get("required", [])
 
 
 def _relinked(schema: Any, local: Mapping[str, str]) -> Any:
-    """The same, with its references into the document that holds all commands."""
+    """The schema with its references changed to those of the whole document."""
     if isinstance(schema, dict):
         return {
             key: f"#/components/schemas/{local[value]}"
@@ -217,21 +217,21 @@ def _relinked(schema: Any, local: Mapping[str, str]) -> Any:
 # ── errors ──
 
 
-def _said(status: int, code: int, message: str) -> Response:
+def _error(status: int, code: int, message: str) -> Response:
     body = msgspec.json.encode({"code": code, "message": message})
     return Response(body, status, media_type="application/json")
 
 
-async def _tell(request: Request, problem: Exception) -> Response:
+async def _rest_error(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RestError)
-    return _said(problem.status, problem.code, problem.message)
+    return _error(problem.status, problem.code, problem.message)
 
 
-async def _tell_http(request: Request, problem: Exception) -> Response:
-    """An address or method that is not there."""
+async def _http_error(request: Request, problem: Exception) -> Response:
+    """An unknown address or method."""
     assert isinstance(problem, HTTPException)
     code = UNKNOWN_COMMAND if problem.status_code == 404 else NOT_A_REQUEST
-    answer = _said(
+    answer = _error(
         problem.status_code, code, f"{request.method} {request.url.path}: {problem.detail}"
     )
     answer.headers.update(problem.headers or {})

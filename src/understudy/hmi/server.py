@@ -1,46 +1,61 @@
-"""The page's server: guard, REST, the websocket of frames, and NiceGUI's pages under one roof."""
+"""HTTP server of the HMI: access control, REST, the state websocket, static files and pages."""
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import nicegui
 import uvicorn
-from fastapi import FastAPI, WebSocket
-from nicegui import app as pages_app
+from fastapi import FastAPI, Request, WebSocket
+from nicegui import app as nicegui_app
 from nicegui import ui
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
-from understudy.hmi.access import Access
-from understudy.hmi.guard import Guard
+from understudy.hmi.access import Access, Guard, role_of
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.cell_state import Caller, CellState
+from understudy.hmi.frame.frame import frame
 from understudy.hmi.link import Link, LinkError
+from understudy.hmi.page import STATIC, Page, head, pages
 from understudy.hmi.rest import rest
 from understudy.hmi.state import StateFeed
+from understudy.hmi.texts import Texts
 
-TABLE_TRIES = 20
-TABLE_SECONDS = 0.25
+TABLE_RETRIES = 20
+TABLE_RETRY_SECONDS = 0.25
 SHUTDOWN_SECONDS = 1
 RECONNECT_SECONDS = 30.0
-"""How long a browser may be busy, with its first picture for instance, before it is given up."""
+"""A browser may be busy for this long, for instance with building its first scene."""
+HERE = Path(__file__).parent
+SHARED = {
+    "frame": HERE / "frame",
+    "scene": HERE / "scene",
+    "three": Path(nicegui.__file__).parent / "elements" / "scene" / "dist",
+}
+"""Folders whose scripts every page may import."""
+PUBLIC = (".js", ".map", ".css", ".svg", ".png", ".jpg", ".woff2")
 
 
 async def command_table(link: Link) -> list[Any]:
-    """The desk's table; the cell is up before its page, but may be slow."""
-    for _ in range(TABLE_TRIES):
+    """The operator's command table; asks again while a cell that is just starting is slow."""
+    for _ in range(TABLE_RETRIES):
         try:
             table: list[Any] = await link.call("commands", role="viewer")
             return table
         except LinkError as problem:
             last = problem
-            await asyncio.sleep(TABLE_SECONDS)
+            await asyncio.sleep(TABLE_RETRY_SECONDS)
     raise last
 
 
 def build(
     link: Link, feed: StateFeed, table: list[Any], access: Access, ready: Callable[[], None]
 ) -> Guard:
-    """Everything that is served, behind the guard; ``ready`` is called when it is."""
+    """The ASGI application, behind its access control; calls ``ready`` when it is served."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.mount("/api", rest(link, table))
 
@@ -48,8 +63,8 @@ def build(
     async def state(websocket: WebSocket) -> None:
         await feed.serve(websocket)
 
-    pages_app.on_startup(ready)
-    _register_pages(link, feed)
+    nicegui_app.on_startup(ready)
+    _add_pages(app, link)
     ui.run_with(
         app,
         title="Understudy",
@@ -61,15 +76,47 @@ def build(
     return Guard(app, access)
 
 
-def _register_pages(link: Link, feed: StateFeed) -> None:
-    if find_spec("understudy.hmi.pages") is not None:
-        import_module("understudy.hmi.pages").register(pages_app, link, feed)
-        return
+class PageFiles(StaticFiles):
+    """A folder of scripts, styles and pictures; no other file of the folder is served."""
 
-    @ui.page("/")
-    async def index() -> None:
-        ui.label("Understudy").classes("text-h3")
-        ui.link("What can be asked", "/api/openapi.json")
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        return super().lookup_path(path) if path.endswith(PUBLIC) else ("", None)
+
+    def file_response(self, *args: Any, **options: Any) -> Response:
+        response = super().file_response(*args, **options)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+
+def _add_pages(app: FastAPI, link: Caller) -> None:
+    """Routes and files of every page of the registry."""
+    for name, folder in SHARED.items():
+        app.mount(f"{STATIC}/{name}", PageFiles(directory=folder))
+    state, all_pages = CellState(link), pages()
+    for page in all_pages:
+        app.mount(page.address, PageFiles(directory=page.folder))
+        _add_page(page, all_pages, link, state)
+
+
+def _add_page(page: Page, all_pages: tuple[Page, ...], link: Caller, state: CellState) -> None:
+    @ui.page(page.route, title="Understudy", dark=True)
+    async def show(request: Request) -> None:
+        if not state.alive:
+            await state.refresh()
+        ui.add_head_html(head(f"{STATIC}/frame", ("frame.js",), ("frame.css",)))
+        browser = _browser(request, link, state)
+        with frame(browser, all_pages, page):
+            ui.add_head_html(head(page.address, page.scripts, page.styles))
+            page.build(browser)
+
+
+def _browser(request: Request, link: Caller, state: CellState) -> Browser:
+    """The session of one browser, which keeps its language and its robot in cookies."""
+    wanted = request.cookies.get("robot", "")
+    known = list(state.robots)
+    robot = wanted if wanted in known else (known[0] if known else "")
+    texts = Texts(request.cookies.get("language", ""))
+    return Browser(link, state, texts, robot=robot, role=role_of(request))
 
 
 def server_of(guard: Guard) -> uvicorn.Server:

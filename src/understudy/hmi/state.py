@@ -1,8 +1,8 @@
-"""Frames for browsers: pulled from the state socket while somebody looks, the same bytes for all.
+"""State frames for browsers: requested from the state socket while a browser is connected.
 
-A trail grows from frame to frame, so whoever missed a frame is given one of his own that begins
-where his knowledge ends. Per browser there is one slot, which holds the latest frame or none: a
-browser that does not read slows nobody and takes no memory.
+All browsers get the same bytes. A trail grows from frame to frame, so a browser that missed a frame
+gets one of its own that continues the trail it has. Each browser has one slot for the latest frame:
+a browser that does not read neither slows the others nor takes memory.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 log = logging.getLogger(__name__)
 
 RATE_HZ = 30.0
-PATIENCE_SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 RETRY_SECONDS = 0.25
 LARGEST_FRAME = 16 * 1024 * 1024
 LENGTH = struct.Struct(">I")
 
 Known = dict[str, tuple[int, int]]
-"""Robot → how many points of its trail, and of which version of it."""
+"""Robot → (number of trail points, version of the trail)."""
 
 
 class Header(Struct, frozen=True):
-    """The part of a frame that matters on the way."""
+    """The fields of a frame that this process reads."""
 
     trail: dict[str, tuple[int, list[msgspec.Raw], int]] = {}
 
@@ -42,7 +42,7 @@ _encoder = msgspec.msgpack.Encoder()
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What goes to a browser: what he must know to make sense of it, and what he knows with it."""
+    """A frame, the trail points that it builds on, and those known after it."""
 
     data: bytes
     before: Known
@@ -54,15 +54,15 @@ class Frame:
 
 @dataclass(eq=False)
 class Listener:
-    """One browser: its slot, and what it knows."""
+    """One browser: its slot, and the trail points that it has."""
 
     _slot: Frame | None = None
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
     known: Known = field(default_factory=dict)
 
     @property
-    def waits(self) -> bool:
-        """It has taken all there was."""
+    def is_idle(self) -> bool:
+        """Whether its slot is empty."""
         return self._slot is None
 
     def offer(self, frame: Frame) -> None:
@@ -76,7 +76,7 @@ class Listener:
         self.known = frame.after
         return frame.data
 
-    def start_anew(self) -> None:
+    def restart(self) -> None:
         self._empty()
         self.known = {}
 
@@ -86,38 +86,38 @@ class Listener:
 
 
 class StateFeed:
-    """The one who pulls; made and used on one event loop."""
+    """Requests frames and gives them to the browsers; made and used on one event loop."""
 
     def __init__(self, address: str, *, rate_hz: float = RATE_HZ) -> None:
         """``address``: tcp://… of the state socket."""
-        where = urlsplit(address)
-        self._where = where.hostname or "", where.port or 0
+        place = urlsplit(address)
+        self._address = place.hostname or "", place.port or 0
         self._period = 1.0 / rate_hz
         self._listeners: dict[Listener, None] = {}
         self._wanted = asyncio.Event()
-        self._line: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._known: Known = {}
         self._task: asyncio.Task[None] | None = None
-        self._heard = float("-inf")
+        self._received = float("-inf")
 
     async def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._pull_for_ever())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        self._hang_up()
+        self._disconnect()
 
     @property
     def stale(self) -> float:
         """Seconds since the last frame; infinite if there was none."""
-        return time.monotonic() - self._heard
+        return time.monotonic() - self._received
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Listener]:
-        """Frames are pulled as long as somebody is in here."""
+        """Frames are requested while at least one listener is inside."""
         listener = Listener()
         self._listeners[listener] = None
         self._wanted.set()
@@ -129,7 +129,7 @@ class StateFeed:
                 self._wanted.clear()
 
     async def serve(self, websocket: WebSocket) -> None:
-        """A browser, until it goes."""
+        """Serves one browser until it disconnects."""
         await websocket.accept()
         with self.listening() as listener:
             sender = asyncio.get_running_loop().create_task(_send(websocket, listener))
@@ -140,33 +140,33 @@ class StateFeed:
                 sender.cancel()
                 await asyncio.wait([sender])
 
-    # ── inside ──
+    # ── state socket ──
 
-    async def _pull_for_ever(self) -> None:
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await self._wanted.wait()
             begun = loop.time()
             try:
-                async with asyncio.timeout(PATIENCE_SECONDS):
-                    await self._give_all()
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    await self._distribute()
             except (OSError, EOFError, ValueError, msgspec.MsgspecError) as problem:
                 log.debug("no frame: %r", problem)
-                self._hang_up()
+                self._disconnect()
                 await asyncio.sleep(RETRY_SECONDS)
             await asyncio.sleep(max(0.0, self._period - (loop.time() - begun)))
 
-    async def _give_all(self) -> None:
+    async def _distribute(self) -> None:
         await self._connected()
-        frame = await self._pull(self._known)
-        self._known, self._heard = frame.after, time.monotonic()
+        frame = await self._request(self._known)
+        self._known, self._received = frame.after, time.monotonic()
         for listener in list(self._listeners):
             if frame.fits(listener.known):
                 listener.offer(frame)
-            elif listener.waits:
-                listener.offer(await self._pull(listener.known))
+            elif listener.is_idle:
+                listener.offer(await self._request(listener.known))
 
-    async def _pull(self, known: Known) -> Frame:
+    async def _request(self, known: Known) -> Frame:
         reader, writer = await self._connected()
         request = _encoder.encode({"want": "frame", "trail_from": known})
         writer.write(LENGTH.pack(len(request)) + request)
@@ -182,21 +182,21 @@ class StateFeed:
         )
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        if self._line is None:
-            self._line = await asyncio.open_connection(*self._where)
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._address)
             self._known = {}
             for listener in self._listeners:
-                listener.start_anew()  # it may be another cell
-        return self._line
+                listener.restart()  # it may be another cell
+        return self._streams
 
-    def _hang_up(self) -> None:
-        if self._line is not None:
-            self._line[1].transport.abort()
-            self._line = None
+    def _disconnect(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
 
 
 async def _send(websocket: WebSocket, listener: Listener) -> None:
-    # One that has gone is also noticed where its messages are awaited.
+    # `serve` notices a disconnect as well, where it receives.
     with contextlib.suppress(OSError, RuntimeError, WebSocketDisconnect):
         while True:
             await websocket.send_bytes(await listener.take())

@@ -1,13 +1,17 @@
-"""The page's words: one file, every language."""
+"""Texts of the frame, the scene and the pages, in every language."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from understudy.errors import ConfigError
+from understudy.hmi.page import pages
+
 LANGUAGES = ("en", "vi")
+SHARED = tuple(Path(__file__).parent / folder / "texts.yaml" for folder in ("frame", "scene"))
 
 
 class Texts:
@@ -21,36 +25,46 @@ class Texts:
 
     def section(self, name: str) -> dict[str, str]:
         """All texts of a section, by the rest of their keys."""
-        prefix = f"{name}."
-        return {
-            key.removeprefix(prefix): text[self.language]
-            for key, text in dictionary().items()
-            if key.startswith(prefix)
-        }
+        return {key: text[self.language] for key, text in _section(name)}
 
     def translated(self, section: str, sentence: str) -> str:
-        """A sentence that the cell said in English; as it came where nobody has translated it."""
-        entries = (text for key, text in dictionary().items() if key.startswith(f"{section}."))
-        found = next((text for text in entries if text["en"] == sentence), None)
-        return found[self.language] if found else sentence
+        """The translation of an English text of the cell; the text itself if there is none."""
+        return self.translations(section).get(sentence, sentence)
+
+    def translations(self, section: str) -> dict[str, str]:
+        """English text → text in this language."""
+        return {text["en"]: text[self.language] for _, text in _section(section)}
 
     def of(self, section: str, name: str) -> str:
-        """A word that comes from the cell: itself where the dictionary does not know it."""
+        """The text of a name that the cell sent; the name itself if there is no text."""
         known = dictionary().get(f"{section}.{name}")
         return known[self.language] if known else name
 
 
 @cache
 def dictionary() -> Mapping[str, Mapping[str, str]]:
-    """Key → language → text."""
-    text = files("understudy.hmi").joinpath("texts.yaml").read_text(encoding="utf-8")
-    return dict(_leaves(yaml.safe_load(text), ""))
-
-
-def _leaves(node: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, str]]]:
-    if set(node) == set(LANGUAGES):
-        return [(above, node)]
-    found: list[tuple[str, Mapping[str, str]]] = []
-    for key, below in node.items():
-        found += _leaves(below, f"{above}.{key}" if above else key)
+    """Key → language → text, of all pages."""
+    found: dict[str, Mapping[str, str]] = {}
+    for file in (*SHARED, *(page.folder / page.texts for page in pages())):
+        for key, text in _leaves(yaml.safe_load(file.read_text(encoding="utf-8")), ""):
+            if key in found:
+                raise ConfigError("another page has a text of this key", file=str(file), key=key)
+            found[key] = text
     return found
+
+
+def _section(name: str) -> list[tuple[str, Mapping[str, str]]]:
+    prefix = f"{name}."
+    return [
+        (key.removeprefix(prefix), text)
+        for key, text in dictionary().items()
+        if key.startswith(prefix)
+    ]
+
+
+def _leaves(node: Mapping[str, Any], above: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    if set(node) == set(LANGUAGES):
+        yield above, node
+        return
+    for key, below in node.items():
+        yield from _leaves(below, f"{above}.{key}" if above else key)

@@ -1,24 +1,22 @@
-"""The log: what is wrong and what to do, what happened, what was said on the wires."""
+"""The log page: active alarms with advice, events of the cell and traffic on its wires."""
 
 import json
+from pathlib import Path
 
 from nicegui import ui
 
-from understudy.hmi.pages.browser import Browser
-from understudy.hmi.pages.frame import button, within_reach
-from understudy.hmi.texts import Texts, dictionary
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import button, operator_only
+from understudy.hmi.page import Page
+from understudy.hmi.texts import Texts
 
-HEAD = """
-<link rel="stylesheet" href="/static/program.css">
-<script type="module" src="/static/log.js"></script>
-"""
 KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
+"""Kinds of rows that have a filter button; rows of another kind are always shown."""
 
 
 def build(browser: Browser) -> None:
-    ui.add_head_html(HEAD)
     with ui.element("div").classes("u-log").props('id="log-page"') as page:
-        page.props["data-words"] = json.dumps(spoken(browser.texts))
+        page.props["data-texts"] = json.dumps(script_texts(browser.texts))
         with ui.element("section").classes("u-alarms").props("data-mark=alarms"):
             _alarms(browser)
         with ui.element("section").classes("u-record"):
@@ -26,34 +24,25 @@ def build(browser: Browser) -> None:
             ui.element("div").classes("u-log-rows").props("id=rows data-mark=log-rows")
 
 
-def spoken(texts: Texts) -> dict[str, str]:
-    """What the browser's part says; advice by the sentence that the cell gives."""
-    advice = {
-        f"advice {entry['en']}": entry[texts.language]
-        for key, entry in dictionary().items()
-        if key.startswith("advice.")
-    }
+def script_texts(texts: Texts) -> dict[str, str]:
+    """Texts of log.js; advice by its English sentence."""
+    advice = {f"advice {en}": text for en, text in texts.translations("advice").items()}
     return {**texts.section("log"), **advice}
 
 
-def advice(texts: Texts, sentence: str) -> str:
-    """The cell's advice in this browser's language; as it came where nobody has translated it."""
-    return spoken(texts).get(f"advice {sentence}", sentence)
-
-
 def _alarms(browser: Browser) -> None:
-    """Those that stand now."""
+    """Cards of the active alarms."""
     ui.label(browser.texts("log.alarms")).classes("u-card-title")
-    place = ui.element("div").classes("u-alarm-cards")
+    cards = ui.element("div").classes("u-alarm-cards")
     shown: list[object] = [None]
 
     def update() -> None:
-        alarms = browser.picture.alarms()
+        alarms = browser.cell.alarms()
         if alarms == shown[0]:
             return
         shown[0] = alarms
-        place.clear()
-        with place:
+        cards.clear()
+        with cards:
             for alarm in alarms:
                 _alarm(browser, alarm.robot, alarm.text, alarm.what_to_do)
             if not alarms:
@@ -61,7 +50,7 @@ def _alarms(browser: Browser) -> None:
                     ui.icon("check_circle")
                     ui.label(browser.texts("frame.no_alarm")).classes("u-alarm-title")
 
-    browser.each_round(update)
+    browser.on_update(update)
 
 
 def _alarm(browser: Browser, robot: str, text: str, what_to_do: str) -> None:
@@ -71,23 +60,21 @@ def _alarm(browser: Browser, robot: str, text: str, what_to_do: str) -> None:
             ui.label(f"{robot}: {text}").classes("u-alarm-title")
             if what_to_do:
                 ui.label(browser.texts("log.what_to_do")).classes("u-caption")
-                ui.label(advice(browser.texts, what_to_do)).classes("u-advice").props(
-                    "data-mark=advice"
-                )
+                advice = ui.label(browser.texts.translated("advice", what_to_do))
+                advice.classes("u-advice").props("data-mark=advice")
         reset = button(browser.texts("frame.reset"), icon="restart_alt")
-        within_reach(browser, reset)
-        reset.on_click(lambda: browser.ask("reset", {"robot": robot}))
+        operator_only(browser, reset)
+        reset.on_click(lambda: browser.command("reset", {"robot": robot}))
 
 
 def _filters(browser: Browser) -> None:
-    """log.js lets through what they say."""
+    """Buttons and fields by which log.js filters the rows."""
     texts = browser.texts
     with ui.element("div").classes("u-log-bar"):
         for kind in KINDS:
-            pick = button(texts(f"log.{kind}"), kind="u-small u-filter").props(
-                f'data-kind="{kind}"'
-            )
-            pick.on("click", js_handler=f"() => window.log.toggle({kind!r})")
+            toggle = button(texts(f"log.{kind}"), kind="u-small u-filter")
+            toggle.props(f'data-kind="{kind}"')
+            toggle.on("click", js_handler=f"() => window.log.toggle({kind!r})")
     with ui.element("div").classes("u-log-bar"):
         where = ui.element("select").classes("u-name u-where").props('data-log="where"')
         where.props["aria-label"] = texts("log.where")
@@ -99,3 +86,14 @@ def _filters(browser: Browser) -> None:
         hold.on("click", js_handler="() => window.log.freeze()")
         save = button("", icon="download", hint=texts("log.save"))
         save.on("click", js_handler="() => window.log.download()")
+
+
+PAGE = Page(
+    name="log",
+    key="F4",
+    icon="list_alt",
+    build=build,
+    folder=Path(__file__).parent,
+    scripts=("log.js",),
+    styles=("log.css",),
+)

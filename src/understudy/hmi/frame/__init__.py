@@ -1,0 +1,1 @@
+"""What every page shares: frame, widgets, browser session, cell state, and their scripts."""

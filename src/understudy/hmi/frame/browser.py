@@ -1,0 +1,116 @@
+"""Session of one browser: its language, its robot, and its commands to the cell."""
+
+from collections.abc import Callable
+from json import dumps
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.access import Role
+from understudy.hmi.frame.cell_state import Caller, CellState
+from understudy.hmi.link import LinkError
+from understudy.hmi.texts import Texts
+
+NOTICE_MS = 6000
+
+
+class Browser:
+    """Made for every page that is opened; ends with the page."""
+
+    def __init__(
+        self, link: Caller, cell: CellState, texts: Texts, *, robot: str, role: Role
+    ) -> None:
+        self.cell = cell
+        self.texts = texts
+        self.robot = robot
+        self.role = role
+        self._link = link
+        self._updates: list[tuple[Callable[[], object], ui.element | None]] = []
+        self._robot_listeners: list[Callable[[], object]] = []
+
+    @property
+    def facts(self) -> Any:
+        """The row of the chosen robot in the query `robots`."""
+        return self.cell.robots.get(self.robot, {})
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the chosen robot is the REAL one now."""
+        return bool(self.facts.get("mode") == "REAL")
+
+    def can(self, capability: str) -> bool:
+        return capability in self.facts.get("capabilities", ())
+
+    # ── commands and queries ──
+
+    async def query(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """The cell's answer to a question; None, and a notice on the page, if it is refused."""
+        try:
+            return await self._link.call(command, parameters or {}, role=self.role)
+        except LinkError as refusal:
+            self.notify_refusal(refusal.message)
+            return None
+
+    async def command(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """The same for a command that changes something; the cell state is refreshed at once."""
+        answer = await self.query(command, parameters)
+        self.cell.refresh_soon()
+        return answer
+
+    async def robot_command(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
+        """A command to the chosen robot."""
+        return await self.command(command, {"robot": self.robot, **(parameters or {})})
+
+    def notify_refusal(self, reason: str) -> None:
+        text = self.texts("frame.not_done").format(reason=reason)
+        ui.notify(text, type="negative", position="top", timeout=NOTICE_MS, multi_line=True)
+
+    # ── updates of the page ──
+
+    def on_update(
+        self, update: Callable[[], object], *, element: ui.element | None = None
+    ) -> None:
+        """Calls ``update`` now and after every change of the cell state, until the page is closed
+        or ``element`` is deleted."""
+        self._updates.append((update, element))
+        update()
+
+    def on_robot_change(self, listener: Callable[[], object]) -> None:
+        """Calls ``listener`` when this browser chooses another robot."""
+        self._robot_listeners.append(listener)
+
+    def choose(self, robot: str) -> None:
+        """Shows another robot on this page."""
+        self.cell.unwatch(self.robot)
+        self.robot = robot
+        self.cell.watch(robot)
+        ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
+        for listener in self._robot_listeners:
+            listener()
+        self.refresh()
+
+    def start_updates(self) -> None:
+        """Keeps the page up to date from now on, until the browser leaves it."""
+        client = ui.context.client
+
+        def update() -> None:
+            with client:
+                self.refresh()
+
+        unsubscribe = self.cell.on_change(update)
+        self.cell.watch(self.robot)
+
+        def stop() -> None:
+            unsubscribe()
+            self.cell.unwatch(self.robot)
+
+        client.on_delete(stop)
+
+    def refresh(self) -> None:
+        """Calls all updates, and drops those whose element is deleted."""
+        for update, element in list(self._updates):
+            if element is None or not element.is_deleted:
+                update()
+        self._updates = [
+            each for each in self._updates if each[1] is None or not each[1].is_deleted
+        ]

@@ -1,0 +1,276 @@
+"""State of the cell as all browsers show it: requested from the cell once for all of them."""
+
+import asyncio
+import contextlib
+import logging
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from understudy.hmi.access import Role
+from understudy.hmi.link import LinkError
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 0.25
+"""A browser's own command triggers a refresh at once; this period is for changes by others."""
+TIMEOUT_SECONDS = 3.0
+SLOW_REFRESH = 5
+"""Queries whose answers are long and rarely change are sent in every fifth refresh."""
+EVENTS_KEPT = 500
+PINS = "pins of "
+
+Facts = Mapping[str, Any]
+
+
+class Caller(Protocol):
+    """The part of the link that pages use."""
+
+    @property
+    def status(self) -> Mapping[str, Any]: ...
+
+    async def call(
+        self, command: str, parameters: dict[str, Any] | None = None, *, role: Role
+    ) -> Any: ...
+
+
+class CellState:
+    """Answers to the queries `robots`, `status`, `devices`, … of one moment.
+
+    They are requested four times a second while a browser watches, in one `glance`, and replaced
+    all at once: two values read together are of the same refresh."""
+
+    def __init__(self, link: Caller) -> None:
+        self._link = link
+        self._watchers: Counter[str] = Counter()
+        self._listeners: list[Callable[[], object]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._soon = asyncio.Event()
+        self._refreshes = 0
+        self._updated = -math.inf
+        self._views: Mapping[str, Any] = {}
+        self._last_event = 0
+        self.robots: dict[str, Facts] = {}
+        self.status: Facts = {}
+        self.metrics: Facts = {}
+        self.faults: Facts = {}
+        self.devices: list[Facts] = []
+        self.pins: dict[str, Facts] = {}
+        self.environment: Facts = {}
+        self.events: deque[Facts] = deque(maxlen=EVENTS_KEPT)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the cell answered within the timeout."""
+        return time.monotonic() - self._updated < TIMEOUT_SECONDS
+
+    def view(self, robot: str) -> Facts:
+        """The robot in the last status message of the link."""
+        seen: Facts = self._views.get(robot, {})
+        return seen
+
+    def devices_of(self, robot: str) -> list[Facts]:
+        return [device for device in self.devices if _is_part_of(robot, device["name"])]
+
+    def faults_of(self, robot: str) -> list[tuple[str, str]]:
+        """(fault, place) for each fault that can be injected into the robot or its devices."""
+        return [
+            (name, place)
+            for name, fault in self.faults.items()
+            for place in fault["places"]
+            if _is_part_of(robot, place)
+        ]
+
+    def scene_key(self) -> str:
+        """A text that differs when the environment, held objects, tools or work frames differ."""
+        parts = self.status.get("parts", {})
+        held = {name: part["held"] for name, part in parts.items() if name.endswith(".collision")}
+        tools = [
+            (each.get("tools"), each.get("work_offsets_mm_deg")) for each in self.robots.values()
+        ]
+        return f"{self.environment} {held} {tools}"
+
+    def alarms(self) -> list["Alarm"]:
+        return alarms(self.robots, self.devices, self.events)
+
+    # ── watching browsers ──
+
+    def watch(self, robot: str) -> None:
+        """A browser shows this robot from now on."""
+        self._watchers[robot] += 1
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._refresh_while_watched())
+        self.refresh_soon()
+
+    def unwatch(self, robot: str) -> None:
+        self._watchers[robot] -= 1
+        self._watchers += Counter()  # drops counts of zero
+
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Calls ``listener`` after every change; the returned function unsubscribes it."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            with contextlib.suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    # ── refreshing ──
+
+    def refresh_soon(self) -> None:
+        """Starts the next refresh at once."""
+        self._soon.set()
+
+    async def refresh(self) -> None:
+        """Sends all queries after this call began. Values whose query fails stay as they were; if
+        the cell does not answer, `alive` becomes False."""
+        async with self._turn:
+            before, was_alive = self._shown(), self.alive
+            try:
+                async with asyncio.timeout(TIMEOUT_SECONDS):
+                    await self._request()
+                self._updated = time.monotonic()
+                self._refreshes += 1
+            except (LinkError, TimeoutError):
+                self._updated = -math.inf
+                self._refreshes = 0
+            if self._shown() != before or self.alive != was_alive:
+                self._notify()
+
+    def _shown(self) -> tuple[object, ...]:
+        return (
+            self._last_event, self._views, self.robots, self.status, self.metrics, self.devices,
+            self.environment, dict(self.pins),
+        )  # fmt: skip
+
+    def _notify(self) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener()
+            except Exception:  # a page that fails must not stop the updates of the others
+                log.exception("a page could not show the cell state")
+
+    async def _refresh_while_watched(self) -> None:
+        while self._watchers:
+            self._soon.clear()
+            await self.refresh()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), REFRESH_SECONDS)
+
+    async def _request(self) -> None:
+        """All queries in one `glance`: they are answered at the same moment of the cell."""
+        queries = self._queries()
+        questions = [{"command": name, "parameters": given} for name, given in queries.values()]
+        answers = await self._link.call("glance", {"questions": questions}, role="viewer")
+        got = {
+            key: answer for key, answer in zip(queries, answers, strict=True) if answer is not None
+        }
+        if "robots" in got:
+            self.robots = {each["name"]: each for each in got["robots"]["robots"]}
+        self.faults = got.get("faults", self.faults)
+        self.devices = got.get("devices", self.devices)
+        self.environment = got.get("environment", self.environment)
+        self.status = got.get("status", self.status)
+        self.metrics = got.get("metrics", self.metrics)
+        pins = {key.removeprefix(PINS): got[key] for key in got if key.startswith(PINS)}
+        self.pins = {**self.pins, **pins}
+        self._views = self._link.status.get("robots", {})
+        if "events" in got:
+            self._add_events(got["events"])
+
+    def _queries(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        queries: dict[str, tuple[str, dict[str, Any]]] = {
+            name: (name, {}) for name in ("robots", "status", "metrics", "devices")
+        }
+        queries["events"] = "events", {"since": self._last_event}
+        if not self.faults:
+            queries["faults"] = "faults", {}
+        if self._refreshes % SLOW_REFRESH == 0:
+            queries["environment"] = "environment", {}
+        for robot in self._watchers:
+            if "io" in self.robots.get(robot, {}).get("capabilities", ()):
+                queries[f"{PINS}{robot}"] = "io", {"robot": robot}
+        return queries
+
+    def _add_events(self, answer: Facts) -> None:
+        """The events since the last refresh. Lower numbers than before mean another cell: the next
+        refresh then requests its events from the first one on."""
+        if answer["last"] < self._last_event:
+            self.events.clear()
+            self._last_event = 0
+            self.refresh_soon()
+        else:
+            self.events.extend(answer["events"])
+            self._last_event = answer["last"]
+
+
+def _is_part_of(robot: str, place: str) -> bool:
+    return place.split(".")[0] == robot
+
+
+# ── state of one robot ──
+
+Severity = Literal["calm", "busy", "held", "alarm", "off"]
+
+SEVERITIES: Mapping[str, Severity] = {
+    "Idle": "calm",
+    "Hold": "held",
+    "Door": "held",
+    "Tool": "held",
+    "Check": "held",
+    "Sleep": "off",
+    "Stopped": "alarm",
+    "Error": "alarm",
+    "Alarm": "alarm",
+    "EmergencyStopped": "alarm",
+}
+"""Any other state is `busy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RobotState:
+    """State of a robot in its own word, its severity (a colour), and its program line."""
+
+    word: str
+    severity: Severity
+    line: int = 0
+
+
+def robot_state(facts: Facts, view: Facts) -> RobotState:
+    """From the query `robots` and the link's last status message, which is more recent."""
+    reported = str(view.get("state") or facts.get("state") or "")
+    word = reported.partition(":")[0] or "Unknown"
+    severity = SEVERITIES.get(word, "busy") if word != "Unknown" else "off"
+    if facts.get("error"):
+        severity = "alarm"
+    return RobotState(word, severity, int(view.get("line") or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An error or fault of a robot that is active now, and the advice on it."""
+
+    robot: str
+    text: str
+    what_to_do: str = ""
+
+
+def alarms(
+    robots: Mapping[str, Facts], devices: Iterable[Facts], events: Iterable[Facts]
+) -> list[Alarm]:
+    """For every robot the error of its controller, then the faults of its devices that the error
+    does not name already. The advice comes from the alarm event."""
+    advice = {(e["robot"], e["text"]): e["what_to_do"] for e in events if e["kind"] == "alarm"}
+    of_devices = [(device["name"], fault) for device in devices for fault in device["faults"]]
+    found = []
+    for robot, facts in robots.items():
+        error = facts.get("error") or ""
+        texts = [error] if error else []
+        texts += [t for name, t in of_devices if _is_part_of(robot, name) and t not in error]
+        found += [Alarm(robot, text, advice.get((robot, text), "")) for text in texts]
+    return found

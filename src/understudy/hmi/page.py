@@ -1,0 +1,73 @@
+"""Declaration of a page, and the pages that the registry lists.
+
+A page module declares `PAGE = Page(...)`. Its scripts, styles and texts are files in its own folder:
+
+    PAGE = Page(
+        name="maintenance", key="F6", icon="build", build=build,
+        folder=Path(__file__).parent, scripts=("maintenance.js",),
+    )
+
+The name is the route (`/maintenance`), the first part of the text keys (`maintenance.title` names
+the tab) and the place of the files (`/static/pages/maintenance/maintenance.js`). A script imports
+what pages share by `../../frame/api.js`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.errors import ConfigError
+from understudy.registry import kinds, module_of
+
+if TYPE_CHECKING:
+    from understudy.hmi.frame.browser import Browser
+
+STATIC = "/static"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `build` makes its content for one browser; `key` opens it; `icon` is the name of a
+    Material icon; `path` differs from `/name` only for the start page."""
+
+    name: str
+    key: str
+    icon: str
+    build: Callable[["Browser"], None]
+    folder: Path
+    scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ()
+    texts: str = "texts.yaml"
+    path: str = ""
+
+    @property
+    def route(self) -> str:
+        return self.path or f"/{self.name}"
+
+    @property
+    def address(self) -> str:
+        """Where the files of the folder are served."""
+        return f"{STATIC}/pages/{self.name}"
+
+
+def pages() -> tuple[Page, ...]:
+    """The pages of the registry, in the order of their tabs."""
+    found: dict[str, Page] = {}
+    for kind in kinds("pages"):
+        page: Page = module_of("pages", kind).PAGE
+        for mine in (page.name, page.key, page.route):
+            if mine in found:
+                raise ConfigError(
+                    f"the pages {found[mine].name} and {page.name} share a name, key or route",
+                    value=mine,
+                )
+        found |= dict.fromkeys((page.name, page.key, page.route), page)
+    return tuple(dict.fromkeys(found.values()))
+
+
+def head(address: str, scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """HTML head lines that load scripts and styles from an address."""
+    links = [f'<link rel="stylesheet" href="{address}/{style}">' for style in styles]
+    modules = [f'<script type="module" src="{address}/{script}"></script>' for script in scripts]
+    return "\n".join([*links, *modules])

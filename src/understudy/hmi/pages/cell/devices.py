@@ -1,0 +1,233 @@
+"""Pins and devices of a robot: inputs that can be forced, outputs, analog values, panels."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nicegui import ui
+
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import Slider, button, operator_only, set_class
+
+DEFAULT_NAME = re.compile(r"[AD][IO]\d+$")
+LOWEST_VOLTS, HIGHEST_VOLTS = 0.0, 10.0
+
+PinRow = Mapping[str, Any]
+
+
+def digital_pins(browser: Browser) -> None:
+    """Inputs left, outputs right; a switch also shows the pins without a name."""
+    shows_all = ui.switch(browser.texts("io.all")).classes("u-switch").props("data-mark=all-pins")
+    board = ui.element("div").classes("u-board")
+
+    def rebuild() -> None:
+        board.clear()
+        with board:
+            for side in ("inputs", "outputs"):
+                with ui.element("div").classes("u-pins") as pins:
+                    ui.label(browser.texts(f"io.{side}")).classes("u-caption")
+                    for pin in _listed(browser, f"digital_{side}", shows_all.value):
+                        (_input if side == "inputs" else _output)(browser, pin["number"])
+                operator_only(browser, pins, on_real=False)
+            if not browser.can("io"):
+                ui.label(browser.texts("io.none")).classes("u-caption")
+
+    _on_new_board(browser, rebuild)
+    shows_all.on_value_change(rebuild)
+
+
+def analog_pins(browser: Browser) -> None:
+    """Inputs can be forced to a value and released; outputs are shown."""
+    board = ui.element("div").classes("u-pins")
+    operator_only(browser, board, on_real=False)
+
+    def rebuild() -> None:
+        board.clear()
+        with board:
+            ui.label(browser.texts("io.inputs")).classes("u-caption")
+            for pin in _listed(browser, "analog_inputs", False):
+                _analog_input(browser, pin["number"], pin["name"])
+            ui.label(browser.texts("io.outputs")).classes("u-caption")
+            for pin in _listed(browser, "analog_outputs", False):
+                _analog_output(browser, pin["number"], pin["name"])
+
+    _on_new_board(browser, rebuild)
+
+
+# ── single pins ──
+
+
+def _input(browser: Browser, number: int) -> None:
+    name = _pin(browser, "digital_inputs", number)["name"]
+    with ui.element("div").classes("u-pin-row"):
+        with ui.element("button").classes("u-pin") as box:
+            box.props(f'role=checkbox data-pin="DI{number}"')
+            ui.element("span").classes("u-box")
+            ui.label(name).classes("u-pin-name")
+        release = button("F", kind="u-forced", hint=browser.texts("io.release"))
+        release.props(f'data-release="DI{number}"')
+
+    pending: list[bool] = []  # levels whose command the cell state does not show yet
+
+    def level() -> bool:
+        return pending[-1] if pending else bool(_pin(browser, "digital_inputs", number)["value"])
+
+    async def force() -> None:
+        pending.append(value := not level())
+        await browser.robot_command("set_input", {"pin": number, "value": value})
+        await browser.cell.refresh()
+        pending.pop(0)
+        update()
+
+    def update() -> None:
+        pin = _pin(browser, "digital_inputs", number)
+        set_class(box, level())
+        box.props(f"aria-checked={str(level()).lower()}")
+        release.set_visibility(bool(pin["forced"]))
+
+    box.on("click", force)
+    release.on_click(lambda: browser.robot_command("release_input", {"pin": number}))
+    browser.on_update(update, element=box)
+
+
+def _output(browser: Browser, number: int) -> None:
+    name = _pin(browser, "digital_outputs", number)["name"]
+    with ui.element("div").classes("u-pin").props(f'data-pin="DO{number}"') as row:
+        ui.element("span").classes("u-lamp")
+        ui.label(name).classes("u-pin-name")
+
+    def update() -> None:
+        set_class(row, bool(_pin(browser, "digital_outputs", number)["value"]))
+
+    browser.on_update(update, element=row)
+
+
+def _analog_input(browser: Browser, number: int, name: str) -> None:
+    async def force(value: float | None) -> None:
+        await browser.robot_command("set_analog_input", {"pin": number, "value": value})
+
+    with ui.element("div").classes("u-analog").props(f'data-pin="AI{number}"') as row:
+        ui.label(name).classes("u-pin-name")
+        volts = ui.label().classes("u-figure")
+        slider = Slider(browser, (LOWEST_VOLTS, HIGHEST_VOLTS), 0.1, force)
+        release = button("F", kind="u-forced", hint=browser.texts("io.release"))
+
+    def update() -> None:
+        pin = _pin(browser, "analog_inputs", number)
+        volts.set_text(f"{pin['value']:.2f} V")
+        slider.show(round(pin["value"], 1))
+        release.set_visibility(bool(pin["forced"]))
+
+    release.on_click(lambda: force(None))
+    browser.on_update(update, element=row)
+
+
+def _analog_output(browser: Browser, number: int, name: str) -> None:
+    with ui.element("div").classes("u-analog").props(f'data-pin="AO{number}"') as row:
+        ui.label(name).classes("u-pin-name")
+        volts = ui.label().classes("u-figure")
+        level = ui.linear_progress(show_value=False).classes("u-level")
+        level.props("color=blue-grey-2 track-color=blue-grey-9")
+
+    def update() -> None:
+        value = _pin(browser, "analog_outputs", number)["value"]
+        volts.set_text(f"{value:.2f} V")
+        level.set_value(round((value - LOWEST_VOLTS) / (HIGHEST_VOLTS - LOWEST_VOLTS), 3))
+
+    browser.on_update(update, element=row)
+
+
+def _pins(browser: Browser, side: str) -> Sequence[PinRow]:
+    found: Sequence[PinRow] = browser.cell.pins.get(browser.robot, {}).get(side, ())
+    return found
+
+
+def _pin(browser: Browser, side: str, number: int) -> PinRow:
+    pins = _pins(browser, side)
+    missing = {"name": "", "value": 0, "forced": False}
+    return pins[number] if number < len(pins) else missing
+
+
+def _listed(browser: Browser, side: str, all_pins: bool) -> list[PinRow]:
+    """The pins with a name of their own; all pins if ``all_pins`` or if none has a name."""
+    pins = list(_pins(browser, side))
+    named = [pin for pin in pins if not DEFAULT_NAME.match(pin["name"])]
+    return pins if all_pins else named or pins
+
+
+def _on_new_board(browser: Browser, rebuild: Any) -> None:
+    """Calls ``rebuild`` now, for another robot, and when the pins arrive after the page."""
+    shown: list[object] = [None]
+
+    def update() -> None:
+        board = browser.robot, bool(_pins(browser, "digital_inputs"))
+        if board != shown[0]:
+            shown[0] = board
+            rebuild()
+
+    browser.on_update(update)
+
+
+# ── device panels ──
+
+
+def device_panels(browser: Browser) -> None:
+    """A card for each device of the robot, as the device declares it in the query `devices`."""
+    panels = ui.element("div").classes("u-devices").props("data-mark=devices")
+    shown: list[object] = [None]
+
+    def update() -> None:
+        devices = browser.cell.devices_of(browser.robot)
+        layout = [(d["name"], [row["label"] for row in d["panel"]]) for d in devices]
+        if layout == shown[0]:
+            return
+        shown[0] = layout
+        panels.clear()
+        with panels:
+            for device in devices:
+                _device_panel(browser, device["name"])
+            if not devices:
+                ui.label(browser.texts("device.none")).classes("u-caption")
+
+    browser.on_update(update)
+
+
+def _device_panel(browser: Browser, name: str) -> None:
+    def device() -> Mapping[str, Any]:
+        found = (each for each in browser.cell.devices if each["name"] == name)
+        return next(found, {"panel": (), "faults": ()})
+
+    with ui.element("section").classes("u-card u-device") as card:
+        card.props["data-device"] = name
+        ui.label(name).classes("u-card-title")
+        rows = [_device_row(browser, row["label"]) for row in device()["panel"]]
+        faults = ui.label().classes("u-device-faults")
+
+    def update() -> None:
+        now = device()
+        for (row, figure), value in zip(rows, now["panel"], strict=False):
+            _show_value(row, figure, value)
+        faults.set_text("\n".join(now["faults"]))
+
+    browser.on_update(update, element=card)
+
+
+def _device_row(browser: Browser, label: str) -> tuple[ui.element, ui.label]:
+    with ui.element("div").classes("u-device-row") as row:
+        row.props["data-row"] = label
+        ui.element("span").classes("u-lamp")
+        ui.label(browser.texts.translated("device", label)).classes("u-caption")
+        figure = ui.label().classes("u-figure")
+    return row, figure
+
+
+def _show_value(row: ui.element, figure: ui.label, value: Mapping[str, Any]) -> None:
+    """A lamp for yes and no, else the value with its unit; the state is the colour."""
+    now, state = value["value"], value["state"]
+    lit = isinstance(now, bool)
+    text = "" if lit else f"{now:.1f}" if isinstance(now, float) else str(now)
+    figure.set_text(f"{text} {value['unit']}".strip())
+    set_class(row, lit, "u-lit")
+    set_class(row, lit and now)
+    for each in ("ok", "warn", "fault"):
+        set_class(row, state == each, f"u-device-{each}")

@@ -1,0 +1,1 @@
+"""The log page: alarms, events and wire traffic."""

@@ -1,0 +1,1 @@
+"""The plots page: joints, torques and device values over time."""

@@ -1,0 +1,1 @@
+"""The program page: editor and validation, scene with ghost, manual operation."""

@@ -1,0 +1,270 @@
+"""Manual operation: homing, overrides, and jogging that ends when the button is released."""
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Any
+
+from nicegui import ui
+from nicegui.events import GenericEventArguments
+
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.widgets import Slider, button, operator_only
+
+STEPS = (0, 0.1, 1, 10, 50)
+"""mm or degrees; 0: as long as the button is held."""
+DEFAULT_STEP = 1
+"""For robots that jog in steps only."""
+SLOWEST, FASTEST, DEFAULT_SPEED = 1, 100, 20
+TIMEOUT_SECONDS = 0.5
+"""Dead-man timeout of a held jog. A real robot's own timeout is shorter; the cell checks it."""
+FEED_PERCENT, RAPID_PERCENT = (10, 200), (5, 100)
+POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
+
+
+# ── homing and overrides ──
+
+
+def _homing(browser: Browser) -> None:
+    """Homes all axes, or one of them."""
+    with ui.element("div").classes("u-homing") as place:
+        every = button("", icon="home", hint=browser.texts("manual.home"), mark="home")
+        single = button(
+            "", icon="expand_more", hint=browser.texts("manual.home_axis"), mark="home-axis"
+        )
+        with single, ui.menu().classes("u-menu"):
+            axes = ui.element("div")
+
+    def rebuild() -> None:
+        joints = browser.facts.get("joints", ())
+        single.set_visibility(browser.can("jog_joint"))
+        axes.clear()
+        with axes:
+            for axis, joint in enumerate(joints):
+                _home_axis(browser, axis, joint["name"])
+
+    every.on_click(lambda: browser.robot_command("home"))
+    browser.on_robot_change(rebuild)
+    rebuild()
+    _show_if(browser, place, "home")
+
+
+def _home_axis(browser: Browser, axis: int, name: str) -> None:
+    item = ui.menu_item(name, lambda: browser.robot_command("home", {"axis": axis}))
+    item.classes("u-menu-item")
+
+
+def overrides(browser: Browser) -> None:
+    """Feed and rapid override, as the cell has them; another browser may set them too."""
+    with ui.element("div").classes("u-overrides").props("data-mark=overrides") as place:
+        _override(browser, "feed", FEED_PERCENT)
+        _override(browser, "rapid", RAPID_PERCENT)
+    operator_only(browser, place)
+    _show_if(browser, place, "override")
+
+
+def _show_if(browser: Browser, place: ui.element, capability: str) -> None:
+    browser.on_update(lambda: place.set_visibility(browser.can(capability)))
+
+
+def _override(browser: Browser, name: str, bounds: tuple[int, int]) -> None:
+    ui.label(browser.texts(f"manual.{name}")).classes("u-caption")
+
+    async def set_percent(percent: float) -> None:
+        await browser.robot_command("override", {f"{name}_percent": percent})
+
+    slider = Slider(browser, bounds, 5, set_percent).mark(f"{name}-override")
+    hint = browser.texts("manual.reset_override")
+    shown = button("100 %", kind="u-figure", hint=hint, mark=f"{name}-override-value")
+
+    def update() -> None:
+        percent = (browser.facts.get("overrides_percent") or {}).get(name)
+        if percent is not None:
+            shown.set_text(f"{percent:.0f} %")
+            slider.show(percent)
+
+    shown.on_click(lambda: set_percent(100.0))
+    browser.on_update(update)
+
+
+# ── jogging ──
+
+
+class Jogging:
+    """Jog of one browser, one axis at a time.
+
+    A jog without a step goes on while the browser sends `keep_alive`; it ends on `release`, when
+    the browser leaves, or when no `keep_alive` arrives within the timeout.
+    """
+
+    def __init__(self, browser: Browser, page: AbstractContextManager[Any]) -> None:
+        """``page``: where a refusal is shown that no click has caused."""
+        self._browser = browser
+        self._page = page
+        self._robot = ""
+        self._timeout: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    async def step(self, jog: dict[str, Any], step: float) -> None:
+        await self._browser.robot_command("jog", {**jog, "step": step})
+
+    async def hold(self, jog: dict[str, Any]) -> None:
+        if self._timeout is not None:
+            return
+        self._robot = self._browser.robot
+        self._start_timeout()
+        if await self._browser.robot_command("jog", jog) is None:
+            self._cancel_timeout()
+
+    async def keep_alive(self) -> None:
+        """The button is still held; for a REAL robot the cell gets a heartbeat."""
+        if self._timeout is None:
+            return
+        self._start_timeout()
+        real = self._browser.cell.robots.get(self._robot, {}).get("mode") == "REAL"
+        if real and await self._browser.query("heartbeat", {"robot": self._robot}) is None:
+            self.release()
+
+    def release(self) -> None:
+        if self._timeout is not None:
+            self._cancel_timeout()
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
+
+    def _start_timeout(self) -> None:
+        self._cancel_timeout()
+        loop = asyncio.get_running_loop()
+        self._timeout = loop.call_later(TIMEOUT_SECONDS, self.release)
+
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
+
+    async def _stop(self) -> None:
+        with self._page:
+            await self._browser.command("stop_jog", {"robot": self._robot})
+
+
+class JogPanel:
+    """Frame, step, speed, and a row with two buttons for each axis of the frame.
+
+    jog.js sends the events of held buttons and shows the positions."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._jogging = Jogging(browser, ui.context.client)
+        with ui.element("div").classes("u-jog").props("data-mark=jog"):
+            with ui.element("div").classes("u-inline"):
+                self._frame = _toggle(browser, "frame")
+                _homing(browser)
+            with ui.element("div").classes("u-inline"):
+                self._step = _toggle(browser, "step")
+            self._speed = JogSpeed(browser)
+            self._axes = ui.element("div").classes("u-axes").props('id="axes"')
+        self._frame.on_value_change(self._rebuild)
+        _rebuild_for_robot(browser, self._rebuild)
+        ui.on("jog_begin", self._begin)
+        ui.on("jog_hold", self._jogging.keep_alive)
+        ui.on("jog_end", self._jogging.release)
+        ui.context.client.on_delete(self._jogging.release)
+
+    def _rebuild(self) -> None:
+        browser, frame = self._browser, self._frame
+        frames = browser.facts.get("frames", ())
+        chosen = frame.value if frame.value in frames else (frames[0] if frames else None)
+        if list(frame.options) != list(frames):
+            names = {name: browser.texts(f"manual.{name}") for name in frames}
+            frame.set_options(names, value=chosen)
+        _offer_steps(browser, self._step)
+        self._axes.clear()
+        self._axes.props(f'data-robot="{browser.robot}" data-frame="{frame.value}"')
+        with self._axes:
+            for axis, name in enumerate(_axis_names(browser, frame.value)):
+                _axis_row(axis, name)
+            if not frames:
+                ui.label(browser.texts("manual.no_jog")).classes("u-caption")
+
+    async def _begin(self, event: GenericEventArguments) -> None:
+        pressed = event.args
+        if pressed["robot"] != self._browser.robot:  # the rows were still those of another robot
+            return
+        speed = self._speed.value * (1.0 if pressed["direction"] > 0 else -1.0)
+        jog = {"frame": pressed["frame"], "axis": int(pressed["axis"]), "speed": speed}
+        if self._step.value:
+            await self._jogging.step(jog, self._step.value)
+        else:
+            await self._jogging.hold(jog)
+
+
+def _toggle(browser: Browser, name: str) -> ui.toggle:
+    made = ui.toggle({}).classes("u-toggle").props(f"data-mark=jog-{name}")
+    made.props("no-caps unelevated toggle-color=blue-grey-2 toggle-text-color=black")
+    made.tooltip(browser.texts(f"manual.{name}"))
+    return made
+
+
+def _offer_steps(browser: Browser, toggle: ui.toggle) -> None:
+    """`hold` only for robots that can jog without a step."""
+    held = browser.can("jog_held")
+    steps = {step: _step_text(browser, step) for step in STEPS if step or held}
+    if list(toggle.options) != list(steps):
+        first = 0 if held else DEFAULT_STEP
+        toggle.set_options(steps, value=toggle.value if toggle.value in steps else first)
+
+
+def _step_text(browser: Browser, step: float) -> str:
+    return f"{step:g}" if step else browser.texts("manual.continuous")
+
+
+class JogSpeed:
+    """Speed of this browser's jogs."""
+
+    def __init__(self, browser: Browser) -> None:
+        with ui.element("div").classes("u-inline u-speed-line"):
+            ui.label(browser.texts("manual.speed")).classes("u-caption")
+            self._slider = Slider(browser, (SLOWEST, FASTEST), 1, self._changed).mark("jog-speed")
+            self._shown = ui.label().classes("u-figure u-speed")
+        self._set(DEFAULT_SPEED)
+
+    async def _changed(self, value: float) -> None:
+        self._set(value)
+
+    def _set(self, value: float) -> None:
+        self.value = value
+        self._slider.show(value)
+        self._shown.set_text(f"{value:g} mm/s · °/s")
+
+
+def _axis_names(browser: Browser, frame: str | None) -> list[str]:
+    if frame is None:
+        return []
+    joints = [joint["name"] for joint in browser.facts.get("joints", ())]
+    return joints if frame == "joint" and joints else list(POSE)
+
+
+def _axis_row(axis: int, name: str) -> None:
+    with ui.element("div").classes("u-axis"):
+        _jog_button(axis, name, -1)
+        with ui.element("div").classes("u-axis-figure"):
+            ui.label(name).classes("u-axis-name")
+            ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
+        _jog_button(axis, name, 1)
+
+
+def _jog_button(axis: int, name: str, direction: int) -> None:
+    made = button("", icon="add" if direction > 0 else "remove", kind="u-jog-button")
+    made.props(f'data-jog="{axis}" data-direction="{direction}"')
+    made.props["aria-label"] = f"{name} {'+' if direction > 0 else '−'}"
+
+
+def _rebuild_for_robot(browser: Browser, rebuild: Any) -> None:
+    """Calls ``rebuild`` now, for another robot, and when the robot's facts arrive later."""
+    browser.on_robot_change(rebuild)
+    known = [False]
+
+    def update() -> None:
+        if bool(browser.facts) != known[0]:
+            known[0] = bool(browser.facts)
+            rebuild()
+
+    rebuild()
+    browser.on_update(update)
