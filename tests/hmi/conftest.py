@@ -1,4 +1,4 @@
-"""A cell that runs, its page, and a browser that looks at it."""
+"""A running cell, its HMI, and a browser with a page open."""
 
 import json
 import subprocess
@@ -21,16 +21,16 @@ SWITCHES = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-PATIENCE_SECONDS = 60.0
-"""For whatever is waited for: a loaded machine is slow, and not wrong."""
+TIMEOUT_SECONDS = 60.0
+"""Long, since a loaded machine is slow."""
 STARTING_SECONDS = 180.0
-"""A process that finds no compiled kernels compiles them first: a cell, a proof, a map of reach."""
+"""A process without cached kernels compiles them first."""
 SIZE = {"width": 1366, "height": 768}
 
 
 @dataclass
 class RunningCell:
-    """`understudy run` in a process of its own, spoken to over REST."""
+    """`understudy run` in a process of its own, commanded by REST."""
 
     process: subprocess.Popen[bytes]
     endpoints: dict[str, str]
@@ -43,7 +43,7 @@ class RunningCell:
         body = json.dumps(parameters).encode()
         request = Request(f"{self.url}/api/{command}", body, {"Content-Type": "application/json"})
         try:
-            with urlopen(request, timeout=PATIENCE_SECONDS) as answer:
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return json.load(answer)
         except HTTPError as refusal:
             raise AssertionError(f"{command}: {refusal.read().decode()}") from None
@@ -55,9 +55,9 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
     process = subprocess.Popen([*command, "--ready-file", str(ready)], stdout=subprocess.DEVNULL)
     until = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        told = json.loads(ready.read_text()) if ready.exists() else {}
-        if told and not told["starting"]:
-            return RunningCell(process, told["endpoints"])
+        ready_file = json.loads(ready.read_text()) if ready.exists() else {}
+        if ready_file and not ready_file["starting"]:
+            return RunningCell(process, ready_file["endpoints"])
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"{cell} did not start")
@@ -77,12 +77,12 @@ def start_cell(
     for cell in running:
         cell.process.terminate()
     for cell in running:
-        cell.process.wait(PATIENCE_SECONDS)
+        cell.process.wait(TIMEOUT_SECONDS)
 
 
 @dataclass
 class Screen:
-    """A page that is open: what is on it, by its marks; and what the scene says of itself."""
+    """An open page: its elements by their marks, and the report of its scene."""
 
     page: Any
     requests: list[str] = field(default_factory=list)
@@ -98,15 +98,15 @@ class Screen:
         self.at(mark).click()
 
     def built(self) -> None:
-        """Wait until everything that the page builds by itself is there."""
+        """Waits until the scripts of the page have built everything."""
         self.page.locator(".u-page").wait_for()
-        for selector, there in THERE.items():
+        for selector, ready in READY.items():
             if self.page.locator(selector).count():
-                self.page.wait_for_function(there)
+                self.page.wait_for_function(ready)
 
-    def reads(self, mark: str, words: str) -> None:
-        """Wait until these words are there."""
-        self.until(lambda: words in self.text(mark), f"{words!r} at {mark}")
+    def reads(self, mark: str, text: str) -> None:
+        """Waits until the element contains the text."""
+        self.until(lambda: text in self.text(mark), f"{text!r} at {mark}")
 
     @property
     def scene(self) -> dict[str, Any]:
@@ -114,12 +114,12 @@ class Screen:
         return found
 
     def until(
-        self, holds: Callable[[], bool], what: str, *, patience: float = PATIENCE_SECONDS
+        self, holds: Callable[[], bool], what: str, *, timeout: float = TIMEOUT_SECONDS
     ) -> None:
-        """Wait for something to become true; the browser goes on meanwhile."""
-        end = time.monotonic() + patience
+        """Waits for a condition; the browser goes on meanwhile."""
+        end = time.monotonic() + timeout
         while not holds():
-            assert time.monotonic() < end, f"never came: {what}"
+            assert time.monotonic() < end, f"timeout: {what}"
             self.page.wait_for_timeout(50)
 
 
@@ -132,18 +132,18 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-THERE = {
+READY = {
     "#scene": "window.understudy?.report().ready && window.understudy.report().frames > 2",
     "#program-page": "window.program?.report()",
     "#plots-page": "window.plots?.report()",
     "#log-page": "window.log?.report()",
 }
-"""What of a page must be there before it can be looked at."""
+"""Element of a page → expression that is true when its script is ready."""
 
 
 @pytest.fixture(scope="module")
 def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
-    """A browser of its own for every page: cookies are not shared."""
+    """Opens a page in a browser context of its own: cookies are not shared."""
     contexts = []
 
     def open_(cell: RunningCell, path: str = "/") -> Screen:
@@ -153,7 +153,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
         page.on("request", lambda request: screen.requests.append(request.url))
         page.on("websocket", lambda socket: screen.requests.append(socket.url))
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
-        page.set_default_timeout(1000 * PATIENCE_SECONDS)
+        page.set_default_timeout(1000 * TIMEOUT_SECONDS)
         page.goto(cell.url + path)
         screen.built()
         return screen

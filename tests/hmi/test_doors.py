@@ -1,4 +1,4 @@
-"""REST and the websocket of frames, over the wire: the page's process in front of a live cell."""
+"""REST and the state websocket over the network: the HMI process with a live cell."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ from understudy.testing import StandIn
 
 OPENAPI = "/api/openapi.json"
 NOT_TRIED = ("quit", "snapshot", "start_run")
-"""It would end the cell, write files by chance names, start processes."""
+"""They end the cell, write files with random names, start processes."""
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +70,22 @@ def ask(
 # ── REST ──
 
 
-def test_what_a_viewer_may_ask_is_got(page: str) -> None:
-    status, told = ask(page, "GET", "/api/now")
-    assert (status, told["rate"]) == (200, 1.0)
+def test_a_query_is_a_get(page: str) -> None:
+    status, answer = ask(page, "GET", "/api/now")
+    assert (status, answer["rate"]) == (200, 1.0)
 
 
-def test_parameters_of_a_query_stand_in_its_address(page: str) -> None:
-    status, told = ask(page, "GET", "/api/io?robot=g60")
+def test_parameters_of_a_query_are_in_the_address(page: str) -> None:
+    status, answer = ask(page, "GET", "/api/io?robot=g60")
     assert status == 200
-    assert told
+    assert answer
 
 
-def test_what_an_operator_does_is_posted(page: str) -> None:
+def test_a_command_is_a_post(page: str) -> None:
     before = ask(page, "GET", "/api/now")[1]["now_s"]
-    status, told = ask(page, "POST", "/api/advance", b'{"seconds": 50}')
+    status, answer = ask(page, "POST", "/api/advance", b'{"seconds": 50}')
     assert status == 200
-    assert told["now_s"] >= before + 50.0
+    assert answer["now_s"] >= before + 50.0
 
 
 @pytest.mark.parametrize(
@@ -106,19 +106,19 @@ def test_what_an_operator_does_is_posted(page: str) -> None:
 def test_an_error_has_a_code_and_a_message(
     page: str, method: str, path: str, body: bytes | None, status: int, code: int
 ) -> None:
-    got, told = ask(page, method, path, body)
-    assert (got, told["code"]) == (status, code)
-    assert told["message"]
+    got, answer = ask(page, method, path, body)
+    assert (got, answer["code"]) == (status, code)
+    assert answer["message"]
 
 
-def test_what_a_foreign_form_can_send_is_not_taken(page: str) -> None:
+def test_a_form_of_another_site_is_refused(page: str) -> None:
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     assert ask(page, "POST", "/api/stop", b"robot=g60", **form)[0] == 415
     assert ask(page, "POST", "/api/stop", b"{}", Origin="http://evil.example")[0] == 403
     assert ask(page, "GET", "/api/now", Host="evil.example")[0] == 403
 
 
-def test_every_command_of_the_desk_is_described(page: str, cell: StandIn) -> None:
+def test_openapi_describes_every_command(page: str, cell: StandIn) -> None:
     document = ask(page, "GET", OPENAPI)[1]
     assert document["openapi"].startswith("3.1")
     table = {row["name"]: row["role"] for row in cell.do("commands")}
@@ -128,12 +128,12 @@ def test_every_command_of_the_desk_is_described(page: str, cell: StandIn) -> Non
         assert document["paths"][f"/{name}"].keys() == methods
 
 
-numbers_without_sense = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-"""numpy says so when a figure is too large to be reckoned with."""
+ignore_overflow = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+"""numpy warns when a value is too large to compute with."""
 
 
 def try_everything(page: str, examples: int) -> int:
-    """Parameters that fit and that do not, for every command; how many commands."""
+    """Sends valid and invalid parameters to every command; returns the number of commands."""
     schema = schemathesis.openapi.from_url(page + OPENAPI)
     operations = schema.exclude(path=[f"/{name}" for name in NOT_TRIED]).get_all_operations()
     count = 0
@@ -143,22 +143,22 @@ def try_everything(page: str, examples: int) -> int:
 
         @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.ok().as_strategy())
-        def nothing_breaks(case: Any) -> None:
+        def no_server_error(case: Any) -> None:
             case.call_and_validate(checks=[not_a_server_error])
 
-        nothing_breaks()
+        no_server_error()
     return count
 
 
-@numbers_without_sense
-def test_nothing_that_is_sent_breaks_it(page: str, cell: StandIn) -> None:
+@ignore_overflow
+def test_no_request_causes_a_server_error(page: str, cell: StandIn) -> None:
     assert try_everything(page, examples=2) > 50
     cell.do("reset")
 
 
 @pytest.mark.soak
-@numbers_without_sense
-def test_nothing_that_is_sent_breaks_it_however_long(page: str, cell: StandIn) -> None:
+@ignore_overflow
+def test_no_request_causes_a_server_error_in_a_long_run(page: str, cell: StandIn) -> None:
     assert try_everything(page, examples=80) > 50
     cell.do("reset")
 
@@ -187,23 +187,23 @@ def test_browsers_get_frames_of_all_robots(page: str) -> None:
         assert len(frames[0]["robots"]["g60"]["q"]) == 6
 
 
-def test_a_websocket_of_a_foreign_page_is_turned_away(page: str) -> None:
-    async def knock() -> None:
+def test_a_websocket_of_a_foreign_page_is_refused(page: str) -> None:
+    async def connect() -> None:
         address = page.replace("http", "ws") + "/ws/state"
         async with websockets.connect(address, origin=Origin("http://evil.example")):
             pass
 
     with pytest.raises(websockets.InvalidStatus):
-        asyncio.run(knock())
+        asyncio.run(connect())
 
 
 def test_a_browser_that_does_not_read_slows_no_other(page: str) -> None:
     async def scene() -> list[Any]:
         address = page.replace("http", "ws") + "/ws/state"
-        async with websockets.connect(address, max_queue=1) as deaf:
+        async with websockets.connect(address, max_queue=1) as slow:
             frames = await _frames(page, 30)
-            await deaf.recv()
-            deaf.transport.abort()
+            await slow.recv()
+            slow.transport.abort()
             return frames
 
     numbers = [frame["seq"] for frame in asyncio.run(scene())]

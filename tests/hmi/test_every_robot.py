@@ -1,4 +1,4 @@
-"""HMI Integration: every robot of a cell has its place on the page."""
+"""HMI Integration: every kind of robot on the page."""
 
 import math
 from collections.abc import Callable
@@ -46,14 +46,12 @@ def test_a_kuka_is_chosen_and_moves(screen: Screen, cell: RunningCell) -> None:
     shown = screen.scene["robots"]
     assert shown["kuka"]["shown"]
     assert not shown["g60"]["shown"], "both stand on one spot"
-    told = screen.page.evaluate("understudy.scene.told('kuka').q")
-    screen.until(lambda: screen.scene["robots"]["kuka"]["q"] == pytest.approx(told), "its posture")
+    joints = screen.page.evaluate("understudy.scene.latest('kuka').q")
+    screen.until(lambda: screen.scene["robots"]["kuka"]["q"] == pytest.approx(joints), "its joints")
     screen.until(screen.at("drives").is_hidden, "no drives to switch")
 
 
-def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
-    screen: Screen, cell: RunningCell
-) -> None:
+def test_a_text_robot_is_drawn_at_its_pose(screen: Screen, cell: RunningCell) -> None:
     choose(screen, "bench")
     cell.ask("move_to", robot="bench", pose_mm_deg=[100, 50, 200, 0, 0, 90])
 
@@ -66,7 +64,7 @@ def test_a_text_robot_is_a_pose_that_goes_where_it_is_sent(
     screen.until(lambda: "90.00°" in screen.page.locator("#readout").inner_text(), "its figures")
 
 
-def test_a_machine_is_a_tool_on_slides_and_its_pins_have_numbers(
+def test_a_machine_is_drawn_as_a_tool_and_its_pins_have_numbers(
     screen: Screen, cell: RunningCell
 ) -> None:
     choose(screen, "machine")
@@ -92,9 +90,7 @@ def test_the_browser_remembers_its_robot(screen: Screen) -> None:
     assert screen.errors == []
 
 
-def test_robots_that_jog_in_steps_only_are_offered_steps_only(
-    screen: Screen, cell: RunningCell
-) -> None:
+def test_robots_that_jog_in_steps_only_have_no_hold(screen: Screen, cell: RunningCell) -> None:
     choose(screen, "g60")
     screen.page.goto(f"{cell.url}/program")
     screen.built()

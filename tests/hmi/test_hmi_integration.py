@@ -1,4 +1,4 @@
-"""HMI Integration: the page in a browser, in front of a cell that runs."""
+"""HMI Integration: the cell page in a browser, with a running cell."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.hmi.conftest import STARTING_SECONDS, RunningCell, Screen
 
-from understudy.hmi.pages.picture import ROUND_SECONDS
+from understudy.hmi.frame.cell_state import REFRESH_SECONDS
 
 SEAM = files("understudy").joinpath("catalog/programs/seam.gcode").read_text()
 
@@ -30,7 +30,7 @@ def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
 
 @pytest.fixture
 def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
-    """The page, in front of a cell as it is after a reset, its arm at zero."""
+    """The page of a cell after a reset, its arm at zero."""
     for command in ("emergency_stop", "reset", "start"):
         cell.ask(command)
     cell.ask("rate", rate=1.0)
@@ -42,7 +42,7 @@ def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
 # ── the frame ──
 
 
-def test_simulation_is_unmistakable_and_the_stop_claims_no_more_than_it_is(screen: Screen) -> None:
+def test_the_badge_shows_simulation_and_the_stop_label_what_stops(screen: Screen) -> None:
     assert "SIMULATION" in screen.text("mode")
     assert screen.text("stop-label") == "every robot of the cell stops"
     screen.reads("state", "Idle")
@@ -60,9 +60,9 @@ LEGIBLE = """() => {
     return [0, 0, 0];
   };
   const seen = (node) => node.checkVisibility() && node.getBoundingClientRect().width;
-  const speaks = (node) => [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
+  const hasText = (node) => [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
   const texts = [...document.querySelectorAll("body *")]
-    .filter((node) => seen(node) && speaks(node) && !node.closest(".u-notice"));
+    .filter((node) => seen(node) && hasText(node) && !node.closest(".u-notice"));
   return texts.map((node) => {
     const style = getComputedStyle(node);
     const [a, b] = [light(numbers(style.color)), light(ground(node))].sort((x, y) => y - x);
@@ -73,7 +73,7 @@ LEGIBLE = """() => {
 
 
 def legible(screen: Screen) -> list[Any]:
-    """Every text, once none of them is faint or small; what fades in or out is waited for."""
+    """Every text, once all have enough contrast and size; waits for texts that fade in or out."""
     found: list[Any] = []
 
     def fine() -> bool:
@@ -84,7 +84,7 @@ def legible(screen: Screen) -> list[Any]:
     return found
 
 
-def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
+def test_every_text_is_large_and_has_contrast(screen: Screen) -> None:
     assert len(legible(screen)) > 40
     for mark in ("state", "mode"):
         words = screen.at(mark).locator("div").first if mark == "mode" else screen.at(mark)
@@ -131,7 +131,7 @@ def test_emergency_stop_stops_shows_why_and_is_reset(screen: Screen, cell: Runni
     screen.until(lambda: screen.text("alarm") == "no alarm", "the reset")
 
 
-def test_the_page_speaks_vietnamese(cell: RunningCell, open_page: Callable[..., Screen]) -> None:
+def test_the_page_in_vietnamese(cell: RunningCell, open_page: Callable[..., Screen]) -> None:
     screen = open_page(cell)
     with screen.page.expect_navigation():
         screen.press("language-vi")
@@ -164,11 +164,11 @@ def test_time_control(screen: Screen, cell: RunningCell) -> None:
 
 
 def turn(screen: Screen, mark: str, share: float) -> None:
-    """Put the slider's knob somewhere along its way, once; the hand rests on it a while."""
-    way = screen.at(mark).bounding_box()
-    screen.page.mouse.move(way["x"] + share * way["width"], way["y"] + way["height"] / 2)
+    """Drags a slider to a share of its range, and holds it for some refreshes."""
+    track = screen.at(mark).bounding_box()
+    screen.page.mouse.move(track["x"] + share * track["width"], track["y"] + track["height"] / 2)
     screen.page.mouse.down()
-    screen.page.wait_for_timeout(3 * 1000 * ROUND_SECONDS)  # rounds that tell what was before
+    screen.page.wait_for_timeout(3 * 1000 * REFRESH_SECONDS)  # refreshes with the former value
     screen.page.mouse.up()
 
 
@@ -176,7 +176,7 @@ def test_the_metrics_count(screen: Screen, cell: RunningCell) -> None:
     cell.ask("enable", robot="g60")
     cell.ask("send_gcode", robot="g60", line="G1 A5 F6000")
     screen.until(lambda: screen.text("metric-gcodes") == "1", "one block")
-    screen.until(lambda: float(screen.text("metric-distance").split()[0]) > 50, "its way")
+    screen.until(lambda: float(screen.text("metric-distance").split()[0]) > 50, "its distance")
     assert screen.text("metric-collisions") == "0"
 
 
@@ -194,7 +194,7 @@ def test_io_injection(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: part.get_attribute("aria-checked") == "false", "its mark gone")
 
 
-def test_an_analog_input_is_pulled_to_a_value_and_let_go(screen: Screen, cell: RunningCell) -> None:
+def test_an_analog_input_is_forced_and_released(screen: Screen, cell: RunningCell) -> None:
     screen.page.get_by_role("tab", name="Analog").click()
     row = screen.page.locator('[data-pin="AI4"]')
     row.locator("input").click()  # its middle
@@ -231,33 +231,33 @@ def test_3d_sync(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: shown() == pytest.approx(wanted, abs=1e-9), "the same joints")
     status = cell.ask("sample", robot="g60", count=1)
     assert status
-    both = "[understudy.report().robots.g60.tcp, understudy.scene.told('g60').tcp]"
-    tip, told = screen.page.evaluate(both)
-    assert tip[:3] == pytest.approx(told[:3], abs=1e-6)
+    both = "[understudy.report().robots.g60.tcp, understudy.scene.latest('g60').tcp]"
+    tip, reported = screen.page.evaluate(both)
+    assert tip[:3] == pytest.approx(reported[:3], abs=1e-6)
 
 
 def test_a_moving_robot_is_drawn_between_the_frames(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: joint_1(screen) == pytest.approx(0.0), "the robot as it stands")
     cell.ask("enable", robot="g60")
-    cell.ask("send_gcode", robot="g60", line="G1 A60 F60")  # a minute, if nobody hurries it
+    cell.ask("send_gcode", robot="g60", line="G1 A60 F60")  # takes a minute at this rate
     screen.until(lambda: screen.scene["robots"]["g60"]["ghost"], "the ghost at the target")
-    ways, between = screen.page.evaluate(WATCHED)
-    assert ways == sorted(ways)
-    assert between, "where no frame has told it to be"
+    angles, between = screen.page.evaluate(WATCHED)
+    assert angles == sorted(angles)
+    assert between, "a position between two frames"
     cell.ask("rate", rate=10.0)
     screen.until(lambda: joint_1(screen) == pytest.approx(60.0), "the target")
     screen.until(lambda: not screen.scene["robots"]["g60"]["ghost"], "no ghost at rest")
 
 
 WATCHED = """async () => {
-  const [seen, told] = [[], new Set()];
+  const [seen, reported] = [[], new Set()];
   for (let last; seen.length < 6; ) {
-    for (const frame of understudy.scene.frames()) told.add(frame.robots.g60.q[0]);
+    for (const frame of understudy.scene.frames()) reported.add(frame.robots.g60.q[0]);
     const now = understudy.report().robots.g60.q[0];
     if (now !== last) seen.push((last = now));
     await new Promise(requestAnimationFrame);
   }
-  return [seen, seen.some((angle) => !told.has(angle))];
+  return [seen, seen.some((angle) => !reported.has(angle))];
 }"""
 
 
@@ -279,7 +279,7 @@ def test_layers_and_views(screen: Screen) -> None:
         assert screen.scene["view"] == view
 
 
-def test_what_is_pressed_while_the_scene_loads_is_not_lost(
+def test_clicks_while_the_scene_loads_are_not_lost(
     cell: RunningCell, open_page: Callable[..., Screen]
 ) -> None:
     cell.ask("load_program", robot="g60", text=SEAM, name="seam")
@@ -290,7 +290,7 @@ def test_what_is_pressed_while_the_scene_loads_is_not_lost(
     screen.built()
     assert screen.scene["view"] == "top"
     assert screen.scene["layers"]["volumes"]
-    screen.until(lambda: screen.scene["preview"]["g60"] > 10, "the way of a program loaded before")
+    screen.until(lambda: screen.scene["preview"]["g60"] > 10, "the path of a program loaded before")
     assert screen.errors == []
     screen.page.context.close()
 
@@ -300,7 +300,7 @@ def test_the_weld_trail_grows_while_the_program_runs_and_can_be_cleared(
 ) -> None:
     cell.ask("enable", robot="g60")
     cell.ask("load_program", robot="g60", text=SEAM, name="seam")
-    screen.until(lambda: screen.scene["preview"]["g60"] > 10, "the way of the program")
+    screen.until(lambda: screen.scene["preview"]["g60"] > 10, "the path of the program")
     cell.ask("rate", rate=5.0)
     cell.ask("run_program", robot="g60")
     screen.until(lambda: screen.scene["trail"]["g60"] > 5, "the first points")
@@ -319,14 +319,14 @@ def test_an_injected_arc_fault_becomes_an_alarm(screen: Screen, cell: RunningCel
     cell.ask("rate", rate=3.0)
     cell.ask("run_program", robot="g60")
     screen.until(lambda: cell.ask("status")["parts"]["g60.welder"]["arc_on"], "the arc")
-    screen.page.get_by_role("tab", name="Events").click()
+    screen.page.get_by_role("tab", name="Faults").click()
     screen.page.locator('[data-fault="arc_fault"]').click()
     screen.reads("alarm", "weld fault")
     assert "arc" in screen.text("alarm")
     screen.page.get_by_role("tab", name="Digital I/O").click()
 
 
-def test_what_touches_turns_red_until_it_is_cleared(screen: Screen, cell: RunningCell) -> None:
+def test_contacts_are_red_until_they_are_cleared(screen: Screen, cell: RunningCell) -> None:
     block = {"name": "block", "type": "box", "dimensions_mm": [200, 200, 200]}
     cell.ask("add_object", object={**block, "position_mm": [450, 450, 950]})
     screen.until(lambda: "block" in screen.scene["objects"], "the block in the scene")
@@ -342,11 +342,11 @@ def test_what_touches_turns_red_until_it_is_cleared(screen: Screen, cell: Runnin
     screen.until(lambda: screen.scene["red"] == screen.scene["contacts"] == [], "nothing red")
 
 
-def test_what_is_held_moves_with_the_hand(screen: Screen, cell: RunningCell) -> None:
+def test_a_held_object_moves_with_the_flange(screen: Screen, cell: RunningCell) -> None:
     part = {"name": "part", "type": "box", "dimensions_mm": [40, 40, 40]}
     cell.ask("attach", robot="g60", object={**part, "position_mm": [0, 0, 180]})
-    screen.until(lambda: "part" in screen.scene["objects"], "the part in the hand")
-    at = "(() => { const p = understudy.scene.things.get('part').object.children[0];"
+    screen.until(lambda: "part" in screen.scene["objects"], "the held part")
+    at = "(() => { const p = understudy.scene.objects.get('part').object.children[0];"
     at += "p.updateWorldMatrix(true, false); return p.matrixWorld.elements.slice(12, 15); })()"
     there = pytest.approx([0.8, 0.0, 0.995], abs=1e-6)
     screen.until(lambda: screen.page.evaluate(at) == there, "it, before the arm at zero")
@@ -359,24 +359,24 @@ def test_what_is_held_moves_with_the_hand(screen: Screen, cell: RunningCell) -> 
 
 def test_the_reach_is_computed_and_drawn(screen: Screen) -> None:
     screen.page.locator('[data-layer="reach"]').click()
-    screen.until(lambda: screen.scene["cloud"]["g60"] > 500, "the cloud", patience=STARTING_SECONDS)
+    screen.until(lambda: screen.scene["cloud"]["g60"] > 500, "the cloud", timeout=STARTING_SECONDS)
     screen.page.locator('[data-layer="reach"]').click()
 
 
-def test_msgpack_is_read_as_it_was_written(screen: Screen) -> None:
+def test_msgpack_is_decoded(screen: Screen) -> None:
     values = [0, 127, 128, -1, -32, -33, 65535, 65536, -40000, 2**40, -(2**40), 1.5, -2.5e300]
-    said = {
-        "numbers": values, "words": ["", "ö", "x" * 40, "y" * 300, "z" * 70000], "no": None,
+    sent = {
+        "numbers": values, "texts": ["", "ö", "x" * 40, "y" * 300, "z" * 70000], "no": None,
         "yes": [True, False], "deep": {str(n): [n] * n for n in range(20)}, "many": [7] * 70000,
     }  # fmt: skip
     read = screen.page.evaluate(
         """async (text) => {
-          const { decode } = await import("/static/msgpack.js");
+          const { decode } = await import("/static/frame/msgpack.js");
           return JSON.stringify(decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer));
         }""",
-        base64.b64encode(msgspec.msgpack.encode(said)).decode(),
+        base64.b64encode(msgspec.msgpack.encode(sent)).decode(),
     )
-    assert json.loads(read) == said
+    assert json.loads(read) == sent
 
 
 # ── together ──
@@ -396,10 +396,10 @@ def test_two_browsers_stay_in_step(
     other.page.context.close()
 
 
-def test_what_is_old_is_grey_and_a_stop_that_nobody_heard_is_told(
+def test_stale_data_is_grey_and_an_unconfirmed_stop_is_shown(
     screen: Screen, cell: RunningCell
 ) -> None:
-    """The cell's process stands still, and goes on."""
+    """The cell's process is suspended and continued."""
     assert not screen.at("stale").is_visible()
     os.kill(cell.process.pid, signal.SIGSTOP)
     try:
@@ -413,3 +413,14 @@ def test_what_is_old_is_grey_and_a_stop_that_nobody_heard_is_told(
         os.kill(cell.process.pid, signal.SIGCONT)
     screen.until(lambda: not screen.at("stale").is_visible(), "fresh data again")
     screen.until(lambda: not screen.at("unstopped").is_visible(), "late, but confirmed")
+
+
+def test_a_device_has_a_panel_and_its_fault_is_shown(screen: Screen, cell: RunningCell) -> None:
+    screen.press("tab-devices")
+    panel = screen.page.locator('[data-device="g60.welder"]')
+    screen.until(lambda: "Idle" in panel.locator('[data-row="Phase"]').inner_text(), "its phase")
+    assert panel.locator('[data-row="Current"]').inner_text().endswith("0.0 A")
+    cell.ask("inject", fault="wire_fault", on="g60.welder")
+    screen.until(lambda: "weld fault: the wire is stuck" in panel.inner_text(), "its fault")
+    screen.reads("alarm", "weld fault: the wire is stuck")
+    screen.press("tab-digital")

@@ -1,4 +1,4 @@
-"""The hand that is felt: a jog goes on while it is there, and no longer."""
+"""Jog dead-man: a held jog goes on while the browser keeps it alive."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,95 +8,95 @@ from typing import Any, cast
 
 import pytest
 
-from understudy.hmi.pages import jog
-from understudy.hmi.pages.browser import Browser
-from understudy.hmi.pages.jog import Jogging
+from understudy.hmi.frame.browser import Browser
+from understudy.hmi.pages.program import jog
+from understudy.hmi.pages.program.jog import Jogging
 
-ORDER = {"frame": "joint", "axis": 0, "speed": 20.0}
+JOG = {"frame": "joint", "axis": 0, "speed": 20.0}
 
 
-class Desk:
-    """A browser that notes what it is asked."""
+class FakeBrowser:
+    """A browser that records its commands."""
 
     def __init__(self, mode: str = "SIMULATION", refuses: str = "") -> None:
         self.robot = "g60"
-        self.picture = SimpleNamespace(robots={"g60": {"mode": mode}})
+        self.cell = SimpleNamespace(robots={"g60": {"mode": mode}})
         self.asked: list[str] = []
         self._refuses = refuses
         self.stopped = asyncio.Event()
 
-    async def ask(self, command: str, parameters: Any = None) -> Any:
+    async def command(self, command: str, parameters: Any = None) -> Any:
         self.asked.append(command)
         if command == "stop_jog":
             self.stopped.set()
         return None if command == self._refuses else {}
 
-    async def look(self, command: str, parameters: Any = None) -> Any:
-        return await self.ask(command, parameters)
+    async def query(self, command: str, parameters: Any = None) -> Any:
+        return await self.command(command, parameters)
 
-    async def order(self, command: str, parameters: Any = None) -> Any:
-        return await self.ask(command, parameters)
+    async def robot_command(self, command: str, parameters: Any = None) -> Any:
+        return await self.command(command, parameters)
 
 
-def played(scene: Callable[[Desk, Jogging], Awaitable[None]], **desk: str) -> list[str]:
-    async def play() -> list[str]:
-        browser = Desk(**desk)
+def sent(scene: Callable[[FakeBrowser, Jogging], Awaitable[None]], **options: str) -> list[str]:
+    async def run() -> list[str]:
+        browser = FakeBrowser(**options)
         await scene(browser, Jogging(cast(Browser, browser), nullcontext()))
         return browser.asked
 
-    return asyncio.run(asyncio.wait_for(play(), 60.0))
+    return asyncio.run(asyncio.wait_for(run(), 60.0))
 
 
-def test_a_hand_that_lets_go_ends_the_jog() -> None:
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
-        await jogging.feel()
-        jogging.let_go()
+def test_a_release_ends_the_jog() -> None:
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
+        await jogging.keep_alive()
+        jogging.release()
         await browser.stopped.wait()
-        await jogging.feel()
+        await jogging.keep_alive()
 
-    assert played(scene) == ["jog", "stop_jog"]
+    assert sent(scene) == ["jog", "stop_jog"]
 
 
-def test_a_hand_that_is_not_felt_any_more_ends_the_jog(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jog, "LATE_SECONDS", 0.01)
+def test_the_timeout_ends_the_jog(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jog, "TIMEOUT_SECONDS", 0.01)
 
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
         await browser.stopped.wait()
 
-    assert played(scene) == ["jog", "stop_jog"]
+    assert sent(scene) == ["jog", "stop_jog"]
 
 
 def test_one_axis_at_a_time() -> None:
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
-        await jogging.hold({**ORDER, "axis": 1})
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
+        await jogging.hold({**JOG, "axis": 1})
 
-    assert played(scene) == ["jog"]
-
-
-def test_a_jog_that_was_refused_need_not_be_ended() -> None:
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
-        jogging.let_go()
-
-    assert played(scene, refuses="jog") == ["jog"]
+    assert sent(scene) == ["jog"]
 
 
-def test_a_real_robot_feels_the_hand_itself_each_time_it_is_felt() -> None:
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
+def test_a_refused_jog_is_not_stopped() -> None:
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
+        jogging.release()
+
+    assert sent(scene, refuses="jog") == ["jog"]
+
+
+def test_a_real_robot_gets_a_heartbeat_with_every_keep_alive() -> None:
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
         for _ in range(3):
-            await jogging.feel()
+            await jogging.keep_alive()
 
-    assert played(scene, mode="REAL") == ["jog", "heartbeat", "heartbeat", "heartbeat"]
+    assert sent(scene, mode="REAL") == ["jog", "heartbeat", "heartbeat", "heartbeat"]
 
 
-def test_a_real_robot_that_does_not_feel_it_is_stopped() -> None:
-    async def scene(browser: Desk, jogging: Jogging) -> None:
-        await jogging.hold(ORDER)
-        await jogging.feel()
+def test_a_refused_heartbeat_stops_the_jog() -> None:
+    async def scene(browser: FakeBrowser, jogging: Jogging) -> None:
+        await jogging.hold(JOG)
+        await jogging.keep_alive()
         await browser.stopped.wait()
 
-    assert played(scene, mode="REAL", refuses="heartbeat") == ["jog", "heartbeat", "stop_jog"]
+    assert sent(scene, mode="REAL", refuses="heartbeat") == ["jog", "heartbeat", "stop_jog"]

@@ -1,4 +1,4 @@
-"""The page's line to its cell: answers, refusals, silence, and a cell that comes back."""
+"""Link to the cell: answers, refusals, timeouts, and a cell that restarts."""
 
 import asyncio
 import contextlib
@@ -14,11 +14,11 @@ from understudy.hmi.link import Link, LinkError
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
 
 
-def play(scene: Callable[[Live, Link], Awaitable[None]], patience: float = 10.0) -> None:
-    async def run() -> None:
+def run(scene: Callable[[Live, Link], Awaitable[None]], timeout_s: float = 10.0) -> None:
+    async def in_cell() -> None:
         live = Live(load_config("g60_welding"), Options(rate=1.0, ephemeral=True))
         await live.start()
-        link = Link(live.endpoints[LINK], live.endpoints[STATUS], patience=patience)
+        link = Link(live.endpoints[LINK], live.endpoints[STATUS], timeout_s=timeout_s)
         await link.start()
         try:
             await asyncio.wait_for(scene(live, link), 30.0)
@@ -26,7 +26,7 @@ def play(scene: Callable[[Live, Link], Awaitable[None]], patience: float = 10.0)
             await link.stop()
             await live.stop()
 
-    asyncio.run(run())
+    asyncio.run(in_cell())
 
 
 def test_a_command_gives_its_result() -> None:
@@ -36,7 +36,7 @@ def test_a_command_gives_its_result() -> None:
         assert (await link.get_status())["robot"] == "g60"
         assert len((await link.joint_positions())["joints_deg"]) == 6
 
-    play(scene)
+    run(scene)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_command_gives_its_result() -> None:
         ("inject", {"fault": "tea", "on": "g60"}, "operator", 4),
     ],
 )
-def test_a_refusal_has_a_code_and_words(
+def test_a_refusal_has_a_code_and_a_message(
     command: str, parameters: dict[str, Any], role: Any, code: int
 ) -> None:
     async def scene(live: Live, link: Link) -> None:
@@ -58,43 +58,44 @@ def test_a_refusal_has_a_code_and_words(
         assert refused.value.code == code
         assert refused.value.message
 
-    play(scene)
+    run(scene)
 
 
 def test_commands_do_not_wait_for_one_another() -> None:
     async def scene(live: Live, link: Link) -> None:
         asked = [link.call("now", role="viewer") for _ in range(50)]
-        told = await asyncio.gather(*asked)
-        assert [answer["now_ns"] for answer in told] == sorted(answer["now_ns"] for answer in told)
+        answers = await asyncio.gather(*asked)
+        times = [answer["now_ns"] for answer in answers]
+        assert times == sorted(times)
 
-    play(scene)
+    run(scene)
 
 
-def test_the_status_is_told_to_all_who_listen_until_they_leave() -> None:
+def test_listeners_get_every_status_until_they_unsubscribe() -> None:
     async def scene(live: Live, link: Link) -> None:
-        heard: list[dict[str, Any]] = []
+        received: list[dict[str, Any]] = []
         three = asyncio.Event()
 
         def listen(status: dict[str, Any]) -> None:
-            heard.append(status)
-            if len(heard) == 3:
+            received.append(status)
+            if len(received) == 3:
                 three.set()
 
-        def stumble(status: dict[str, Any]) -> None:
-            raise RuntimeError("a listener of somebody's")
+        def fail(status: dict[str, Any]) -> None:
+            raise RuntimeError("a faulty listener")
 
-        link.on_status(stumble)
-        leave = link.on_status(listen)
+        link.on_status(fail)
+        unsubscribe = link.on_status(listen)
         await three.wait()
-        leave()
+        unsubscribe()
         assert link.status["robots"].keys() == {"g60"}
         assert link.stale < 5.0
 
-    play(scene)
+    run(scene)
 
 
-async def _again_and_again(link: Link, query: str) -> Any:
-    """Until there is somebody to answer."""
+async def _retried(link: Link, query: str) -> Any:
+    """The first answer, once a cell is there."""
     while True:
         with contextlib.suppress(LinkError):
             return await link.call(query, role="viewer")
@@ -111,14 +112,14 @@ def test_a_command_to_a_cell_that_is_gone_fails_and_is_not_delivered_later() -> 
         again = Live(load_config("g60_welding"), Options(ephemeral=True, ports=ports))
         await again.start()
         try:
-            assert (await _again_and_again(link, "now"))["rate"] == 1.0
+            assert (await _retried(link, "now"))["rate"] == 1.0
         finally:
             await again.stop()
 
-    play(scene, patience=0.2)
+    run(scene, timeout_s=0.2)
 
 
-def test_who_waits_when_the_link_is_closed_is_told() -> None:
+def test_a_waiting_call_fails_when_the_link_is_closed() -> None:
     async def scene(live: Live, link: Link) -> None:
         await link.ping()
         waiting = asyncio.create_task(link.call("now", role="viewer"))
@@ -128,12 +129,12 @@ def test_who_waits_when_the_link_is_closed_is_told() -> None:
             await waiting
         assert refused.value.code == 21
 
-    play(scene)
+    run(scene)
 
 
-def test_nobody_was_ever_heard() -> None:
+def test_a_link_without_a_cell_is_stale() -> None:
     async def run() -> None:
-        link = Link("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", patience=0.1)
+        link = Link("tcp://127.0.0.1:9", "tcp://127.0.0.1:9", timeout_s=0.1)
         await link.start()
         assert link.stale == float("inf")
         await link.stop()

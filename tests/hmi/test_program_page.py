@@ -1,4 +1,4 @@
-"""HMI Integration: the program page in a browser, in front of a cell that runs."""
+"""HMI Integration: the program page in a browser, with a running cell."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -34,7 +34,7 @@ def opened(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
 @pytest.fixture
 def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
     """The page, its robot at rest with drives on, and the seam loaded."""
-    if reading(cell)["state"] in ("running", "paused"):
+    if program(cell)["state"] in ("running", "paused"):
         cell.ask("stop_program", robot="g60")
     cell.ask("stop")
     cell.ask("reset")
@@ -52,9 +52,9 @@ def screen(opened: Screen, cell: RunningCell) -> Iterator[Screen]:
 
 def load(cell: RunningCell, screen: Screen, text: str, name: str = "seam.gcode") -> None:
     cell.ask("load_program", robot="g60", text=text, name=name)
-    screen.page.evaluate("window.program.take()")
+    screen.page.evaluate("window.program.revert()")
     screen.until(lambda: shown(screen)["text"] == text, "the robot's program")
-    screen.page.evaluate("window.program.fresh()")
+    screen.page.evaluate("window.program.clearFindings()")
 
 
 def shown(screen: Screen) -> dict[str, Any]:
@@ -62,17 +62,17 @@ def shown(screen: Screen) -> dict[str, Any]:
     return found
 
 
-def reading(cell: RunningCell) -> dict[str, Any]:
+def program(cell: RunningCell) -> dict[str, Any]:
     found: dict[str, Any] = cell.ask("program", robot="g60")
     return found
 
 
-def press(screen: Screen, verb: str) -> None:
-    screen.page.locator(f'[data-does-program="{verb}"]').click()
+def press(screen: Screen, action: str) -> None:
+    screen.page.locator(f'[data-does-program="{action}"]').click()
 
 
 def click_line(screen: Screen, number: int) -> None:
-    """At its beginning; the editor holds every line of a short program."""
+    """Clicks the beginning of a line; the editor renders every line of a short program."""
     line = screen.page.locator(".cm-line").nth(number - 1)
     line.click(position={"x": 30, "y": 8})
     screen.until(
@@ -89,7 +89,7 @@ def joints(cell: RunningCell) -> list[float]:
     return list(last_row(cell).get("joints_deg", ()))
 
 
-# ── the text ──
+# ── text and draft ──
 
 
 def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
@@ -105,30 +105,30 @@ def test_the_robots_program_is_shown_in_colours(screen: Screen) -> None:
 
 
 def test_the_running_line_moves_with_the_welding_program(screen: Screen, cell: RunningCell) -> None:
-    cell.ask("pause")  # its time: it goes on by steps, and waits for whoever looks
-    screen.page.evaluate("window.program.ahead()")
+    cell.ask("pause")  # from here on time advances by single steps
+    screen.page.evaluate("window.program.loadPreview()")
     press(screen, "run")
-    screen.until(lambda: reading(cell)["state"] == "running", "the run")
-    for line, words in ((7, "F6000"), (WELD_LINE, "Y100 F600")):
-        while reading(cell)["line"] < line:
+    screen.until(lambda: program(cell)["state"] == "running", "the run")
+    for line, text in ((7, "F6000"), (WELD_LINE, "Y100 F600")):
+        while program(cell)["line"] < line:
             cell.ask("advance", seconds=0.1)
-        shows_running(screen, words)
+        shows_running(screen, text)
         assert shown(screen)["locked"]
-    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "the slider with the robot")
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "the slider follows the robot")
     put_slider(screen, 1.0)
     cell.ask("advance", seconds=0.5)
-    assert shown(screen)["at"] == pytest.approx(1.0), "the operator's hand is on it"
-    screen.page.locator('[data-way="close"]').click()
-    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "with the robot again")
+    assert shown(screen)["at"] == pytest.approx(1.0), "the user moved it"
+    screen.page.locator('[data-preview="close"]').click()
+    screen.until(lambda: shown(screen)["followed"] == WELD_LINE, "follows the robot again")
     cell.ask("rate", rate=15.0)
     cell.ask("start")
-    screen.until(lambda: shown(screen)["reading"]["state"] == "done", "the end")
+    screen.until(lambda: shown(screen)["status"]["state"] == "done", "the end")
     assert not shown(screen)["running"]
     assert not shown(screen)["locked"]
 
 
-def shows_running(screen: Screen, words: str) -> None:
-    screen.until(lambda: any(words in line for line in shown(screen)["running"]), words)
+def shows_running(screen: Screen, text: str) -> None:
+    screen.until(lambda: any(text in line for line in shown(screen)["running"]), text)
 
 
 def test_a_draft_is_marked_and_another_browser_keeps_in_step(
@@ -160,10 +160,10 @@ def test_a_file_is_opened_and_downloaded(screen: Screen) -> None:
         press(screen, "download")
     assert download.value.suggested_filename == "short.nc"
     assert download.value.path().read_text() == SHORT
-    screen.page.evaluate("window.program.take()")
+    screen.page.evaluate("window.program.revert()")
 
 
-# ── the proof and the ghost ──
+# ── validation and preview ──
 
 
 def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
@@ -174,34 +174,34 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
     screen.page.keyboard.type(" Z250")
     press(screen, "validate")
     found = lambda: bool(shown(screen)["result"] or shown(screen)["error"])  # noqa: E731
-    screen.until(found, "a verdict", patience=STARTING_SECONDS)
-    told = shown(screen)
-    assert told["error"] == ""
-    assert told["result"]["verdict"] == "fail"
-    assert {each["line"] for each in told["result"]["violations"]} >= {WELD_LINE}
-    assert any("Z250" in line for line in told["bad"])
+    screen.until(found, "a verdict", timeout=STARTING_SECONDS)
+    report = shown(screen)
+    assert report["error"] == ""
+    assert report["result"]["verdict"] == "fail"
+    assert {each["line"] for each in report["result"]["violations"]} >= {WELD_LINE}
+    assert any("Z250" in line for line in report["bad"])
     row = screen.page.locator(f'.u-violation[data-line="{WELD_LINE}"]').first
     assert "touches fixture" in row.inner_text()
     assert screen.page.locator(".u-clearance").count() > 0
     row.click()
     screen.until(lambda: shown(screen)["line"] == WELD_LINE, "the ghost at the violation")
-    screen.page.evaluate("window.program.take()")
+    screen.page.evaluate("window.program.revert()")
     assert shown(screen)["bad"] == []
 
 
-def test_a_proof_ends_when_it_is_cancelled_or_the_text_is_another(screen: Screen) -> None:
+def test_a_validation_ends_when_it_is_cancelled_or_the_text_changes(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""
     begun = f"() => {{ {clicks}; return window.program.report().checking; }}"
-    assert screen.page.evaluate(begun)  # a hand that is faster than the cell
+    assert screen.page.evaluate(begun)  # cancelled before the cell has answered
     screen.until(lambda: shown(screen)["error"] == "cancelled", "the end")
     assert not shown(screen)["checking"]
     press(screen, "validate")
     screen.until(lambda: bool(shown(screen)["checking"]), "another")
     click_line(screen, 17)
     screen.page.keyboard.type(" ")
-    assert not shown(screen)["checking"], "another text than the one that is proved"
-    screen.page.evaluate("window.program.take()")
+    assert not shown(screen)["checking"], "the validated text was changed"
+    screen.page.evaluate("window.program.revert()")
 
 
 def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
@@ -225,17 +225,17 @@ def test_a_clicked_line_shows_the_ghost_and_the_slider_moves_it(
     put_slider(screen, 1.0)
     assert shown(screen)["at"] == pytest.approx(1.0)
     assert shown(screen)["line"] in preview["lines"]
-    screen.page.locator('[data-way="close"]').click()
+    screen.page.locator('[data-preview="close"]').click()
     assert shown(screen)["ghost"] is None
 
 
 def put_slider(screen: Screen, seconds: float) -> None:
-    slider = "document.querySelector('#way input')"
+    slider = "document.querySelector('#preview input')"
     move = f"{slider}.value = {seconds}; {slider}.dispatchEvent(new Event('input'))"
     screen.page.evaluate(f"() => {{ {move} }}")
 
 
-# ── running in other ways ──
+# ── runs ──
 
 
 def test_a_run_begins_at_the_chosen_line(screen: Screen, cell: RunningCell) -> None:
@@ -243,7 +243,7 @@ def test_a_run_begins_at_the_chosen_line(screen: Screen, cell: RunningCell) -> N
     cell.ask("rate", rate=5.0)
     click_line(screen, 5)
     press(screen, "runFrom")
-    screen.until(lambda: reading(cell)["state"] == "done", "the end")
+    screen.until(lambda: program(cell)["state"] == "done", "the end")
     screen.until(
         lambda: last_row(cell).get("pose_mm_deg", [])[:3] == pytest.approx([500, 0, 500], abs=0.1),
         "where line 5 ends",
@@ -255,42 +255,42 @@ def test_a_program_is_stepped_paused_and_stopped(screen: Screen, cell: RunningCe
     load(cell, screen, SHORT)
     cell.ask("rate", rate=0.5)
     press(screen, "step")
-    screen.until(lambda: reading(cell)["state"] == "paused", "the first step")
+    screen.until(lambda: program(cell)["state"] == "paused", "the first step")
     press(screen, "step")
     screen.until(
-        lambda: reading(cell)["state"] == "paused" and reading(cell)["line"] == 2, "the second"
+        lambda: program(cell)["state"] == "paused" and program(cell)["line"] == 2, "the second"
     )
     screen.until(lambda: any("G0 X450" in line for line in shown(screen)["running"]), "line 2")
     cell.ask("rate", rate=0.1)
     press(screen, "run")
-    screen.until(lambda: shown(screen)["reading"]["state"] == "running", "the rest")
+    screen.until(lambda: shown(screen)["status"]["state"] == "running", "the rest")
     press(screen, "pause")
-    screen.until(lambda: shown(screen)["reading"]["state"] == "paused", "the pause")
+    screen.until(lambda: shown(screen)["status"]["state"] == "paused", "the pause")
     press(screen, "stop")
-    screen.until(lambda: shown(screen)["reading"]["state"] == "idle", "the stop")
+    screen.until(lambda: shown(screen)["status"]["state"] == "idle", "the stop")
 
 
 def test_a_program_that_fails_says_where_and_why(screen: Screen, cell: RunningCell) -> None:
     load(cell, screen, SHORT.replace("X450 Y100 F6000", "X2450 Y100 F6000"))
     press(screen, "run")
-    screen.until(lambda: shown(screen)["reading"]["state"] == "failed", "the failure")
+    screen.until(lambda: shown(screen)["status"]["state"] == "failed", "the failure")
     assert any("X2450" in line for line in shown(screen)["failed"])
     assert "line 3" in screen.text("run-state")
 
 
 def test_overrides_are_the_cells(screen: Screen, cell: RunningCell) -> None:
-    def told() -> Any:
+    def percent() -> Any:
         return cell.ask("robots")["robots"][0]["overrides_percent"]
 
     turn(screen, "feed-override", 0.1)
-    screen.until(lambda: told()["feed"] < 50.0, "a slower feed")
+    screen.until(lambda: percent()["feed"] < 50.0, "a slower feed")
     cell.ask("override", robot="g60", rapid_percent=25)
     screen.until(lambda: screen.text("rapid-override-value") == "25 %", "what another has set")
     screen.press("feed-override-value")
-    screen.until(lambda: told()["feed"] == 100.0, "the programmed feed")
+    screen.until(lambda: percent()["feed"] == 100.0, "the programmed feed")
 
 
-# ── the hand ──
+# ── manual operation ──
 
 
 def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCell) -> None:
@@ -306,18 +306,18 @@ def test_a_joint_moves_while_its_button_is_held(screen: Screen, cell: RunningCel
 
 
 def hold(screen: Screen, button: str, moves: Callable[[], bool]) -> None:
-    """Until it moves. A browser that was busy for half a second has let go, and rightly so: then
-    the hand presses again."""
+    """Holds a button until the robot moves. A browser that was busy for half a second has released
+    the jog (dead-man timeout): then the button is pressed again."""
     for _ in range(10):
         screen.page.locator(button).hover()
         screen.page.mouse.down()
         with suppress(AssertionError):
-            return screen.until(moves, "motion", patience=6.0)
+            return screen.until(moves, "motion", timeout=6.0)
         screen.page.mouse.up()
-    pytest.fail("never came: motion")
+    pytest.fail("timeout: motion")
 
 
-def test_a_browser_that_hangs_lets_go(screen: Screen, cell: RunningCell) -> None:
+def test_a_browser_that_hangs_releases_the_jog(screen: Screen, cell: RunningCell) -> None:
     def state() -> str:
         return str(cell.ask("robots")["robots"][0]["state"])
 
@@ -328,7 +328,7 @@ def test_a_browser_that_hangs_lets_go(screen: Screen, cell: RunningCell) -> None
 
 HANGS = """() => {
   const end = performance.now() + 30000;
-  for (let state = ""; ; ) {  // nothing else comes to pass in this browser meanwhile
+  for (let state = ""; ; ) {  // blocks the browser meanwhile
     const ask = new XMLHttpRequest();
     ask.open("POST", "/api/robots", false);
     ask.setRequestHeader("Content-Type", "application/json");
@@ -376,7 +376,7 @@ def test_a_point_is_taught_renamed_gone_to_and_inserted(screen: Screen, cell: Ru
     line = next(each for each in shown(screen)["text"].splitlines() if "; edge" in each)
     assert line.startswith(f"G1 X{taught[0]:g}"[:8])
     assert line.endswith("  ; edge")
-    screen.page.evaluate("window.program.take()")
+    screen.page.evaluate("window.program.revert()")
     screen.press("point-delete")
     screen.until(lambda: not cell.ask("points", robot="g60")["points"], "nothing left")
     screen.press("tab-jog")
@@ -396,10 +396,10 @@ def test_three_points_make_a_frame(screen: Screen, cell: RunningCell) -> None:
         screen.page.locator(".q-menu .q-item", has_text=name).click()
         screen.until(lambda: screen.page.locator(".q-menu").count() == 0, "the menu closed")
     screen.press("frame")
-    screen.reads("frame-told", "|")
+    screen.reads("frame-result", "|")
     screen.at("origin-only").click()  # it is turned, and G54 turns nothing
     screen.press("use-frame")
-    screen.reads("work-offset", screen.text("frame-told").split("|")[0].strip())
+    screen.reads("work-offset", screen.text("frame-result").split("|")[0].strip())
     in_scene = "window.understudy.report().robots.g60.works"
     screen.until(lambda: screen.page.evaluate(in_scene) == 1, "its arrows")
     cell.ask("set_work_frame", robot="g60", frame_mm_deg=[0] * 6)
@@ -428,11 +428,11 @@ def test_four_points_make_a_tip_that_is_used(screen: Screen, cell: RunningCell) 
     spot = pytest.approx([each / 1000 for each in start[:3]], abs=1e-5)
     screen.until(lambda: tip(screen)[:3] != spot, "the scene with it")
     screen.press("tip")
-    screen.reads("tip-told", "residual 0.0")
+    screen.reads("tip-result", "residual 0.0")
     screen.press("use-tip")
-    screen.reads("tip-told", "robots.g60.tools.1.tcp_mm_deg: [")
+    screen.reads("tip-result", "robots.g60.tools.1.tcp_mm_deg: [")
     screen.until(lambda: tip(screen)[:3] == spot, "the tip on the spot")
-    screen.press("tip-as-in-file")
+    screen.press("restore-file")
     screen.until(lambda: not screen.at("measured").is_visible(), "the file's again")
     screen.press("tab-jog")
 
@@ -442,7 +442,7 @@ def tip(screen: Screen) -> list[float]:
     return found
 
 
-# ── for every hand and eye ──
+# ── sizes and contrast ──
 
 
 def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
@@ -455,6 +455,6 @@ def test_every_button_is_large_enough_for_a_glove(screen: Screen) -> None:
     assert [each for each in sizes if min(each[1:]) < 48] == []
 
 
-def test_every_text_can_be_read_from_afar(screen: Screen) -> None:
+def test_every_text_is_large_and_has_contrast(screen: Screen) -> None:
     click_line(screen, 3)
     assert len(legible(screen)) > 60

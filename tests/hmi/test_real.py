@@ -38,7 +38,7 @@ def test_mode_switching(cell: RunningCell, open_page: Callable[..., Screen]) -> 
     screen.until(lambda: screen.page.locator(".u-band").evaluate(STRIPES), "its stripes")
     screen.reads("connection", "connected")
     simulated = screen.page.locator(".u-simulated").first
-    screen.until(lambda: simulated.evaluate(OUT_OF_REACH), "nothing simulated under the hand")
+    screen.until(lambda: simulated.evaluate(DISABLED), "simulation controls disabled")
     screen.until(screen.page.locator(".u-only-real").is_visible, "why")
     change_over(screen)
     screen.until(lambda: screen.text("mode").startswith("SIMULATION"), "simulated again")
@@ -47,7 +47,7 @@ def test_mode_switching(cell: RunningCell, open_page: Callable[..., Screen]) -> 
 
 
 STRIPES = "e => getComputedStyle(e).backgroundImage.includes('repeating-linear-gradient')"
-OUT_OF_REACH = "e => getComputedStyle(e).pointerEvents === 'none'"
+DISABLED = "e => getComputedStyle(e).pointerEvents === 'none'"
 
 
 def change_over(screen: Screen) -> None:
@@ -55,7 +55,7 @@ def change_over(screen: Screen) -> None:
     screen.press("change-over")
 
 
-# ── an arm behind grblHAL, which another process stands in for ──
+# ── an arm with a grblHAL controller, which another process simulates ──
 
 ARM_CELL = """
 description: an arm with a real controller behind it
@@ -72,7 +72,7 @@ robots:
 INERT = "e => e.closest('[inert]') !== null"
 
 
-def test_on_real_inputs_and_events_are_out_of_reach(
+def test_inputs_and_faults_are_disabled_on_real(
     start_cell: Callable[..., RunningCell],
     open_page: Callable[..., Screen],
     tmp_path_factory: pytest.TempPathFactory,
@@ -83,11 +83,11 @@ def test_on_real_inputs_and_events_are_out_of_reach(
     screen = open_page(start_cell(str(file), "--real"))
     change_over(screen)
     screen.until(lambda: screen.text("mode").startswith("REAL"), "REAL on the badge")
-    made_up = {"digital": "[data-pin=DI10]", "analog": "[data-pin=AI0]", "inject": "[data-fault]"}
-    for number, (tab, selector) in enumerate(made_up.items()):
-        screen.page.locator(".q-tab").nth(number).click()
+    simulated = {"digital": "[data-pin=DI10]", "analog": "[data-pin=AI0]", "faults": "[data-fault]"}
+    for tab, selector in simulated.items():
+        screen.press(f"tab-{tab}")
         place = screen.page.locator(selector).first
         place.wait_for()
-        screen.until(partial(place.evaluate, INERT), f"{tab} out of reach")
+        screen.until(partial(place.evaluate, INERT), f"{tab} disabled")
     assert not screen.at("drives").evaluate(INERT)
     assert screen.errors == []

@@ -1,4 +1,4 @@
-"""Frames for browsers: the same for all, none for those who do not read, no trail torn apart."""
+"""Frames for browsers: the same for all, one slot each, trails without gaps."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +16,7 @@ from understudy.wire.tcp import Address, TcpServer
 
 
 class Seam:
-    """`Watch` of a robot whose trail grows, or is cut, when the test says so."""
+    """A cell view of a robot whose trail grows or is cleared by the test."""
 
     def __init__(self) -> None:
         self.points: list[tuple[float, float, float]] = []
@@ -41,13 +41,13 @@ class Seam:
 
 
 class Browser:
-    """What a page does with frames: add what comes to its trail, or begin it anew."""
+    """Reads frames as a page does: extends its trail, or replaces it."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self.trail: list[Any] = []
 
-    async def draw(self) -> bytes:
+    async def read(self) -> bytes:
         data = await self._listener.take()
         first, points, _ = msgspec.msgpack.decode(data)["trail"]["g60"]
         assert first in (0, len(self.trail)), "a gap in the trail, or a point twice"
@@ -84,13 +84,13 @@ def test_two_browsers_get_the_same_bytes() -> None:
     play(scene)
 
 
-def test_a_frame_that_was_taken_back_is_not_taken() -> None:
+def test_a_restart_discards_the_frame_in_the_slot() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
         listener = Listener()
         taking = asyncio.create_task(listener.take())
         await asyncio.sleep(0)
         listener.offer(Frame(b"of the cell before", {}, {}))
-        listener.start_anew()
+        listener.restart()
         await asyncio.sleep(0)
         listener.offer(Frame(b"of the cell now", {}, {}))
         assert await taking == b"of the cell now"
@@ -98,7 +98,7 @@ def test_a_frame_that_was_taken_back_is_not_taken() -> None:
     play(scene)
 
 
-def test_nothing_is_pulled_while_nobody_looks() -> None:
+def test_no_frames_are_requested_without_a_browser() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
         for _ in range(20):
             await asyncio.sleep(0)
@@ -110,37 +110,37 @@ def test_nothing_is_pulled_while_nobody_looks() -> None:
     play(scene)
 
 
-def test_who_joins_late_gets_the_whole_trail() -> None:
+def test_a_browser_that_joins_late_gets_the_whole_trail() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
         seam.grow(5)
         with feed.listening() as early:
             first = Browser(early)
-            await first.draw()
+            await first.read()
             with feed.listening() as late:
                 second = Browser(late)
                 seam.grow(3)
                 while len(second.trail) < 8 or len(first.trail) < 8:
-                    await first.draw()
-                    await second.draw()
+                    await first.read()
+                    await second.read()
             assert first.trail == second.trail == seam.points
 
     play(scene)
 
 
-def test_a_browser_that_does_not_read_holds_one_frame_and_slows_nobody() -> None:
+def test_a_browser_that_does_not_read_holds_one_frame_and_slows_no_other() -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
-        with feed.listening() as deaf, feed.listening() as quick:
-            stalled, reader = Browser(deaf), Browser(quick)
-            await stalled.draw()
+        with feed.listening() as slow, feed.listening() as quick:
+            stalled, reader = Browser(slow), Browser(quick)
+            await stalled.read()
             for _ in range(10):
                 seam.grow(1)
-                await reader.draw()
+                await reader.read()
             while len(reader.trail) < 10:
-                await reader.draw()
+                await reader.read()
             asked = seam.asked
             while len(stalled.trail) < 10:
-                await stalled.draw()
-                await reader.draw()
+                await stalled.read()
+                await reader.read()
             assert seam.asked - asked <= 10
             assert stalled.trail == seam.points
 
@@ -148,30 +148,30 @@ def test_a_browser_that_does_not_read_holds_one_frame_and_slows_nobody() -> None
 
 
 @given(
-    deeds=st.lists(
+    steps=st.lists(
         st.sampled_from(["grow", "clear", "one", "two"]),
         max_size=25,
     )
 )
-def test_whoever_reads_when_the_trail_is_whole_in_the_end(deeds: list[str]) -> None:
+def test_the_trail_is_complete_in_any_order_of_reading(steps: list[str]) -> None:
     async def scene(seam: Seam, feed: StateFeed) -> None:
         with feed.listening() as first, feed.listening() as second:
             browsers = {"one": Browser(first), "two": Browser(second)}
-            for number, deed in enumerate(deeds):
-                if deed == "grow":
+            for number, step in enumerate(steps):
+                if step == "grow":
                     seam.grow(3)
-                elif deed == "clear":
+                elif step == "clear":
                     seam.clear(float(number))
                 else:
-                    await browsers[deed].draw()
+                    await browsers[step].read()
             for browser in browsers.values():
                 while browser.trail != seam.points:
-                    await browser.draw()
+                    await browser.read()
 
     play(scene, rate_hz=5000.0)
 
 
-def test_a_cell_that_comes_back_is_seen_again() -> None:
+def test_frames_come_again_from_a_restarted_cell() -> None:
     async def run() -> None:
         seam = Seam()
         seam.grow(4)
@@ -181,7 +181,7 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
         await feed.start()
         with feed.listening() as listener:
             browser = Browser(listener)
-            await browser.draw()
+            await browser.read()
             await server.stop()
             other = Seam()
             other.clear(7.0)
@@ -190,7 +190,7 @@ def test_a_cell_that_comes_back_is_seen_again() -> None:
             again = TcpServer("state", Address(port=port), untimed)
             await again.start()
             while browser.trail != other.points:
-                await browser.draw()
+                await browser.read()
         await feed.stop()
         await again.stop()
 

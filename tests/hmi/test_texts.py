@@ -1,4 +1,4 @@
-"""The page's words are there, in every language."""
+"""Texts of all pages, in every language."""
 
 import re
 from importlib.resources import files
@@ -9,11 +9,11 @@ import pytest
 
 from understudy.hmi.texts import LANGUAGES, Texts, dictionary
 
-PAGES = Path(str(files("understudy.hmi").joinpath("pages")))
+HMI = Path(str(files("understudy.hmi")))
 
 
 @pytest.mark.parametrize("key", sorted(dictionary()))
-def test_a_text_says_the_same_in_every_language(key: str) -> None:
+def test_a_text_has_the_same_fields_in_every_language(key: str) -> None:
     texts = dictionary()[key]
     assert set(texts) == set(LANGUAGES)
     assert all(texts.values())
@@ -21,14 +21,14 @@ def test_a_text_says_the_same_in_every_language(key: str) -> None:
     assert len(set(filled_in.values())) == 1
 
 
-def test_every_text_that_the_pages_ask_for_is_there() -> None:
-    code = "\n".join(path.read_text() for path in PAGES.glob("*.py"))
-    asked = set(re.findall(r'texts\("([\w.]+)"\)', code))
-    assert asked
-    assert asked <= set(dictionary())
+def test_every_text_that_the_pages_use_exists() -> None:
+    code = "\n".join(path.read_text() for path in HMI.rglob("*.py"))
+    used = set(re.findall(r'texts\("([\w.]+)"\)', code))
+    assert used
+    assert used <= set(dictionary())
 
 
-def test_an_unknown_language_is_english_and_an_unknown_word_its_own() -> None:
+def test_an_unknown_language_is_english_and_an_unknown_name_stays() -> None:
     texts = Texts("tlh")
     assert texts("frame.reset") == "Reset"
     assert texts.of("state", "Qapla") == "Qapla"

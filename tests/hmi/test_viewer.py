@@ -1,4 +1,4 @@
-"""Who may only look: every figure is there, and nothing that acts is under the hand."""
+"""Viewers see every figure, and all controls are disabled."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def viewer(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
 
 
 @pytest.mark.parametrize("path", ACTS)
-def test_what_acts_is_out_of_a_viewers_reach(viewer: Screen, cell: RunningCell, path: str) -> None:
+def test_controls_are_disabled_for_viewers(viewer: Screen, cell: RunningCell, path: str) -> None:
     viewer.page.goto(cell.url + path)
     for selector in ACTS[path]:
         assert viewer.page.locator(selector).first.evaluate(INERT), selector
@@ -53,7 +53,7 @@ def test_what_acts_is_out_of_a_viewers_reach(viewer: Screen, cell: RunningCell, 
         assert not viewer.page.locator(selector).first.evaluate(INERT), selector
 
 
-def test_keys_press_nothing_that_is_out_of_reach(viewer: Screen, cell: RunningCell) -> None:
+def test_keys_do_not_click_disabled_buttons(viewer: Screen, cell: RunningCell) -> None:
     viewer.page.goto(cell.url)
     viewer.built()
     asked: list[str] = []
@@ -66,7 +66,7 @@ def test_keys_press_nothing_that_is_out_of_reach(viewer: Screen, cell: RunningCe
     assert viewer.page.locator(".q-notification").count() == 0
 
 
-def test_an_operator_reaches_everything(
+def test_nothing_is_disabled_for_operators(
     cell: RunningCell, open_page: Callable[..., Screen]
 ) -> None:
     operator = open_page(cell, "/?token=act")

@@ -71,7 +71,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--state", required=True, help="tcp://… of the state socket")
     parser.add_argument("--host", default="127.0.0.1", help="address that the page is served on")
     parser.add_argument("--port", type=int, default=8080)
-    parser.add_argument("--fd", type=int, help="file descriptor of a listening socket, instead of --port")
+    parser.add_argument(
+        "--fd", type=int, help="file descriptor of a listening socket, instead of --port"
+    )
     parser.add_argument("--follow-stdin", action="store_true", help="end when stdin is closed")
     return parser.parse_args()
 

@@ -51,10 +51,10 @@ class LinkError(Exception):
 class Link:
     """Connection to one cell; made and used on one event loop."""
 
-    def __init__(self, command: str, status: str, *, timeout: float = TIMEOUT_SECONDS) -> None:
-        """``command``, ``status``: addresses, tcp://…; ``timeout``: of an answer, s."""
+    def __init__(self, command: str, status: str, *, timeout_s: float = TIMEOUT_SECONDS) -> None:
+        """``command``, ``status``: addresses, tcp://…; ``timeout_s``: of an answer."""
         self._addresses = command, status
-        self._timeout = timeout
+        self._timeout_s = timeout_s
         self._context: zmq.asyncio.Context | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Message]] = {}
@@ -99,21 +99,21 @@ class Link:
         parameters: dict[str, Any] | None = None,
         *,
         role: Role,
-        timeout: float | None = None,
+        timeout_s: float | None = None,
     ) -> Any:
         """The result of an operator command; raises a LinkError if it is refused."""
         payload = {"command": command, "parameters": parameters or {}, "role": role}
-        answer = await self._ask(COMMAND, payload, timeout or self._timeout)
+        answer = await self._ask(COMMAND, payload, timeout_s or self._timeout_s)
         return answer.get("result")
 
     async def ping(self) -> None:
-        await self._ask(PING, {}, self._timeout)
+        await self._ask(PING, {}, self._timeout_s)
 
     async def get_status(self) -> dict[str, Any]:
-        return await self._ask(GET_STATUS, {}, self._timeout)
+        return await self._ask(GET_STATUS, {}, self._timeout_s)
 
     async def joint_positions(self) -> dict[str, Any]:
-        return await self._ask(GET_JOINT_POSITIONS, {}, self._timeout)
+        return await self._ask(GET_JOINT_POSITIONS, {}, self._timeout_s)
 
     # ── status messages ──
 
@@ -148,7 +148,7 @@ class Link:
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
-    async def _ask(self, type_: str, payload: dict[str, Any], timeout: float) -> dict[str, Any]:
+    async def _ask(self, type_: str, payload: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         number = next(self._numbers)
         try:
             data = msgspec.json.encode(Message(type_, number, time.time(), payload))
@@ -158,11 +158,11 @@ class Link:
         self._waiting[number] = future
         try:
             await self._send(data)
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout_s):
                 answer = await future
         except TimeoutError:
             name = payload.get("command", type_)
-            text = f"the cell gave no answer to {name} within {timeout:g} s"
+            text = f"the cell gave no answer to {name} within {timeout_s:g} s"
             raise LinkError(NO_ANSWER, text) from None
         finally:
             self._waiting.pop(number, None)

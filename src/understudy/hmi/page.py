@@ -1,6 +1,6 @@
 """Declaration of a page, and the pages that the registry lists.
 
-A page module declares `PAGE = Page(...)`. Its scripts, styles and texts are files in its own folder:
+A page module declares `PAGE = Page(...)`. Scripts, styles and texts are files in its folder:
 
     PAGE = Page(
         name="maintenance", key="F6", icon="build", build=build,

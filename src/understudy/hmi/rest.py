@@ -92,7 +92,7 @@ def _endpoint(link: Link, row: Row) -> Endpoint:
             raise RestError(403, NOT_ALLOWED, f"{row.name} needs role operator, not {role}")
         parameters = await _body(request) if request.method == "POST" else _query(request, row)
         try:
-            result = await link.call(row.name, parameters, role=role, timeout=TIMEOUT_SECONDS)
+            result = await link.call(row.name, parameters, role=role, timeout_s=TIMEOUT_SECONDS)
         except LinkError as problem:
             status = STATUS_OF.get(problem.code, REFUSED_STATUS)
             raise RestError(status, problem.code, problem.message) from None

@@ -5,6 +5,7 @@ from typing import Any
 
 from understudy.config import CellConfig
 from understudy.operator.clock import BUTTONS, ENGINE, ClockDesk
+from understudy.operator.devices import DeviceDesk
 from understudy.operator.environment import SurroundingsDesk
 from understudy.operator.events import EventLog, Watch
 from understudy.operator.history import History
@@ -58,6 +59,7 @@ class CellDesk:
         self._subjects = (
             ClockDesk(cell, pump, self.robots, self.log, facts, quit_),
             ModelDesk(self.robots),
+            DeviceDesk(cell.parts, pump.now),
             SceneDesk(config, self.robots, around.here),
             around,
             self.watch,

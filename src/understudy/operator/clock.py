@@ -89,7 +89,7 @@ class ClockDesk:
             Command("now", "the cell's time", lambda _: self._now(), role=viewer),
             Command("rate", "set the rate of time", self._set_rate, SetRate),
             Command("status", "what everything is at", lambda _: self._status(), role=viewer),
-            Command("faults", "what can be injected", lambda _: _faults(), role=viewer),
+            Command("faults", "what can be injected", lambda _: self._faults(), role=viewer),
             Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
             Command("restore", "bring a snapshot back", self._restore, Restore),
             Command("inject", "bring a fault about", self._inject, Inject),
@@ -203,22 +203,30 @@ class ClockDesk:
             self._log.note("fault", given.on, f"injected: {given.fault}", self._pump.now())
         return refused or self._now()
 
+    def _faults(self) -> dict[str, Any]:
+        """`places`: the parts of this cell that the fault can be injected into."""
+        able: dict[str, tuple[str, ...]] = {
+            name: getattr(part, "faults", tuple)() for name, part in self._cell.parts.items()
+        }
+        return {
+            name: {
+                "how": fault.how,
+                "acts_on": fault.acts_on,
+                "places": [
+                    place
+                    for place, faults in able.items()
+                    if name in faults and fault.how == "brought"
+                ],
+                "doc": fault.doc,
+                "parameters": {key: figure._asdict() for key, figure in fault.figures.items()},
+            }
+            for name, fault in FAULTS.items()
+        }
+
     def _on_real(self, name: str) -> Refused | None:
         """Time is not ours where a real robot moves in it."""
         real = ", ".join(robot.name for robot in self._robots.real())
         return Refused(f"{real} is REAL: no {name} while it is") if real else None
-
-
-def _faults() -> dict[str, Any]:
-    return {
-        name: {
-            "how": fault.how,
-            "acts_on": fault.acts_on,
-            "doc": fault.doc,
-            "parameters": {key: figure._asdict() for key, figure in fault.figures.items()},
-        }
-        for name, fault in FAULTS.items()
-    }
 
 
 def _why(problem: Exception) -> str:

@@ -69,7 +69,9 @@ class Robot:
     def skills(self) -> tuple[str, ...]:
         found = list(skills(self.side.actions))
         part = self.simulated.controller
-        found += [name for name in ("io", "welder") if name in getattr(part, "parts", {})]
+        own = getattr(part, "parts", {})
+        found += [name for name in ("io", "welder") if name in own]
+        found += ["trail"] if any(hasattr(each, "clear_trail") for each in own.values()) else []
         return (*found, "program") if self.side.program else tuple(found)
 
     def condition(self) -> Condition:

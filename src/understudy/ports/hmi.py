@@ -8,7 +8,7 @@ The link's message, in both directions, as JSON:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -137,6 +137,28 @@ class Touching(Protocol):
     """What knows of contacts: those that last, and that nobody has cleared away."""
 
     def contacts(self) -> Sequence[Touch]: ...
+
+
+class PanelRow(Struct, frozen=True):
+    """A value on the panel of a device; yes and no are drawn as a lamp, `state` as a colour."""
+
+    label: str
+    value: bool | int | float | str
+    unit: str = ""
+    state: Literal["", "ok", "warn", "fault"] = ""
+
+
+@runtime_checkable
+class HasPanel(Protocol):
+    """A device with a panel; reading it changes nothing."""
+
+    def panel(self, now: int) -> Sequence[PanelRow]:
+        """The rows of the panel, the same labels at any time."""
+        ...
+
+    def active_faults(self) -> Sequence[str]:
+        """The faults that are active now, in the words of their alarm events."""
+        ...
 
 
 class CellView(Struct, frozen=True):

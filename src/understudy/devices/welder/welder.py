@@ -40,7 +40,7 @@ from understudy.devices.welder.phases import (
 )
 from understudy.errors import Refused
 from understudy.ports import FaultSource
-from understudy.ports.hmi import Known, Trail
+from understudy.ports.hmi import Known, PanelRow, Trail
 from understudy.units import MM, NS_PER_MS, nanoseconds, seconds
 
 
@@ -361,6 +361,22 @@ class Welder:
             arc_on_time_s=seconds(self._seam.arc_on(now)),
             total_weld_length_mm=self._seam.length(now) / MM,
         )
+
+    def panel(self, now: int) -> tuple[PanelRow, ...]:
+        state = self.status(now)
+        return (
+            PanelRow("Phase", state.phase, state="fault" if state.fault else "ok"),
+            PanelRow("Arc", state.arc_on),
+            PanelRow("Current", state.current_amps, "A"),
+            PanelRow("Voltage", state.voltage_volts, "V"),
+            PanelRow("Wire speed", state.wire_speed_m_min, "m/min"),
+            PanelRow("Gas flow", state.gas_flow_l_min, "l/min"),
+            PanelRow("Arc time", state.arc_on_time_s, "s"),
+            PanelRow("Seam length", state.total_weld_length_mm, "mm"),
+        )
+
+    def active_faults(self) -> tuple[str, ...]:
+        return (f"weld fault: {self._state.reason}",) if self._state.fault else ()
 
     # ── part ──
 

@@ -1,83 +1,78 @@
-// The cell's desk from the browser: one command, its answer; a notice where it will not.
+// Commands and queries of the cell from the browser, and what the scripts of all pages share.
 
 const NOTICE_MS = 6000;
-const LOOK_MS = 250;
-const SAVING_MS = 60000; // by then a slow browser has read it
-const OVER = ["failed", "cancelled"];
+const POLL_MS = 250;
+const REVOKE_MS = 60000; // by then a slow browser has read the file
+const ENDED = ["failed", "cancelled"];
 
 export class NotDone extends Error {}
 
-// → what the cell answers; throws NotDone with its words
+// → the cell's answer; throws NotDone with the reason of a refusal
 export async function call(command, parameters = {}) {
-  let answer;
+  let response;
   try {
-    answer = await fetch(`/api/${command}`, {
+    response = await fetch(`/api/${command}`, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(parameters),
     });
   } catch {
     throw new NotDone(command);
   }
-  const told = await answer.json();
-  if (!answer.ok) throw new NotDone(told.message);
-  return told;
+  const answer = await response.json();
+  if (!response.ok) throw new NotDone(answer.message);
+  return answer;
 }
 
-// The same; null, and a notice on the page, where it will not.
+// The same; null, and a notice on the page, if it is refused.
 export async function ask(command, parameters) {
   try {
     return await call(command, parameters);
   } catch (problem) {
-    return notDone(problem);
+    if (!(problem instanceof NotDone)) throw problem;
+    notice(text("not_done").replace("{reason}", problem.message));
+    return null;
   }
 }
 
-// What was not done is said; anything else is a bug, and goes on.
-function notDone(problem) {
-  if (!(problem instanceof NotDone)) throw problem;
-  notice(words("not_done").replace("{reason}", problem.message));
-  return null;
-}
-
-// A long query in a process of its own: its result, or NotDone. `told(run)` hears of its progress;
-// who answers false waits for it no more, and it is ended.
-export async function run(kind, parameters, told) {
+// → the result of a background run; throws NotDone if it fails. Calls `progress(run)` while it
+// runs; if that returns false, the run is cancelled and the result is null.
+export async function run(kind, parameters, progress) {
   let now = await call("start_run", { kind, parameters });
   let result = null;
   while (now.state !== "done") {
-    if (OVER.includes(now.state)) throw new NotDone(now.error || now.state);
-    if (told(now) === false) {
+    if (ENDED.includes(now.state)) throw new NotDone(now.error || now.state);
+    if (progress(now) === false) {
       await call("cancel_run", { id: now.id });
       return null;
     }
-    await new Promise((next) => setTimeout(next, LOOK_MS));
+    await new Promise((next) => setTimeout(next, POLL_MS));
     ({ run: now, result } = await call("run_result", { id: now.id }));
   }
   return result;
 }
 
-// A file for the person in front of the browser.
-export function save(text, name, type = "text/plain") {
+// Downloads a text as a file.
+export function save(content, name, type = "text/plain") {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.href = URL.createObjectURL(new Blob([content], { type }));
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), SAVING_MS);
+  setTimeout(() => URL.revokeObjectURL(link.href), REVOKE_MS);
 }
 
 export function notice(message, type = "negative") {
   Quasar.Notify.create({ message, type, position: "top", timeout: NOTICE_MS, multiLine: true });
 }
 
-// The page's words, in its language; the server puts them there.
-export function words(key) {
-  known ??= JSON.parse(document.querySelector("[data-words]").dataset.words);
-  return known[key] ?? key;
+// → the text of a key in the page's language; the server writes them into `data-texts`
+export function text(key) {
+  texts ??= JSON.parse(document.querySelector("[data-texts]").dataset.texts);
+  return texts[key] ?? key;
 }
 
-let known = null;
+let texts = null;
 
-// Call `work` again and again while somebody can see it; one at a time.
-export function whileSeen(milliseconds, work) {
+// Calls `work` periodically while the page is visible; one call at a time.
+export function whileVisible(milliseconds, work) {
   const round = async () => {
     if (!document.hidden) await work().catch((problem) => console.debug(problem));
     setTimeout(round, milliseconds);
@@ -85,9 +80,10 @@ export function whileSeen(milliseconds, work) {
   round();
 }
 
-// After the page's own socket has come up: what is built here can keep a slow machine busy.
-export function onceThere(selector, build) {
-  const place = document.querySelector(selector);
-  if (place && window.socket?.connected) build(place);
-  else setTimeout(() => onceThere(selector, build), 50);
+// Calls `build(element)` once the element is there and the page's socket is connected: building can
+// keep a slow machine busy, and a page that connects too late is taken for gone.
+export function whenReady(selector, build) {
+  const element = document.querySelector(selector);
+  if (element && window.socket?.connected) build(element);
+  else setTimeout(() => whenReady(selector, build), 50);
 }

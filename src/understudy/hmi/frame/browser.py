@@ -67,9 +67,7 @@ class Browser:
 
     # ── updates of the page ──
 
-    def on_update(
-        self, update: Callable[[], object], *, element: ui.element | None = None
-    ) -> None:
+    def on_update(self, update: Callable[[], object], *, element: ui.element | None = None) -> None:
         """Calls ``update`` now and after every change of the cell state, until the page is closed
         or ``element`` is deleted."""
         self._updates.append((update, element))

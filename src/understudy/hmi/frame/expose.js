@@ -1,12 +1,13 @@
-// What buttons may call before it is built: such calls are kept, and made in their order when it is.
+// Calls of a script's object that buttons may make before the object is built: they are queued, and
+// made in their order when it is.
 
-// → take(built): from now on `window[name]` is the thing itself
-export function offer(name, calls, said = {}) {
-  const kept = [];
-  const keep = (call) => [call, (...given) => void kept.push([call, given])];
-  window[name] = { ...Object.fromEntries(calls.map(keep)), ...said };
-  return (built) => {
-    window[name] = built;
-    for (const [call, given] of kept) built[call](...given);
+// → ready(object): from then on `window[name]` is the object itself
+export function expose(name, calls, defaults = {}) {
+  const queue = [];
+  const queued = (call) => [call, (...args) => void queue.push([call, args])];
+  window[name] = { ...Object.fromEntries(calls.map(queued)), ...defaults };
+  return (object) => {
+    window[name] = object;
+    for (const [call, args] of queue) object[call](...args);
   };
 }

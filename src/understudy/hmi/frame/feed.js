@@ -1,29 +1,29 @@
-// The cell's state, thirty times a second, made smooth: frames come over a websocket of their own
-// and are shown a moment late, between the two they lie between.
+// State frames of the cell, thirty a second, over a websocket. They are shown with a short delay,
+// interpolated between two frames, so that motion is smooth.
 
 import { decode } from "./msgpack.js";
 
 const STALE_MS = 1000;
 const RECONNECT_MS = 1000;
-const LATE_S = 0.07; // two frames: what is shown always has a frame before it and one after it
-const KEPT = 12;
+const DELAY_S = 0.07; // two frames, so that there is a frame before and one after the shown moment
+const FRAMES_KEPT = 12;
 
 export class Feed {
   constructor(address) {
     this.address = address;
     this.frames = []; // oldest first
     this.listeners = [];
-    this.trails = {}; // robot → where its arc has burned, in metres
+    this.trails = {}; // robot → points of its weld trail, in metres
     this.received = 0;
     this.arrived = -Infinity;
-    this.offset = Infinity; // wall time here minus the cell's, as quick as a frame ever came
+    this.offset = Infinity; // browser time minus the cell's real time, with the least transport delay
     this.connect();
   }
 
   connect() {
     const socket = new WebSocket(this.address);
     socket.binaryType = "arraybuffer";
-    socket.onmessage = (message) => this.take(decode(message.data));
+    socket.onmessage = (message) => this.receive(decode(message.data));
     socket.onclose = () => setTimeout(() => this.connect(), RECONNECT_MS);
   }
 
@@ -31,30 +31,30 @@ export class Feed {
     this.listeners.push(listener);
   }
 
-  take(frame) {
+  receive(frame) {
     const now = performance.now() / 1000;
     const last = this.latest;
-    if (last && frame.real < last.real) this.forget(); // the cell was started anew
-    // forgets slowly, so that a clock that drifts is followed
+    if (last && frame.real < last.real) this.clear(); // the cell was restarted
+    // rises slowly, so that it follows a clock that drifts
     this.offset = Math.min(this.offset + 0.0005, now - frame.real);
     for (const [robot, [first, points]] of Object.entries(frame.trail || {})) {
       this.extend(robot, first, points);
     }
     this.frames.push(frame);
-    if (this.frames.length > KEPT) this.frames.shift();
+    if (this.frames.length > FRAMES_KEPT) this.frames.shift();
     this.received += 1;
     this.arrived = performance.now();
     for (const listener of this.listeners) listener(frame);
   }
 
-  // A trail that is told from its beginning again is another one.
+  // With `first` 0 the points are a whole new trail.
   extend(robot, first, points) {
     const known = (this.trails[robot] ??= []);
     if (first > 0) known.push(...points.slice(known.length - first));
     else if (known.length || points.length) this.trails[robot] = points;
   }
 
-  forget() {
+  clear() {
     this.frames = [];
     this.trails = {};
     this.offset = Infinity;
@@ -68,11 +68,11 @@ export class Feed {
     return performance.now() - this.arrived > STALE_MS;
   }
 
-  // → [earlier, later, part]: what is to be shown now
+  // → [earlier frame, later frame, fraction between them] for the moment to be shown now
   between() {
     const frames = this.frames;
     if (!frames.length) return null;
-    const shown = performance.now() / 1000 - this.offset - LATE_S;
+    const shown = performance.now() / 1000 - this.offset - DELAY_S;
     for (let n = frames.length - 1; n > 0; n--) {
       const [a, b] = [frames[n - 1], frames[n]];
       if (a.real > shown) continue;
@@ -83,14 +83,14 @@ export class Feed {
   }
 }
 
-export const mix = (a, b, part) =>
+export const interpolate = (a, b, part) =>
   a && b && a.length === b.length ? b.map((value, n) => a[n] + (value - a[n]) * part) : b || a;
 
-// Places along a line, angles the shorter way round.
-export const mixPose = (a, b, part) =>
-  a && b ? b.map((value, n) => a[n] + (n < 3 ? value - a[n] : turn(value - a[n])) * part) : b || a;
+// Positions along a line, angles the shorter way round.
+export const interpolatePose = (a, b, part) =>
+  a && b ? b.map((value, n) => a[n] + (n < 3 ? value - a[n] : wrapped(value - a[n])) * part) : b || a;
 
-const turn = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
+const wrapped = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
 
 const scheme = location.protocol === "https:" ? "wss" : "ws";
 export const feed = new Feed(`${scheme}://${location.host}/ws/state`);

@@ -1,10 +1,10 @@
-// The frame in the browser: says when what is shown is old, lends the keyboard to the buttons.
+// The frame in the browser: stale data, emergency stop, keyboard.
 
 import { feed } from "./feed.js";
 import "./slider.js";
 
-const LOOK_MS = 200;
-const STOP_MS = 1500;
+const CHECK_MS = 200;
+const STOP_TIMEOUT_MS = 1500;
 const YEAR_S = 31536000;
 const FIELDS = "input, textarea, [contenteditable=true], .cm-editor";
 
@@ -12,40 +12,40 @@ function remember(name, value) {
   document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=${YEAR_S}; SameSite=Strict`;
 }
 
-// ── what is old is grey ──
+// ── stale data: the page turns grey ──
 
-function look() {
+function showStale() {
   document.body.classList.toggle("u-old", feed.stale);
 }
 
-setInterval(look, LOOK_MS);
-feed.onFrame(look);
+setInterval(showStale, CHECK_MS);
+feed.onFrame(showStale);
 
-// ── the stop: straight to the cell, and a word where it does not confirm ──
+// ── emergency stop: sent directly by REST; a notice if it is not confirmed ──
 
-const doubt = (is) => document.body.classList.toggle("u-in-doubt", is);
+const showUnconfirmed = (is) => document.body.classList.toggle("u-unconfirmed", is);
 
-// An answer that comes late still is one.
+// A late answer still removes the notice.
 async function stop() {
-  const order = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
-  const late = setTimeout(() => doubt(true), STOP_MS);
+  const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" };
+  const timeout = setTimeout(() => showUnconfirmed(true), STOP_TIMEOUT_MS);
   try {
-    doubt(!(await fetch("/api/emergency_stop", order)).ok);
+    showUnconfirmed(!(await fetch("/api/emergency_stop", request)).ok);
   } catch {
-    doubt(true);
+    showUnconfirmed(true);
   } finally {
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
 }
 
-// ── keys: a button with data-key is pressed by that key ──
+// ── keyboard: a key clicks the button with that data-key ──
 
-const typing = (target) => target instanceof Element && target.closest(FIELDS);
-const open = () => document.querySelector(".q-menu, .q-dialog__inner, dialog[open]");
+const isTextField = (target) => target instanceof Element && target.closest(FIELDS);
+const openPopup = () => document.querySelector(".q-menu, .q-dialog__inner, dialog[open]");
 
 function press(event) {
   if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape" ? open() : typing(event.target)) return;
+  if (event.key === "Escape" ? openPopup() : isTextField(event.target)) return;
   const button = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
   if (!button || button.disabled || button.closest("[inert]")) return;
   event.preventDefault();
@@ -54,7 +54,7 @@ function press(event) {
 
 window.addEventListener("keydown", press);
 
-function keys() {
+function showKeys() {
   const dialog = document.createElement("dialog");
   dialog.className = "u-keys";
   for (const button of document.querySelectorAll("[data-key]")) {
@@ -69,7 +69,7 @@ function keys() {
 }
 
 window.understudyFrame = {
-  keys,
+  keys: showKeys,
   stop,
   remember,
   language(name) {

@@ -117,7 +117,9 @@ def _drives(browser: Browser) -> None:
     hint = browser.texts("frame.drives")
     power = button("", icon="power_settings_new", key="d", kind="u-power", hint=hint, mark="drives")
     operator_only(browser, power)
-    power.on_click(lambda: browser.robot_command("disable" if browser.facts.get("enabled") else "enable"))
+    power.on_click(
+        lambda: browser.robot_command("disable" if browser.facts.get("enabled") else "enable")
+    )
 
     def update() -> None:
         power.set_visibility(browser.can("drives"))

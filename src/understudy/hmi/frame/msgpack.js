@@ -1,13 +1,13 @@
-// msgpack bytes → values: what the state socket sends, and nothing more (no extension types).
+// Decoder for msgpack as the state socket sends it (no extension types).
 
-const text = new TextDecoder();
+const utf8 = new TextDecoder();
 
 export function decode(buffer) {
   const view = new DataView(buffer);
   let at = 0;
 
   const bytes = (length) => new Uint8Array(buffer, take(length), length);
-  const string = (length) => text.decode(bytes(length));
+  const string = (length) => utf8.decode(bytes(length));
   const array = (length) => Array.from({ length }, value);
 
   function take(length) {
@@ -57,7 +57,7 @@ export function decode(buffer) {
       case 0xdd: return array(view.getUint32(take(4)));
       case 0xde: return map(view.getUint16(take(2)));
       case 0xdf: return map(view.getUint32(take(4)));
-      default: throw new RangeError(`no msgpack: 0x${tag.toString(16)} at byte ${at - 1}`);
+      default: throw new RangeError(`not msgpack: 0x${tag.toString(16)} at byte ${at - 1}`);
     }
   }
 

@@ -1,37 +1,38 @@
-// Sliders under two hands: `data-told` is what the cell says, `data-answered` the last turn of this
-// hand that it has answered. While a hand is on the knob, or has turned it and is not answered yet,
-// what is told is older than what was done, and not shown.
+// Sliders that the user and the cell both move: `data-value` is the value of the cell,
+// `data-answered` the number of the user's last change that the cell has answered. While the user
+// drags a slider, or a change is not answered yet, values of the cell are older and not shown.
 
-const turns = new WeakMap(); // slider → how often it was turned
-let held = null;
+const changes = new WeakMap(); // slider → number of changes by the user
+let dragged = null;
 
-function follow(slider) {
-  const awaited = (turns.get(slider) ?? 0) > Number(slider.dataset.answered);
-  if (slider !== held && !awaited && "told" in slider.dataset) slider.value = slider.dataset.told;
+function showValue(slider) {
+  const pending = (changes.get(slider) ?? 0) > Number(slider.dataset.answered);
+  if (slider !== dragged && !pending && "value" in slider.dataset) slider.value = slider.dataset.value;
 }
 
-function letGo() {
-  const slider = held;
-  held = null;
-  if (slider) setTimeout(() => follow(slider)); // after its own `change`
+function release() {
+  const slider = dragged;
+  dragged = null;
+  if (slider) setTimeout(() => showValue(slider)); // after its own `change`
 }
 
-const sliders = (node) => (node.matches?.("[data-told]") ? [node] : node.querySelectorAll?.("[data-told]") ?? []);
+const SLIDERS = ".u-slider[data-value]";
+const sliders = (node) => (node.matches?.(SLIDERS) ? [node] : node.querySelectorAll?.(SLIDERS) ?? []);
 
-new MutationObserver((changes) => {
-  for (const { target, type, addedNodes } of changes) {
-    if (type === "attributes") follow(target);
-    else for (const node of addedNodes) sliders(node).forEach(follow);
+new MutationObserver((mutations) => {
+  for (const { target, type, addedNodes } of mutations) {
+    if (type === "attributes") showValue(target);
+    else for (const node of addedNodes) sliders(node).forEach(showValue);
   }
-}).observe(document, { subtree: true, childList: true, attributeFilter: ["data-told", "data-answered"] });
+}).observe(document, { subtree: true, childList: true, attributeFilter: ["data-value", "data-answered"] });
 
 window.addEventListener("pointerdown", ({ target }) => {
-  if (target.matches?.("[data-answered]")) held = target;
+  if (target.matches?.("[data-answered]")) dragged = target;
 }, true);
-for (const end of ["pointerup", "pointercancel", "blur"]) window.addEventListener(end, letGo);
+for (const end of ["pointerup", "pointercancel", "blur"]) window.addEventListener(end, release);
 
-// The number of this turn.
+// Counts a change by the user → its number.
 window.understudySlider = (slider) => {
-  turns.set(slider, (turns.get(slider) ?? 0) + 1);
-  return turns.get(slider);
+  changes.set(slider, (changes.get(slider) ?? 0) + 1);
+  return changes.get(slider);
 };

@@ -1,17 +1,17 @@
-// What is drawn around the robots: ways, trails, the workspace, clouds, frames, the arc.
+// Marks around the robots: paths, weld trails, workspace, reach clouds, frames, the arc.
 
-import { THREE } from "./three/index.js";
+import { THREE } from "../three/index.js";
 import { glow } from "./materials.js";
 
 const UP = new THREE.Vector3(0, 1, 0);
 
-// A line that has a thickness: one instanced cylinder for every piece of the way.
-export class Way {
-  constructor({ radius, material, halo = null, most = 20000, gap = Infinity }) {
-    this.gap = gap; // metres; further apart is another way, not a piece of this one
-    this.most = most;
+// A polyline with a thickness: one instanced cylinder for each segment.
+export class Path {
+  constructor({ radius, material, halo = null, limit = 20000, gap = Infinity }) {
+    this.gap = gap; // metres; points further apart are not joined
+    this.limit = limit;
     this.points = [];
-    this.pieces = 0;
+    this.segments = 0;
     this.object = new THREE.Group();
     this.meshes = [this.pipe(radius, material)];
     if (halo) this.meshes.push(this.pipe(radius * 3.2, halo));
@@ -19,7 +19,7 @@ export class Way {
 
   pipe(radius, material) {
     const shape = new THREE.CylinderGeometry(radius, radius, 1, 8, 1, true);
-    const mesh = new THREE.InstancedMesh(shape, material, this.most);
+    const mesh = new THREE.InstancedMesh(shape, material, this.limit);
     mesh.count = 0;
     mesh.frustumCulled = false;
     this.object.add(mesh);
@@ -34,43 +34,43 @@ export class Way {
     for (const point of points) {
       const [last, next] = [this.points[this.points.length - 1], new THREE.Vector3(...point)];
       this.points.push(next);
-      if (!last || last.distanceTo(next) > this.gap || this.pieces >= this.most) continue;
-      this.piece(last, next);
+      if (!last || last.distanceTo(next) > this.gap || this.segments >= this.limit) continue;
+      this.segment(last, next);
     }
     for (const mesh of this.meshes) {
-      mesh.count = this.pieces;
+      mesh.count = this.segments;
       mesh.instanceMatrix.needsUpdate = true;
     }
   }
 
-  piece(a, b) {
+  segment(a, b) {
     const along = b.clone().sub(a);
     const length = along.length();
     if (length < 1e-6) return;
     const turn = new THREE.Quaternion().setFromUnitVectors(UP, along.divideScalar(length));
     const middle = a.clone().lerp(b, 0.5);
     const at = new THREE.Matrix4().compose(middle, turn, new THREE.Vector3(1, length * 1.04, 1));
-    for (const mesh of this.meshes) mesh.setMatrixAt(this.pieces, at);
-    this.pieces += 1;
+    for (const mesh of this.meshes) mesh.setMatrixAt(this.segments, at);
+    this.segments += 1;
   }
 
   clear() {
     this.points = [];
-    this.pieces = 0;
+    this.segments = 0;
     for (const mesh of this.meshes) mesh.count = 0;
   }
 }
 
 export function weldTrail(color) {
   const bead = new THREE.MeshLambertMaterial({ color, emissive: color, emissiveIntensity: 0.8 });
-  return new Way({ radius: 0.0042, material: bead, halo: glow(color, 0.16), gap: 0.03 });
+  return new Path({ radius: 0.0042, material: bead, halo: glow(color, 0.16), gap: 0.03 });
 }
 
 export function preview(color) {
-  return new Way({ radius: 0.0017, material: new THREE.MeshBasicMaterial({ color }), halo: glow(color, 0.1) });
+  return new Path({ radius: 0.0017, material: new THREE.MeshBasicMaterial({ color }), halo: glow(color, 0.1) });
 }
 
-// The light of the arc: a star at the tool's tip that flickers, and what it throws on things.
+// The arc: a flickering light at the tool tip.
 export class Arc {
   constructor() {
     const material = new THREE.SpriteMaterial({
@@ -80,10 +80,10 @@ export class Arc {
     this.sprite = new THREE.Sprite(material);
     this.lamp = new THREE.PointLight(0xcfe6ff, 0, 0.9, 1.8);
     this.object.add(this.sprite, this.lamp);
-    this.burn(false);
+    this.show(false);
   }
 
-  burn(on) {
+  show(on) {
     this.object.visible = on;
     const flicker = 0.75 + 0.25 * Math.random();
     this.lamp.intensity = on ? 0.32 * flicker : 0;
@@ -120,12 +120,12 @@ export function triad(size = 0.12) {
   return group;
 }
 
-// Points of a way of reaching: green where many postures reach, red where hardly any does.
-export function cloud(points, marks) {
+// Reach cloud: green where many orientations are reached, red where few are.
+export function cloud(points, shares) {
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.Float32BufferAttribute(points.flat(), 3));
   const color = new THREE.Color();
-  const colors = marks.flatMap((mark) => color.setHSL(0.02 + 0.36 * Math.min(1, mark), 0.85, 0.5).toArray());
+  const colors = shares.flatMap((share) => color.setHSL(0.02 + 0.36 * Math.min(1, share), 0.85, 0.5).toArray());
   geometry.setAttribute("color", new THREE.Float32BufferAttribute(colors, 3));
   const material = new THREE.PointsMaterial({
     size: 0.014, vertexColors: true, transparent: true, opacity: 0.75, depthWrite: false,
@@ -133,7 +133,7 @@ export function cloud(points, marks) {
   return new THREE.Points(geometry, material);
 }
 
-// How far the tool gets: an outline in the plane of the arm, turned about the first axis.
+// Workspace: an outline in the plane of the arm, rotated about the first axis.
 export function boundary(outline, from, to, color = 0x6cc7ff) {
   const profile = outline.map(([r, z]) => new THREE.Vector2(Math.max(r, 0), z));
   const shell = new THREE.LatheGeometry(profile, 48, from + Math.PI / 2, to - from).rotateX(Math.PI / 2);

@@ -1,35 +1,35 @@
-// Paint, steel and plain matter. Without a graphics card everything is drawn by the processor: then
-// without gloss. `?quality=full` and `?quality=plain` have the last word.
+// Materials of the scene. Without a graphics card the processor draws everything, with plain
+// materials. `?quality=full` and `?quality=plain` override this.
 
-import { THREE } from "./three/index.js";
+import { THREE } from "../three/index.js";
 
 const SOFTWARE = /swiftshader|llvmpipe|software|basic render/i;
 
 export const plain = (() => {
-  const wish = new URLSearchParams(location.search).get("quality");
-  if (wish) return wish === "plain";
+  const wanted = new URLSearchParams(location.search).get("quality");
+  if (wanted) return wanted === "plain";
   const context = document.createElement("canvas").getContext("webgl2");
-  const named = context?.getExtension("WEBGL_debug_renderer_info");
-  const card = named ? context.getParameter(named.UNMASKED_RENDERER_WEBGL) : "";
+  const extension = context?.getExtension("WEBGL_debug_renderer_info");
+  const card = extension ? context.getParameter(extension.UNMASKED_RENDERER_WEBGL) : "";
   context?.getExtension("WEBGL_lose_context")?.loseContext();
   return SOFTWARE.test(card);
 })();
 
-const matter = (kind, figures) => (color) =>
-  plain ? new THREE.MeshLambertMaterial({ color }) : new THREE[kind]({ color, ...figures });
+const solid = (kind, options) => (color) =>
+  plain ? new THREE.MeshLambertMaterial({ color }) : new THREE[kind]({ color, ...options });
 
-export const paint = matter("MeshPhysicalMaterial", {
+export const paint = solid("MeshPhysicalMaterial", {
   roughness: 0.42, metalness: 0.05, clearcoat: 0.5, clearcoatRoughness: 0.3,
 });
-export const steel = matter("MeshStandardMaterial", { roughness: 0.38, metalness: 0.75 });
-export const matt = matter("MeshStandardMaterial", { roughness: 0.75, metalness: 0.15 });
+export const steel = solid("MeshStandardMaterial", { roughness: 0.38, metalness: 0.75 });
+export const matt = solid("MeshStandardMaterial", { roughness: 0.75, metalness: 0.15 });
 
-export const spirit = (color) =>
+export const ghost = (color) =>
   new THREE.MeshLambertMaterial({
     color, emissive: color, emissiveIntensity: 0.5, transparent: true, opacity: 0.36, depthWrite: false,
   });
 
-export const veil = (color) =>
+export const zone = (color) =>
   new THREE.MeshLambertMaterial({ color, transparent: true, opacity: 0.14, depthWrite: false });
 
 export const glow = (color, opacity) =>

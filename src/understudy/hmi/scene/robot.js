@@ -1,17 +1,17 @@
-// A robot on the stage: its chain of joints (which is its forward kinematics), its bodies, its
-// tool; and the same chain again as a ghost.
+// A robot in the scene: its joint chain (the forward kinematics), its bodies and its tool; and the
+// same chain again as a ghost.
 
-import { THREE } from "./three/index.js";
-import { paint, spirit, steel } from "./materials.js";
-import { body, dispose, matrix, place, turned } from "./shapes.js";
+import { THREE } from "../three/index.js";
+import { ghost, paint, steel } from "./materials.js";
+import { body, dispose, matrix, place, roundedCylinder } from "./shapes.js";
 import { triad } from "./marks.js";
 
 const GRAPHITE = 0x2b3138;
 const STEEL = 0xb9c2ca;
 const COPPER = 0xc9814f;
-const SLOT_DEG = 5; // of the workspace's outline
+const SECTOR_DEG = 5; // of the workspace outline
 
-// The frames of a chain: joint after joint, each in the one before it.
+// The frames of a chain, each one in the frame of the joint before it.
 export class Chain {
   constructor(facts) {
     this.root = place(new THREE.Group(), facts.base);
@@ -56,7 +56,7 @@ export class Chain {
     });
   }
 
-  // The tool's tip in the world: x y z in metres, then rx ry rz with R = Rz·Ry·Rx.
+  // The tool tip in the world: x y z in metres, then rx ry rz with R = Rz·Ry·Rx.
   tip() {
     this.root.updateWorldMatrix(true, true);
     const at = new THREE.Vector3();
@@ -80,9 +80,9 @@ export class Robot {
     this.red = new Set();
     this.volumes = [];
     this.triads = [];
-    this.works = []; // work frames, as arrows
+    this.workFrames = []; // as arrows
     this.tool = null;
-    this.dress();
+    this.addBodies();
     this.showTool(facts.tool);
     this.ghost.root.visible = false;
   }
@@ -95,44 +95,48 @@ export class Robot {
     return !this.bodiless && this.chain.movers.length > 2;
   }
 
+  get isGantry() {
+    return this.chain.movers.some(({ joint }) => joint.type === "prismatic");
+  }
+
   get bodiless() {
     return !(this.facts.links || []).length;
   }
 
-  dress() {
-    const ghostly = spirit(this.colors.ghost_robot_color);
+  addBodies() {
+    const transparent = ghost(this.colors.ghost_robot_color);
     const volume = new THREE.MeshBasicMaterial({ color: 0x6cc7ff, wireframe: true, transparent: true, opacity: 0.22 });
     for (const [number, link] of (this.facts.links || []).entries()) {
       const material = this.materialOf(number);
       this.links.set(link.name, material);
       this.chain.frameOf(link).add(body(link.shapes, material));
-      this.ghost.frameOf(link).add(body(link.shapes, ghostly, { shadow: false }));
+      this.ghost.frameOf(link).add(body(link.shapes, transparent, { shadow: false }));
       const skin = body(link.collision || link.shapes, volume, { shadow: false });
       this.volumes.push(skin);
       this.chain.frameOf(link).add(skin);
     }
-    this.rings();
-    if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.facts.kind === "machine"));
+    this.addCovers();
+    if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.isGantry));
     if (this.bodiless) this.chain.flange.add(triad(0.16));
-    for (const frame of [this.chain.root, ...this.chain.frames]) this.mark(frame, 0.14);
-    this.mark(this.chain.tcp, 0.1);
+    for (const frame of [this.chain.root, ...this.chain.frames]) this.addTriad(frame, 0.14);
+    this.addTriad(this.chain.tcp, 0.1);
   }
 
-  mark(frame, size) {
+  addTriad(frame, size) {
     const arrows = triad(size);
     this.triads.push(arrows);
     frame.add(arrows);
   }
 
-  // Two tones: foot and wrist dark, what swings in the robot's own colour.
+  // Base and wrist are dark, the other links have the robot's colour.
   materialOf(number) {
     const last = (this.facts.links || []).length;
     const dark = number === 0 || (last > 4 && number >= last - 3);
     return dark ? paint(GRAPHITE) : paint(this.colors.robot_color);
   }
 
-  // A cover on every joint: a ring around an axis along the link, caps where the axis crosses it.
-  rings() {
+  // Joint covers: a ring if the axis is along the link, caps if it is across.
+  addCovers() {
     const cover = steel(0x4a535c);
     const accent = steel(STEEL);
     const before = new Map((this.facts.links || []).map((link) => [link.joint, link]));
@@ -146,7 +150,7 @@ export class Robot {
         ? [[r * 1.05, r * 0.3, cover], [r * 1.07, r * 0.08, accent]]
         : [[r * 0.84, r * 2.1, cover], [r * 0.5, r * 2.18, accent]];
       for (const [radius, length, material] of sizes) {
-        const ring = new THREE.Mesh(turned(radius, length), material);
+        const ring = new THREE.Mesh(roundedCylinder(radius, length), material);
         ring.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
         ring.castShadow = ring.receiveShadow = true;
         moved.add(ring);
@@ -164,8 +168,8 @@ export class Robot {
     this.chain.flange.add(this.tool);
   }
 
-  // Their tips may have been measured anew.
-  retool(tools) {
+  // Tools whose TCP may have been measured again.
+  updateTools(tools) {
     if (JSON.stringify(tools) === JSON.stringify(this.facts.tools || {})) return;
     this.facts.tools = tools;
     const number = this.toolNumber;
@@ -173,11 +177,11 @@ export class Robot {
     this.showTool(number);
   }
 
-  // Work frames, by name: G54 …, as seen from where the tool's pose is told.
-  stake(frames) {
-    this.works.forEach(dispose);
-    this.works = Object.values(frames).map((rows) => place(triad(0.16), rows));
-    if (this.works.length) this.object.add(...this.works);
+  // Work frames by name (G54 …), relative to the frame of the tool pose.
+  showWorkFrames(frames) {
+    this.workFrames.forEach(dispose);
+    this.workFrames = Object.values(frames).map((rows) => place(triad(0.16), rows));
+    if (this.workFrames.length) this.object.add(...this.workFrames);
   }
 
   show(q, tcp) {
@@ -189,18 +193,18 @@ export class Robot {
   }
 
   showGhost(q) {
-    const away = q && this.chain.q.some((angle, n) => Math.abs(angle - q[n]) > 0.01);
-    this.ghost.root.visible = Boolean(away) && !this.free;
+    const differs = q && this.chain.q.some((angle, n) => Math.abs(angle - q[n]) > 0.01);
+    this.ghost.root.visible = Boolean(differs) && !this.free;
     if (this.ghost.root.visible) this.ghost.set(q);
   }
 
-  // What can touch something, by name: the links, then the shapes of the tool.
+  // Names of the bodies that can collide: the links, then the shapes of the tool.
   bodies() {
     const tool = (this.facts.tools || {})[String(this.toolNumber)];
     return [...this.links.keys(), ...(tool?.shapes || []).map((shape) => `${tool.name}.${shape.name}`)];
   }
 
-  redden(names, color) {
+  showContacts(names, color) {
     this.red = names;
     for (const [name, material] of this.links) {
       material.emissive.set(names.has(name) ? color : 0x000000);
@@ -210,7 +214,7 @@ export class Robot {
     this.tool.traverse(({ material }) => material?.emissive?.set(touched ? color : 0x000000));
   }
 
-  // How far the tool gets in the plane of the first axis: [r, z], by direction from the shoulder.
+  // Workspace outline in the plane of the arm: [r, z] for each direction from the shoulder.
   outline() {
     const bare = new Chain({ ...this.facts, base: null, tool: this.toolNumber });
     const [turn, ...others] = bare.movers;
@@ -222,13 +226,13 @@ export class Robot {
       bare.set([0, a, b, 0, c, 0]);
       const [x, y, z] = bare.tip();
       const [r, h] = [Math.hypot(x, y), z - shoulder];
-      const slot = Math.round((Math.atan2(h, r) * 180) / Math.PI / SLOT_DEG);
-      if (!(farthest.get(slot) >= Math.hypot(r, h))) farthest.set(slot, Math.hypot(r, h));
+      const sector = Math.round((Math.atan2(h, r) * 180) / Math.PI / SECTOR_DEG);
+      if (!(farthest.get(sector) >= Math.hypot(r, h))) farthest.set(sector, Math.hypot(r, h));
     }
-    const slots = [...farthest.keys()].sort((m, n) => m - n);
-    const outline = slots.map((slot) => {
-      const angle = (slot * SLOT_DEG * Math.PI) / 180;
-      return [Math.cos(angle) * farthest.get(slot), shoulder + Math.sin(angle) * farthest.get(slot)];
+    const sectors = [...farthest.keys()].sort((m, n) => m - n);
+    const outline = sectors.map((sector) => {
+      const angle = (sector * SECTOR_DEG * Math.PI) / 180;
+      return [Math.cos(angle) * farthest.get(sector), shoulder + Math.sin(angle) * farthest.get(sector)];
     });
     return { outline, from: turn.joint.lower ?? -Math.PI, to: turn.joint.upper ?? Math.PI };
   }
@@ -245,10 +249,10 @@ function direction(shape) {
   return new THREE.Vector3(0, 0, 1).transformDirection(matrix(shape.origin));
 }
 
-// A robot without a model: the tip of a tool, pointing along its z; a machine's hangs down.
-function pointer(color, hangs) {
+// A robot without a model is drawn as a tool tip that points along its z, or downwards.
+function pointer(color, down) {
   const group = new THREE.Group();
-  group.rotation.x = hangs ? Math.PI : 0;
+  group.rotation.x = down ? Math.PI : 0;
   const cone = new THREE.Mesh(new THREE.ConeGeometry(0.03, 0.1, 32).rotateX(Math.PI / 2).translate(0, 0, -0.05), paint(color));
   const ball = new THREE.Mesh(new THREE.SphereGeometry(0.034, 32, 16).translate(0, 0, -0.11), steel(STEEL));
   for (const mesh of [cone, ball]) mesh.castShadow = true;
@@ -256,7 +260,7 @@ function pointer(color, hangs) {
   return group;
 }
 
-// The shapes a tool has, or where it has none one that fits its length.
+// The shapes of a tool; a tool without shapes gets a body that fits its length.
 function toolBody(facts) {
   if (facts.shapes && facts.shapes.length) return body(facts.shapes, steel(STEEL));
   const tip = new THREE.Vector3().setFromMatrixPosition(matrix(facts.tcp));
@@ -273,7 +277,7 @@ function toolBody(facts) {
 }
 
 function torch(length) {
-  const neck = new THREE.Mesh(turned(0.021, length * 0.62), steel(0x3a424a));
+  const neck = new THREE.Mesh(roundedCylinder(0.021, length * 0.62), steel(0x3a424a));
   neck.position.z = length * 0.31;
   const nozzle = new THREE.Mesh(
     new THREE.CylinderGeometry(0.0085, 0.017, length * 0.3, 32).rotateX(Math.PI / 2), steel(COPPER));

@@ -1,23 +1,23 @@
-// Shapes of the cell's geometry → three.js geometries. Metres, z up, axes as the cell has them.
+// Shapes of the cell's geometry as three.js geometries: metres, z up, axes as in the cell.
 
-import { THREE } from "./three/index.js";
+import { THREE } from "../three/index.js";
 
-const ROUND = 48; // segments around
+const SEGMENTS = 48; // around a cylinder or sphere
 
 export function matrix(rows) {
   return new THREE.Matrix4().set(...rows);
 }
 
-// A cylinder along z with softened rims: what is turned on a lathe has no razor edges.
-export function turned(radius, length, rim = Math.min(radius, length) * 0.12) {
+// A cylinder along z with rounded rims.
+export function roundedCylinder(radius, length, rim = Math.min(radius, length) * 0.12) {
   const [r, h, c] = [radius, length / 2, Math.min(rim, radius / 2, length / 4)];
   const profile = [[0, -h], [r - c, -h], [r - c * 0.3, -h + c * 0.3], [r, -h + c],
     [r, h - c], [r - c * 0.3, h - c * 0.3], [r - c, h], [0, h]];
   const points = profile.map(([x, y]) => new THREE.Vector2(Math.max(x, 1e-6), y));
-  return new THREE.LatheGeometry(points, ROUND).rotateX(Math.PI / 2);
+  return new THREE.LatheGeometry(points, SEGMENTS).rotateX(Math.PI / 2);
 }
 
-function solid(shape) {
+function triangles(shape) {
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.Float32BufferAttribute(shape.vertices.flat(), 3));
   if (shape.indices && shape.indices.length) geometry.setIndex(shape.indices.flat());
@@ -28,17 +28,17 @@ function solid(shape) {
 
 const GEOMETRIES = {
   box: (s) => new THREE.BoxGeometry(...s.dimensions),
-  sphere: (s) => new THREE.SphereGeometry(s.radius, ROUND, ROUND / 2),
-  cylinder: (s) => turned(s.radius, s.length || s.height, Math.min(s.radius, 0.008)),
+  sphere: (s) => new THREE.SphereGeometry(s.radius, SEGMENTS, SEGMENTS / 2),
+  cylinder: (s) => roundedCylinder(s.radius, s.length || s.height, Math.min(s.radius, 0.008)),
   capsule: (s) =>
-    new THREE.CapsuleGeometry(s.radius, s.length || s.height || 0, 16, ROUND).rotateX(Math.PI / 2),
-  mesh: solid,
-  convex: solid,
+    new THREE.CapsuleGeometry(s.radius, s.length || s.height || 0, 16, SEGMENTS).rotateX(Math.PI / 2),
+  mesh: triangles,
+  convex: triangles,
 };
 
 export function geometry(shape) {
   const make = GEOMETRIES[String(shape.type).toLowerCase()];
-  if (!make) throw new Error(`no picture of a ${shape.type}`);
+  if (!make) throw new Error(`unknown shape: ${shape.type}`);
   return make(shape);
 }
 
@@ -47,7 +47,7 @@ export function place(object, rows) {
   return object;
 }
 
-// A body of several shapes; `material` is shared, so that one change of colour changes all of it.
+// A group of shapes that share a material, so that one change of colour changes all of them.
 export function body(shapes, material, { shadow = true } = {}) {
   const group = new THREE.Group();
   for (const shape of shapes || []) {

@@ -1,14 +1,14 @@
-// The stage: renderer, light, floor and camera. Nothing of the cell is known here.
+// Viewport of the scene: renderer, lights, floor and camera. It knows nothing of the cell.
 
-import { OrbitControls, THREE } from "./three/index.js";
+import { OrbitControls, THREE } from "../three/index.js";
 import { plain } from "./materials.js";
 
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1);
 
-const SLOW_MS = 45; // a picture that takes longer on average is drawn with fewer pixels
-const PICTURES_JUDGED = 8;
-const SHORTEST_MS = plain ? 40 : 0; // between two pictures: the processor has other work
-const FEWEST = 0.6; // of the screen's pixels, along a side
+const SLOW_MS = 45; // mean drawing time above which the resolution is reduced
+const IMAGES_MEASURED = 8;
+const MIN_PERIOD_MS = plain ? 40 : 0; // between two images: leaves time on the processor
+const MIN_RESOLUTION = 0.6; // pixels drawn per screen pixel, along a side
 const VIEW_MS = 500;
 const VIEWS = {
   iso: [1, -1, 0.62],
@@ -17,17 +17,17 @@ const VIEWS = {
   top: [0.001, 0, 1],
 };
 
-export class Stage {
-  constructor(place) {
-    this.place = place;
+export class Viewport {
+  constructor(element) {
+    this.element = element;
     this.scene = new THREE.Scene();
     this.renderer = new THREE.WebGLRenderer({ antialias: !plain, alpha: true, powerPreference: "high-performance" });
     this.renderer.toneMapping = THREE.NeutralToneMapping;
     this.renderer.toneMappingExposure = 1.05;
     this.renderer.shadowMap.enabled = !plain;
     this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
-    this.quality = plain ? 0.75 : Math.min(window.devicePixelRatio, 2);
-    place.append(this.renderer.domElement);
+    this.resolution = plain ? 0.75 : Math.min(window.devicePixelRatio, 2);
+    element.append(this.renderer.domElement);
 
     this.camera = new THREE.PerspectiveCamera(38, 1, 0.02, 60);
     this.controls = new OrbitControls(this.camera, this.renderer.domElement);
@@ -39,35 +39,35 @@ export class Stage {
     this.controls.addEventListener("change", () => (this.changed = true));
 
     this.center = new THREE.Vector3(0.3, 0, 0.5);
-    this.reach = 1.2;
+    this.radius = 1.2;
     this.followed = null;
     light(this.scene, this.renderer);
-    this.scene.add(...(plain ? [lines()] : floor()));
-    this.changed = true; // there is something new to draw
-    this.took = [];
+    this.scene.add(...(plain ? [plainGrid()] : floor()));
+    this.changed = true; // something must be drawn
+    this.times = [];
     this.drawn = -Infinity;
-    new ResizeObserver(() => this.fit()).observe(place);
+    new ResizeObserver(() => this.fit()).observe(element);
     this.fit();
     this.view("iso", { at: 0 });
   }
 
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.place;
+    const { clientWidth: width, clientHeight: height } = this.element;
     if (!width || !height) return;
-    this.renderer.setPixelRatio(this.quality);
+    this.renderer.setPixelRatio(this.resolution);
     this.renderer.setSize(width, height);
     this.camera.aspect = width / height;
-    const [right, up] = [0.08 * width, 0.035 * height]; // past the switches and the figures
+    const [right, up] = [0.08 * width, 0.035 * height]; // beside the buttons and above the figures
     this.camera.setViewOffset(width, height, -right, up, width, height);
     this.changed = true;
   }
 
-  // What there is to see: views are taken so that all of it is in the picture.
+  // Sets the box that all views show completely.
   frameOn(box) {
     if (box.isEmpty()) return;
     const sphere = box.getBoundingSphere(new THREE.Sphere());
     this.center.copy(sphere.center);
-    this.reach = Math.max(sphere.radius, 0.3);
+    this.radius = Math.max(sphere.radius, 0.3);
   }
 
   view(name, { at = VIEW_MS, follow = null } = {}) {
@@ -75,7 +75,7 @@ export class Stage {
     this.followed = follow;
     if (follow) return;
     const aspect = Math.min(1, this.camera.aspect);
-    const away = (this.reach * 0.9) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
+    const away = (this.radius * 0.9) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
     const to = new THREE.Vector3(...VIEWS[name]).normalize().multiplyScalar(away).add(this.center);
     this.flight = {
       from: this.camera.position.clone(), to, since: performance.now(), lasts: at,
@@ -83,7 +83,7 @@ export class Stage {
     };
   }
 
-  fly() {
+  moveCamera() {
     if (this.followed) {
       const goal = this.followed.getWorldPosition(new THREE.Vector3());
       const shift = goal.sub(this.controls.target).multiplyScalar(0.12);
@@ -102,26 +102,26 @@ export class Stage {
     }
   }
 
-  // Nothing is drawn while nothing changes: a page that only hangs on the wall costs nothing.
+  // Draws only after a change: an idle page uses no processor time.
   draw() {
-    this.fly();
+    this.moveCamera();
     this.controls.update();
     const before = performance.now();
-    if (!this.changed || before - this.drawn < SHORTEST_MS) return;
+    if (!this.changed || before - this.drawn < MIN_PERIOD_MS) return;
     this.changed = false;
     this.drawn = before;
     this.renderer.render(this.scene, this.camera);
-    this.judge(performance.now() - before);
+    this.adapt(performance.now() - before);
   }
 
-  // A weak machine draws fewer pixels rather than fewer pictures.
-  judge(milliseconds) {
-    this.took.push(milliseconds);
-    if (this.took.length < PICTURES_JUDGED) return;
-    const mean = this.took.reduce((sum, each) => sum + each, 0) / this.took.length;
-    this.took = [];
-    if (mean < SLOW_MS || this.quality <= FEWEST) return;
-    this.quality = Math.max(FEWEST, this.quality * 0.75);
+  // A slow machine draws fewer pixels, not fewer images.
+  adapt(milliseconds) {
+    this.times.push(milliseconds);
+    if (this.times.length < IMAGES_MEASURED) return;
+    const mean = this.times.reduce((sum, each) => sum + each, 0) / this.times.length;
+    this.times = [];
+    if (mean < SLOW_MS || this.resolution <= MIN_RESOLUTION) return;
+    this.resolution = Math.max(MIN_RESOLUTION, this.resolution * 0.75);
     this.fit();
   }
 }
@@ -143,7 +143,7 @@ function light(scene, renderer) {
   scene.add(key, rim);
 }
 
-// Soft boxes around the robot: what paint and steel reflect.
+// Environment map of light boxes, which paint and steel reflect.
 function studio(renderer) {
   const room = new THREE.Scene();
   const walls = new THREE.Mesh(
@@ -167,7 +167,7 @@ function studio(renderer) {
   return texture;
 }
 
-function lines() {
+function plainGrid() {
   const grid = new THREE.GridHelper(6, 24, 0x5c6b78, 0x2b343c).rotateX(Math.PI / 2);
   grid.position.z = -0.002;
   return grid;

@@ -30,7 +30,7 @@ REACH_POLL_SECONDS = 0.3
 
 def build(browser: Browser) -> None:
     with ui.element("div").classes("u-cell"):
-        with ui.element("div").classes("u-stage"):
+        with ui.element("div").classes("u-scene-area"):
             scene(browser)
             with ui.element("div").classes("u-views"):
                 view_buttons(browser)

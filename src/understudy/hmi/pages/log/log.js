@@ -1,54 +1,51 @@
-// The record: events of the cell and bytes on its wires in one list, the newest on top; the filters
-// are this browser's own.
+// Log of the cell: events and wire traffic in one list, the newest on top. Each browser has its own
+// filters.
 
-import { call, onceThere, save, whileSeen, words } from "./api.js";
-import { offer } from "./offer.js";
+import { call, save, text, whenReady, whileVisible } from "../../frame/api.js";
+import { expose } from "../../frame/expose.js";
 
-const LOOK_MS = 300;
-const MOST_KEPT = 4000;
-const MOST_SHOWN = 300;
+const POLL_MS = 300;
+const ROWS_KEPT = 4000;
+const ROWS_SHOWN = 300;
 const ARROWS = { ">": "→", "<": "←", "!": "•" };
 
 class Log {
-  constructor(place) {
-    this.place = place;
-    this.rows = place.querySelector("#rows");
-    this.where = place.querySelector("[data-log=where]");
-    this.search = place.querySelector("[data-log=search]");
+  constructor(element) {
+    this.element = element;
+    this.rows = element.querySelector("#rows");
+    this.where = element.querySelector("[data-log=where]");
+    this.search = element.querySelector("[data-log=search]");
     this.kept = [];
-    this.heard = { events: 0, traffic: 0 };
+    this.last = { events: 0, traffic: 0 };
     this.hidden = new Set(["traffic"]);
     this.where.addEventListener("change", () => this.show());
     this.search.addEventListener("input", () => this.show());
-    this.offer();
+    this.updatePlaces();
     this.show();
-    whileSeen(LOOK_MS, () => this.hear());
+    whileVisible(POLL_MS, () => this.poll());
   }
 
-  // ── what comes ──
-
-  async hear() {
-    const events = await this.fresh("events");
-    const traffic = await this.fresh("traffic");
-    const rows = [...events.map(ofEvent), ...traffic.map(ofTraffic)];
+  async poll() {
+    const events = await this.request("events");
+    const traffic = await this.request("traffic");
+    const rows = [...events.map(eventRow), ...traffic.map(trafficRow)];
     if (!rows.length) return;
-    this.kept = [...this.kept, ...rows].sort((a, b) => a.at - b.at).slice(-MOST_KEPT);
-    this.offer();
+    this.kept = [...this.kept, ...rows].sort((a, b) => a.at - b.at).slice(-ROWS_KEPT);
+    this.updatePlaces();
     if (!this.frozen) this.show();
   }
 
-  async fresh(query) {
-    const told = await call(query, { since: this.heard[query] });
-    if (told.last < this.heard[query]) { // the numbers begin anew: another cell
-      this.heard[query] = 0;
+  // → the new rows of a query
+  async request(query) {
+    const answer = await call(query, { since: this.last[query] });
+    if (answer.last < this.last[query]) { // lower numbers: another cell
+      this.last[query] = 0;
       this.kept = [];
       return [];
     }
-    this.heard[query] = told.last;
-    return told[query];
+    this.last[query] = answer.last;
+    return answer[query];
   }
-
-  // ── what is let through ──
 
   toggle(kind) {
     if (!this.hidden.delete(kind)) this.hidden.add(kind);
@@ -60,34 +57,32 @@ class Log {
     this.show();
   }
 
-  through() {
+  filtered() {
     const [place, sought] = [this.where.value, this.search.value.toLowerCase()];
     return this.kept.filter((row) =>
-      !this.hidden.has(row.kind) && (!place || row.place === place) && (!sought || row.sought.includes(sought)));
+      !this.hidden.has(row.kind) && (!place || row.place === place) && (!sought || row.searched.includes(sought)));
   }
 
-  offer() {
+  updatePlaces() {
     const places = ["", ...new Set(this.kept.map(({ place }) => place))].sort();
     if (places.join() === [...this.where.options].map(({ value }) => value).join() && this.where.options.length) return;
     const chosen = this.where.value;
-    this.where.replaceChildren(...places.map((place) => new Option(place || words("everywhere"), place)));
+    this.where.replaceChildren(...places.map((place) => new Option(place || text("everywhere"), place)));
     this.where.value = places.includes(chosen) ? chosen : "";
   }
 
-  // ── what is seen ──
-
   show() {
-    const rows = this.through();
-    for (const button of this.place.querySelectorAll("[data-kind]")) {
+    const rows = this.filtered();
+    for (const button of this.element.querySelectorAll("[data-kind]")) {
       button.classList.toggle("u-chosen", !this.hidden.has(button.dataset.kind));
     }
-    this.place.querySelector("[data-log=freeze]").classList.toggle("u-chosen", Boolean(this.frozen));
-    this.place.querySelector("[data-log=count]").textContent = words("count").replace("{shown}", rows.length).replace("{all}", this.kept.length);
-    this.rows.replaceChildren(...rows.slice(-MOST_SHOWN).reverse().map(lineOf));
+    this.element.querySelector("[data-log=freeze]").classList.toggle("u-chosen", Boolean(this.frozen));
+    this.element.querySelector("[data-log=count]").textContent = text("count").replace("{shown}", rows.length).replace("{all}", this.kept.length);
+    this.rows.replaceChildren(...rows.slice(-ROWS_SHOWN).reverse().map(rowElement));
   }
 
   download() {
-    const lines = this.through().map(({ at, place, kind, text }) => `${at.toFixed(6)}\t${place}\t${kind}\t${text}`);
+    const lines = this.filtered().map((row) => `${row.at.toFixed(6)}\t${row.place}\t${row.kind}\t${row.text}`);
     save(lines.join("\n"), "log.txt");
   }
 
@@ -97,21 +92,21 @@ class Log {
   }
 }
 
-function ofEvent({ time_s: at, kind, robot, text, what_to_do: advice }) {
-  const todo = advice ? words(`advice ${advice}`).replace(/^advice /, "") : "";
-  return { at, kind, place: robot, text, todo, sought: `${robot} ${text} ${todo}`.toLowerCase() };
+function eventRow({ time_s: at, kind, robot, text: message, what_to_do: advice }) {
+  const todo = advice ? text(`advice ${advice}`).replace(/^advice /, "") : "";
+  return { at, kind, place: robot, text: message, todo, searched: `${robot} ${message} ${todo}`.toLowerCase() };
 }
 
-function ofTraffic({ time_s: at, endpoint, peer, kind, text }) {
-  const said = `${ARROWS[kind]} ${text}`;
-  return { at, kind: "traffic", place: endpoint, text: said, peer, todo: "", sought: `${endpoint} ${text}`.toLowerCase() };
+function trafficRow({ time_s: at, endpoint, peer, kind, text: bytes }) {
+  const shown = `${ARROWS[kind]} ${bytes}`;
+  return { at, kind: "traffic", place: endpoint, text: shown, peer, todo: "", searched: `${endpoint} ${bytes}`.toLowerCase() };
 }
 
-function lineOf({ at, kind, place, text, todo, peer }) {
+function rowElement({ at, kind, place, text: message, todo, peer }) {
   const row = document.createElement("div");
   row.className = `u-row u-row-${kind}`;
   row.dataset.row = kind;
-  const cells = [["u-at", `${at.toFixed(3)} s`], ["u-kind", words(kind)], ["u-place", peer ? `${place} ${peer}` : place], ["u-text", text]];
+  const cells = [["u-at", `${at.toFixed(3)} s`], ["u-kind", text(kind)], ["u-place", peer ? `${place} ${peer}` : place], ["u-text", message]];
   if (todo) cells.push(["u-todo", todo]);
   for (const [className, textContent] of cells) {
     row.appendChild(Object.assign(document.createElement("span"), { className, textContent }));
@@ -119,5 +114,5 @@ function lineOf({ at, kind, place, text, todo, peer }) {
   return row;
 }
 
-const take = offer("log", ["toggle", "freeze", "download"], { report: () => null });
-onceThere("#log-page", (place) => take(new Log(place)));
+const ready = expose("log", ["toggle", "freeze", "download"], { report: () => null });
+whenReady("#log-page", (element) => ready(new Log(element)));

@@ -1,48 +1,47 @@
-// The proof of a program, in a process of its own: begun, watched, cancelled; what it found goes
-// beside the lines.
+// Validation of a program as a background run: start, progress, cancel, list of violations.
 
-import { NotDone, run, words } from "./api.js";
+import { NotDone, run, text } from "../../frame/api.js";
 
 const CLOSE_MM = 5;
 
 export class Checks {
-  // found(result) when there is one; goTo(line) when somebody wants to see a violation
-  constructor(place, { found, goTo }) {
-    Object.assign(this, { place, found, goTo, run: null, result: null, glanced: [] });
-    this.part = (name) => place.querySelector(`[data-check=${name}]`);
+  // calls found(result) at the end, goTo(line) when a violation is clicked
+  constructor(element, { found, goTo }) {
+    Object.assign(this, { element, found, goTo, run: null, result: null, previewed: [] });
+    this.part = (name) => element.querySelector(`[data-check=${name}]`);
     this.part("cancel").addEventListener("click", () => this.cancel());
     this.show();
   }
 
-  async begin(robot, text, name) {
+  async start(robot, program, name) {
     if (this.run) return;
-    this.forget();
+    this.clear();
     const mine = (this.run = { progress: 0 });
     this.show();
-    const told = (now) => {
-      if (this.run !== mine || mine.unwanted) return false; // the text is another by now, or enough
+    const progress = (now) => {
+      if (this.run !== mine || mine.cancelled) return false; // the text was changed, or cancelled
       Object.assign(mine, now);
       return this.show();
     };
     try {
-      const result = await run("validate", { robot, text, name }, told);
-      if (this.run === mine) this.end(result ? "" : words("cancelled"), result);
+      const result = await run("validate", { robot, text: program, name }, progress);
+      if (this.run === mine) this.end(result ? "" : text("cancelled"), result);
     } catch (problem) {
       if (!(problem instanceof NotDone)) throw problem;
-      if (this.run === mine) this.end(words(problem.message), null);
+      if (this.run === mine) this.end(text(problem.message), null);
     }
   }
 
-  // What the look ahead has found, until somebody asks for a proof.
-  glance(violations) {
+  // Violations that the preview has found, shown until the program is validated.
+  showPreviewed(violations) {
     if (this.result || this.run) return;
-    this.glanced = violations;
+    this.previewed = violations;
     this.show();
   }
 
-  // Also before the run has begun.
+  // Works also before the cell has started the run.
   cancel() {
-    if (this.run) this.run.unwanted = true;
+    if (this.run) this.run.cancelled = true;
   }
 
   end(error, result) {
@@ -51,52 +50,50 @@ export class Checks {
     if (result) this.found(result);
   }
 
-  forget() {
-    Object.assign(this, { error: "", result: null, glanced: [], run: null });
+  clear() {
+    Object.assign(this, { error: "", result: null, previewed: [], run: null });
     this.show();
   }
 
-  // ── what is seen ──
-
   show() {
-    const { run, result, error, glanced } = this;
-    this.place.classList.toggle("u-checking", Boolean(run));
+    const { run, result, error, previewed } = this;
+    this.element.classList.toggle("u-checking", Boolean(run));
     this.part("bar").style.setProperty("--done", run?.progress || 0);
-    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || glanced.length ? "u-fail" : ""}`;
-    this.part("verdict").textContent = this.saying();
-    this.part("list").replaceChildren(...(result?.violations || glanced).map((each) => this.row(each)));
+    this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || previewed.length ? "u-fail" : ""}`;
+    this.part("verdict").textContent = this.summary();
+    this.part("list").replaceChildren(...(result?.violations || previewed).map((each) => this.row(each)));
   }
 
-  saying() {
-    if (this.run) return `${words("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
-    if (this.result) return summary(this.result);
-    const seen = this.glanced.length ? ` · ${words("violations").replace("{count}", this.glanced.length)}` : "";
-    return (this.error || words("unchecked")) + seen;
+  summary() {
+    if (this.run) return `${text("checking")} ${Math.round((this.run.progress || 0) * 100)} %`;
+    if (this.result) return resultText(this.result);
+    const found = this.previewed.length ? ` · ${text("violations").replace("{count}", this.previewed.length)}` : "";
+    return (this.error || text("not_checked")) + found;
   }
 
   row({ line, kind, message }) {
     const row = document.createElement("button");
     row.className = `u-violation u-kind-${kind}`;
     row.dataset.line = line;
-    const said = message.replace(/^line \d+(, column \d+)?: /, "");
-    for (const [name, text] of [["u-line", line], ["u-kind", words(`kind_${kind}`)], ["u-words", said]]) {
-      row.appendChild(Object.assign(document.createElement("span"), { className: name, textContent: text }));
+    const shown = message.replace(/^line \d+(, column \d+)?: /, "");
+    for (const [className, textContent] of [["u-line", line], ["u-kind", text(`violation_${kind}`)], ["u-message", shown]]) {
+      row.appendChild(Object.assign(document.createElement("span"), { className, textContent }));
     }
     row.addEventListener("click", () => this.goTo(line));
     return row;
   }
 }
 
-function summary(result) {
+function resultText(result) {
   const count = result.violations.length;
-  const verdict = count ? words("violations").replace("{count}", count) : words("sound");
+  const verdict = count ? text("violations").replace("{count}", count) : text("passed");
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
-  const closest = clear.length ? ` · ${words("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
+  const closest = clear.length ? ` · ${text("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
   const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)}\u00a0s` : "";
   return verdict + closest + time;
 }
 
-// → what the editor shows beside its lines
+// → the marks of the editor: violations and clearances by line
 export function marksOf(result) {
   const violations = new Map();
   for (const { line, message } of result.violations) if (!violations.has(line)) violations.set(line, message);

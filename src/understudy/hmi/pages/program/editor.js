@@ -1,4 +1,4 @@
-// The program's text: G-code in colours, the running line, what a check has found beside the lines.
+// Editor of the program: G-code colours, the running line, violations and clearances beside lines.
 
 import * as CM from "nicegui-codemirror";
 
@@ -15,7 +15,7 @@ const WORDS = [
 const MARKS = Object.fromEntries(WORDS.map(([name]) => [name, CM.Decoration.mark({ class: `g-${name}` })]));
 
 // → [[from, to, kind], …] of one line
-export function coloured(line) {
+export function tokens(line) {
   const found = [];
   for (let at = 0; at < line.length; ) {
     const hit = WORDS.map(([name, word]) => [name, matched(word, line, at)]).find(([, length]) => length);
@@ -35,7 +35,7 @@ function colours(view) {
   for (const { from, to } of view.visibleRanges) {
     for (let at = from; at <= to; ) {
       const line = view.state.doc.lineAt(at);
-      for (const [a, b, kind] of coloured(line.text)) marks.add(line.from + a, line.from + b, MARKS[kind]);
+      for (const [a, b, kind] of tokens(line.text)) marks.add(line.from + a, line.from + b, MARKS[kind]);
       at = line.to + 1;
     }
   }
@@ -52,13 +52,13 @@ class Colours {
   }
 }
 
-// ── what stands beside and behind the lines ──
+// ── marks of lines ──
 
-const setMarks = CM.StateEffect.define(); // {running, failed, chosen, violations: Map line → words, clearances: Map line → {mm, proven}}
-const NOTHING = { running: 0, failed: 0, chosen: 0, violations: new Map(), clearances: new Map() };
+const setMarks = CM.StateEffect.define(); // {running, failed, chosen, violations: Map line → message, clearances: Map line → {mm, proven}}
+const NO_MARKS = { running: 0, failed: 0, chosen: 0, violations: new Map(), clearances: new Map() };
 
 const marked = CM.StateField.define({
-  create: () => NOTHING,
+  create: () => NO_MARKS,
   update(value, change) {
     for (const effect of change.effects) if (effect.is(setMarks)) value = { ...value, ...effect.value };
     return value;
@@ -92,7 +92,7 @@ class Clearance extends CM.GutterMarker {
   }
 }
 
-const beside = CM.gutter({
+const clearanceGutter = CM.gutter({
   class: "u-clearances",
   lineMarker(view, block) {
     const number = view.state.doc.lineAt(block.from).number;
@@ -105,26 +105,26 @@ const beside = CM.gutter({
 });
 
 export class Editor {
-  // told(text) after every change by hand, chose(line) when a line is clicked
-  constructor(place, { told, chose }) {
+  // calls changed() after every edit by the user, clicked(line) when a line is clicked
+  constructor(element, { changed, clicked }) {
     this.editable = new CM.Compartment();
-    const follow = CM.EditorView.updateListener.of((change) => {
-      const byHand = change.transactions.some((each) => each.isUserEvent("input") || each.isUserEvent("delete") || each.isUserEvent("undo") || each.isUserEvent("redo"));
-      if (change.docChanged && byHand) told();
+    const onUpdate = CM.EditorView.updateListener.of((change) => {
+      const byUser = change.transactions.some((each) => each.isUserEvent("input") || each.isUserEvent("delete") || each.isUserEvent("undo") || each.isUserEvent("redo"));
+      if (change.docChanged && byUser) changed();
     });
-    const click = CM.EditorView.domEventHandlers({
+    const onClick = CM.EditorView.domEventHandlers({
       mouseup: (event, view) => {
         const at = view.posAtCoords({ x: event.clientX, y: event.clientY });
-        if (at !== null && view.state.selection.main.empty) chose(view.state.doc.lineAt(at).number);
+        if (at !== null && view.state.selection.main.empty) clicked(view.state.doc.lineAt(at).number);
       },
     });
     this.view = new CM.EditorView({
-      parent: place,
+      parent: element,
       extensions: [
-        CM.lineNumbers(), beside, marked, CM.history(), CM.drawSelection(), CM.highlightActiveLineGutter(),
+        CM.lineNumbers(), clearanceGutter, marked, CM.history(), CM.drawSelection(), CM.highlightActiveLineGutter(),
         CM.ViewPlugin.fromClass(Colours, { decorations: (colours) => colours.decorations }),
         CM.keymap.of([...CM.defaultKeymap, ...CM.historyKeymap]),
-        this.editable.of([]), follow, click,
+        this.editable.of([]), onUpdate, onClick,
         CM.EditorView.theme({}, { dark: true }),
       ],
     });
@@ -162,14 +162,14 @@ export class Editor {
     this.view.dispatch({ effects: CM.EditorView.scrollIntoView(this.view.state.doc.line(line).from, { y: "center" }) });
   }
 
-  // The cursor there, as if it had been clicked.
+  // Sets the cursor to a line and scrolls there.
   goTo(line) {
     if (line < 1 || line > this.lines) return;
     const { from } = this.view.state.doc.line(line);
     this.view.dispatch({ selection: { anchor: from }, effects: CM.EditorView.scrollIntoView(from, { y: "center" }) });
   }
 
-  // A line of its own below the cursor's; the cursor goes with it.
+  // Inserts a line below the cursor's line, and sets the cursor to its end.
   insertBelow(text) {
     const { doc, selection } = this.view.state;
     const line = doc.lineAt(selection.main.head);

@@ -1,51 +1,51 @@
-// The hand on a jog button: told while it is held, so that a hand that is gone moves nothing.
+// Jog buttons: events while a button is held, so that the jog ends when they stop.
 
-import { feed } from "./feed.js";
-import { onceThere } from "./api.js";
+import { whenReady } from "../../frame/api.js";
+import { feed } from "../../frame/feed.js";
 
-const FELT_MS = 100;
-const SHOWN_MS = 100;
+const KEEP_ALIVE_MS = 100;
+const FIGURES_MS = 100;
 
 const figure = (value, places) => value.toFixed(places).replace(/^-(0\.0+)$/, "$1");
 
-onceThere("#axes", (place) => {
+whenReady("#axes", (element) => {
   let held = null;
-  let beat = 0;
+  let timer = 0;
   let shown = 0;
 
-  const letGo = () => {
+  const release = () => {
     if (!held) return;
-    clearInterval(beat);
+    clearInterval(timer);
     held.classList.remove("u-held-button");
     held = null;
     emitEvent("jog_end");
   };
 
-  place.addEventListener("pointerdown", (event) => {
+  element.addEventListener("pointerdown", (event) => {
     const button = event.target.closest("[data-jog]");
     if (!button || held || event.button) return;
     event.preventDefault();
     button.setPointerCapture(event.pointerId);
     held = button;
     button.classList.add("u-held-button");
-    const [{ robot, frame }, { jog, direction }] = [place.dataset, button.dataset];
+    const [{ robot, frame }, { jog, direction }] = [element.dataset, button.dataset];
     emitEvent("jog_begin", { robot, frame, axis: Number(jog), direction: Number(direction) });
-    beat = setInterval(() => emitEvent("jog_hold"), FELT_MS);
+    timer = setInterval(() => emitEvent("jog_hold"), KEEP_ALIVE_MS);
   });
-  // Wherever the hand is by then, and even if the button under it is gone.
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) document.addEventListener(end, letGo);
-  place.addEventListener("contextmenu", (event) => event.preventDefault());
-  window.addEventListener("blur", letGo);
-  document.addEventListener("visibilitychange", letGo);
+  // On the document: the button may have been removed meanwhile.
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) document.addEventListener(end, release);
+  element.addEventListener("contextmenu", (event) => event.preventDefault());
+  window.addEventListener("blur", release);
+  document.addEventListener("visibilitychange", release);
 
-  // The axes' own figures, or those of the tool.
+  // Positions of the joints, or of the tool.
   feed.onFrame((frame) => {
-    const robot = frame.robots[place.dataset.robot];
-    if (!robot || performance.now() - shown < SHOWN_MS) return;
+    const robot = frame.robots[element.dataset.robot];
+    if (!robot || performance.now() - shown < FIGURES_MS) return;
     shown = performance.now();
-    const joint = place.dataset.frame === "joint" && robot.q.length;
+    const joint = element.dataset.frame === "joint" && robot.q.length;
     const values = joint ? robot.q : robot.tcp;
-    for (const cell of place.querySelectorAll("[data-figure]")) {
+    for (const cell of element.querySelectorAll("[data-figure]")) {
       const axis = Number(cell.dataset.figure);
       const linear = joint ? axis < (robot.linear || 0) : axis < 3;
       cell.textContent = linear ? `${figure(values[axis] * 1000, 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;

@@ -28,7 +28,7 @@ def build(browser: Browser) -> None:
             _run(browser)
             ui.element("div").classes("u-editor").props('id="editor"')
             _checks(browser)
-        with ui.element("section").classes("u-stage"):
+        with ui.element("section").classes("u-scene-area"):
             scene(browser)
             with ui.element("div").classes("u-views"):
                 view_buttons(browser)

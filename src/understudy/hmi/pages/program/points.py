@@ -264,7 +264,9 @@ def _frame_card(browser: Browser, points: Points) -> None:
     """Work frame from its origin, a point on +x and a point on the +y side."""
     with _card(browser, "frame"):
         with ui.element("div").classes("u-triple"):
-            wanted = [_point_choice(points, browser.texts(f"teach.{name}"), name) for name in FRAME_POINTS]
+            wanted = [
+                _point_choice(points, browser.texts(f"teach.{name}"), name) for name in FRAME_POINTS
+            ]
         with ui.element("div").classes("u-actions"):
             compute = _compute_button(browser, "frame")
         result = ui.label().classes("u-result").props("data-mark=frame-result")

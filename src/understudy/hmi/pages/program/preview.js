@@ -1,67 +1,68 @@
-// The run before it is run: the way of the tool from `preview`, and a ghost that stands on it
-// wherever the slider does.
+// Preview of a run: the path of the tool from the query `preview`, a timeline, and a ghost robot at
+// the time of the slider.
 
-import { ask, notice, words } from "./api.js";
+import { ask, notice, text } from "../../frame/api.js";
 
-const NEAR_LINES = 2; // what is told of the line is a moment older than the joints
+const NEAR_LINES = 2; // the reported line is slightly older than the joints
 const GOLD = "#ffd700", BLUE = "#3f78a8", RED = "#ff4d4d", PALE = "#f2f5f7";
 
-export class Way {
-  constructor(place, { moved }) {
-    this.place = place;
-    this.moved = moved; // (line) → the ghost stands on it now
+export class Preview {
+  // calls moved(line) when the ghost moves to another line
+  constructor(element, { moved }) {
+    this.element = element;
+    this.moved = moved;
     this.text = null;
     this.robot = "";
     this.data = null;
     this.at = 0; // seconds
-    this.slider = place.querySelector("input[type=range]"); // its value and end are ours alone
-    this.strip = place.querySelector("canvas");
-    this.readout = place.querySelector("[data-way=readout]");
+    this.slider = element.querySelector("input[type=range]"); // only this script sets its value and its end
+    this.strip = element.querySelector("canvas");
+    this.readout = element.querySelector("[data-preview=readout]");
     this.slider.addEventListener("input", () => this.seek(Number(this.slider.value)));
-    place.querySelector("[data-way=play]").addEventListener("click", () => this.play());
-    place.querySelector("[data-way=close]").addEventListener("click", () => this.close());
+    element.querySelector("[data-preview=play]").addEventListener("click", () => this.play());
+    element.querySelector("[data-preview=close]").addEventListener("click", () => this.close());
     new ResizeObserver(() => this.draw()).observe(this.strip);
     this.show();
   }
 
-  // → the way of this text, asked for once, however many wait for it; null where there is none
-  of(robot, text) {
-    const is = (each) => each?.robot === robot && each.text === text;
+  // → the preview of a program, requested once for several callers; null if it is refused
+  load(robot, program) {
+    const is = (each) => each?.robot === robot && each.text === program;
     if (is(this) && this.data) return this.data;
-    if (!is(this.asked)) {
-      this.asked = { robot, text };
-      this.asked.answer = this.fetch(this.asked);
+    if (!is(this.request)) {
+      this.request = { robot, text: program };
+      this.request.answer = this.fetch(this.request);
     }
-    return this.asked.answer;
+    return this.request.answer;
   }
 
-  async fetch(asked) {
+  async fetch(request) {
     this.show();
-    const data = await ask("preview", { robot: asked.robot, text: asked.text });
-    if (this.asked !== asked) return null;
-    this.asked = null;
+    const data = await ask("preview", { robot: request.robot, text: request.text });
+    if (this.request !== request) return null;
+    this.request = null;
     if (data) {
-      Object.assign(this, { robot: asked.robot, text: asked.text, data });
+      Object.assign(this, { robot: request.robot, text: request.text, data });
       this.slider.max = data.times.length ? data.times[data.times.length - 1] : 0;
-      window.understudy?.showPreview(asked.robot, data.tcp);
+      window.understudy?.showPreview(request.robot, data.tcp);
     }
     this.show();
     return data || null;
   }
 
-  forget() {
+  clear() {
     this.close();
-    Object.assign(this, { text: null, data: null, at: 0, asked: null });
+    Object.assign(this, { text: null, data: null, at: 0, request: null });
     this.show();
   }
 
-  // Where a line ends; a line that moves nothing ends where the last one did.
+  // Moves to the end of a line; a line without motion ends where the line before it does.
   seekLine(line) {
     const { times = [], lines = [] } = this.data || {};
     let last = -1;
     for (let n = 0; n < lines.length; n++) if (lines[n] <= line) last = n;
     const beyond = this.data?.truncated && last === lines.length - 1 && line > lines[last];
-    if (beyond) notice(words("beyond").replace("{line}", lines[last]), "info");
+    if (beyond) notice(text("beyond").replace("{line}", lines[last]), "info");
     if (last < 0 || beyond) this.close();
     else this.seek(times[last], { quiet: true });
   }
@@ -79,8 +80,8 @@ export class Way {
     this.show();
   }
 
-  // Where the robot is that runs it, as near as the way comes to it on these lines; a ghost that
-  // somebody looks at is not taken from him.
+  // Follows the running robot: the sample near its line that is closest to its joints. A ghost that
+  // the user looks at stays.
   follow(line, q) {
     if (this.ghost || this.playing || !this.data) return;
     const { times, lines, q: postures } = this.data;
@@ -93,10 +94,10 @@ export class Way {
     if (best < 0) return;
     [this.at, this.followed] = [times[best], lines[best]];
     this.slider.value = this.at;
-    this.tell();
+    this.showTime();
   }
 
-  // → the sample before, and how far it is to the next
+  // → [index of the sample before, fraction of the way to the next]
   between(seconds) {
     const { times } = this.data;
     let [low, high] = [0, times.length - 1];
@@ -110,7 +111,7 @@ export class Way {
   }
 
   play() {
-    if (this.playing) return this.halt();
+    if (this.playing) return this.pause();
     if (!this.data?.times.length) return;
     if (this.at >= Number(this.slider.max) - 1e-6) this.at = 0;
     let before = performance.now();
@@ -118,20 +119,20 @@ export class Way {
       this.seek(this.at + (now - before) / 1000);
       before = now;
       if (this.at < Number(this.slider.max)) this.playing = requestAnimationFrame(tick);
-      else this.halt();
+      else this.pause();
     };
     this.playing = requestAnimationFrame(tick);
-    this.place.classList.add("u-playing");
+    this.element.classList.add("u-playing");
   }
 
-  halt() {
+  pause() {
     cancelAnimationFrame(this.playing);
     this.playing = 0;
-    this.place.classList.remove("u-playing");
+    this.element.classList.remove("u-playing");
   }
 
   close() {
-    this.halt();
+    this.pause();
     this.followed = 0;
     this.ghost = null;
     this.line = 0;
@@ -139,25 +140,23 @@ export class Way {
     this.show();
   }
 
-  // ── what is seen ──
-
   show() {
-    this.place.classList.toggle("u-empty", !this.data?.times.length);
-    this.place.classList.toggle("u-asking", Boolean(this.asked));
+    this.element.classList.toggle("u-empty", !this.data?.times.length);
+    this.element.classList.toggle("u-loading", Boolean(this.request));
     this.slider.value = this.at;
-    this.tell();
+    this.showTime();
     this.draw();
   }
 
-  tell() {
+  showTime() {
     const total = this.data?.duration_s || 0;
     const line = this.ghost ? this.line : this.followed;
     this.readout.textContent = line
-      ? `${this.at.toFixed(2)} s · ${words("line").replace("{line}", line)}`
+      ? `${this.at.toFixed(2)} s · ${text("line").replace("{line}", line)}`
       : total ? `${total.toFixed(2)} s` : "";
   }
 
-  // Where the arc burns, where lines begin, where something is wrong, where the ghost stands.
+  // Draws the timeline: arc in gold, violations in red, and where lines begin.
   draw() {
     const { clientWidth: width, clientHeight: height } = this.strip;
     const scale = window.devicePixelRatio || 1;

@@ -1,126 +1,128 @@
-// The program page: one text, the robot it is for, and everything that can be done with it.
+// The program page: a program of the chosen robot, its preview, its validation and its run.
 //
-// The robot's program is the cell's: every browser shows it. What is typed here is a draft until it
-// is loaded; a draft outlives the page (sessionStorage), not the browser.
+// The program of a robot is the cell's: every browser shows it. Typed text is a draft until it is
+// loaded; a draft is kept in sessionStorage, as long as the browser window is open.
 
-import { ask, notice, onceThere, save, words } from "./api.js";
-import { feed } from "./feed.js";
-import { offer } from "./offer.js";
-import { Checks, marksOf } from "./program_checks.js";
-import { Editor } from "./program_editor.js";
-import { Way } from "./program_way.js";
+import { ask, notice, save, text, whenReady } from "../../frame/api.js";
+import { expose } from "../../frame/expose.js";
+import { feed } from "../../frame/feed.js";
+import { Checks, marksOf } from "./checks.js";
+import { Editor } from "./editor.js";
+import { Preview } from "./preview.js";
 
-const LARGEST_FILE = 8 * 1024 * 1024;
-const SHORT_LINES = 300;
-const UNDER_WAY = ["running", "paused"];
-const NO_READING = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
+const FILE_LIMIT = 8 * 1024 * 1024;
+const AUTO_PREVIEW_LINES = 300;
+const ACTIVE = ["running", "paused"];
+const NO_STATE = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 
 class Program {
-  constructor(place) {
-    this.place = place;
-    this.robot = place.dataset.robot;
-    this.reading = NO_READING;
-    this.loaded = ""; // the text that the robot has
-    this.known = null; // its checksum
-    this.orders = 0; // that were given
-    this.name = place.querySelector("[data-program=name]");
-    this.banner = place.querySelector("[data-program=banner]");
-    this.state = place.querySelector("[data-program=state]");
-    this.editor = new Editor(place.querySelector("#editor"), { told: () => this.changed(), chose: (line) => this.look(line) });
-    this.way = new Way(place.querySelector("#way"), { moved: (line) => this.choose(line) });
-    this.checks = new Checks(place.querySelector("#checks"), {
+  constructor(element) {
+    this.element = element;
+    this.robot = element.dataset.robot;
+    this.status = NO_STATE; // of the robot's program
+    this.loaded = ""; // the robot's text
+    this.checksum = null; // of the robot's text
+    this.commands = 0; // sent
+    this.name = element.querySelector("[data-program=name]");
+    this.banner = element.querySelector("[data-program=banner]");
+    this.stateLine = element.querySelector("[data-program=state]");
+    this.editor = new Editor(element.querySelector("#editor"), { changed: () => this.changed(), clicked: (line) => this.previewLine(line) });
+    this.preview = new Preview(element.querySelector("#preview"), { moved: (line) => this.highlight(line) });
+    this.checks = new Checks(element.querySelector("#checks"), {
       found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
-    this.name.addEventListener("input", () => this.keep());
+    this.name.addEventListener("input", () => this.storeDraft());
     feed.onFrame((frame) => this.follow(frame.robots[this.robot]));
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
-    this.file.addEventListener("change", () => this.read(this.file.files[0]));
-    place.addEventListener("dragover", (event) => event.preventDefault());
-    place.addEventListener("drop", (event) => {
+    this.file.addEventListener("change", () => this.readFile(this.file.files[0]));
+    element.addEventListener("dragover", (event) => event.preventDefault());
+    element.addEventListener("drop", (event) => {
       event.preventDefault();
-      this.read(event.dataTransfer.files[0]);
+      this.readFile(event.dataTransfer.files[0]);
     });
   }
 
-  // ── what the cell tells ──
+  // ── state of the program ──
 
-  // `heard`: how many of our orders the cell had heard by then; what it told before that is old.
-  async tell(reading, heard = this.orders) {
-    if (heard < this.orders) return;
-    this.reading = reading || NO_READING;
-    if (reading && reading.checksum !== this.known) await this.fetch(reading.checksum);
+  // `included`: number of the last command of this browser that the state includes; a state from
+  // before the latest command is ignored.
+  async update(status, included = this.commands) {
+    if (included < this.commands) return;
+    this.status = status || NO_STATE;
+    if (status && status.checksum !== this.checksum) await this.fetch(status.checksum);
     this.show();
   }
 
   async fetch(checksum) {
     const robot = this.robot;
-    this.known = checksum;
-    const told = await ask("program", { robot });
-    if (!told || robot !== this.robot) return;
+    this.checksum = checksum;
+    const program = await ask("program", { robot });
+    if (!program || robot !== this.robot) return;
     const untouched = this.editor.text === this.loaded;
-    this.loaded = told.text;
+    this.loaded = program.text;
     const draft = this.draft();
-    if (untouched && draft !== null && draft.text !== told.text) this.put(draft.text, draft.name);
-    else if (untouched) this.take(told.name);
-    this.peek();
+    if (untouched && draft !== null && draft.text !== program.text) this.setText(draft.text, draft.name);
+    else if (untouched) this.revert(program.name);
+    this.previewIfShort();
   }
 
-  take(name = this.reading.name) {
-    this.put(this.loaded, name);
-    this.keep();
+  // Shows the robot's text instead of the draft.
+  revert(name = this.status.name) {
+    this.setText(this.loaded, name);
+    this.storeDraft();
     this.show();
   }
 
-  put(text, name) {
-    if (text !== this.editor.text) this.fresh();
-    this.editor.text = text;
+  setText(content, name) {
+    if (content !== this.editor.text) this.clearFindings();
+    this.editor.text = content;
     this.name.value = name;
   }
 
-  turnTo(robot) {
-    Object.assign(this, { robot, reading: NO_READING, loaded: "", known: null });
-    this.put("", "");
-    this.way.forget();
+  setRobot(robot) {
+    Object.assign(this, { robot, status: NO_STATE, loaded: "", checksum: null });
+    this.setText("", "");
+    this.preview.clear();
     this.show();
   }
 
   show() {
-    const { reading, editor } = this;
-    const [running, same] = [UNDER_WAY.includes(reading.state), editor.text === this.loaded];
-    const failed = reading.state === "failed" && same;
+    const { status, editor } = this;
+    const [running, same] = [ACTIVE.includes(status.state), editor.text === this.loaded];
+    const failed = status.state === "failed" && same;
     editor.lock(running && same);
-    editor.mark({ running: running && same ? reading.line : 0, failed: failed ? reading.line : 0 });
-    if (running && same && reading.line !== this.shown) editor.show(reading.line);
-    this.shown = reading.line;
+    editor.mark({ running: running && same ? status.line : 0, failed: failed ? status.line : 0 });
+    if (running && same && status.line !== this.shownLine) editor.show(status.line);
+    this.shownLine = status.line;
     this.banner.hidden = same;
     this.banner.dataset.running = running;
-    this.state.className = `u-run-state u-run-${reading.state}`;
-    this.state.textContent = this.saying(running, failed);
-    this.place.dataset.state = reading.state;
+    this.stateLine.className = `u-run-state u-run-${status.state}`;
+    this.stateLine.textContent = this.stateText(running, failed);
+    this.element.dataset.state = status.state;
   }
 
-  saying(running, failed) {
-    const { state, line, lines, error } = this.reading;
-    const at = running || failed ? ` · ${words("of_lines").replace("{line}", line).replace("{lines}", lines)}` : "";
-    return words(`state_${state}`) + at + (error ? ` · ${error}` : "");
+  stateText(running, failed) {
+    const { state, line, lines, error } = this.status;
+    const at = running || failed ? ` · ${text("of_lines").replace("{line}", line).replace("{lines}", lines)}` : "";
+    return text(`state_${state}`) + at + (error ? ` · ${error}` : "");
   }
 
-  // ── what is typed ──
+  // ── text and draft ──
 
   changed() {
-    this.fresh();
-    this.keep();
+    this.clearFindings();
+    this.storeDraft();
     this.show();
   }
 
-  // What was found out about another text is not true of this one.
-  fresh() {
-    this.checks.forget();
-    this.way.forget();
+  // Discards results that belong to another text.
+  clearFindings() {
+    this.checks.clear();
+    this.preview.clear();
     this.editor.mark({ violations: new Map(), clearances: new Map(), chosen: 0 });
   }
 
-  keep() {
+  storeDraft() {
     const key = `draft ${this.robot}`;
     if (this.editor.text === this.loaded) sessionStorage.removeItem(key);
     else sessionStorage.setItem(key, JSON.stringify({ text: this.editor.text, name: this.name.value }));
@@ -135,10 +137,10 @@ class Program {
     this.file.click();
   }
 
-  async read(file) {
+  async readFile(file) {
     if (!file) return;
-    if (file.size > LARGEST_FILE) return notice(words("too_large"));
-    this.put((await file.text()).replaceAll("\r\n", "\n"), file.name);
+    if (file.size > FILE_LIMIT) return notice(text("too_large"));
+    this.setText((await file.text()).replaceAll("\r\n", "\n"), file.name);
     this.changed();
   }
 
@@ -146,46 +148,47 @@ class Program {
     save(this.editor.text, this.name.value || "program.gcode");
   }
 
-  // A move below the cursor; it has a feed of its own if none is in force there.
+  // Inserts a move below the cursor, with a feed if no line above sets one.
   insert(move, note) {
-    if (this.editor.locked) return notice(words("locked"));
+    if (this.editor.locked) return notice(text("locked"));
     const above = this.editor.text.split("\n").slice(0, this.editor.line).join("\n");
     const feed = /^[^;(]*F\s*\d/im.test(above) ? "" : " F1000";
     this.editor.insertBelow(`${move}${feed}  ; ${note}`);
   }
 
-  // ── looking ahead ──
+  // ── preview and validation ──
 
-  async look(line) {
-    this.choose(line);
-    if (await this.ahead()) this.way.seekLine(line);
+  async previewLine(line) {
+    this.highlight(line);
+    if (await this.loadPreview()) this.preview.seekLine(line);
   }
 
-  async ahead() {
-    const way = await this.way.of(this.robot, this.editor.text);
-    if (!way) return false;
-    if (!this.checks.result) this.editor.mark({ violations: marksOf(way).violations });
-    this.checks.glance(way.violations);
+  async loadPreview() {
+    const preview = await this.preview.load(this.robot, this.editor.text);
+    if (!preview) return false;
+    if (!this.checks.result) this.editor.mark({ violations: marksOf(preview).violations });
+    this.checks.showPreviewed(preview.violations);
     return true;
   }
 
-  // Of its own accord only where it takes no time; from where a robot is that runs it begins wrong.
-  async peek() {
-    const short = this.editor.lines <= SHORT_LINES && this.editor.text.trim();
-    if (short && !UNDER_WAY.includes(this.reading.state)) await this.ahead();
+  // Short programs are previewed without a click, but not while one runs: the preview starts at
+  // the robot's present position.
+  async previewIfShort() {
+    const isShort = this.editor.lines <= AUTO_PREVIEW_LINES && this.editor.text.trim();
+    if (isShort && !ACTIVE.includes(this.status.state)) await this.loadPreview();
   }
 
-  choose(line) {
+  highlight(line) {
     this.editor.mark({ chosen: line });
   }
 
   goTo(line) {
     this.editor.goTo(line);
-    this.look(line);
+    this.previewLine(line);
   }
 
   validate() {
-    return this.checks.begin(this.robot, this.editor.text, this.name.value);
+    return this.checks.start(this.robot, this.editor.text, this.name.value);
   }
 
   found(result) {
@@ -193,29 +196,29 @@ class Program {
     if (result.violations.length) this.editor.show(result.violations[0].line);
   }
 
-  // The slider goes with the robot that runs what it shows.
+  // The slider follows the robot while it runs the previewed program.
   follow(robot) {
-    const { state, line } = this.reading;
-    if (robot && UNDER_WAY.includes(state) && this.way.text === this.loaded) this.way.follow(line, robot.q);
+    const { state, line } = this.status;
+    if (robot && ACTIVE.includes(state) && this.preview.text === this.loaded) this.preview.follow(line, robot.q);
   }
 
   // ── running ──
 
   async load() {
-    const { text } = this.editor;
-    const told = await this.ordered("load_program", { text, name: this.name.value });
-    if (!told) return false;
-    Object.assign(this, { loaded: text, known: told.checksum, reading: told });
-    this.keep();
+    const loaded = this.editor.text;
+    const status = await this.send("load_program", { text: loaded, name: this.name.value });
+    if (!status) return false;
+    Object.assign(this, { loaded, checksum: status.checksum, status });
+    this.storeDraft();
     this.show();
-    this.peek();
+    this.previewIfShort();
     return true;
   }
 
   async run(parameters = {}) {
-    if (!UNDER_WAY.includes(this.reading.state) && this.editor.text !== this.loaded && !(await this.load())) return;
-    this.way.close();
-    await this.order("run_program", parameters);
+    if (!ACTIVE.includes(this.status.state) && this.editor.text !== this.loaded && !(await this.load())) return;
+    this.preview.close();
+    await this.command("run_program", parameters);
   }
 
   runFrom() {
@@ -223,52 +226,52 @@ class Program {
   }
 
   async step() {
-    if (UNDER_WAY.includes(this.reading.state)) await this.order("step_program");
+    if (ACTIVE.includes(this.status.state)) await this.command("step_program");
     else await this.run({ from_line: 1, step: true });
   }
 
   pause() {
-    return this.order("pause_program");
+    return this.command("pause_program");
   }
 
   stop() {
-    return this.order("stop_program");
+    return this.command("stop_program");
   }
 
-  async order(command, parameters = {}) {
-    const told = await this.ordered(command, parameters);
-    if (told) this.tell(told);
+  async command(command, parameters = {}) {
+    const status = await this.send(command, parameters);
+    if (status) this.update(status);
   }
 
-  // → the answer, if it is still about this robot and nothing was ordered since. Until the page's
-  // process knows of the order, what it tells of the program may be from before it.
-  async ordered(command, parameters) {
+  // → the answer, if the robot is still the same and no other command was sent since. The event
+  // makes the server refresh its state, so that the next `update` includes this command.
+  async send(command, parameters) {
     const { robot } = this;
-    const mine = ++this.orders;
+    const number = ++this.commands;
     try {
-      const told = await ask(command, { robot, ...parameters });
-      return robot === this.robot && mine === this.orders ? told : null;
+      const status = await ask(command, { robot, ...parameters });
+      return robot === this.robot && number === this.commands ? status : null;
     } finally {
-      emitEvent("program_ordered", mine);
+      emitEvent("program_command", number);
     }
   }
 
-  // ── what tests and curious people see ──
+  // ── state for tests and scripts ──
 
   report() {
-    const { editor, way, checks, reading } = this;
-    const lines = (kind) => [...this.place.querySelectorAll(`.${kind}`)].map((line) => line.textContent);
+    const { editor, preview, checks, status } = this;
+    const lines = (kind) => [...this.element.querySelectorAll(`.${kind}`)].map((line) => line.textContent);
     return {
-      robot: this.robot, text: editor.text, name: this.name.value, draft: editor.text !== this.loaded, reading,
+      robot: this.robot, text: editor.text, name: this.name.value, draft: editor.text !== this.loaded, status,
       running: lines("u-running-line"), bad: lines("u-bad-line"), failed: lines("u-failed-line"), locked: Boolean(editor.locked),
-      ghost: way.ghost || null, at: way.at, line: way.line || 0, followed: way.followed || 0, seconds: way.data?.duration_s ?? 0,
+      ghost: preview.ghost || null, at: preview.at, line: preview.line || 0, followed: preview.followed || 0, seconds: preview.data?.duration_s ?? 0,
       checking: Boolean(checks.run), result: checks.result, error: checks.error || "",
     };
   }
 }
 
 const CALLS = [
-  "tell", "turnTo", "insert", "open", "download", "take", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+  "update", "setRobot", "insert", "open", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
 ];
-const take = offer("program", CALLS, { report: () => null });
-onceThere("#program-page", (place) => take(new Program(place)));
+const ready = expose("program", CALLS, { report: () => null });
+whenReady("#program-page", (element) => ready(new Program(element)));

@@ -1,4 +1,4 @@
-"""The program page without a browser: its words, its G1, the advice in every language."""
+"""The program page without a browser: its texts, its G1, the advice in every language."""
 
 import pytest
 from hypothesis import given
@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from understudy.gcode.blocks import parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.gcode.words import Problem
-from understudy.hmi.pages.log import KINDS, advice
-from understudy.hmi.pages.points import figures, straight_to
+from understudy.hmi.pages.log.page import KINDS
+from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
 from understudy.operator.advice import BY_CODE, BY_WORD, OTHERWISE
 
@@ -18,36 +18,37 @@ SIX = st.lists(COORDINATE, min_size=6, max_size=6)
 
 @pytest.mark.parametrize("sentence", sorted({*BY_CODE.values(), *BY_WORD.values(), OTHERWISE}))
 def test_every_advice_of_the_cell_is_translated(sentence: str) -> None:
-    assert advice(Texts("en"), sentence) == sentence
-    assert advice(Texts("vi"), sentence) != sentence
+    assert Texts("en").translated("advice", sentence) == sentence
+    assert Texts("vi").translated("advice", sentence) != sentence
 
 
-def test_advice_that_nobody_has_translated_is_told_as_it_came() -> None:
-    assert advice(Texts("vi"), "Turn it off and on.") == "Turn it off and on."
+def test_advice_without_a_translation_stays_english() -> None:
+    advice = "Turn it off and on."
+    assert Texts("vi").translated("advice", advice) == advice
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_kind_of_event_has_a_word(language: str) -> None:
+def test_every_kind_of_event_has_a_text(language: str) -> None:
     known = Texts(language).section("log")
     assert set(KINDS) <= set(known)
 
 
 @given(SIX)
-def test_a_point_becomes_a_line_that_can_be_read_again(pose: list[float]) -> None:
+def test_a_point_becomes_a_valid_line(pose: list[float]) -> None:
     point = {"name": "P1", "pose_mm_deg": pose, "joints_deg": [0.0] * 6}
     for dialect in (ARM, GRBLHAL_ARM):
-        block = parse(straight_to(point, dialect.name), dialect, line=1)
+        block = parse(straight_to(point, in_joints=not dialect.two_frames), dialect, line=1)
         assert not isinstance(block, Problem)
 
 
-def test_a_line_goes_where_the_point_is_in_the_words_of_its_dialect() -> None:
+def test_a_line_has_the_pose_or_the_joints_of_the_point() -> None:
     point = {
         "pose_mm_deg": [450.0, -100.1234, 350, 180, 0, -0.00001],
         "joints_deg": [1, 2, 3, 4, 5, 6],
     }
-    assert straight_to(point, "arm") == "G1 X450 Y-100.123 Z350 A180 B0 C0"
-    assert straight_to(point, "grblhal") == "G1 X1 Y2 Z3 A4 B5 C6"
+    assert straight_to(point, in_joints=False) == "G1 X450 Y-100.123 Z350 A180 B0 C0"
+    assert straight_to(point, in_joints=True) == "G1 X1 Y2 Z3 A4 B5 C6"
 
 
-def test_figures_have_no_minus_before_nothing() -> None:
+def test_figures_have_no_negative_zero() -> None:
     assert figures([1.0, -0.01, 2, 180, 0, 0]) == "1.0 0.0 2.0  |  180.0 0.0 0.0"

@@ -1,4 +1,4 @@
-"""What all browsers are shown, and how a robot stands in it."""
+"""State of the cell for all browsers: refreshes, robot states and alarms."""
 
 import asyncio
 import math
@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.hmi.frame import cell_state as module
+from understudy.hmi.frame.cell_state import (
+    EVENTS_KEPT,
+    Alarm,
+    CellState,
+    alarms,
+    robot_state,
+)
 from understudy.hmi.link import LinkError
-from understudy.hmi.pages import picture as module
-from understudy.hmi.pages.picture import EVENTS_KEPT, Picture
-from understudy.hmi.pages.standing import Alarm, alarms, standing
 
 
 class Cell:
-    """`Caller`: a cell of two robots that counts what it is asked."""
+    """`Caller`: a cell of two robots that records its queries."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -42,6 +47,7 @@ class Cell:
                 "last": self.events[-1]["number"] if self.events else 0,
             },
             "faults": {"overheat": {}},
+            "devices": [],
             "io": {"of": given.get("robot")},
         }
         return answers.get(command, {})
@@ -55,130 +61,130 @@ def event(number: int, text: str = "") -> dict[str, Any]:
     return {"number": number, "kind": "alarm", "robot": "g60", "text": text, "what_to_do": "wait"}
 
 
-def test_one_round_serves_all_browsers() -> None:
+def test_one_refresh_serves_all_browsers() -> None:
     cell = Cell()
-    picture = Picture(cell)
+    state = CellState(cell)
 
     async def three_browsers() -> None:
-        await picture.refresh()
+        await state.refresh()
         cell.asked.clear()
         for _ in range(3):
-            picture.watch("g60")
+            state.watch("g60")
         await asyncio.sleep(0.05)
         for _ in range(3):
-            picture.leave("g60")
+            state.unwatch("g60")
 
     asyncio.run(three_browsers())
     assert cell.asked.count("robots") == 1
     assert cell.asked.count("io") == 1
-    assert picture.alive
-    assert picture.pins["g60"] == {"of": "g60"}
-    assert picture.view("g60")["line"] == 7
+    assert state.alive
+    assert state.pins["g60"] == {"of": "g60"}
+    assert state.view("g60")["line"] == 7
 
 
-def test_who_follows_is_told_when_something_changed_and_only_then() -> None:
+def test_listeners_are_called_after_changes_only() -> None:
     cell = Cell()
-    picture = Picture(cell)
-    told: list[int] = []
-    leave = picture.on_change(lambda: told.append(len(picture.events)))
+    state = CellState(cell)
+    counts: list[int] = []
+    unsubscribe = state.on_change(lambda: counts.append(len(state.events)))
     for _ in range(3):
-        asyncio.run(picture.refresh())
+        asyncio.run(state.refresh())
     cell.events = [event(1)]
-    asyncio.run(picture.refresh())
-    assert told == [0, 1]
+    asyncio.run(state.refresh())
+    assert counts == [0, 1]
     cell.gone = True
-    asyncio.run(picture.refresh())
-    assert len(told) == 3, "nothing new comes any more: that is news"
-    leave()
+    asyncio.run(state.refresh())
+    assert len(counts) == 3, "a cell that is gone is a change"
+    unsubscribe()
     cell.gone = False
-    asyncio.run(picture.refresh())
-    assert len(told) == 3
+    asyncio.run(state.refresh())
+    assert len(counts) == 3
 
 
-def test_one_who_fails_leaves_the_others_fresh() -> None:
-    picture = Picture(Cell())
-    told: list[str] = []
-    picture.on_change(lambda: 1 / 0)
-    picture.on_change(lambda: told.append("fresh"))
-    asyncio.run(picture.refresh())
-    assert told == ["fresh"]
+def test_a_listener_that_fails_does_not_stop_the_others() -> None:
+    state = CellState(Cell())
+    called: list[str] = []
+    state.on_change(lambda: 1 / 0)
+    state.on_change(lambda: called.append("fresh"))
+    asyncio.run(state.refresh())
+    assert called == ["fresh"]
 
 
-def test_a_question_that_is_refused_leaves_the_others_answered() -> None:
+def test_a_refused_query_does_not_affect_the_others() -> None:
     cell = Cell()
-    picture = Picture(cell)
-    asyncio.run(picture.refresh())
+    state = CellState(cell)
+    asyncio.run(state.refresh())
     answer = cell.answer
     cell.answer = (  # type: ignore[method-assign]
         lambda command, parameters: None if command == "robots" else answer(command, parameters)
     )
     cell.events = [event(1)]
-    asyncio.run(picture.refresh())
-    assert picture.alive
-    assert list(picture.robots) == ["g60", "bench"]
-    assert len(picture.events) == 1
+    asyncio.run(state.refresh())
+    assert state.alive
+    assert list(state.robots) == ["g60", "bench"]
+    assert len(state.events) == 1
 
 
-def test_after_an_order_the_next_round_comes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROUND_SECONDS", math.inf)
+def test_a_command_triggers_a_refresh_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REFRESH_SECONDS", math.inf)
     cell = Cell()
-    picture = Picture(cell)
+    state = CellState(cell)
 
     async def look() -> None:
-        rounds = asyncio.Event()
-        picture.on_change(rounds.set)
-        picture.watch("g60")
-        await rounds.wait()
-        rounds.clear()
+        changes = asyncio.Event()
+        state.on_change(changes.set)
+        state.watch("g60")
+        await changes.wait()
+        changes.clear()
         cell.events = [event(1)]
-        picture.hurry()
-        await rounds.wait()
-        picture.leave("g60")
+        state.refresh_soon()
+        await changes.wait()
+        state.unwatch("g60")
 
     asyncio.run(asyncio.wait_for(look(), 60.0))
 
 
-def test_a_robot_without_pins_is_not_asked_for_them() -> None:
+def test_pins_are_requested_only_of_robots_that_have_them() -> None:
     cell = Cell()
-    picture = Picture(cell)
-    picture._watchers["bench"] = 1
-    asyncio.run(picture.refresh())
+    state = CellState(cell)
+    state._watchers["bench"] = 1
+    asyncio.run(state.refresh())
     assert "io" not in cell.asked
 
 
-def test_a_cell_that_is_gone_leaves_the_last_picture_and_says_so() -> None:
+def test_a_cell_that_is_gone_leaves_the_last_state_and_is_not_alive() -> None:
     cell = Cell()
-    picture = Picture(cell)
-    asyncio.run(picture.refresh())
+    state = CellState(cell)
+    asyncio.run(state.refresh())
     cell.gone = True
-    asyncio.run(picture.refresh())
-    assert not picture.alive
-    assert list(picture.robots) == ["g60", "bench"]
+    asyncio.run(state.refresh())
+    assert not state.alive
+    assert list(state.robots) == ["g60", "bench"]
 
 
-def test_events_are_heard_once_and_a_new_cells_from_the_beginning() -> None:
+def test_events_are_added_once_and_from_the_first_of_a_new_cell() -> None:
     cell = Cell()
-    picture = Picture(cell)
+    state = CellState(cell)
     cell.events = [event(1), event(2)]
     for _ in range(3):
-        asyncio.run(picture.refresh())
-    assert [e["number"] for e in picture.events] == [1, 2]
+        asyncio.run(state.refresh())
+    assert [e["number"] for e in state.events] == [1, 2]
     cell.events = [event(1, "anew")]
     for _ in range(2):
-        asyncio.run(picture.refresh())
-    assert [e["text"] for e in picture.events] == ["anew"]
+        asyncio.run(state.refresh())
+    assert [e["text"] for e in state.events] == ["anew"]
 
 
 def test_events_are_bounded() -> None:
     cell = Cell()
-    picture = Picture(cell)
+    state = CellState(cell)
     cell.events = [event(n) for n in range(1, 3 * EVENTS_KEPT)]
-    asyncio.run(picture.refresh())
-    assert len(picture.events) == EVENTS_KEPT
+    asyncio.run(state.refresh())
+    assert len(state.events) == EVENTS_KEPT
 
 
 @pytest.mark.parametrize(
-    ("facts", "view", "word", "mood"),
+    ("facts", "view", "word", "severity"),
     [
         ({"state": "Idle"}, {}, "Idle", "calm"),
         ({"state": "Idle"}, {"state": "Run"}, "Run", "busy"),
@@ -189,31 +195,29 @@ def test_events_are_bounded() -> None:
         ({}, {}, "Unknown", "off"),
     ],
 )
-def test_how_a_robot_stands(
-    facts: dict[str, Any], view: dict[str, Any], word: str, mood: str
-) -> None:
-    found = standing(facts, view)
-    assert (found.word, found.mood) == (word, mood)
+def test_robot_state(facts: dict[str, Any], view: dict[str, Any], word: str, severity: str) -> None:
+    found = robot_state(facts, view)
+    assert (found.word, found.severity) == (word, severity)
 
 
 @given(st.text(), st.text())
-def test_whatever_a_robot_calls_its_state_it_stands_somehow(said: str, known: str) -> None:
-    assert standing({"state": known}, {"state": said}).word
+def test_any_state_of_a_robot_is_shown(said: str, known: str) -> None:
+    assert robot_state({"state": known}, {"state": said}).word
 
 
 def test_alarms_come_with_what_to_do() -> None:
     robots = {"g60": {"error": "emergency stop"}, "bench": {"error": ""}}
-    parts = {"g60.welder": {"fault": "gas", "reason": "no gas"}}
+    devices = [{"name": "g60.welder", "faults": ["weld fault: no gas"]}]
     events = [event(1, "emergency stop"), event(2, "weld fault: no gas")]
-    assert alarms(robots, parts, events) == [
+    assert alarms(robots, devices, events) == [
         Alarm("g60", "emergency stop", "wait"),
         Alarm("g60", "weld fault: no gas", "wait"),
     ]
-    assert alarms({"bench": {"error": ""}}, {}, events) == []
+    assert alarms({"bench": {"error": ""}}, [], events) == []
 
 
 def test_a_weld_fault_that_ends_a_program_is_one_alarm() -> None:
     robots = {"g60": {"error": "line 15: weld fault: no gas"}}
-    parts = {"g60.welder": {"fault": "gas", "reason": "no gas"}}
+    devices = [{"name": "g60.welder", "faults": ["weld fault: no gas"]}]
     events = [event(1, "line 15: weld fault: no gas")]
-    assert alarms(robots, parts, events) == [Alarm("g60", "line 15: weld fault: no gas", "wait")]
+    assert alarms(robots, devices, events) == [Alarm("g60", "line 15: weld fault: no gas", "wait")]
