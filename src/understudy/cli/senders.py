@@ -15,10 +15,10 @@ from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.gcode.words import Problem
 from understudy.ports import Caller, Ticket
-from understudy.ports.kuka import KukaReading
 from understudy.robots.grblhal import driver as grblhal
 from understudy.robots.kuka import driver as kuka_eki
-from understudy.robots.kuka import driver_program as kuka_eki_program
+from understudy.robots.kuka import program as kuka_eki_program
+from understudy.robots.kuka.records import KukaReading
 from understudy.robots.text_robot import driver as text_tcp
 from understudy.robots.text_robot import program as text_program
 from understudy.simulation.cell import Cell
@@ -130,7 +130,7 @@ async def _stream(
     watch = Watch("records", len(steps), lambda: pump.act(driver.give_up))
     driver.on_finished(watch.finished)
     while isinstance(started := pump.act(lambda now: driver.run(steps, now)), Refused):
-        if started != kuka_eki.NOT_CALLED:
+        if started != kuka_eki.NOT_CONNECTED:
             return started
         await asyncio.sleep(LOOK_SECONDS)
 

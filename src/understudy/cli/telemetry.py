@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 from understudy.errors import ConfigError
-from understudy.ports.kuka import KukaReading
 from understudy.robots.kuka.driver import TelemetryReader
+from understudy.robots.kuka.records import KukaReading
 from understudy.wire.dial import Destination, words_of
 from understudy.wire.place import parse_place
 

@@ -88,7 +88,7 @@ def chain_of(robot: Robot) -> "Chain | Refused":
         arm: Chain = part.arm.movers[0].chain
         return arm
     if robot.kind == "kuka":
-        kuka: Chain = part.robot.chain
+        kuka: Chain = part.model.chain
         return kuka
     return Refused(f"{robot.name} ({robot.kind}) is no arm")
 
@@ -125,7 +125,7 @@ def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:
 
         return {
             str(number): {"name": f"tool {number}", "tcp_mm_deg": pose_mm_deg(pose(frame))}
-            for number, frame in robot.simulated.controller.robot.tools.items()
+            for number, frame in robot.simulated.controller.model.tools.items()
         }
     return {}
 

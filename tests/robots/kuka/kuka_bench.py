@@ -10,9 +10,9 @@ import numpy as np
 from understudy.agenda import advance
 from understudy.config.files import read_model
 from understudy.ports import Deps
-from understudy.ports.kuka import KukaReading, Record
 from understudy.robots.kuka import Config, build
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.records import KukaReading, Record
+from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.rules import Config as NoScenario
 from understudy.simulation.scenario import build as scenario

@@ -9,8 +9,7 @@ from tests.parts import part
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
-from understudy.robots.kuka.saved import Status
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.robot import KukaGcodeServer, Status
 from understudy.wire.in_process import Client, InProcessCell
 
 COMMAND = "kuka.kuka_eki.command"

@@ -15,7 +15,7 @@ from understudy.app.build import load_cell
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.robots.kuka.frames import WORDS
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.wire.in_process import Client, InProcessCell
 

@@ -20,8 +20,8 @@ from understudy.robots.kuka.driver import (
     build,
     first_number,
 )
-from understudy.robots.kuka.driver_program import Step, read_program
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.program import Step, read_program
+from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.testing import StandIn
 from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
 from understudy.wire.exchange import UNLIMITED
@@ -305,7 +305,7 @@ def test_a_snapshot_brings_no_robot_back() -> None:
     bench.driver.load(saved)
     assert not bench.driver.busy()
     bench.driver.wake(bench.now)
-    assert bench.ended[0][1] == Refused("a real robot cannot be brought back to an earlier moment")
+    assert bench.ended[0][1] == Refused("a real robot cannot be set back to an earlier moment")
 
 
 # ── telemetry ──

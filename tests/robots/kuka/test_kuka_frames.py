@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.ports.kuka import KukaReading, Progress, Record
 from understudy.robots.kuka.frames import (
     FEEDBACK,
     TELEMETRY,
-    Frames,
+    FrameReader,
     messages,
     name_field,
     read_command,
@@ -21,6 +20,7 @@ from understudy.robots.kuka.frames import (
     write_feedback,
     write_telemetry,
 )
+from understudy.robots.kuka.records import KukaReading, Progress, Record
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
@@ -115,7 +115,7 @@ def test_commands_come_back_as_they_were_written(
 
 @given(st.binary(max_size=700), st.lists(st.integers(0, 100), max_size=20))
 def test_frames_however_the_packets_fall(stream: bytes, cuts: list[int]) -> None:
-    frames, at = Frames(48), 0
+    frames, at = FrameReader(48), 0
     got: list[bytes] = []
     for cut in [*cuts, len(stream)]:
         got += frames.feed(stream[at : at + cut])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.robots.kuka.kuka_bench import Robot, model, tips
 
-from understudy.ports.kuka import Record
-from understudy.robots.kuka.moves import FARTHEST
+from understudy.robots.kuka.motion import FARTHEST
+from understudy.robots.kuka.records import Record
 from understudy.space.kinematics.chain import Frames, chain
 from understudy.space.model.urdf import read
 from understudy.space.pose import Pose
@@ -174,8 +174,8 @@ def test_a_flawed_record_changes_nothing(robot: Robot) -> None:
     [
         ({"X": 5000.0}, "out of reach"),
         ({"X": -450.0, "Z": 0.0}, "of the way"),
-        ({"Y": 1e30}, "out of this world"),
-        ({"A": 1e30}, "out of this world"),
+        ({"Y": 1e30}, "is too far"),
+        ({"A": 1e30}, "is too large"),
         ({"E": -1.0}, "no weld job"),
         ({"E": 65536.0}, "no weld job"),
     ],

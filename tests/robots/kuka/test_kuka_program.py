@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode.words import Problem
-from understudy.ports.kuka import Record
-from understudy.robots.kuka.driver_program import Step, read_program
+from understudy.robots.kuka.program import Step, read_program
+from understudy.robots.kuka.records import Record
 from understudy.units import DEG, MM
 
 

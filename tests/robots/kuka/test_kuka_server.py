@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.robots.kuka.kuka_bench import Robot, tips
 
-from understudy.robots.kuka.server import BUFFER
+from understudy.robots.kuka.robot import BUFFER
 from understudy.units import NS_PER_SECOND, nanoseconds, seconds
 
 RAMP = 0.01

@@ -8,8 +8,8 @@ from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.ports import UNLIMITED
-from understudy.ports.kuka import Record
-from understudy.robots.kuka.face_others import EX2, EX4, DryRunFace, TelemetryFace, written_down
+from understudy.robots.kuka.face import EX2, EX4, DryRunFace, TelemetryFace, text_of
+from understudy.robots.kuka.records import Record
 from understudy.units import NS_PER_MS
 from understudy.wire.in_process import InProcessCell
 
@@ -161,6 +161,6 @@ def test_the_face_of_a_channel_says_which(all_four: InProcessCell) -> None:
 
 
 def test_what_is_written_down_is_in_the_units_of_the_wire() -> None:
-    assert written_down(Record(-3, 0, {"X": 0.2, "A": 0.0, "E": 2.5})) == (
+    assert text_of(Record(-3, 0, {"X": 0.2, "A": 0.0, "E": 2.5})) == (
         "seq=-3 type=0 X=200 A=0 E=2.5"
     )

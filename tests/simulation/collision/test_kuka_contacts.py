@@ -7,8 +7,8 @@ import pytest
 from understudy.agenda import advance
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.ports.kuka import Record
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.records import Record
+from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.cell import Cell
 from understudy.simulation.engine import SimulationEngine
 from understudy.units import MM, NS_PER_SECOND

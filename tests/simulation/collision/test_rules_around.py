@@ -8,7 +8,7 @@ from understudy.config import read_config
 from understudy.errors import ConfigError
 from understudy.robots.grblhal.face_framing import commands_in
 from understudy.robots.kuka.frames import COMMAND
-from understudy.robots.kuka.server import KukaGcodeServer
+from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions
-    from understudy.robots.kuka.server import KukaGcodeServer
+    from understudy.robots.kuka.robot import KukaGcodeServer
 
 __all__ = ["Config", "build", "offline_robot", "operator_actions"]
 

@@ -1,4 +1,4 @@
-"""From the cell file to a robot that can be sent records."""
+"""Builds the simulated KUKA from its configuration."""
 
 from collections.abc import Mapping
 
@@ -8,48 +8,64 @@ from understudy.errors import ConfigError, Refused
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
 from understudy.robots.kuka.config import Config, Six
-from understudy.robots.kuka.guarded import Guarded, body_of
-from understudy.robots.kuka.moves import Robot, Standing
-from understudy.robots.kuka.server import KukaGcodeServer, Manners
-from understudy.simulation.collision.body import chain_of
+from understudy.robots.kuka.motion import KukaModel, ModalState
+from understudy.robots.kuka.robot import KukaGcodeServer, ServerOptions
+from understudy.simulation.collision.body import Body, chain_of
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.ik import excess, nearest, solve
+from understudy.space.model.environment import Read, meshes_of, place
 from understudy.space.pose import Pose
 from understudy.space.transform import from_abc, matrix
 from understudy.units import DEG, MM, nanoseconds
 
 
 def build(name: str, config: Config, deps: Deps) -> KukaGcodeServer:
-    manners = Manners(
+    options = ServerOptions(
         blend=config.blend_percent / 100.0,
         advance_run=config.advance_run,
         on_disconnect=config.on_disconnect,
         post_flow=nanoseconds(config.gas_post_flow_s),
     )
-    robot = robot_of(config, deps)
-    server = KukaGcodeServer(name, robot, manners, deps.tell)
+    model = model_of(config, deps.read)
+    server = KukaGcodeServer(name, model, options, deps.tell)
     if config.collision.enable:
-        body = body_of(config, robot.chain, deps.read)
-        server.guard(CollisionWatch(name, body, Guarded(server), deps.tell))
+        body = body_of(config, model.chain, deps.read)
+        server.guard(CollisionWatch(name, body, server, deps.tell))
     return server
 
 
-def robot_of(config: Config, deps: Deps) -> Robot:
-    arm = chain_of(deps.read(config.model), config.model)
+def body_of(config: Config, chain: Chain, read: Read) -> Body:
+    """The shapes of the robot and its tools, for collision checks."""
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    shapes = config.tool_shapes.items()
+    return Body(
+        chain,
+        foot=place((x, y, z), (rx, ry, rz)),
+        rules=config.collision,
+        tools={number: tuple(shape.build(read) for shape in own) for number, own in shapes},
+        meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
+        fastest=chain.velocity,
+    )
+
+
+def model_of(config: Config, read: Read) -> KukaModel:
+    """Kinematics, frames and limits; raises a `ConfigError` for what does not fit together."""
+    arm = chain_of(read(config.model), config.model)
     if arm.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
     home = np.array(config.home_deg) * DEG
     if excess(arm, home).any():
         raise ConfigError("outside the axes' limits", key="home_deg", value=config.home_deg)
     tools, bases = _matrices(config.tools_mm_deg), _matrices(config.bases_mm_deg)
+    frames = Frames(_frame(bases, config, "base"), _frame(tools, config, "tool"))
     share = config.home_speed_percent / 100.0
     low = config.lowest_z_mm
-    return Robot(
+    return KukaModel(
         chain=arm,
         tools=tools,
         bases=bases,
-        start=_start(config, arm, Frames(_at(bases, config, "base"), _at(tools, config, "tool"))),
+        start=_start(config, arm, frames),
         home=home,
         home_limits=Limits.of(arm.velocity * share, arm.acceleration),
         speed_limit=config.speed_limit_mm_s * MM,
@@ -59,14 +75,14 @@ def robot_of(config: Config, deps: Deps) -> Robot:
     )
 
 
-def _start(config: Config, arm: Chain, frames: Frames) -> Standing:
-    """In the configuration nearest to home."""
+def _start(config: Config, arm: Chain, frames: Frames) -> ModalState:
+    """The start position, in the arm configuration nearest to home."""
     position = _pose(config.start_mm_deg)
     home = np.array(config.home_deg) * DEG
     found = solve(arm, matrix(position), frames=frames, near=home)
     if isinstance(found, Refused):
         raise ConfigError(found.reason, key="start_mm_deg", value=config.start_mm_deg)
-    return Standing(
+    return ModalState(
         axes=tuple(nearest(found, home).tolist()),
         position=position,
         tool=config.tool,
@@ -75,7 +91,7 @@ def _start(config: Config, arm: Chain, frames: Frames) -> Standing:
     )
 
 
-def _at(table: Mapping[int, Floats], config: Config, key: str) -> Floats:
+def _frame(table: Mapping[int, Floats], config: Config, key: str) -> Floats:
     number: int = getattr(config, key)
     if number not in table:
         allowed = ", ".join(map(str, sorted(table)))

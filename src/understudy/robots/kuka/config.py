@@ -28,14 +28,17 @@ BASES: dict[BaseNumber, Six] = {
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+    """The KUKA in a cell file.
 
-    Tools and bases that are not in the tables can be selected, but nothing moves with them.
-    `on_disconnect`: what becomes of the records that wait when the client is gone.
-    `blend_percent`: the share of the programmed speed at which a move passes into the next (C_VEL);
-    0: every move ends at rest. `advance_run`: so many moves are looked ahead for it.
-    `base_mm_deg`: where it stands in the cell, x y z rx ry rz as everything that stands there.
-    `tool_shapes`: the room that its tools take, seen from the flange.
+    `model`: a shipped robot, or the path of a URDF beside the cell file.
+    `base_mm_deg`: place of the robot in the cell, as x y z rx ry rz.
+    `tool_shapes`: shapes of the tools, seen from the flange.
+    `tools_mm_deg`, `bases_mm_deg`: the frames. A number without a frame can be selected, but the
+    robot does not move with it.
+    `blend_percent`: share of the programmed speed at which a line passes into the next (C_VEL); at
+    0 every line ends at rest. `advance_run`: number of lines that are planned ahead for it.
+    `on_disconnect`: `clear` drops the waiting records when the client disconnects, `drain` carries
+    them out.
     """
 
     model: str = "kr6_r900"

@@ -1,54 +1,62 @@
-"""A real KUKA's G-code server, or one that is not there: streams jobs of records and follows them.
+"""The driver of a KUKA's G-code server, real or simulated: streams jobs of records.
 
-A record goes out when fewer than four are unconfirmed, at most 32 in a second. A job is done when
-the robot says that its last record is. A call that ends, or a robot that falls silent, ends the
-job: what the robot did of it is known up to the last confirmed record, and nothing is sent again.
+The driver sends a record when fewer than four are unconfirmed, and at most 32 per second. A job is
+done when the robot confirms its last record. A lost connection, or a robot that sends nothing for
+too long, ends the job: its progress is known up to the last confirmed record, and the driver never
+sends a record again.
 
-The feedback never tells that a record was refused. Whoever also reads the telemetry passes it to
-`observe`: a robot that is not where its records lead then ends the job.
+The feedback does not report that a record was refused. A caller that also reads the telemetry
+passes it to `observe`: a robot that is not where its records lead then ends the job.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.ports import Finished, Ticket
-from understudy.ports.kuka import KukaReading
 from understudy.protocol.client import ConnectionState, ReconnectSchedule
 from understudy.protocol.sessions import Outbox
-from understudy.robots.kuka.driver_position import PositionTracker, Tolerance
-from understudy.robots.kuka.driver_program import Step
 from understudy.robots.kuka.frames import (
     FEEDBACK,
     TELEMETRY,
-    Frames,
+    FrameReader,
     read_feedback,
     read_telemetry,
     write_command,
 )
-from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds
+from understudy.robots.kuka.program import Step
+from understudy.robots.kuka.records import LINEAR, POSITION, KukaReading
+from understudy.space.pose import Pose
+from understudy.space.transform import angle_between, matrix
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
 HIGHEST_SEQ = 2**31 - 1
 Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
 Delay = Annotated[float, Meta(ge=1e-3, le=86_400.0)]
 
-NOT_CALLED = Refused("the robot was not reached yet")
-NOT_RESTORED = Refused("a real robot cannot be brought back to an earlier moment")
+NOT_CONNECTED = Refused("the robot was not reached yet")
+NOT_RESTORED = Refused("a real robot cannot be set back to an earlier moment")
 BUSY = Refused("a job is under way")
-NOTHING = Refused("a job of no records")
+EMPTY_JOB = Refused("a job of no records")
 GIVEN_UP = Refused("given up")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the driver talks. `silence_s`: how long the robot may say nothing during a job; a real
-    one says nothing while it moves. `greeting_ms`: how long to wait for its first word before a
-    job is numbered. `reconnect_s`: the pauses between connection attempts. `tolerance_…`:
-    how far off its way it is still on it; `sight_s`: how long to wait for telemetry that has fallen
-    silent, before a job that is done counts as done unseen."""
+    """Limits, timeouts and tolerances of the driver.
+
+    `greeting_ms`: how long to wait for the first feedback before a job is numbered.
+    `silence_s`: how long the robot may send no feedback during a job; a real robot sends none while
+    it moves.
+    `reconnect_s`: the pauses between connection attempts; the last one is repeated.
+    `tolerance_…`: how far the robot may be off its line.
+    `sight_s`: how long to wait for missing telemetry at the end of a job; after that the job counts
+    as done without proof.
+    """
 
     window: Annotated[int, Meta(ge=1, le=512)] = 4
     records_per_s: Annotated[float, Meta(gt=0, le=10_000)] = 32.0
@@ -61,8 +69,151 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     sight_s: Delay = 5.0
 
 
+# ── position of the robot, from its telemetry ───────────────────────────────────────────────────
+
+KnownPose = tuple[float | None, ...]
+"""A pose with None for the coordinates that no record has given."""
+UNKNOWN: KnownPose = (None,) * 6
+FASTEST = 3.0
+"""Metres per second: no arm of this kind is faster."""
+FRAME_SECONDS = 0.02
+"""Time between two telemetry frames."""
+
+
+class Tolerance(NamedTuple):
+    """Allowed distance from a line (m), and allowed angle from a target orientation (rad)."""
+
+    distance: float
+    angle: float
+
+
+class PositionTracker:
+    """Compares the telemetry with the positions to which the records of a job lead.
+
+    The feedback counts records and does not report refusals: a target that is out of reach, below
+    the soft limit, or commanded with an undefined tool is completed at the moment it is taken up.
+    But then the robot rests at, or starts from, another place; or it was not seen on a line that it
+    cannot have covered between two frames.
+    """
+
+    def __init__(self, steps: Sequence[Step], start: Pose | None, tolerance: Tolerance) -> None:
+        self._steps = steps
+        self._tolerance = tolerance
+        self._after = [UNKNOWN if start is None else tuple(start)]
+        for step in steps:
+            self._after.append(_after(step, self._after[-1]))
+        self.seen = 0
+        """Number of completed steps at whose end the robot was seen."""
+        self._begun = 0
+        self._last: tuple[Sequence[float], int] | None = None
+
+    def deviation(self, reading: KukaReading, first: int, sent: int, now: int) -> str:
+        """A message if the robot is not where it should be; ``first``: number of the first step."""
+        flying = reading.progress.in_flight - first
+        done = reading.progress.completed - first + 1
+        done = done if 0 <= done <= sent else 0  # the last completed record is of another job
+        if not all(map(math.isfinite, reading.pose)):
+            return ""
+        if (missed := self._missed(done, reading.pose, now)) is not None:
+            return _message(f"line {self._steps[missed].line}", reading.pose)
+        self._last = reading.pose[:3], now
+        if flying == done < sent:
+            there = self._on_line(done, reading.pose)
+        elif done and flying == done - 1:
+            there = self._at_rest(done, reading.pose)
+        else:
+            return ""
+        if not there:
+            return self._blamed(done, reading.pose)
+        self.seen = max(self.seen, done)
+        self._begun = max(self._begun, flying + 1)  # a refused record is never in flight
+        return ""
+
+    def _missed(self, done: int, here: Pose, now: int) -> int | None:
+        """A completed step that was never seen in flight, and whose end the robot cannot have
+        reached since the last frame."""
+        if self._last is None:
+            return None
+        before, at = self._last
+        possible = FASTEST * (FRAME_SECONDS + seconds(now - at))
+        for step in range(self._begun, done):
+            end = [value for value in self._after[step + 1][:3] if value is not None]
+            if self._steps[step].kind != LINEAR or len(end) < 3:
+                return None
+            if math.dist(before, end) + math.dist(end, here[:3]) > possible:
+                return step
+        return None
+
+    def _on_line(self, step: int, here: Pose) -> bool:
+        """Whether the robot is on the line of this step; True if its ends are not known."""
+        start, end = self._after[step][:3], self._after[step + 1][:3]
+        a = [value for value in start if value is not None]
+        b = [value for value in end if value is not None]
+        if len(a) + len(b) < 6:
+            return True
+        return _distance(here[:3], a, b) <= self._tolerance.distance
+
+    def _at_rest(self, done: int, here: Pose) -> bool:
+        """Whether the robot is at the end of ``done`` steps, as far as this end is known."""
+        wanted = self._after[done]
+        pairs = zip(wanted[:3], here[:3], strict=True)
+        if any(w is not None and abs(w - h) > self._tolerance.distance for w, h in pairs):
+            return False
+        turned = [value for value in wanted[3:] if value is not None]
+        if len(turned) < 3:
+            return True
+        goal = matrix(Pose(0.0, 0.0, 0.0, *turned))
+        apart = angle_between(goal[:3, :3], matrix(here)[:3, :3])
+        return apart <= self._tolerance.angle
+
+    def _blamed(self, done: int, here: Pose) -> str:
+        """Names the moves that were completed, but not seen in flight, since the robot was last
+        seen where it should be."""
+        moves = [s for s in self._steps[self._begun : done] if s.words.keys() & set(POSITION)]
+        lines = sorted({step.line for step in moves}) or [self._steps[max(done - 1, 0)].line]
+        which = f"line {lines[0]}" if len(lines) == 1 else f"one of lines {lines[0]}…{lines[-1]}"
+        return _message(which, here)
+
+
+def _message(which: str, here: Pose) -> str:
+    at = " ".join(f"{w}{v / MM:.1f}" for w, v in zip("XYZ", here[:3], strict=True))
+    return f"{which}: the robot did not go there (it is at {at}); its own log says why"
+
+
+def _after(step: Step, before: KnownPose) -> KnownPose:
+    """The known pose after a step. After home, or with another tool or base, nothing is known."""
+    if step.kind != LINEAR:
+        return UNKNOWN
+    return tuple(step.words.get(word, was) for word, was in zip(POSITION, before, strict=True))
+
+
+def _distance(p: Sequence[float], a: Sequence[float], b: Sequence[float]) -> float:
+    """Distance of a point from the line between two others."""
+    way = [y - x for x, y in zip(a, b, strict=True)]
+    length = math.hypot(*way)
+    along = sum(w * (q - x) for w, q, x in zip(way, p, a, strict=True))
+    share = min(max(along / length**2, 0.0), 1.0) if length > 0.0 else 0.0
+    return math.dist(p, [x + share * w for x, w in zip(a, way, strict=True)])
+
+
+class TelemetryReader:
+    """Reads telemetry from a stream of bytes; keeps the last reading."""
+
+    def __init__(self) -> None:
+        self._frames = FrameReader(TELEMETRY.size)
+        self.last: KukaReading | None = None
+
+    def feed(self, data: bytes) -> list[KukaReading]:
+        readings = [read_telemetry(frame) for frame in self._frames.feed(data)]
+        self.last = readings[-1] if readings else self.last
+        return readings
+
+
+# ── jobs ────────────────────────────────────────────────────────────────────────────────────────
+
+
 class JobProgress(Struct, frozen=True):
-    """How far a job is, in records."""
+    """Progress of a job, in records."""
 
     total: int
     sent: int
@@ -71,9 +222,9 @@ class JobProgress(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How the conversation goes, and the robot's own words: g_seq and g_queue_size.
+    """State of the connection, the last feedback (g_seq and g_queue_size), progress of the job.
 
-    `seen`: the telemetry showed the robot where the last job that is done was to end.
+    `seen`: the telemetry showed the robot at the end of the last completed job.
     """
 
     connection: ConnectionState
@@ -86,7 +237,7 @@ class Status:
 
 @dataclass(slots=True)
 class Job:
-    """Steps under way; ``first`` is the sequence number of the first, once that is decided."""
+    """The running job; ``first`` is the sequence number of its first step, once it is chosen."""
 
     ticket: Ticket
     steps: Sequence[Step]
@@ -94,21 +245,30 @@ class Job:
     first: int | None = None
     sent: int = 0
     completed: int = 0
-    whereabouts: PositionTracker | None = None
+    tracker: PositionTracker | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.completed == len(self.steps)
 
     @property
     def seen(self) -> bool:
-        return self.whereabouts is not None and self.whereabouts.seen == len(self.steps)
+        return self.tracker is not None and self.tracker.seen == len(self.steps)
 
-    def hear(self, seq: int) -> None:
-        """The robot has completed a record; news that is old, or not of this job, is none."""
+    @property
+    def needs_sight(self) -> bool:
+        """All records are completed, but the telemetry has not shown the robot at their end."""
+        return self.tracker is not None and self.done and not self.seen
+
+    def confirm(self, seq: int) -> None:
+        """The robot has completed a record; numbers of other jobs are ignored."""
         done = 0 if self.first is None else seq - self.first + 1
         if self.completed < done <= self.sent:
             self.completed = done
 
 
 class Saved(Struct):
-    """What a snapshot holds: the robot itself is not ours to save."""
+    """Snapshot of the driver. The real robot cannot be saved."""
 
     now: int
     next_ticket: int
@@ -124,58 +284,60 @@ class KukaEkiDriver:
         self._silence = nanoseconds(config.silence_s)
         self._sight = nanoseconds(config.sight_s)
         self._tolerance = Tolerance(config.tolerance_mm * MM, config.tolerance_deg * DEG)
-        self._last = -1
+        self._last_seq = -1
+        """Highest sequence number that the robot may still have to carry out."""
         self._reading: KukaReading | None = None
         self._observed_at = 0
         self._seen = False
         self._listeners: list[Finished] = []
-        self._stir_listeners: list[Callable[[], None]] = []
+        self._ready_listeners: list[Callable[[], None]] = []
         self._reconnect = ReconnectSchedule(
             timeout=config.connect_timeout_ms * NS_PER_MS,
             pauses=[nanoseconds(pause) for pause in config.reconnect_s],
         )
         self._now = 0
         self._next_ticket = 1
-        self._orphan: Ticket | None = None
+        self._restored: Ticket | None = None
+        """Ticket of a snapshot, to be refused when time runs."""
         self._job: Job | None = None
-        self._begin_call(NOT_CALLED)
+        self._begin_connection(NOT_CONNECTED)
 
-    def _begin_call(self, trouble: Refused | None) -> None:
+    def _begin_connection(self, trouble: Refused | None) -> None:
         self._trouble = trouble
-        self._outbox = Outbox(self._stir)
-        self._frames = Frames(FEEDBACK.size)
-        self._heard: tuple[int, int] | None = None
-        self._heard_at = self._now
+        self._outbox = Outbox(self._ready)
+        self._frames = FrameReader(FEEDBACK.size)
+        self._feedback: tuple[int, int] | None = None
+        self._feedback_at = self._now
 
     # ── jobs ──
 
     def run(self, steps: Sequence[Step], now: int) -> Ticket | Refused:
-        """Have the steps carried out one after the other; told of the end by `on_finished`."""
-        refusal = self._trouble or (BUSY if self._job else None) or (None if steps else NOTHING)
+        """Begins a job: the steps are carried out one after the other."""
+        refusal = self._trouble or (BUSY if self._job else None) or (None if steps else EMPTY_JOB)
         if refusal is not None:
             return refusal
         ticket = Ticket(self._next_ticket)
         self._next_ticket += 1
-        self._job = Job(ticket, steps, send_at=now, whereabouts=self._whereabouts(steps, now))
-        self._heard_at = max(self._heard_at, now)
+        self._job = Job(ticket, steps, send_at=now, tracker=self._tracker(steps, now))
+        self._feedback_at = max(self._feedback_at, now)
         self._go_on(now)
         return ticket
 
     def give_up(self, now: int) -> None:
-        """End the job by hanging up; what the robot does with what it has is its own affair."""
+        """Ends the job by disconnecting; the robot decides what becomes of the sent records."""
         if self._job is not None:
-            self._break_off(GIVEN_UP, now)
+            self._disconnect(GIVEN_UP, now)
 
     def observe(self, reading: KukaReading, now: int) -> None:
-        """What the telemetry tells; a job that began after it first spoke is held to it."""
+        """Takes a telemetry frame. A job that began after the first frame is compared with it."""
         self._now = now
         self._reading, self._observed_at = reading, now
-        self._last = max(self._last, reading.progress.in_flight)
+        self._last_seq = max(self._last_seq, reading.progress.in_flight)
         job = self._job
-        if job is None or job.first is None or job.whereabouts is None:
+        if job is None or job.first is None or job.tracker is None:
             return
-        if astray := job.whereabouts.astray(reading, job.first, job.sent, now):
-            self._break_off(Refused(astray), now)
+        if deviation := job.tracker.deviation(reading, job.first, job.sent, now):
+            self._disconnect(Refused(deviation), now)
         else:
             self._go_on(now)
 
@@ -192,12 +354,12 @@ class KukaEkiDriver:
         return self._job is not None
 
     def status(self, now: int) -> Status:
-        seq, waiting = self._heard or (None, 0)
+        seq, waiting = self._feedback or (None, 0)
         trouble = self._trouble.reason if self._trouble else ""
         return Status(self._reconnect.state, trouble, seq, waiting, self.progress(), self._seen)
 
     def next_wake(self) -> int | None:
-        if self._orphan is not None:
+        if self._restored is not None:
             return self._now
         if self._reconnect.state != "connected":
             return self._reconnect.due
@@ -205,42 +367,42 @@ class KukaEkiDriver:
             return None
         if self._job.first is None:
             return self._greeting_ends(self._job)
-        if self._waits_for_sight(self._job):
+        if self._job.needs_sight:
             return self._observed_at + self._sight
-        silent = self._heard_at + self._silence
+        silent = self._feedback_at + self._silence
         return min(self._job.send_at, silent) if self._may_send(self._job) else silent
 
     def wake(self, now: int) -> None:
         self._now = now
-        orphan, self._orphan = self._orphan, None
-        if orphan is not None:
-            self._tell(orphan, NOT_RESTORED, now)
+        restored, self._restored = self._restored, None
+        if restored is not None:
+            self._finish(restored, NOT_RESTORED, now)
         if self._reconnect.state == "connected":
-            if self._job is not None and now >= self._heard_at + self._silence:
-                self._break_off(Refused(f"silent for {self._config.silence_s:g} s"), now)
+            if self._job is not None and now >= self._feedback_at + self._silence:
+                self._disconnect(Refused(f"silent for {self._config.silence_s:g} s"), now)
             self._go_on(now)
         elif now >= self._reconnect.due and self._reconnect.state == "connecting":
-            patience = f"within {self._config.connect_timeout_ms} ms"
-            self._break_off(Refused(f"no connection {patience}"), now)
+            within = f"within {self._config.connect_timeout_ms} ms"
+            self._disconnect(Refused(f"no connection {within}"), now)
         elif now >= self._reconnect.due:
             self._reconnect.connect(now)
-            self._stir()
+            self._ready()
 
     def save(self) -> Saved:
-        pending = self._job.ticket if self._job else self._orphan
+        pending = self._job.ticket if self._job else self._restored
         return Saved(self._now, self._next_ticket, pending)
 
     def load(self, state: Any) -> None:
-        """Begin a new call; a job of the snapshot is refused as soon as time runs."""
+        """Connects again; a job of the snapshot is refused as soon as time runs."""
         saved = msgspec.convert(state, Saved)
         self._now = saved.now
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
-        self._orphan, self._job = saved.pending, None
+        self._restored, self._job = saved.pending, None
         self._reconnect.restart(saved.now)
-        self._begin_call(NOT_RESTORED)
-        self._stir()
+        self._begin_connection(NOT_RESTORED)
+        self._ready()
 
-    # ── the line ──
+    # ── connection ──
 
     def wanted(self) -> int | None:
         return self._reconnect.wanted()
@@ -248,16 +410,16 @@ class KukaEkiDriver:
     def connected(self, now: int) -> None:
         self._now = now
         self._reconnect.connected()
-        self._begin_call(None)
+        self._begin_connection(None)
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
         for frame in self._frames.feed(data):
-            self._heard = read_feedback(frame)
-            self._heard_at = now
+            self._feedback = read_feedback(frame)
+            self._feedback_at = now
             self._reconnect.answered()
             if self._job is not None:
-                self._job.hear(self._heard[0])
+                self._job.confirm(self._feedback[0])
         self._go_on(now)
 
     def take(self, room: int) -> bytes:
@@ -265,41 +427,39 @@ class KukaEkiDriver:
 
     def lost(self, now: int, reason: str) -> None:
         self._now = now
-        self._break_off(Refused(reason), now)
+        self._disconnect(Refused(reason), now)
 
     def on_ready(self, listener: Callable[[], None]) -> None:
-        self._stir_listeners.append(listener)
+        self._ready_listeners.append(listener)
 
     # ── one record after the other ──
 
     def _go_on(self, now: int) -> None:
+        """Ends the job if it is done, else sends the next record if it is time."""
         job = self._job
         if job is None:
             return
-        if job.completed == len(job.steps):
-            if self._waits_for_sight(job) and now < self._observed_at + self._sight:
+        if job.done:
+            if job.needs_sight and now < self._observed_at + self._sight:
                 return
             self._job, self._seen = None, job.seen
-            self._tell(job.ticket, None, now)
+            self._finish(job.ticket, None, now)
             return
-        if job.first is None and (self._heard or now >= self._greeting_ends(job)):
-            heard = self._heard[0] if self._heard else -1
-            job.first = first_number(heard, len(job.steps), self._last)
+        if job.first is None and (self._feedback or now >= self._greeting_ends(job)):
+            robot_seq = self._feedback[0] if self._feedback else -1
+            job.first = first_number(robot_seq, len(job.steps), self._last_seq)
         if job.first is not None and self._may_send(job) and now >= job.send_at:
-            self._last = job.first + job.sent
-            self._outbox.send(write_command(job.steps[job.sent].numbered(self._last)))
+            self._last_seq = job.first + job.sent
+            self._outbox.send(write_command(job.steps[job.sent].numbered(self._last_seq)))
             job.sent += 1
             job.send_at = now + self._period
 
-    def _whereabouts(self, steps: Sequence[Step], now: int) -> PositionTracker | None:
-        """From where it stands, if it does; None where no telemetry comes."""
+    def _tracker(self, steps: Sequence[Step], now: int) -> PositionTracker | None:
+        """A tracker, or None without recent telemetry. Its start is known if the robot rests."""
         if self._reading is None or now >= self._observed_at + self._sight:
             return None
         rests = not (self._reading.progress.under_way or self._reading.progress.waiting)
         return PositionTracker(steps, self._reading.pose if rests else None, self._tolerance)
-
-    def _waits_for_sight(self, job: Job) -> bool:
-        return job.whereabouts is not None and job.completed == len(job.steps) and not job.seen
 
     def _may_send(self, job: Job) -> bool:
         return job.sent < len(job.steps) and job.sent - job.completed < self._config.window
@@ -307,48 +467,36 @@ class KukaEkiDriver:
     def _greeting_ends(self, job: Job) -> int:
         return job.send_at + self._config.greeting_ms * NS_PER_MS
 
-    # ── how it ends ──
+    # ── end of a connection and of a job ──
 
-    def _break_off(self, trouble: Refused, now: int) -> None:
+    def _disconnect(self, trouble: Refused, now: int) -> None:
         job, self._job = self._job, None
         self._reconnect.failed(now)
-        self._begin_call(trouble)
-        self._stir()
+        self._begin_connection(trouble)
+        self._ready()
         if job is not None:
-            far = f"{job.completed} of {len(job.steps)} records completed, {job.sent} sent"
-            self._tell(job.ticket, Refused(f"{trouble.reason}; {far}", trouble.code), now)
+            progress = f"{job.completed} of {len(job.steps)} records completed, {job.sent} sent"
+            self._finish(job.ticket, Refused(f"{trouble.reason}; {progress}", trouble.code), now)
 
-    def _tell(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
+    def _finish(self, ticket: Ticket, outcome: Refused | None, now: int) -> None:
         for listener in self._listeners:
             listener(ticket, outcome, now)
 
-    def _stir(self) -> None:
-        for listener in self._stir_listeners:
+    def _ready(self) -> None:
+        for listener in self._ready_listeners:
             listener()
 
 
 def first_number(robot_seq: int, count: int, last: int = -1) -> int:
-    """1, as the real client begins; but no number that the robot's own word could be taken for.
+    """The sequence number of the first record of a job.
 
-    ``last``: the highest that it may still have to carry out from before.
+    It is 1, as with the real client, unless the last g_seq of the robot could be taken for a
+    confirmation. ``last``: the highest number that the robot may still have to carry out.
     """
     last = max(robot_seq, last)
     if last < 1 or robot_seq > count:
         return 1
     return last + 1 if last <= HIGHEST_SEQ - count else 1
-
-
-class TelemetryReader:
-    """What a robot tells of itself, out of a stream of bytes."""
-
-    def __init__(self) -> None:
-        self._frames = Frames(TELEMETRY.size)
-        self.last: KukaReading | None = None
-
-    def feed(self, data: bytes) -> list[KukaReading]:
-        readings = [read_telemetry(frame) for frame in self._frames.feed(data)]
-        self.last = readings[-1] if readings else self.last
-        return readings
 
 
 def build(config: Config) -> KukaEkiDriver:

@@ -1,18 +1,27 @@
-"""The three frames of the KUKA G-code server, little-endian, without gaps and without headers.
+"""The three frames of the KUKA G-code server: little-endian, without padding, without headers.
 
     command    48 bytes   seq, cmd_type, X Y Z (mm), A B C (deg), F (mm/s), E, bitmask, 4 unused
     feedback   48 bytes   g_seq, g_queue_size, ten times -27
     telemetry 128 bytes   X Y Z A B C, A1…A6, g_seq, seq in flight, g_queue_size, flags,
-                          path velocity (m/s), tool, base, and numbers that say where they stand
+                          path velocity (m/s), tool, base, and 13 integers: their own offsets
 
-A field of a command whose bit is clear is never looked at, whatever stands there.
+A field of a command whose bit is clear is ignored.
 """
 
 import math
 import struct
 from collections.abc import Iterator
 
-from understudy.ports.kuka import KukaReading, Progress, Record
+from understudy.robots.kuka.records import (
+    BASES,
+    HOMES,
+    LINEAR,
+    TOOLS,
+    KukaReading,
+    Progress,
+    Record,
+    base_number,
+)
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
@@ -21,22 +30,22 @@ FEEDBACK = struct.Struct("<12i")
 TELEMETRY = struct.Struct("<6f6f4if2i5i8i")
 
 WORDS = ("X", "Y", "Z", "A", "B", "C", "F", "E")
-"""Bit n of the mask says that field n counts."""
+"""Bit n of the mask: field n is given."""
 UNITS = (MM, MM, MM, DEG, DEG, DEG, MM, 1.0)
 UNIT_OF = dict(zip(WORDS, UNITS, strict=True))
 FILLING = (-27,) * 10
-PLACES = (76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124)
+OFFSETS = (76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124)
 
 FEEDBACK_FIELDS = ("g_seq", "g_queue_size", *(f"filling {n}" for n in range(1, 11)))
 TELEMETRY_FIELDS = (
     *("X", "Y", "Z", "A", "B", "C", "A1", "A2", "A3", "A4", "A5", "A6"),
     *("g_seq", "seq_in_flight", "g_queue_size", "flags", "path velocity", "tool", "base"),
-    *(f"literal {place}" for place in PLACES),
+    *(f"literal {offset}" for offset in OFFSETS),
 )
 
 
-class Frames:
-    """Frames of one size out of a stream, however the packets fall; holds less than one."""
+class FrameReader:
+    """Reads frames of one size from a stream of bytes; holds less than one frame."""
 
     def __init__(self, size: int, part: bytes = b"") -> None:
         self.size = size
@@ -67,7 +76,7 @@ def read_command(frame: bytes) -> Record:
 
 
 def write_command(record: Record) -> bytes:
-    """Words that single precision cannot hold become infinite, and are refused at the other end."""
+    """A word beyond single precision becomes infinite, which the robot refuses."""
     values = [_single(record.words.get(word, 0.0) / UNIT_OF[word]) for word in WORDS]
     mask = sum(1 << n for n, word in enumerate(WORDS) if word in record.words)
     return COMMAND.pack(record.seq, record.kind, *values, mask)
@@ -81,7 +90,7 @@ def write_feedback(completed: int, waiting: int) -> bytes:
 
 
 def read_feedback(frame: bytes) -> tuple[int, int]:
-    """g_seq and g_queue_size; what fills the frame is not looked at."""
+    """g_seq and g_queue_size; the filling is ignored."""
     completed, waiting, *_ = FEEDBACK.unpack(frame)
     return completed, waiting
 
@@ -97,12 +106,12 @@ def write_telemetry(reading: KukaReading) -> bytes:
         *(value / DEG + 0.0 for value in (a, b, c, *reading.axes)),
         *(done.completed, done.in_flight, done.waiting, reading.flags),
         *(reading.speed, reading.tool, reading.base),
-        *PLACES,
+        *OFFSETS,
     )
 
 
 def read_telemetry(frame: bytes) -> KukaReading:
-    """``under_way``: something is in flight, as far as the numbers tell."""
+    """``under_way`` of the progress: the record in flight is not the last completed one."""
     x, y, z, a, b, c, *rest = TELEMETRY.unpack(frame)
     axes, (completed, in_flight, waiting, flags, speed, tool, base) = rest[:6], rest[6:13]
     return KukaReading(
@@ -117,27 +126,27 @@ def read_telemetry(frame: bytes) -> KukaReading:
 
 
 def commands_in(record: Record) -> list[str]:
-    """What a record asks for, by name: MOVE, HOME, TOOL and TOOL 2, BASE and BASE 1."""
-    if record.kind in (28, 30):
+    """Names of a record for scenario rules: MOVE, HOME, TOOL and TOOL 2, BASE and BASE 1."""
+    if record.kind in HOMES:
         return ["HOME"]
-    if 1 <= record.kind <= 9:
+    if record.kind in TOOLS:
         return ["TOOL", f"TOOL {record.kind}"]
-    if 54 <= record.kind <= 59:
-        return ["BASE", f"BASE {record.kind - 53}"]
-    return ["MOVE"] if record.kind == 0 else []
+    if record.kind in BASES:
+        return ["BASE", f"BASE {base_number(record.kind)}"]
+    return ["MOVE"] if record.kind == LINEAR else []
 
 
 # ── transcripts ─────────────────────────────────────────────────────────────────────────────────
 
 
 def messages(stream: bytes) -> list[bytes]:
-    """Cut a stream of frames into frames: feedback tells itself by what fills it."""
+    """Splits a stream into frames; feedback is recognised by its filling."""
     size = FEEDBACK.size if _is_feedback(stream) else TELEMETRY.size
     return [stream[start : start + size] for start in range(0, len(stream), size)]
 
 
 def name_field(answer: bytes, byte: int) -> str:
-    """Which field of a frame a byte belongs to, for people who compare transcripts."""
+    """Name of the field of a frame to which a byte belongs; used to compare transcripts."""
     names = FEEDBACK_FIELDS if _is_feedback(answer) else TELEMETRY_FIELDS
     return names[min(byte // 4, len(names) - 1)]
 
@@ -147,7 +156,7 @@ def _is_feedback(stream: bytes) -> bool:
 
 
 def _single(value: float) -> float:
-    """What single precision makes of it, without complaining."""
+    """The value in single precision; infinite if it is too large."""
     try:
         return float(struct.unpack("<f", struct.pack("<f", value))[0])
     except OverflowError:

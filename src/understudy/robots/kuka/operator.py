@@ -1,28 +1,25 @@
-"""OperatorActions on a KUKA: records, as a client would send them, numbered like the last one."""
+"""Operator actions on a KUKA: they submit records, numbered like the last completed one."""
 
 import math
 from typing import Protocol
 
 from understudy.errors import Refused
 from understudy.ports import Injectable
-from understudy.ports.kuka import GcodeServer, Record
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.robots.kuka.records import HOMES, LINEAR, POSITION, GcodeServer, Record
 from understudy.space.kinematics.teach import moved_frame
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 
-LINEAR, HOME = 0, 28
-WORDS = ("X", "Y", "Z", "C", "B", "A")
-"""In the order of a Pose."""
-LINES_ONLY = Refused("its G-code server knows lines of the tool only: give pose_mm_deg")
+LINES_ONLY = Refused("the G-code server moves the tool along lines only: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
-FULL = Refused("its buffer of records is full")
+FULL = Refused("the buffer of records is full")
 STOPPED = Refused("emergency stop: reset first")
 
 
 class Stoppable(Protocol):
-    """Whether it stands, and how to make it."""
+    """Stops, and reports whether it is stopped."""
 
     def stop(self, now: int) -> None: ...
 
@@ -30,11 +27,11 @@ class Stoppable(Protocol):
 
 
 class Server(GcodeServer, Stoppable, Injectable, Protocol):
-    """A G-code server whose plug is at hand."""
+    """The simulated server, with its stop and its faults."""
 
 
 class KukaActions:
-    """Speeds in m/s; poses are of the active tool in the active base."""
+    """`OperatorActions`. Speeds are in m/s; poses are of the active tool in the active base."""
 
     frames: tuple[Frame, ...] = ("base", "tool")
 
@@ -52,10 +49,10 @@ class KukaActions:
         return AxisReading(reading.axes, (), (), reading.pose)
 
     def home(self, axis: int, now: int) -> Refused | None:
-        return NO_AXIS if axis != -1 else self._submit(HOME, {}, now)
+        return NO_AXIS if axis != -1 else self._submit(HOMES[0], {}, now)
 
     def stop(self, now: int) -> None:
-        """It stands at once, and what waits is forgotten."""
+        """Stops at once and drops all waiting records."""
         self._server.stop(now)
 
     def emergency_stop(self, now: int) -> Refused | None:
@@ -78,7 +75,7 @@ class KukaActions:
         return self._line(pose(there), abs(jog.speed) if jog.axis < 3 else None, now)
 
     def _line(self, there: Pose, speed: float | None, now: int) -> Refused | None:
-        words = dict(zip(WORDS, there, strict=True))
+        words = dict(zip(POSITION, there, strict=True))
         return self._submit(LINEAR, words if speed is None else {**words, "F": speed}, now)
 
     def _submit(self, kind: int, words: dict[str, float], now: int) -> Refused | None:
@@ -86,7 +83,7 @@ class KukaActions:
             return STOPPED
         if not self._server.room():
             return FULL
-        # Its client follows the numbers: one of our own would be news of a record it never sent.
+        # The client follows the numbers; a new number would report a record that it never sent.
         number = max(self._server.progress().completed, 0)
         self._server.submit(Record(number, kind, words), now)
         return None

@@ -1,12 +1,13 @@
-"""A G-code program as the records a KUKA's G-code server understands.
+"""Reads a G-code program as records of the KUKA's G-code server.
 
     G0 G1  X Y Z A B C F E      a line; F in mm/s, E the weld job
     G28 G30                     home
     G54 … G59                   base 1 … 6
     T1 … T9                     tool
-    G21 G90 M2 M30              what holds anyway, and the end
+    G21 G90                     always active: millimetres, absolute
+    M2 M30                      end of the program
 
-Anything else is a problem, told with its line, column and word.
+Everything else is a `Problem` with its line, column and word.
 """
 
 from collections.abc import Iterator
@@ -21,16 +22,14 @@ from understudy.gcode.faults import (
     WORD_REPEATED,
 )
 from understudy.gcode.words import Problem, Word, tokenize
-from understudy.ports.kuka import Record
 from understudy.robots.kuka.frames import UNIT_OF, WORDS
+from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 
-LINEAR = 0
-LINES, HOMES, BASES = (0, 1), (28, 30), range(54, 60)
-AS_IT_IS, ENDS, TOOLS = (21, 90), (2, 30), range(1, 10)
+LINES, ALWAYS_ACTIVE, ENDS = (0, 1), (21, 90), (2, 30)
 
 
 class Step(NamedTuple):
-    """A record to be numbered when it is sent, and the line of the program it stands in."""
+    """A record without its number, and its line in the program."""
 
     line: int
     kind: int
@@ -41,14 +40,14 @@ class Step(NamedTuple):
 
 
 class _LineError(Exception):
-    """A line that cannot be read; never leaves this module."""
+    """A problem in a line; it never leaves this module."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
 
 class ReadLine(NamedTuple):
-    """A line of a program: what it asks for, or what is wrong with it."""
+    """A line of a program, and its steps or its problem."""
 
     number: int
     text: str
@@ -56,7 +55,7 @@ class ReadLine(NamedTuple):
 
 
 def read_program(text: str) -> list[Step] | Problem:
-    """All its steps, or the first thing wrong with it."""
+    """All steps of a program, or its first problem."""
     steps: list[Step] = []
     for line in read_lines(text):
         if isinstance(line.steps, Problem):
@@ -66,7 +65,7 @@ def read_program(text: str) -> list[Step] | Problem:
 
 
 def read_lines(text: str) -> Iterator[ReadLine]:
-    """Line by line, up to the end of the program; a line that is wrong hides none after it."""
+    """The lines up to the end of the program; reading goes on after a line with a problem."""
     moves = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         tokens = tokenize(line, line=number)
@@ -85,7 +84,7 @@ def read_lines(text: str) -> Iterator[ReadLine]:
 
 
 class _Block:
-    """What one line says."""
+    """The words of one line."""
 
     def __init__(self, line: int, words: tuple[Word, ...]) -> None:
         self.line = line
@@ -132,7 +131,7 @@ class _Block:
             self.moves = True
         elif number in HOMES or number in BASES:
             self._commands.append(number)
-        elif number not in AS_IT_IS:
+        elif number not in ALWAYS_ACTIVE:
             raise self._broken(UNSUPPORTED, "the KUKA's G-code server does not know this", word)
 
     def _whole(self, word: Word) -> int:

@@ -1,0 +1,80 @@
+"""Records of the KUKA's G-code server, and the server as its face and its operator see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from understudy.ports import Joints
+from understudy.space.pose import Pose
+
+LINEAR, HOMES, TOOLS, BASES = 0, (28, 30), range(1, 10), range(54, 60)
+"""Kinds of records (cmd_type): a line, home, select a tool, select a base (54 is base 1)."""
+POSITION = ("X", "Y", "Z", "C", "B", "A")
+"""The words of a position, in the order of a `Pose`."""
+
+
+def base_number(kind: int) -> int:
+    """The number of the base that a record of this kind selects."""
+    return kind - BASES.start + 1
+
+
+class Record(Struct, frozen=True):
+    """A command: its kind, and the words given (X Y Z m, A B C rad, F m/s, E without a unit).
+
+    `flaw`: the reason why the record describes no motion, if there is one.
+    """
+
+    seq: int
+    kind: int
+    words: dict[str, float] = {}
+    flaw: str = ""
+
+
+class Progress(NamedTuple):
+    """Sequence numbers of the last completed record and of the one in flight; ``waiting``:
+    records that waited when the one in flight was taken, itself included."""
+
+    completed: int
+    in_flight: int
+    waiting: int
+    under_way: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KukaReading:
+    """Pose of the tool in the active base, axes (rad), speed of the tool (m/s).
+
+    Bit n of `flags`: channel n is connected.
+    """
+
+    pose: Pose
+    axes: Joints
+    speed: float
+    tool: int
+    base: int
+    flags: int
+    progress: Progress
+
+
+class GcodeServer(Protocol):
+    """Carries out records one after the other."""
+
+    def room(self) -> int:
+        """Number of records that fit into the buffer now."""
+        ...
+
+    def submit(self, record: Record, now: int) -> None: ...
+
+    def connect(self, channel: int, up: bool, now: int) -> None:
+        """A channel was connected, or closed."""
+        ...
+
+    def progress(self) -> Progress: ...
+
+    def reading(self, now: int) -> KukaReading: ...
+
+    def on_executed(self, listener: Callable[[int], None]) -> None:
+        """Calls ``listener`` with the moment at which each record was completed."""
+        ...

@@ -1,0 +1,508 @@
+"""The simulated KUKA: a G-code server that takes records from its buffer and carries them out.
+
+    submit ──▶ waiting (512) ──▶ in flight ──▶ completed
+                  │  planned ahead, so that lines pass into each other
+
+A record that takes no time, or is refused, is completed at the moment it is taken up. The states of
+the server are in `TRANSITIONS`; docs/robots/kuka.md has the diagram.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.motion.path import empty_path
+from understudy.motion.plan import Plan, empty_law
+from understudy.ports import Part, State, Tally
+from understudy.ports.hmi import Pins, RobotView
+from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
+from understudy.robots.kuka.records import KukaReading, Progress, Record
+from understudy.simulation.collision.contact import Contact
+from understudy.simulation.collision.watch import CollisionWatch
+from understudy.space.transform import matrix, pose
+from understudy.units import NS_PER_MS, seconds, whole_ns
+
+ServerState = Literal["Idle", "Run", "Stopped"]
+
+TRANSITIONS: Mapping[tuple[ServerState, str], ServerState] = {
+    ("Idle", "submit"): "Run",
+    ("Run", "drained"): "Idle",
+    ("Idle", "freeze"): "Stopped",
+    ("Run", "freeze"): "Stopped",
+    ("Stopped", "release"): "Run",
+}
+"""An event without a row changes nothing. `drained`: no record is in flight or waits."""
+
+BUFFER = 512
+MAIN = 0
+"""The channel of the records."""
+CHECK_PERIOD = 500 * NS_PER_MS
+MESSAGES_KEPT = 16
+NO_PATH, NO_MOTION = empty_path(6), empty_law(0.0)
+OUTPUTS_SHOWN = 32
+"""Outputs below this number, arc and gas among them, are shown as the bits of a number."""
+
+
+# ── outputs ─────────────────────────────────────────────────────────────────────────────────────
+
+ARC, GAS, FIRST_JOB_BIT, JOB_BITS = 1, 9, 65, 16
+"""Numbers of the welding outputs: arc $OUT[1], gas $OUT[9], the job on $OUT[65..80], LSB first."""
+
+
+class SavedOutputs(Struct):
+    """Snapshot of the outputs. `gas_until`: end of the post-flow, if the gas flows after an arc."""
+
+    job: int = 0
+    gas: bool = False
+    gas_until: int | None = None
+
+
+class WeldingOutputs:
+    """The arc burns while there is a job; the gas flows with it, and a while after it."""
+
+    def __init__(self, post_flow: int) -> None:
+        self._post_flow = post_flow
+        self._now = SavedOutputs()
+
+    @property
+    def job(self) -> int:
+        return self._now.job
+
+    def weld(self, job: int, now: int) -> None:
+        """Job 0 turns the arc off; another job number turns it on, or changes the job."""
+        if job == self._now.job:
+            return
+        self._now = SavedOutputs(job, gas=True, gas_until=None if job else now + self._post_flow)
+        self.wake(now)
+
+    def next_wake(self) -> int | None:
+        return self._now.gas_until
+
+    def wake(self, now: int) -> None:
+        if self._now.gas_until is not None and self._now.gas_until <= now:
+            self._now = SavedOutputs(self._now.job)
+
+    def high(self) -> tuple[int, ...]:
+        """Numbers of the outputs that are on."""
+        job = self._now.job
+        bits = (FIRST_JOB_BIT + bit for bit in range(JOB_BITS) if job >> bit & 1)
+        return (*((ARC,) if job else ()), *((GAS,) if self._now.gas else ()), *bits)
+
+    def save(self) -> SavedOutputs:
+        return self._now
+
+    def load(self, state: SavedOutputs) -> None:
+        self._now = state
+
+
+# ── server ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How the server works through its records. `blend`: share of the speed kept at corners."""
+
+    blend: float
+    advance_run: int
+    on_disconnect: Literal["clear", "drain"]
+    post_flow: int
+
+
+class Flight(NamedTuple):
+    """The record in flight, and its outcome."""
+
+    record: Record
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Status of the robot. `outputs`: numbers of the outputs that are on."""
+
+    reading: KukaReading
+    waiting: int
+    stopped: bool
+    outputs: tuple[int, ...]
+    weld_job: int
+    speed_set: float
+    messages: tuple[str, ...]
+
+
+class Saved(Struct):
+    """Snapshot of the server. `ahead`: number of waiting records that are planned already;
+    `pieces_done`: number of path pieces before those of the trajectory."""
+
+    modal: ModalState
+    waiting: list[Record]
+    in_flight: Record | None
+    ahead: int
+    trajectory: dict[str, Any] | None
+    completed: int
+    flying: int
+    taken: int
+    flags: int
+    next_check: int | None
+    stopped: bool
+    outputs: SavedOutputs
+    messages: list[str]
+    pieces_done: int
+
+
+class KukaGcodeServer:
+    """`GcodeServer`, `Part` and `Injectable`; also the `Mover` that its collision watch follows."""
+
+    def __init__(
+        self, name: str, model: KukaModel, options: ServerOptions, log: Callable[[str], None]
+    ) -> None:
+        self._name = name
+        self.model = model
+        self._options = options
+        self._log = log
+        self._listeners: list[Callable[[int], None]] = []
+        self._state: ServerState = "Idle"
+        self._modal = model.start
+        self._waiting: deque[Record] = deque()
+        self._flight: Flight | None = None
+        self._ahead: deque[Outcome] = deque()
+        self._lookahead_ends = False
+        """The next waiting record cannot be joined to the trajectory."""
+        self._trajectory: Trajectory | None = None
+        self._completed = self._flying = -1
+        self._taken = 0
+        self._flags = 0
+        self._next_check: int | None = None
+        self._outputs = WeldingOutputs(options.post_flow)
+        self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        self._pieces_done = 0
+        self.parts: dict[str, Part] = {}
+        self.collision: CollisionWatch | None = None
+
+    # ── records ──
+
+    def room(self) -> int:
+        return BUFFER - len(self._waiting)
+
+    def submit(self, record: Record, now: int) -> None:
+        self._waiting.append(record)
+        self._enter("submit")
+        self._go_on(now)
+
+    def connect(self, channel: int, up: bool, now: int) -> None:
+        bit = 1 << channel
+        self._flags = self._flags | bit if up else self._flags & ~bit
+        if channel == MAIN:
+            self._next_check = None if up else _next_check(now)
+
+    def on_executed(self, listener: Callable[[int], None]) -> None:
+        self._listeners.append(listener)
+
+    def stop(self, now: int) -> None:
+        """Stops the motion at once and drops all records that are not completed."""
+        self._waiting.clear()
+        self._ahead.clear()
+        self._taken = 0
+        if self._trajectory is not None and self._flight is not None:
+            here = self._trajectory.at(seconds(now), self.model.chain)
+            axes = tuple(here.axes.tolist())
+            self._modal = replace(self._modal, axes=axes, position=here.pose)
+        self._flight = None
+        self._enter("drained")
+        self._end_trajectory()
+        self._path_changed(now)
+        self._outputs.weld(0, now)
+
+    # ── collision watch ──
+
+    def guard(self, watch: CollisionWatch) -> None:
+        """Sets the collision watch of the robot, while the cell is built."""
+        self.collision = self.parts["collision"] = watch
+
+    @property
+    def plan(self) -> Plan:
+        """The running motion, or a plan without motion."""
+        if self._trajectory is not None:
+            return self._trajectory.plan
+        return Plan(NO_PATH, NO_MOTION, np.array(self._modal.axes))
+
+    @property
+    def first(self) -> int:
+        """The number of the plan's first piece, counted from the start of the cell."""
+        return self._pieces_done
+
+    @property
+    def held(self) -> bool:
+        """A stop freezes the motion; after the release it goes on along the same path."""
+        return self.stopped()
+
+    @property
+    def tool(self) -> int:
+        return self._modal.tool
+
+    def collided(self, contact: Contact, now: int) -> None:
+        self.freeze(contact.told(), now)
+
+    # ── readings ──
+
+    def tally(self, now: int) -> Tally:
+        """Number of contacts; records are not counted here."""
+        return Tally(collisions_detected=self.collision.detected if self.collision else 0)
+
+    def stopped(self) -> bool:
+        """Frozen by an emergency stop or a contact, until the release."""
+        return self._state == "Stopped"
+
+    def progress(self) -> Progress:
+        return Progress(self._completed, self._flying, self._taken, self.busy())
+
+    def reading(self, now: int) -> KukaReading:
+        modal = self._modal
+        if self._trajectory is None:
+            axes, at, speed = modal.axes, pose(matrix(modal.position)), 0.0
+        else:
+            sample = self._trajectory.at(seconds(now), self.model.chain)
+            axes, at, speed = tuple(sample.axes.tolist()), sample.pose, sample.speed
+        return KukaReading(at, axes, speed, modal.tool, modal.base, self._flags, self.progress())
+
+    def busy(self) -> bool:
+        return self._state == "Run"
+
+    def status(self, now: int) -> Status:
+        return Status(
+            reading=self.reading(now),
+            waiting=len(self._waiting),
+            stopped=self.stopped(),
+            outputs=self._outputs.high(),
+            weld_job=self._outputs.job,
+            speed_set=self._modal.speed,
+            messages=tuple(self._messages),
+        )
+
+    def view(self, now: int) -> RobotView:
+        """The view for pages; the tool is seen from the foot, not from the active base."""
+        trajectory, outputs = self._trajectory, self._outputs
+        axes = self.plan.at(seconds(now)).position
+        moving = trajectory is not None and not self.stopped()
+        return RobotView(
+            q=axes.tolist(),
+            tcp=self.model.tip(axes, self._modal.tool),
+            state=self._state,
+            moving=moving,
+            tool=self._modal.tool,
+            line=max(self._flying, 0) if self.busy() else 0,
+            ghost=trajectory.plan.target.tolist() if trajectory and moving else None,
+            arc=outputs.job != 0,
+            io=Pins(do=sum(1 << number for number in outputs.high() if number < OUTPUTS_SHOWN)),
+        )
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        moments = (self._outputs.next_wake(), self._next_check, self._segment_ends())
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        self._outputs.wake(now)
+        ends = self._segment_ends()
+        if self._flight is not None and ends is not None and ends <= now:
+            self._complete(self._flight, now)
+            self._go_on(now)
+        if self._next_check is not None and self._next_check <= now:
+            self._handle_disconnect(now)
+
+    def _segment_ends(self) -> int | None:
+        if self._trajectory is None or self.stopped():
+            return None
+        return whole_ns(self._trajectory.ends)
+
+    # ── faults ──
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        """The emergency stop freezes the motion; the release lets it go on from there."""
+        if fault == "emergency_stop":
+            self.freeze("Emergency stop", now)
+        elif fault == "emergency_release" and self.stopped():
+            self._enter("release")
+            if self.collision is not None:
+                self.collision.release()
+            self._trajectory = self._trajectory and self._trajectory.resumed(seconds(now))
+            self._go_on(now)
+        return None
+
+    def freeze(self, reason: str, now: int) -> None:
+        """Freezes the motion at its present place, until the stop is released."""
+        if self.stopped():
+            return
+        self._enter("freeze")
+        self._outputs.weld(0, now)
+        self._trajectory = self._trajectory and self._trajectory.halted(seconds(now))
+        self._report(reason)
+
+    # ── snapshots ──
+
+    def save(self) -> Saved:
+        return Saved(
+            modal=self._modal,
+            waiting=list(self._waiting),
+            in_flight=self._flight.record if self._flight else None,
+            ahead=len(self._ahead),
+            trajectory=self._trajectory.to_state() if self._trajectory else None,
+            completed=self._completed,
+            flying=self._flying,
+            taken=self._taken,
+            flags=self._flags,
+            next_check=self._next_check,
+            stopped=self.stopped(),
+            outputs=self._outputs.save(),
+            messages=list(self._messages),
+            pieces_done=self._pieces_done,
+        )
+
+    def load(self, state: State) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._modal = saved.modal
+        self._waiting = deque(saved.waiting)
+        self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
+        self._flags, self._next_check = saved.flags, saved.next_check
+        self._pieces_done = saved.pieces_done
+        self._outputs.load(saved.outputs)
+        self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
+        self._flight, self._trajectory, self._lookahead_ends = None, None, False
+        self._ahead.clear()
+        if saved.in_flight is not None and saved.trajectory is not None:
+            self._plan_again(saved.in_flight, saved.ahead, saved.trajectory)
+        runs = self._flight is not None or bool(self._waiting)
+        self._state = "Stopped" if saved.stopped else "Run" if runs else "Idle"
+
+    def _plan_again(self, record: Record, ahead: int, trajectory: State) -> None:
+        """Computes the known segments again, from the records they were made of."""
+        known = [self.model.carry_out(record, self._modal)]
+        for waiting in list(self._waiting)[:ahead]:
+            known.append(self.model.carry_out(waiting, known[-1].after))
+        segments = tuple(outcome.segment for outcome in known if outcome.segment is not None)
+        if len(segments) != 1 + ahead:
+            raise msgspec.ValidationError("records in motion that do not move")
+        self._flight = Flight(record, known[0])
+        self._ahead.extend(known[1:])
+        self._trajectory = Trajectory.from_state(segments, trajectory, self._options.blend)
+
+    # ── one record after the other ──
+
+    def _enter(self, event: str) -> None:
+        self._state = TRANSITIONS.get((self._state, event), self._state)
+
+    def _go_on(self, now: int) -> None:
+        """Takes up waiting records until one of them takes time; then plans ahead."""
+        while self._waiting and self._flight is None and not self.stopped():
+            self._take_up(now)
+        self._look_ahead(now)
+        if self._flight is None and not self._waiting:
+            self._taken = 0
+            self._enter("drained")
+
+    def _take_up(self, now: int) -> None:
+        self._taken = len(self._waiting)
+        self._lookahead_ends = False
+        record = self._waiting.popleft()
+        self._flying = record.seq
+        if self._ahead and self._trajectory is not None:
+            outcome = self._ahead.popleft()
+            self._pieces_done += len(self._trajectory.segments[0].path)
+            self._trajectory = self._trajectory.advanced(seconds(now))
+        else:
+            outcome = self.model.carry_out(record, self._modal)
+            if outcome.segment is not None:
+                segments, blend = (outcome.segment,), self._options.blend
+                self._trajectory = Trajectory.from_rest(segments, seconds(now), blend)
+        self._flight = Flight(record, outcome)
+        if outcome.message:
+            self._report(f"record {record.seq}: {outcome.message}")
+        if outcome.job is not None:
+            self._outputs.weld(outcome.job, now)
+        if outcome.segment is None:
+            self._complete(self._flight, now)
+
+    def _complete(self, flight: Flight, now: int) -> None:
+        self._completed = flight.record.seq
+        tool_changed = self._modal.tool != flight.outcome.after.tool
+        self._modal = flight.outcome.after
+        self._flight = None
+        if not self._waiting:
+            self._enter("drained")
+        if not self._ahead:
+            self._end_trajectory()
+        if tool_changed:
+            self._path_changed(now)
+        for listener in self._listeners:
+            listener(now)
+
+    def _end_trajectory(self) -> None:
+        self._pieces_done += len(self._trajectory.plan.path) if self._trajectory else 0
+        self._trajectory = None
+
+    def _path_changed(self, now: int) -> None:
+        """The path that was known ahead is not run, or is run with another tool."""
+        if self.collision is not None:
+            self.collision.cut(now)
+
+    def _look_ahead(self, now: int) -> None:
+        """Plans the next records too, as long as they move the tool along lines."""
+        while self._flight is not None and self._trajectory is not None and self._can_look_ahead():
+            before = self._ahead[-1] if self._ahead else self._flight.outcome
+            outcome = self.model.carry_out(self._waiting[len(self._ahead)], before.after)
+            segment = outcome.segment
+            self._lookahead_ends = segment is None or segment.speed == 0.0
+            if segment is not None and not self._lookahead_ends:
+                self._ahead.append(outcome)
+                self._trajectory = self._trajectory.extended(segment, seconds(now))
+
+    def _can_look_ahead(self) -> bool:
+        if self._trajectory is None or self.stopped() or self._lookahead_ends:
+            return False
+        passes = self._options.blend > 0.0 and self._trajectory.segments[-1].speed > 0.0
+        return passes and len(self._ahead) < min(self._options.advance_run, len(self._waiting))
+
+    # ── disconnected client ──
+
+    def _handle_disconnect(self, now: int) -> None:
+        self._next_check = None
+        if self._options.on_disconnect == "clear":
+            self._clear_waiting(now)
+        if self._options.on_disconnect == "drain" and self.busy():
+            self._next_check = _next_check(now)
+        elif self._outputs.job:
+            self._outputs.weld(0, now)
+            self._report("connection lost while welding: arc off")
+
+    def _clear_waiting(self, now: int) -> None:
+        """Drops the waiting records; the record in flight is finished."""
+        if not self._waiting:
+            return
+        self._report(f"connection lost: {len(self._waiting)} records cleared")
+        self._waiting.clear()
+        self._lookahead_ends = False
+        if self._ahead and self._trajectory is not None:
+            self._ahead.clear()
+            self._trajectory = self._trajectory.shortened(seconds(now))
+            self._path_changed(now)
+            if self.stopped():
+                self._trajectory = self._trajectory.halted(seconds(now))
+        if self._flight is None:
+            self._taken = 0
+
+    def _report(self, message: str) -> None:
+        self._messages.append(message)
+        self._log(f"{self._name}: {message}")
+
+
+def _next_check(now: int) -> int:
+    return (now // CHECK_PERIOD + 1) * CHECK_PERIOD
