@@ -11,7 +11,7 @@ from understudy.space.kinematics.teach import moved_frame
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
 
-LINES_ONLY = Refused("the G-code server moves the tool along lines only: give pose_mm_deg")
+LINES_ONLY = Refused("the G-code server knows lines of the tool only: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
 FULL = Refused("the buffer of records is full")
