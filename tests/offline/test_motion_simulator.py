@@ -155,7 +155,7 @@ def test_a_controller_that_is_held_fails_the_run() -> None:
     controller, simulator = virtual_arm()
     assert controller.send_gcode("M0", 0) is None
     found = simulator.simulate_trajectory([Waypoint(BENT)])
-    assert (found.success, "stands still before the end" in found.error_message) == (False, True)
+    assert (found.success, "stopped before the end" in found.error_message) == (False, True)
 
 
 def test_extremes_of_an_execution_are_those_of_its_dry_run_however_seldom_it_is_logged() -> None:

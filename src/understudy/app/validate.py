@@ -1,4 +1,4 @@
-"""The one function behind `understudy validate`, the library and whoever asks from elsewhere."""
+"""Validation and cycle time of programs on a cell: behind the command line, the page and Python."""
 
 import os.path
 import re
@@ -15,9 +15,9 @@ from understudy.config.cell import read_rules
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
-from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, added_up
+from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, cycle_time_of
 from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
-from understudy.offline.validate import Judge, Report, Subject, judged
+from understudy.offline.validate import Judge, Report, Subject, judge_events
 from understudy.offline.validate import Options as Judging
 from understudy.offline.walk import Event
 from understudy.offline.waypoints import Waypoint, follow
@@ -25,22 +25,22 @@ from understudy.simulation.rules import Config as Rules
 from understudy.units import MM
 
 Progress = Callable[[int, int], bool]
-"""Told how many lines of how many are through; answers whether to go on."""
+"""Called with the number of finished lines and of all lines; returns False to cancel."""
 FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
-"""No line of G-code ends in a dot and letters."""
+"""A file name: no line of G-code ends in a dot and letters."""
 MOST_CLEARANCE_MM = 1000.0
-EVERY = 200
-"""Lines between two words of progress."""
+PROGRESS_LINES = 200
+"""Lines between two calls of the progress callback."""
 WELDING = "WELDING"
-NO_CHANCE = "scenario rules do not act on programs of this robot"
+RULES_IGNORED = "scenario rules do not act on programs of this robot"
 
 
-class Cancelled(Exception):  # noqa: N818 (no error: somebody wanted it so)
-    """Whoever was told of the progress did not want to go on."""
+class Cancelled(Exception):  # noqa: N818 (a user's decision, not an error)
+    """The progress callback returned False."""
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What `understudy validate` can be told; `scenario` is the path of a file with rules."""
+    """Options of a validation; `scenario` is the path of a file with rules."""
 
     robot: str = ""
     dialect: str = ""
@@ -54,27 +54,28 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         clearance, most = self.clearance_mm, self.max_violations
         if clearance is not None and not 0.0 <= clearance <= MOST_CLEARANCE_MM:
             allowed = f"0…{MOST_CLEARANCE_MM:g}"
-            raise ConfigError(
-                "not kept by anything", key="clearance_mm", value=clearance, allowed=allowed
-            )
+            raise ConfigError("out of range", key="clearance_mm", value=clearance, allowed=allowed)
         if most is not None and most < 1:
-            raise ConfigError("none is told", key="max_violations", value=most, allowed="1 or more")
+            raise ConfigError("out of range", key="max_violations", value=most, allowed="1 or more")
 
     def judging(self) -> Judging:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM
         return Judging(clearance, self.with_stops, self.max_violations)
 
 
-AS_USUAL = Options()
+DEFAULTS = Options()
 
 
 def validate(
     program: str | bytes | Path,
     cell: str | Path | CellConfig = "default",
-    options: Options = AS_USUAL,
+    options: Options = DEFAULTS,
 ) -> Report:
-    """Prove a program on a cell. The program: the path of a file, or text (what has a line break
-    in it, or is no file's name). The cell: a name, a path, or a configuration that was loaded."""
+    """Validates a program on a cell.
+
+    ``program``: the path of a file, or the text itself (a string with a line break, or one that is
+    no file name). ``cell``: a name, a path, or a loaded configuration.
+    """
     where = str(cell) if isinstance(cell, Path) else cell
     if isinstance(program, str) and not _names_a_file(program):
         return validate_text(program, where, options=options)
@@ -84,7 +85,7 @@ def validate(
 
 
 def _names_a_file(text: str) -> bool:
-    """What is called like a file is meant as one, be it there or not."""
+    """A string that looks like a file name is one, whether the file exists or not."""
     return "\n" not in text and (bool(FILE_NAME.search(text)) or os.path.isfile(text))
 
 
@@ -92,35 +93,37 @@ def validate_text(
     text: str | bytes,
     cell: str | CellConfig,
     *,
-    options: Options = AS_USUAL,
+    options: Options = DEFAULTS,
     program: str = "",
     progress: Progress | None = None,
 ) -> Report:
-    """Prove the text of a program on a cell, by name, path or configuration.
+    """Validates the text of a program on a cell (name, path or configuration).
 
-    What is wrong with the program is in the report; what is wrong with cell or options is a
-    ConfigError. `Cancelled` if ``progress`` says so.
+    Problems of the program are in the report; problems of cell or options raise a ConfigError.
+    Raises `Cancelled` if ``progress`` returns False.
     """
-    begun = perf_counter()
+    started = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
-    subject, events = _cast(text, config, options, program)
+    subject, events = _prepare(text, config, options, program)
     judge = Judge(subject, options.judging())
-    for event in _watched(events, _line_count(text), progress):
+    for event in _with_progress(events, _line_count(text), progress):
         judge.add(event)
-    return replace(judge.report(), wall_s=perf_counter() - begun)
+    return replace(judge.report(), wall_s=perf_counter() - started)
 
 
 def validate_waypoints(
     waypoints: Sequence[Waypoint],
     cell: str | CellConfig,
     *,
-    options: Options = AS_USUAL,
+    options: Options = DEFAULTS,
     travel_speed_mm_s: float | None = None,
     process_speed_mm_s: float | None = None,
 ) -> Report:
-    """Like `validate_text`, of an arm's waypoints: line n is waypoint n. Speeds of the tool where
-    a waypoint has none; the arc is switched where `process` changes."""
-    begun = perf_counter()
+    """Like `validate_text`, for waypoints of an arm: line n is waypoint n.
+
+    The speeds apply to waypoints without one; the arc is switched where `process` changes.
+    """
+    started = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
     robot = chosen_robot(config, options.robot)
     setup = offline_robot(config, robot).setup(options.dialect, _rules(config, options.scenario))
@@ -130,25 +133,25 @@ def validate_waypoints(
         None if speed is None else speed * MM for speed in (travel_speed_mm_s, process_speed_mm_s)
     )
     events = follow(waypoints, setup, (travel, process))
-    report = judged(events, subject_of("waypoints", config, robot), options.judging())
-    return replace(report, wall_s=perf_counter() - begun)
+    report = judge_events(events, subject_of("waypoints", config, robot), options.judging())
+    return replace(report, wall_s=perf_counter() - started)
 
 
-def _cast(
+def _prepare(
     text: str | bytes, config: CellConfig, options: Options, program: str
 ) -> tuple[Subject, Iterator[Event]]:
-    """What the program is judged by, and what happens in it."""
+    """What the program is validated on, and its events."""
     name = chosen_robot(config, options.robot)
     _check_mode(config, name, options.mode_of_operation)
     rules, robot = _rules(config, options.scenario), offline_robot(config, name)
     subject = subject_of(program, config, name)
     if options.scenario and not robot.obeys_rules:
-        subject = replace(subject, notes=(*subject.notes, NO_CHANCE))
+        subject = replace(subject, notes=(*subject.notes, RULES_IGNORED))
     return subject, robot.events(text, options.dialect, rules)
 
 
 def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
-    """A robot of the cell, as programs are judged by it."""
+    """A robot of the cell, as programs are validated on it."""
     subject = offline_robot(config, robot).subject(program)
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))
 
@@ -176,12 +179,12 @@ def cycle_time(
     checked = offline_robot(config, chosen_robot(config, robot))
     setup = checked.setup(dialect)
     if setup is None:
-        return added_up(checked.events(text, dialect, NO_RULES))
+        return cycle_time_of(checked.events(text, dialect, NO_RULES))
     return CycleTimeEstimator(setup).estimate(text)
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
-    """Modes of operation are those of a welding arm; other cells have none."""
+    """Raises a ConfigError for a mode that the robot does not have."""
     welds = getattr(config.robots[robot].config, "welder", None) is not None
     allowed = (WELDING,) if welds else ()
     if mode and mode.upper() not in allowed:
@@ -189,19 +192,19 @@ def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
 
 
 def _rules(config: CellConfig, scenario: str) -> Rules:
-    """Those of a scenario file, in place of the cell's own; checked against the whole cell."""
+    """The rules of a scenario file, checked against the whole cell; they replace the cell's own."""
     if not scenario:
         return Rules()
     rules = read_rules(read_text(Path(scenario)), scenario)
     try:
         build_cell(config.with_rules(rules))
     except ConfigError as problem:
-        raise _of_scenario(problem, scenario) from None
+        raise _in_scenario_file(problem, scenario) from None
     return rules
 
 
-def _of_scenario(problem: ConfigError, scenario: str) -> ConfigError:
-    """What is wrong with a rule is told with the file it stands in."""
+def _in_scenario_file(problem: ConfigError, scenario: str) -> ConfigError:
+    """The error with the scenario file in place of the cell file."""
     if not problem.key.startswith("scenario."):
         return problem
     return ConfigError(
@@ -214,10 +217,12 @@ def _of_scenario(problem: ConfigError, scenario: str) -> ConfigError:
     )
 
 
-def _watched(events: Iterator[Event], total: int, progress: Progress | None) -> Iterator[Event]:
+def _with_progress(
+    events: Iterator[Event], total: int, progress: Progress | None
+) -> Iterator[Event]:
     for event in events:
         yield event
-        if progress is None or not isinstance(event, ProgramLine) or event.number % EVERY:
+        if progress is None or not isinstance(event, ProgramLine) or event.number % PROGRESS_LINES:
             continue
         if not progress(event.number, total):
             raise Cancelled(f"after line {event.number} of {total}")

@@ -126,7 +126,7 @@ def _write(
     html: Path | None,
 ) -> None:
     from understudy.offline.validate import ci
-    from understudy.offline.validate.page import page
+    from understudy.offline.validate.html_report import page
 
     if json is not None:
         documents = [report.document() for report in reports]

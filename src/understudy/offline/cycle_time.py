@@ -1,4 +1,4 @@
-"""How long a program takes, line by line, without running it."""
+"""Cycle time of a program, line by line, without running it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
 class Row(Struct, frozen=True, gc=False):
     """A line of the program, and when it is run.
 
-    `kind`: what took its time, or most of it; empty where it only sets modes.
+    `kind`: what most of its time is; empty if the line only sets modes.
     """
 
     line: int
@@ -40,7 +40,7 @@ class Row(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A line that waits for an input, nobody knows how long: at most `timeout_s`."""
+    """A line that waits for an input for an unknown time, at most `timeout_s`."""
 
     line: int
     timeout_s: float
@@ -48,7 +48,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class CycleTime:
-    """Seconds of travel, of process (arc on), of dwells, of switches; and what makes them up."""
+    """Seconds of motion, process (arc on), dwells and I/O, and the lines they consist of."""
 
     motion_s: float
     process_s: float
@@ -59,7 +59,7 @@ class CycleTime:
     waits: tuple[Wait, ...] = ()
     violations: tuple[Violation, ...] = ()
     overloads: tuple[Overload, ...] = ()
-    """Joints that would need more than they have, each where it is worst."""
+    """Overloaded joints, each at its worst time."""
 
     @property
     def total_s(self) -> float:
@@ -67,7 +67,7 @@ class CycleTime:
 
 
 class CycleTimeEstimator:
-    """Plans a program as the controller would, and adds up."""
+    """Plans a program as the controller does, and adds up the times."""
 
     def __init__(self, setup: Setup, start: Floats | None = None) -> None:
         self._setup = setup
@@ -78,7 +78,7 @@ class CycleTimeEstimator:
 
         A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
         """
-        return added_up(walk(program, self._setup, self._start), self._setup.dynamics)
+        return cycle_time_of(walk(program, self._setup, self._start), self._setup.dynamics)
 
     def estimate_waypoints(
         self,
@@ -88,7 +88,9 @@ class CycleTimeEstimator:
     ) -> CycleTime:
         """Speeds of the tool where a waypoint has none of its own."""
         speeds = (travel_speed_mm_s * MM, process_speed_mm_s * MM)
-        return added_up(follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics)
+        return cycle_time_of(
+            follow(waypoints, self._setup, speeds, self._start), self._setup.dynamics
+        )
 
 
 class _Open(Struct, gc=False):
@@ -191,7 +193,7 @@ class Ledger:
             self.waits.append(Wait(stand.line, stand.timeout))
 
     def _took(self, kind: Kind, begins: float, ends: float) -> None:
-        """The line at hand, and nothing beside it."""
+        """Adds time to the current line."""
         self._close(len(self._open) - 1)
         self.seconds[kind] += ends - begins
         self._now = ends
@@ -202,8 +204,8 @@ class Ledger:
         del self._open[:count]
 
 
-def added_up(events: Iterable[Event], dynamics: Dynamics | None = None) -> CycleTime:
-    """What the events of a program come to."""
+def cycle_time_of(events: Iterable[Event], dynamics: Dynamics | None = None) -> CycleTime:
+    """Cycle time of the events of a program."""
     total = Ledger(dynamics)
     for event in events:
         total.add(event)
@@ -211,7 +213,7 @@ def added_up(events: Iterable[Event], dynamics: Dynamics | None = None) -> Cycle
 
 
 def as_document(cycle: CycleTime) -> dict[str, Any]:
-    """Plain values, as the command line prints them."""
+    """Plain values for JSON."""
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
     return {name: getattr(cycle, name) for name in times} | {
         "lines": [_fields(row) for row in cycle.lines],

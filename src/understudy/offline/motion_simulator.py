@@ -1,4 +1,4 @@
-"""The documents' MotionSimulator: a trajectory reckoned (dry run), or executed and watched."""
+"""MotionSimulator: a trajectory computed (dry run), or executed by a controller and logged."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, seconds
 
 INTERNAL_RATE_HZ = 1000.0
-"""How often speeds are looked at for the largest, however seldom they are logged."""
+"""Rate at which speeds are sampled for their maximum, whatever the rate of the log."""
 
 
 class Controller(Protocol):
-    """What executes a trajectory: lines of dialect `arm` in, joint states out."""
+    """A controller that executes a trajectory: lines of dialect `arm` in, joint states out."""
 
     def send_gcode(self, line: str, now: int) -> Refused | None: ...
 
@@ -74,7 +74,8 @@ class MotionSimulator:
     def dry_run(
         self, waypoints: Sequence[Waypoint], start: Floats | None = None
     ) -> SimulationResult:
-        """Calculated, nothing executed. A waypoint out of reach is left out; the first is told."""
+        """Computes the trajectory without executing it; skips unreachable waypoints, reports the
+        first."""
         runs: list[Run] = []
         problem = ""
         for event in follow(waypoints, self._setup, self._speeds, start):
@@ -95,22 +96,22 @@ class MotionSimulator:
         )
 
     def simulate_trajectory(self, waypoints: Sequence[Waypoint], now: int = 0) -> SimulationResult:
-        """Executed by the controller from ``now`` on, which is brought to the trajectory's end.
+        """Executes the trajectory on the controller from ``now`` to its end.
 
-        What the controller refuses, or fails at later, fails the run with its reason.
+        A refusal or a later error of the controller is the error of the result.
         """
         controller = self._controller
         if controller is None:
             raise ValueError(
                 "there is no controller to execute the trajectory: give MotionSimulator one, "
-                "or reckon it with dry_run"
+                "or compute it with dry_run"
             )
         here = np.array(controller.joint_state(now).positions)
         for line in gcode_lines(waypoints, self._setup, self._speeds, here):
             refused = controller.send_gcode(line, now)
             if refused:
                 return SimulationResult(False, 0.0, 0.0, 0.0, (), refused.reason)
-        watch = _Watch(controller, now, self._rate_hz)
+        watch = _Recorder(controller, now, self._rate_hz)
         ended = watch.to_the_end()
         if self._recording:
             self._recorded += watch.log
@@ -127,7 +128,7 @@ class MotionSimulator:
     # ── recording ──
 
     def start_recording(self) -> None:
-        """Keep what is executed from here on, over several trajectories."""
+        """Records what is executed from now on, over several trajectories."""
         self._recorded = []
         self._recording = True
 
@@ -139,9 +140,9 @@ class MotionSimulator:
 
 
 @dataclass(slots=True)
-class _Watch:
-    """Brings a controller to rest, and looks at it: at every tick of the log and of the extremes,
-    and whenever it wakes."""
+class _Recorder:
+    """Runs a controller until it rests; samples it at the log rate, at the internal rate and at its
+    wakes."""
 
     controller: Controller
     begin: int
@@ -151,7 +152,7 @@ class _Watch:
     max_acceleration: float = 0.0
 
     def to_the_end(self) -> int:
-        """When it came to rest, or to where nothing would ever wake it; logged as well."""
+        """Runs to the end and returns its time; also ends if the controller has no next wake."""
         now, logged, looked = self.begin, 0, 0
         while self.controller.busy() and (wake := self.controller.next_wake()) is not None:
             while (due := min(self._tick(logged, self.rate_hz), self._tick(looked))) < wake:
@@ -177,12 +178,12 @@ class _Watch:
 
 
 def _problem(controller: Controller, now: int) -> str:
-    """Why a trajectory that was run is no success; empty if it is one."""
+    """Why the executed trajectory failed; empty if it did not."""
     status = controller.status(now)
     if status.error:
         return status.error_message
     if controller.busy() or status.state != "Idle":
-        return f"the controller stands still before the end: {status.state}"
+        return f"the controller stopped before the end: {status.state}"
     return ""
 
 
@@ -226,7 +227,7 @@ def _words(letters: str, values: Floats) -> str:
 
 
 def _motion(run: Run, rate_hz: float) -> tuple[Motion, Motion]:
-    """The states of a run on the grid, with its end; and where speeds are at their extremes."""
+    """States of a run on the grid of the log, with its end; and at the times of extreme speeds."""
     begins = run.plan.law.begins
     corners = np.concatenate([begins, np.nextafter(begins[1:], 0.0)])
     extremes = np.sort([*corners, *_grid(run, INTERNAL_RATE_HZ)])

@@ -1,4 +1,4 @@
-"""The way of the tool through a program, by the planner that would run it."""
+"""Preview of the tool path of a program, planned as the controller plans it."""
 
 from collections.abc import Generator
 from typing import Any
@@ -17,15 +17,18 @@ MOST_LINES = 2000
 MOST_POINTS = 5000
 MOST_VIOLATIONS = 100
 SHORTEST_STEP = 0.02
-"""Seconds between two points of the way, at least."""
+"""Least time in seconds between two points of the preview."""
 
 
 Preview = dict[str, Any]
 
 
 def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Preview]:
-    """Points of the way: time (s), tool (m), joints (rad), the line they belong to, whether the arc
-    burns. ``truncated``: only the first lines were looked at. Pauses after every line."""
+    """Points of the path: time (s), tool (m), joints (rad), program line, arc on or off.
+
+    ``truncated``: only the first lines were planned. A generator that yields after every line, so
+    that the caller can do other work.
+    """
     walker = Walker(setup, np.array(start) if start else None)
     reader = Reader(setup, walker)
     runs: list[tuple[Run, Mover]] = []
@@ -54,7 +57,7 @@ def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Pre
 def _sort(
     walker: Walker, held: Mover, runs: list[tuple[Run, Mover]], violations: list[dict[str, Any]]
 ) -> None:
-    """A run that ends with a line was begun with the tool from before it."""
+    """Sorts new events; a run that a line ends was made with the tool mounted before that line."""
     for event in walker.take():
         if isinstance(event, Run):
             runs.append((event, held))

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from tests.offline.validate.rehearsals import cell, proved_text
+from tests.offline.validate.cases import cell, proved_text
 
 from understudy.app.validate import Options, subject_of, validate_text
 from understudy.motion.plan import Motion
 from understudy.offline.validate import Arm, Report
-from understudy.offline.validate.braking import stopping_ways
 from understudy.offline.validate.clearance import MOST_PAIRS
+from understudy.offline.validate.stops import stopping_paths
 from understudy.space.collision.detector import CollisionDetector
 
 START = "G21 G90 G94\nG0 X500 Y-200 Z450 A180 B0 C0\n"
@@ -124,7 +124,7 @@ def test_where_no_further_contacts_are_looked_for_that_is_said(
     assert not proved_text(text, "workshop").notes
     monkeypatch.setattr("understudy.offline.validate.clearance.MOST_SEARCHED", 2)
     report = proved_text(text, "workshop")
-    assert any(note.startswith("4 lines touch something") for note in report.notes)
+    assert any(note.startswith("4 lines have contacts") for note in report.notes)
     assert not report.passed
 
 
@@ -173,7 +173,7 @@ def test_a_stop_off_the_path_may_touch_what_the_path_does_not() -> None:
     assert proved_text(text, "workshop").passed
     (found,) = along(36, 30000).violations
     assert (found.line, found.kind) == (5, "collision")
-    assert "stopped here, each joint by itself, torch.nozzle would touch table" in found.message
+    assert "in a stop with independent joints torch.nozzle would touch table" in found.message
 
 
 def test_slowly_or_higher_up_a_stop_touches_nothing() -> None:
@@ -194,12 +194,12 @@ SOME = st.integers(1, 6).flatmap(
 
 
 @given(SOME, arrays(np.float64, 3, elements=st.floats(0.5, 20)))
-def test_stopping_ways_are_one_path_on_which_every_joint_brakes_by_itself(
+def test_stopping_paths_are_one_path_on_which_every_joint_brakes_by_itself(
     states: np.ndarray, braking: np.ndarray
 ) -> None:
     q, v = states
     none = np.zeros_like(q)
-    shape, length, row = stopping_ways(Motion(q, v, none), braking)
+    shape, length, row = stopping_paths(Motion(q, v, none), braking)
     ends = np.stack([_on(piece, x) for piece, x in zip(shape, length, strict=True)])
     assert np.allclose(shape[1:, 0], ends[:-1], atol=1e-9), "there is no jump"
     assert np.allclose(shape[0, 0], q[0])

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 from playwright.sync_api import sync_playwright
-from tests.offline.validate.rehearsals import PROGRAMS, cell, proved
+from tests.offline.validate.cases import PROGRAMS, cell, proved
 
 from understudy.app.validate import validate_text
 from understudy.offline.validate import Finding, Report
 from understudy.offline.validate.ci import junit, sarif
-from understudy.offline.validate.page import page
+from understudy.offline.validate.html_report import page
 from understudy.offline.validate.report import KINDS
 
 SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())

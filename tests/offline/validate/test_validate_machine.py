@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.offline.validate.rehearsals import PROGRAMS, cell, proved_text
+from tests.offline.validate.cases import PROGRAMS, cell, proved_text
 
 from understudy.app.build import load_cell
 from understudy.app.validate import Options, validate_text

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.offline.validate.rehearsals import cell
+from tests.offline.validate.cases import cell
 
 from understudy.app.build import load_cell
 from understudy.app.validate import Options, cycle_time, validate_text

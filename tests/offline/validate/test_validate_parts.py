@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.offline.validate.rehearsals import PROGRAMS, cell, header
+from tests.offline.validate.cases import PROGRAMS, cell, header
 
 from understudy.app.reach import program_reach
 from understudy.app.validate import subject_of, validate_text
 from understudy.motion.plan import Plan
 from understudy.offline.validate import Arm, Subject
-from understudy.offline.validate.course import MOST_POINTS, Courses
-from understudy.offline.validate.feed import feed_findings
+from understudy.offline.validate.html_report import wireframe
+from understudy.offline.validate.judge import MOST_POINTS, Courses
+from understudy.offline.validate.limits import feed_findings
 from understudy.offline.validate.poses import program_poses
 from understudy.offline.validate.stretch import LINES_AT_ONCE, SAMPLES_AT_ONCE, Stretch, stretches
-from understudy.offline.validate.wireframe import wireframe
 from understudy.offline.walk import Run, walk
 from understudy.robots.arm.offline import arm_subject, mover_of
 from understudy.space.kinematics.singular import distances

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.offline.validate.rehearsals import header, programs, proved
+from tests.offline.validate.cases import header, programs, proved
 
 from understudy.offline.validate import CLEARANCE
 

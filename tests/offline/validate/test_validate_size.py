@@ -6,7 +6,7 @@ import sys
 from time import process_time
 
 import pytest
-from tests.offline.validate.rehearsals import cell
+from tests.offline.validate.cases import cell
 
 from understudy.app.validate import validate_text
 from understudy.offline.validate import Report

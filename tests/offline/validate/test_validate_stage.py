@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.offline.validate.rehearsals import proved_text
+from tests.offline.validate.cases import proved_text
 
 from understudy.app.validate import Options
 from understudy.errors import ConfigError

@@ -1,6 +1,6 @@
 """Waypoints without a program around them."""
 
-from tests.offline.validate.rehearsals import cell
+from tests.offline.validate.cases import cell
 
 from understudy.app.validate import validate_waypoints
 from understudy.offline.validate import Report

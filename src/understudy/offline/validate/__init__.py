@@ -1,11 +1,10 @@
-"""A program proved before a robot runs it: what it would do wrong, line by line, and how long it
-takes."""
+"""Validation of a program before a robot runs it: violations line by line, and the cycle time."""
 
-from understudy.offline.validate.judge import Judge, judged
+from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import CLEARANCE, Finding, Kind, LineReport, Options, Report
 from understudy.offline.validate.subject import Arm, Machine, Subject
 
 __all__ = [
     "CLEARANCE", "Arm", "Finding", "Judge", "Kind", "LineReport", "Machine", "Options", "Report",
-    "Subject", "judged",
+    "Subject", "judge_events",
 ]  # fmt: skip

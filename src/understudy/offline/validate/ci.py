@@ -1,4 +1,4 @@
-"""Reports as build servers read them: JUnit XML and SARIF 2.1.0."""
+"""Reports for build servers: JUnit XML and SARIF 2.1.0."""
 
 import re
 from collections.abc import Sequence
@@ -9,27 +9,27 @@ from xml.sax.saxutils import escape, quoteattr
 from understudy.offline.validate.report import KINDS, Finding, Kind, Report
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-UNSPEAKABLE = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Whatever is no character of XML 1.0."""
+NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow."""
 MEANING: dict[Kind, str] = {
     "syntax": "The line cannot be read",
     "unsupported": "The controller does not know this command",
     "joint_limit": "A joint would leave its range",
     "unreachable": "The pose is out of reach",
-    "singularity": "The tool's way leads through a singular pose",
+    "singularity": "The path of the tool leads through a singular pose",
     "velocity": "The programmed feed is faster than the joints can follow",
     "acceleration": "The programmed feed bends faster than the joints can follow",
     "torque": "A joint needs more torque than it has",
     "self_collision": "The arm touches itself",
-    "collision": "The arm touches something",
+    "collision": "The arm touches an object",
     "zone": "The arm enters a forbidden zone",
-    "process": "The weld is not as it must be",
+    "process": "The welding process is not as required",
     "io": "A wait for an input never ends",
 }
 
 
 def junit(reports: Sequence[Report]) -> str:
-    """A suite per program, a case per kind of violation: what failed says where."""
+    """JUnit XML: a suite per program, a case per kind of violation; a failure names the lines."""
     suites = "".join(_suite(report) for report in reports)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suites}</testsuites>\n'
 
@@ -55,8 +55,8 @@ def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without what XML cannot say."""
-    return UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    """The text without characters that XML does not allow."""
+    return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _result(program: str, found: Finding, level: str) -> dict[str, Any]:
 
 
 def _uri(program: str) -> str:
-    """Forward slashes; what is no plain letter is escaped. From a root on it is a file's URI."""
+    """The file name as a URI reference; an absolute path becomes a file: URI."""
     path = program.replace("\\", "/")
     if re.match("[A-Za-z]:/", path):
         return f"file:///{path[:2]}{quote(path[2:], errors='replace')}"

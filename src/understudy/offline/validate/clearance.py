@@ -1,30 +1,37 @@
-"""The certified sweep of a program: some hundred lines at a time, one verdict per line."""
+"""The certified collision sweep of a program: one verdict per line, contacts put into words."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 from msgspec import Struct
 
 from understudy.motion.path import Floats, Path, dwell_path, joined
-from understudy.offline.validate.contacts import Contacts, Seen, Thing, thing, things
-from understudy.offline.validate.report import CLEARANCE, Finding, Options
+from understudy.offline.validate.report import CLEARANCE, Contact, Finding, Kind, Options
 from understudy.offline.validate.stretch import Stretch
 from understudy.offline.validate.subject import Arm, Machine
 from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
 from understudy.space.model.environment import Environment
+from understudy.units import MM
 
 PIECES_AT_ONCE = 1000
-"""A sweep of so many pieces shares its certificates."""
+"""Path pieces of one sweep, which share their certificates."""
 AT_THE_START = 1e-9
 MOST_PAIRS = 12
-"""So many pairs of parts that touch are looked for on a line."""
+"""Most touching pairs that are searched for on a line."""
 MOST_SEARCHED = 1000
-"""On so many lines; beyond them only the first pair of each line is told."""
+"""Most lines that are searched for further pairs; other lines report their first pair only."""
+
+Thing = tuple[str, ...]
+"""Key of a contact: its kind, and the touched object unless the arm touches itself."""
+NAMED = 3
+"""Most further parts that a message names; the report has all of them."""
+Seen = tuple[ContactSpot, float]
+"""A place on the path, and the time at which the arm is there."""
 
 
 class Proof(Struct, frozen=True, gc=False):
-    """The verdict on a line: metres that are proven, and what is to be said about it."""
+    """The verdict on a line: proven clearance in metres, violations, or a warning."""
 
     line: int
     clearance: float
@@ -34,7 +41,7 @@ class Proof(Struct, frozen=True, gc=False):
 
 
 class Clearance:
-    """Collects the stretches of a program, sweeps them with the tool they were run with."""
+    """Collects the stretches of a program and sweeps them with the tool that was mounted."""
 
     def __init__(self, environment: Environment, options: Options) -> None:
         self.contacts = Contacts(environment)
@@ -48,16 +55,16 @@ class Clearance:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was not looked for."""
+        """A note if further pairs were not searched for on all lines."""
         if self._searched <= MOST_SEARCHED:
             return ()
         return (
-            f"{self._searched} lines touch something: beyond the first {MOST_SEARCHED} only what "
-            "is touched first is told of each",
+            f"{self._searched} lines have contacts: beyond the first {MOST_SEARCHED} only "
+            "the first contact of each line is reported",
         )
 
     def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
-        """Give the stretches in their order; verdicts come when there are enough."""
+        """Adds the next stretch; yields verdicts when enough stretches are collected."""
         if arm.sweeper is None:
             return
         if arm is not self._arm:
@@ -69,7 +76,8 @@ class Clearance:
             yield from self.flush()
 
     def stand(self, q: Floats, line: int, when: float, arm: Arm | Machine) -> Iterator[Proof]:
-        """The arm has another tool in hand where it stands; told only if that touches."""
+        """Checks the standing arm after a tool change; yields a verdict only if the new tool
+        touches."""
         if arm.sweeper is None:
             return
         yield from self.flush()
@@ -79,7 +87,7 @@ class Clearance:
                 yield proof
 
     def flush(self) -> Iterator[Proof]:
-        """What was added since."""
+        """Sweeps the stretches that are collected."""
         batch, self._batch, self._pieces = self._batch, [], 0
         if not batch:
             return
@@ -120,7 +128,8 @@ class Clearance:
         when: Callable[[int, float], float],
         before: set[Thing],
     ) -> Proof:
-        """What touches where a line begins has touched already where the one before ended."""
+        """The verdict on a line with contacts. A contact at the very start of the line continues
+        one of the line before."""
         begins, ends = np.searchsorted(path.line, [swept.line, swept.line + 1]).tolist()
         spots = self._all(spot, path.rows(begins, ends), begins)
         seen: list[Seen] = [(each, when(each.piece, each.s)) for each in spots]
@@ -132,13 +141,13 @@ class Clearance:
         found = self.contacts.touches(swept.line, seen)
         self._touching = things(found)
         still = before & at_once
-        told = (
+        findings = (
             replace(each, last=swept.line) if things([each]) <= still else each for each in found
         )
-        return Proof(swept.line, 0.0, False, tuple(told))
+        return Proof(swept.line, 0.0, False, tuple(findings))
 
     def _all(self, first: ContactSpot, line: Path, begins: int) -> list[ContactSpot]:
-        """The first contact of a line and those of other parts, in their order."""
+        """The first contact of a line and those of other parts, in order of time."""
         self._searched += 1
         if self._searched > MOST_SEARCHED or self._arm is None or self._arm.sweeper is None:
             return [first]
@@ -147,3 +156,92 @@ class Clearance:
             line.shape, line.length, most=MOST_PAIRS, known=known
         )  # fmt: skip
         return [replace(each, piece=each.piece + begins) for each in found]
+
+
+# ── contacts in words ──────────────────────────────────────────────────────────────────────────
+
+
+class Contacts:
+    """Makes findings of contacts in this environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+
+    def kind(self, spot: ContactSpot) -> Kind:
+        if spot.self_collision:
+            return "self_collision"
+        names = (spot.object1_name, spot.object2_name)
+        return "zone" if any(map(self._environment.is_zone, names)) else "collision"
+
+    def touches(self, line: int, seen: Sequence[Seen]) -> list[Finding]:
+        """One finding per touched object of a line, in order of time."""
+        groups: dict[Thing, list[Seen]] = {}
+        for spot, when in seen:
+            key = thing(self.kind(spot), (spot.object1_name, spot.object2_name))
+            groups.setdefault(key, []).append((spot, when))
+        return [self._touched(line, group) for group in groups.values()]
+
+    def closeness(self, line: int, seen: Seen, least: float) -> Finding:
+        """Parts come closer than is allowed, or than can be distinguished from a contact."""
+        spot, when = seen
+        said = f"comes closer than {least / MM:g} mm to {spot.object2_name} {_where(spot, when)}"
+        return self._finding(line, seen, f"{spot.object1_name} {said}")
+
+    def crash(self, line: int, seen: Seen) -> Finding:
+        """A contact that a stop off the path would cause."""
+        spot, _ = seen
+        does = "would enter the zone" if self.kind(spot) == "zone" else "would touch"
+        return self._finding(
+            line, seen, f"in a stop with independent joints {_pair(spot, does)} {_where(*seen)}"
+        )
+
+    def _touched(self, line: int, group: Sequence[Seen]) -> Finding:
+        first, when = group[0]
+        does = "enters the zone" if self.kind(first) == "zone" else "touches"
+        said = f"{_pair(first, does)} {_where(first, when)}, up to {first.depth / MM:.1f} mm deep"
+        also = tuple(_contact(spot, at) for spot, at in group[1:])
+        if also:
+            said += f"; so {'does' if len(also) == 1 else 'do'} {_parts(also, first)}"
+        return self._finding(line, group[0], said, also)
+
+    def _finding(self, line: int, seen: Seen, said: str, also: tuple[Contact, ...] = ()) -> Finding:
+        return Finding(
+            line,
+            self.kind(seen[0]),
+            f"line {line}: {said}",
+            seen[1],
+            contact=_contact(*seen),
+            also=also,
+        )
+
+
+def thing(kind: Kind, objects: tuple[str, str]) -> Thing:
+    """The key under which contacts count as one."""
+    return (kind,) if kind == "self_collision" else (kind, objects[1])
+
+
+def things(found: Iterable[Finding]) -> set[Thing]:
+    return {thing(each.kind, each.contact.objects) for each in found if each.contact}
+
+
+def _contact(spot: ContactSpot, when: float) -> Contact:
+    return Contact((spot.object1_name, spot.object2_name), spot.point, spot.depth, when)
+
+
+def _pair(spot: ContactSpot, does: str) -> str:
+    return f"{spot.object1_name} {does} {spot.object2_name}"
+
+
+def _where(spot: ContactSpot, when: float) -> str:
+    x, y, z = (value / MM for value in spot.point)
+    return f"at ({x:.1f}, {y:.1f}, {z:.1f}) mm, {when:.3f} s"
+
+
+def _parts(also: Sequence[Contact], first: ContactSpot) -> str:
+    """The further parts that touch the same object; both parts where the arm touches itself."""
+    same = first.object2_name
+    parts = [
+        each.objects[0] if each.objects[1] == same else " with ".join(each.objects) for each in also
+    ]
+    more = [f"{len(parts) - NAMED} more"] if len(parts) > NAMED else []
+    return ", ".join(parts[:NAMED] + more)

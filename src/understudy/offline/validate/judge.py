@@ -1,9 +1,10 @@
-"""Judges what happens in a program, event by event, and gives the report."""
+"""Checks the events of a program one by one and makes the report."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
@@ -11,19 +12,17 @@ from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
 from understudy.offline.cycle_time import Ledger, Row
 from understudy.offline.setup import Remark
-from understudy.offline.validate.braking import crash_findings, overrun_findings
-from understudy.offline.validate.clearance import MOST_PAIRS, Clearance, Proof
-from understudy.offline.validate.contacts import Thing, thing
-from understudy.offline.validate.course import Courses
-from understudy.offline.validate.effort import overload_findings, way_of
-from understudy.offline.validate.feed import feed_findings
+from understudy.offline.validate.clearance import MOST_PAIRS, Clearance, Proof, Thing, thing
+from understudy.offline.validate.limits import feed_findings, overload_findings
 from understudy.offline.validate.report import (
+    Course,
     Finding,
     LineReport,
     Options,
     Report,
     proven_clearance,
 )
+from understudy.offline.validate.stops import crash_findings, overrun_findings
 from understudy.offline.validate.stretch import stretches
 from understudy.offline.validate.subject import Arm, Machine, Subject
 from understudy.offline.walk import Event, Glide, Mounted, Run, Violation
@@ -31,18 +30,21 @@ from understudy.offline.walk import Event, Glide, Mounted, Run, Violation
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
 AXES = JOINTS | POSE
 HOMES = ("G28", "G30")
+MOST_POINTS = 2000
+"""Points of the path that are kept for the picture; above twice as many, every second is
+dropped."""
 
 
 @dataclass(slots=True)
-class Doubt:
-    """Whether it is still known where the arm is: not after a line was left out, until the next
-    complete absolute target."""
+class PositionKnowledge:
+    """Is the arm's position still known? Not after a refused line, until the next complete absolute
+    target."""
 
     lost: bool = False
     absolute: bool = True
 
     def read(self, block: object) -> None:
-        """A line of the program comes."""
+        """Reads the next line of the program."""
         if not isinstance(block, Block) or not (self.lost or "distance" in block.commands):
             return
         named = set(block.commands.values())
@@ -52,13 +54,51 @@ class Doubt:
         if complete or (named & set(HOMES) and not given & AXES):
             self.lost = False
 
-    def left_out(self, block: object) -> None:
+    def line_refused(self, block: object) -> None:
         moves = not isinstance(block, Block) or bool(block.values.keys() & AXES)
         self.lost = self.lost or moves
 
 
+class Courses:
+    """Samples of the path for the picture; memory does not grow with the program."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[Floats, Floats, int, float]] = []
+        self._every = 1
+        self._seen = 0
+
+    def add(self, q: Floats, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine) -> None:
+        """Adds samples of a run."""
+        chosen = np.arange(-self._seen % self._every, len(q), self._every)
+        self._seen += len(q)
+        if not len(chosen):
+            return
+        placed = arm.skeleton(q[chosen])
+        rows = zip(q[chosen], placed, lines[chosen].tolist(), times[chosen].tolist(), strict=True)
+        self._rows += rows
+        while len(self._rows) > 2 * MOST_POINTS:
+            self._rows = self._rows[::2]
+            self._every *= 2
+
+    def course(self) -> Course:
+        if not self._rows:
+            return Course()
+        q, points, lines, times = zip(*self._rows, strict=True)
+        return Course(
+            tuple(tuple(row.tolist()) for row in q),
+            tuple(tuple(tuple(point) for point in row.tolist()) for row in points),
+            tuple(lines),
+            tuple(times),
+        )
+
+
+def length_of(tips: Floats) -> float:
+    """Length in metres of the polyline through the points."""
+    return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())
+
+
 class Judge:
-    """Takes the events of a walk in their order."""
+    """Takes the events of a walk in order and collects findings, proofs and times."""
 
     def __init__(self, subject: Subject, options: Options) -> None:
         self._subject = subject
@@ -71,7 +111,7 @@ class Judge:
         self._proofs: dict[int, Proof] = {}
         self._unsure: set[int] = set()
         self._moving: set[int] = set()
-        self._doubt = Doubt()
+        self._position = PositionKnowledge()
         self._line = ProgramLine(0, "", Block())
         self._open: dict[Thing, int] = {}
         self._crashes: dict[int, Finding] = {}
@@ -82,8 +122,8 @@ class Judge:
         self._ledger.add(event)
         if isinstance(event, ProgramLine):
             self._line = event
-            self._doubt.read(event.block)
-            if self._doubt.lost:
+            self._position.read(event.block)
+            if self._position.lost:
                 self._unsure.add(event.number)
         elif isinstance(event, Run):
             self._run(event, self._subject.arm(event.tool))
@@ -94,19 +134,19 @@ class Judge:
             self._glide(event)
         elif isinstance(event, Violation):
             self._found.append(self._refused(event))
-            self._doubt.left_out(self._line.block)
+            self._position.line_refused(self._line.block)
             self._unsure.add(event.line)
         elif isinstance(event, Remark):
-            said = f"line {event.line}: {event.message}"
-            told = self._warnings if event.slight else self._found
-            told.append(Finding(event.line, event.kind, said, event.time_s))
+            message = f"line {event.line}: {event.message}"
+            findings = self._warnings if event.slight else self._found
+            findings.append(Finding(event.line, event.kind, message, event.time_s))
 
     def _refused(self, event: Violation) -> Finding:
-        """With the number by which a firmware knows it."""
-        said, code = event.message, event.code if self._subject.numbered else 0
+        """A refused line, with the error or alarm number of a firmware."""
+        message, code = event.message, event.code if self._subject.numbered else 0
         if code:
-            said += f" ({'alarm' if event.kind == 'joint_limit' else 'error'}:{code})"
-        return Finding(event.line, event.kind, said, time_s=np.nan, code=code)
+            message += f" ({'alarm' if event.kind == 'joint_limit' else 'error'}:{code})"
+        return Finding(event.line, event.kind, message, time_s=np.nan, code=code)
 
     def _run(self, run: Run, arm: Arm | Machine) -> None:
         moving = np.unique(run.plan.path.line).tolist()
@@ -123,21 +163,21 @@ class Judge:
         arm = self._subject.arm(0)
         self._moving.add(glide.line)
         self._unsure.add(glide.line)
-        self._way += way_of(arm.tips(glide.poses))
+        self._way += length_of(arm.tips(glide.poses))
         self._courses.add(glide.poses, glide.times, np.full(len(glide.times), glide.line), arm)
 
     def _look(self, motion: Motion, times: Floats, lines: Ints, arm: Arm | Machine) -> None:
-        """At samples of a run."""
+        """Checks samples of a run."""
         self._keep_worst(overload_findings(motion, times, lines, arm))
         if self._options.with_stops:
             self._keep_worst(overrun_findings(motion, times, lines, arm))
             for found in crash_findings(motion, times, lines, arm, self._clearance.contacts):
                 self._crashes.setdefault(found.line, found)
-        self._way += way_of(arm.tips(motion.position))
+        self._way += length_of(arm.tips(motion.position))
         self._courses.add(motion.position, times, lines, arm)
 
     def _keep_worst(self, findings: Iterable[Finding]) -> None:
-        """One of a kind per line, though a long line is looked at in parts."""
+        """Keeps the worst finding of each kind per line; a long line comes in several parts."""
         for found in findings:
             known = self._sampled.setdefault((found.line, found.kind), len(self._found))
             if known == len(self._found):
@@ -151,13 +191,13 @@ class Judge:
             if proof.warning is not None:
                 self._warnings.append(proof.warning)
             for found in proof.violations:
-                if found.last is None or not self._go_on(found):
+                if found.last is None or not self._extends(found):
                     self._found.append(found)
-                    self._open[_what(found)] = len(self._found) - 1
+                    self._open[_touched_by(found)] = len(self._found) - 1
 
-    def _go_on(self, found: Finding) -> bool:
-        """The same is touched still, maybe by others by now: one violation, over several lines."""
-        k = self._open.get(_what(found))
+    def _extends(self, found: Finding) -> bool:
+        """The contact of an earlier line goes on: one violation that spans several lines."""
+        k = self._open.get(_touched_by(found))
         if k is None or found.contact is None:
             return False
         known = self._found[k]
@@ -171,7 +211,7 @@ class Judge:
         self._take(self._clearance.flush())
         cycle = self._ledger.result()
         begins = {row.line: row.start_s for row in cycle.lines}
-        self._found += self._further_crashes()
+        self._found += self._stop_crashes()
         found, warnings = (_in_order(each, begins) for each in (self._found, self._warnings))
         most = self._options.most_violations
         kept = found if most is None else found[:most]
@@ -191,13 +231,15 @@ class Judge:
             course=self._courses.course(),
         )
 
-    def _further_crashes(self) -> Iterator[Finding]:
-        """Those of stops that are not on the path as well."""
+    def _stop_crashes(self) -> Iterator[Finding]:
+        """Contacts of stops, without those that the path itself has."""
         for line, found in self._crashes.items():
             hit = {
-                _what(each) for each in self._found if each.line <= line <= (each.last or each.line)
+                _touched_by(each)
+                for each in self._found
+                if each.line <= line <= (each.last or each.line)
             }
-            if _what(found) not in hit:
+            if _touched_by(found) not in hit:
                 yield found
 
     def _row(self, row: Row) -> LineReport:
@@ -210,25 +252,25 @@ class Judge:
         )  # fmt: skip
 
     def _notes(self) -> tuple[str, ...]:
-        still = () if self._moving or self._found else ("nothing moves in this program",)
+        still = () if self._moving or self._found else ("no line of this program moves the robot",)
         return self._subject.notes + self._stops() + self._clearance.notes + still
 
     def _stops(self) -> tuple[str, ...]:
         if not self._options.with_stops or not self._proofs:
             return ()
         return (
-            "stops are certified: a stop or hold brakes along the path, which is proven as a "
-            "whole; joints that brake by themselves, off the path, were looked at every 10 ms and "
-            "stay within their limits and touch nothing unless a violation says so",
+            "stops: a stop or hold brakes along the path, which is proven as a whole; independent "
+            "braking of each joint off the path was checked every 10 ms: limits are kept and "
+            "nothing is touched, except where a violation reports it",
         )
 
 
-def _what(found: Finding) -> Thing:
+def _touched_by(found: Finding) -> Thing:
     return thing(found.kind, found.contact.objects) if found.contact else ()
 
 
 def _in_order(found: Iterable[Finding], begins: Mapping[int, float]) -> list[Finding]:
-    """By line and time; what has no time of its own has that of its line."""
+    """Sorted by line and time; a finding without a time gets the start of its line."""
     timed = (
         each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
         for each in found
@@ -236,8 +278,8 @@ def _in_order(found: Iterable[Finding], begins: Mapping[int, float]) -> list[Fin
     return sorted(timed, key=lambda each: (each.line, each.time_s))
 
 
-def judged(events: Iterable[Event], subject: Subject, options: Options) -> Report:
-    """The report on a whole program."""
+def judge_events(events: Iterable[Event], subject: Subject, options: Options) -> Report:
+    """The report on all events of a program."""
     judge = Judge(subject, options)
     for event in events:
         judge.add(event)

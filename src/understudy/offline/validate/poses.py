@@ -1,4 +1,4 @@
-"""The poses a program asks for, whether the arm gets there or not."""
+"""The poses that a program commands, reachable or not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,11 +22,11 @@ class ProgramPose:
 
 
 @dataclass(frozen=True)
-class _Noting:
-    """A mover that notes where it is sent."""
+class _RecordingMover:
+    """A mover that records the poses it is sent to."""
 
     mover: Mover
-    noted: list[ProgramPose]
+    recorded: list[ProgramPose]
     tool: int
 
     @property
@@ -45,20 +45,22 @@ class _Noting:
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool) -> Path | Refused:
         if isinstance(move, LineMove | ArcMove):
-            self.noted.append(ProgramPose(line, move.target, self.tool))
+            self.recorded.append(ProgramPose(line, move.target, self.tool))
         return self.mover.path(move, start, line=line, exact=exact)
 
 
 def program_poses(program: str | bytes, setup: Setup) -> Sequence[ProgramPose]:
-    """In the order of the program; lines of joints name none."""
-    noted: list[ProgramPose] = []
+    """The poses in program order; joint moves have none."""
+    recorded: list[ProgramPose] = []
     mount = setup.mount
 
     def mounted(tool: int) -> Mover | Refused:
         found = mount(tool) if mount is not None else setup.mover
-        return found if isinstance(found, Refused) else _Noting(found, noted, tool)
+        return found if isinstance(found, Refused) else _RecordingMover(found, recorded, tool)
 
-    noting = replace(setup, mover=_Noting(setup.mover, noted, setup.modal.tool), mount=mounted)
-    for _ in walk(program, noting):
+    recording = replace(
+        setup, mover=_RecordingMover(setup.mover, recorded, setup.modal.tool), mount=mounted
+    )
+    for _ in walk(program, recording):
         pass
-    return noted
+    return recorded

@@ -1,4 +1,4 @@
-"""What a validation comes to: values, and the document that machines read."""
+"""The report of a validation: values, and the JSON document."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Kind = Literal[
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 CLEARANCE = EPS
-"""Metres that are proven where no more is asked for."""
+"""Clearance in metres that is proven if no larger one is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Options:
     """How strictly a program is judged. Metres.
 
     `clearance`: what every line must keep; None: contact is a violation, closeness a warning.
-    `with_stops`: whether a stop anywhere is part of what is proved. `most_violations`: so many are
-    told, the others are counted.
+    `with_stops`: also check a stop at any time. `most_violations`: violations in the report;
+    further ones are counted.
     """
 
     clearance: float | None = None
@@ -34,7 +34,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Two parts that touch, or come too close: where (m, in the cell), how deep, and when."""
+    """Two parts that touch or come too close: point (m, in the cell), depth and time."""
 
     objects: tuple[str, str]
     point: tuple[float, float, float]
@@ -44,10 +44,11 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation, or a warning that leaves the verdict; `last`: the line on which it ends.
-    `contact`: the first one; `also`: those of other parts with the same thing.
-    `excess`: of what is sampled, how bad it is; the worst of a line is told. `code`: the number of
-    a firmware's error or alarm.
+    """A violation, or a warning that does not change the verdict.
+
+    `last`: the line on which it ends. `contact`: the first contact; `also`: contacts of other parts
+    with the same object. `excess`: size of a sampled finding; the worst of a line is reported.
+    `code`: number of a firmware's error or alarm.
     """
 
     line: int
@@ -63,8 +64,8 @@ class Finding:
 
 
 class LineReport(Struct, frozen=True, gc=False):
-    """A line of the program. `clearance` in metres, None where nothing moves or could touch.
-    `moves`: the robot does, on it."""
+    """A line of the program. `clearance` in metres; None if nothing moves or can touch. `moves`:
+    the robot moves on this line."""
 
     line: int
     text: str
@@ -78,7 +79,8 @@ class LineReport(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Where the arm was, for pictures: points of its axes (m, in the cell) and the line run."""
+    """The path for pictures: positions of the axes (m, in the cell), line and time of each
+    sample."""
 
     joints: tuple[tuple[float, ...], ...] = ()
     points: tuple[tuple[tuple[float, float, float], ...], ...] = ()
@@ -88,7 +90,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A program judged. `wall_s` is filled in by whoever has a clock."""
+    """The report on a program. `wall_s` is filled in by the caller, which has a clock."""
 
     program: str
     cell: str
@@ -114,7 +116,8 @@ class Report:
 
     @property
     def least_clearance(self) -> float | None:
-        """Metres proven on every line that moves; None where one of them is not proven."""
+        """Smallest proven clearance of all moving lines, in metres; None if a line is not
+        proven."""
         moving = [row for row in self.lines if row.clearance is not None]
         if not moving or not all(row.proven for row in self.lines):
             return None
@@ -152,23 +155,23 @@ def _line(row: LineReport) -> dict[str, Any]:
 
 
 def finding_document(found: Finding) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "line": found.line,
         "kind": found.kind,
         "message": found.message,
         "time_s": found.time_s,
     }
     if found.last is not None:
-        said["last_line"] = found.last
+        document["last_line"] = found.last
     if found.code:
-        said["code"] = found.code
+        document["code"] = found.code
     if found.joint:
-        said["joint"] = found.joint
+        document["joint"] = found.joint
     if found.contact is not None:
-        said |= _contact(found.contact)
+        document |= _contact(found.contact)
     if found.also:
-        said["also"] = [_contact(each) | {"time_s": each.time_s} for each in found.also]
-    return said
+        document["also"] = [_contact(each) | {"time_s": each.time_s} for each in found.also]
+    return document
 
 
 def _contact(contact: Contact) -> dict[str, Any]:
@@ -180,5 +183,5 @@ def _contact(contact: Contact) -> dict[str, Any]:
 
 
 def proven_clearance(metres: float) -> float | None:
-    """None where nothing could touch."""
+    """None if nothing can touch."""
     return metres if math.isfinite(metres) else None

@@ -1,4 +1,4 @@
-"""A program's motion in stretches of some hundred lines, so that memory does not grow with it."""
+"""Cuts a program's motion into stretches of some hundred lines; memory does not grow with it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from understudy.motion.plan import Plan
 LINES_AT_ONCE = 400
 SAMPLES_AT_ONCE = 8192
 MOST_SAMPLES = 500_000
-"""Of a stretch: 83 minutes."""
+"""Most samples of one stretch (83 minutes)."""
 STEP_S = 0.01
-"""How closely a motion is looked at where it is sampled."""
+"""Seconds between two samples of a motion."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,20 +34,20 @@ class Stretch:
         return self.plan.path.rows(self.first, self.last)
 
     def grids(self) -> Iterator[Floats]:
-        """Times on an even grid of 10 ms at most (more only where motion crawls for hours), some
-        thousand at once; each goes on where the last one ended."""
+        """Sample times in arrays of some thousand, 10 ms apart (more if the stretch lasts
+        hours); each array begins where the last one ended."""
         count = int(np.ceil(min((self.ends - self.begins) / STEP_S, MOST_SAMPLES))) + 1
         for first in range(0, max(count - 1, 1), SAMPLES_AT_ONCE - 1):
             share = np.arange(first, min(first + SAMPLES_AT_ONCE, count)) / max(count - 1, 1)
             yield self.begins + share * (self.ends - self.begins)
 
     def lines_at(self, times: Floats) -> NDArray[np.int64]:
-        """The line that is run at each time."""
+        """The program line that runs at each time."""
         found = np.searchsorted(self.starts, times, side="right") - 1
         return np.asarray(self.number[np.maximum(found, 0)])
 
     def time_at(self, piece: int, s: float) -> float:
-        """When the plan is at the distance s along a piece of this stretch."""
+        """The time at which the plan is at distance s along a piece of this stretch."""
         law = self.plan.law
         low_, high_ = np.searchsorted(law.piece, [self.first + piece, self.first + piece + 1])
         if low_ == high_:
@@ -63,7 +63,7 @@ class Stretch:
 
 
 def stretches(plan: Plan) -> Iterator[Stretch]:
-    """All of a plan, in order."""
+    """The stretches of a plan, in order."""
     number, starts = plan.lines()
     if not len(number):
         return

@@ -1,4 +1,4 @@
-"""What is judged: an arm with a tool in hand among what stands around it, or a plain machine."""
+"""What programs are validated on: an arm with a tool in its environment, or a plain machine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ EMPTY = Environment()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """How figures of an axis are told: the size of its unit and of the time, and their names."""
+class AxisUnit:
+    """Display units of an axis: the size and name of its unit, and of the time."""
 
     unit: float
     name: str
@@ -29,9 +29,9 @@ class Told:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """With one tool. `foot`: where it stands in the cell; `detector`, `sweeper`: what it could
-    touch, without a sweeper where contacts are not looked for. `stopping`: what the joints brake
-    with by themselves, if that is not their limit."""
+    """An arm with one tool. `foot`: pose of its base in the cell. `detector`, `sweeper`: collision
+    checks; no sweeper if contacts are not checked. `stopping`: deceleration of independent joint
+    braking, if it is not the joint's limit."""
 
     chain: Chain
     limits: Limits
@@ -44,7 +44,7 @@ class Arm:
 
     @property
     def braking(self) -> Floats:
-        """What each joint brakes with in a stop off the path."""
+        """Deceleration of each joint in a stop off the path."""
         return self.limits.acceleration if self.stopping is None else self.stopping
 
     @property
@@ -55,16 +55,16 @@ class Arm:
     def range(self) -> tuple[Floats, Floats]:
         return self.chain.lower, self.chain.upper
 
-    def told(self, joint: int) -> Told:
+    def unit_of(self, joint: int) -> AxisUnit:
         unit, name = (MM, "mm") if self.chain.slides[joint] else (DEG, "deg")
-        return Told(unit, name, 1.0, "s")
+        return AxisUnit(unit, name, 1.0, "s")
 
     def tips(self, q: Floats) -> Floats:
-        """(n, 3): where the tool is, in metres."""
+        """(n, 3): positions of the tool, in metres."""
         return np.asarray(self.chain.flanges(q, self.frames)[:, :3, 3])
 
     def skeleton(self, q: Floats) -> Floats:
-        """(n, points, 3): the axes and at last the tip, in metres, in the cell."""
+        """(n, points, 3): positions of the axes and the tool tip, in metres, in the cell."""
         axes = self.chain.axes_of(q)[:, :, :3, 3]
         tips = self.chain.flanges(q, Frames(np.eye(4), self.frames.tool))
         points = np.concatenate([axes, tips[:, None, :3, 3]], axis=1)
@@ -73,9 +73,9 @@ class Arm:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Axes without a body, in mm and deg: nothing to touch with, and no torque to run short of.
+    """Axes without a body, in mm and deg: no collision and no torque checks.
 
-    `range`: as far as its firmware looks after it.
+    `range`: the travel that its firmware checks.
     """
 
     names: tuple[str, ...]
@@ -89,8 +89,8 @@ class Machine:
     def braking(self) -> Floats:
         return self.limits.acceleration
 
-    def told(self, axis: int) -> Told:
-        return Told(1.0, "deg" if self.rotary[axis] else "mm", MINUTE, "min")
+    def unit_of(self, axis: int) -> AxisUnit:
+        return AxisUnit(1.0, "deg" if self.rotary[axis] else "mm", MINUTE, "min")
 
     def tips(self, q: Floats) -> Floats:
         return q[:, :3] * MM
@@ -101,8 +101,8 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """`arm`: what moves, with tool n. `notes`: what is to be said of every program judged here.
-    `numbered`: whose refusals have the numbers of a firmware."""
+    """A program on a robot of a cell. `arm(n)`: what moves, with tool n. `notes`: notes of every
+    report on this robot. `numbered`: refusals carry the numbers of a firmware."""
 
     program: str
     cell: str

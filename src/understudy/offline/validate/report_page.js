@@ -1,29 +1,3 @@
-"""What makes the page of a report look and move: a style, and a small renderer on a canvas."""
-
-STYLE = """
-:root{color-scheme:light dark;--ink:#1f2937;--paper:#fff;--soft:#94a3b8;--bad:#dc2626;
---warn:#d97706}
-@media(prefers-color-scheme:dark){:root{--ink:#e5e7eb;--paper:#111827}}
-*{box-sizing:border-box}body{margin:0;font:14px system-ui,sans-serif;color:var(--ink);
-background:var(--paper);height:100vh;display:flex;flex-direction:column}
-header{display:flex;gap:1em;align-items:center;padding:.5em 1em}
-main{flex:1;display:flex;min-height:0}
-#view{flex:3;display:flex;flex-direction:column;min-width:0}canvas{flex:1;min-height:0;width:100%;
-touch-action:none;cursor:grab}#side{flex:2;overflow:auto;border-left:1px solid var(--soft)}
-table{border-collapse:collapse;width:100%}td,th{padding:.15em .5em;text-align:left;white-space:pre}
-td:nth-child(-n+3){text-align:right;font-variant-numeric:tabular-nums}tbody tr{cursor:pointer}
-tr.chosen{outline:2px solid #2563eb}
-tr.violation td{color:var(--bad)}tr.warning td{color:var(--warn)}
-tr.unproven td:nth-child(3){font-style:italic}ul{margin:.5em 0;padding-left:1.5em}
-li{cursor:pointer;color:var(--bad)}li.warning{color:var(--warn)}
-li.note{color:var(--ink);cursor:auto}
-.pass{color:#16a34a}.fail{color:var(--bad)}
-td:last-child{white-space:pre-wrap;overflow-wrap:anywhere}
-@media(max-width:700px){header{flex-wrap:wrap;gap:.3em 1em}select{max-width:100%}
-main{flex-direction:column}#side{border-left:0;border-top:1px solid var(--soft)}}
-"""
-
-SCRIPT = """
 'use strict';
 const {reports, things} = JSON.parse(document.getElementById('data').textContent);
 const $ = id => document.getElementById(id);
@@ -42,7 +16,7 @@ function show(index) {
   $('facts').textContent = `${report.cell} · ${report.robot} · ${times(report.cycle_time)}`;
   $('findings').replaceChildren(...report.findings.map(finding), ...report.notes.map(note));
   $('lines').replaceChildren(...report.lines.map(row));
-  if (report.left_off) $('lines').append(cells(['', '', '', `… ${report.left_off} more lines`]));
+  if (report.omitted) $('lines').append(cells(['', '', '', `… ${report.omitted} more lines`]));
   $('time').max = Math.max(report.points.length - 1, 0);
   fit();
   choose(0);
@@ -53,11 +27,11 @@ function show(index) {
 }
 function times(cycle) {
   const parts = ['motion', 'process', 'dwell', 'io'].filter(name => cycle[`${name}_s`] > 0);
-  const told = parts.map(name => `${name} ${cycle[`${name}_s`].toFixed(3)}`).join(', ');
-  return `${cycle.total_s.toFixed(3)} s${parts.length > 1 ? ` (${told})` : ''}`;
+  const shares = parts.map(name => `${name} ${cycle[`${name}_s`].toFixed(3)}`).join(', ');
+  return `${cycle.total_s.toFixed(3)} s${parts.length > 1 ? ` (${shares})` : ''}`;
 }
 function fit() {
-  // All that moves, and the foot it stands on, fills the view.
+  // Fit the view to the whole path and the robot's base.
   const low = [0, 0, 0], high = [0, 0, 0];
   for (const flat of report.points)
     flat.forEach((v, k) => {
@@ -190,4 +164,3 @@ reports.forEach((each, k) => $('program').add(new Option(each.program, k)));
 $('program').onchange = () => show(Number($('program').value));
 addEventListener('resize', draw);
 show(0);
-"""

@@ -1,8 +1,8 @@
-"""What could happen in a stop off the path: each joint brakes by itself, with all it has.
+"""Stops off the path: each joint brakes independently with its full deceleration.
 
-Looked at every 10 ms: where the joints come to rest, and whether the arm touches anything until
-then. From each of those moments the way to rest is swept as a whole, there and back, and then on to
-the next moment, so that it is one path without a jump.
+Checked every 10 ms: where the joints come to rest, and whether the arm touches anything until then.
+From each of these times the braking motion is swept forth and back, and then on to the next time,
+so that the sweep is one path without a jump.
 """
 
 from collections.abc import Iterator
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
-from understudy.offline.validate.contacts import Contacts
+from understudy.offline.validate.clearance import Contacts
 from understudy.offline.validate.report import Finding
 from understudy.offline.validate.subject import Arm, Machine
 from understudy.space.collision.sweep import Verdict
 
 STANDS = 1e-4
-"""Radians or metres: where no joint would run further, the arm is where it was proven to be."""
+"""Radians or metres: below this overrun of all joints the arm stays on the proven path."""
 TOO_FAR = 1e-6
 INSTANT = 1e-9
 AT_ONCE = 1e9
-"""Radians or metres per s²: what counts for a joint that is said to stop in no time."""
+"""Radians or metres per s²: deceleration of a joint that has no limit."""
 
 
 def overrun_findings(
     motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine
 ) -> Iterator[Finding]:
-    """Where a joint that brakes by itself, off the path, would run beyond its limit."""
+    """Findings where an independently braking joint would run beyond its limit."""
     stop = motion.position + np.sign(motion.velocity) * _overrun(motion, arm.braking)
     lower, upper = arm.range
     over = np.maximum(lower - stop, stop - upper)
@@ -37,31 +37,29 @@ def overrun_findings(
         rows = np.flatnonzero(lines == line)
         row = int(rows[np.argmax(worst[rows])])
         joint = int(np.argmax(over[row]))
-        name, told = arm.names[joint], arm.told(joint)
+        name, axis = arm.names[joint], arm.unit_of(joint)
         excess = float(over[row, joint])
-        far = f"{excess / told.unit:.2f} {told.name}"
-        said = f"line {line}: stopped here {name} would run {far} too far"
-        yield Finding(line, "joint_limit", said, float(times[row]), joint=name, excess=excess)
+        far = f"{excess / axis.unit:.2f} {axis.name}"
+        message = f"line {line}: in a stop here {name} would run {far} beyond its limit"
+        yield Finding(line, "joint_limit", message, float(times[row]), joint=name, excess=excess)
 
 
 def crash_findings(
     motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine, contacts: Contacts
 ) -> Iterator[Finding]:
-    """The first contact on each line that a stop off the path would bring about."""
+    """The first contact on each line that a stop off the path would cause."""
     if arm.sweeper is None:
         return
-    shape, length, row = stopping_ways(motion, arm.braking)
+    shape, length, row = stopping_paths(motion, arm.braking)
     for swept in arm.sweeper.sweep(shape, length, lines=lines[row]):
         if swept.verdict is Verdict.CONTACT and swept.spot is not None:
             when = float(times[row[swept.spot.piece]])
             yield contacts.crash(swept.line, (swept.spot, when))
 
 
-def stopping_ways(motion: Motion, braking: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """From each moment to rest, back, and on to the next: one path, in seconds; and the moment to
-    which each of its pieces belongs.
-
-    A piece ends where the next joint has come to rest.
+def stopping_paths(motion: Motion, braking: Floats) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Braking from each sample to rest, back, and on to the next sample, as one path over time; and
+    the sample of each piece. A piece ends where the next joint has come to rest.
     """
     q, v = motion.position, motion.velocity
     braking = np.minimum(braking, AT_ONCE)
@@ -72,7 +70,7 @@ def stopping_ways(motion: Motion, braking: Floats) -> tuple[Floats, Floats, NDAr
     until = np.sort(ends, axis=1)
     since = np.pad(until, ((0, 0), (1, 0)))[:, :-1]
     span = until - since
-    # (moments, pieces, joints): where each joint is, and how fast, when a piece begins.
+    # (samples, pieces, joints): where each joint is, and how fast, when a piece begins.
     passed = np.minimum(since[:, :, None], ends[:, None, :])
     place = q[:, None] + passed * (v[:, None] - 0.5 * slows[:, None] * passed)
     speed = v[:, None] - slows[:, None] * passed
@@ -91,5 +89,5 @@ def stopping_ways(motion: Motion, braking: Floats) -> tuple[Floats, Floats, NDAr
 
 
 def _overrun(motion: Motion, braking: Floats) -> Floats:
-    """How far each joint runs on."""
+    """Braking distance of each joint."""
     return np.asarray(motion.velocity**2 / (2.0 * braking))

@@ -1,9 +1,10 @@
-"""Whether the joints can follow the programmed feed: speed, acceleration, singular poses.
+"""Limits of the joints: do speed, acceleration and torque suffice for the programmed feed?
 
-The planner slows down where they cannot, so nothing breaks; but the weld, the glue or the cut that
-the feed was meant for is another one. Rapids ask for no speed.
+Where the joints cannot follow, the planner slows down, so nothing breaks; but the weld, the glue
+bead or the cut is not the one that the feed was programmed for. Rapid moves ask for no speed.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from understudy.motion.cartesian import greatest_bends
 from understudy.motion.path import TOOL, Floats, Ints, Path
+from understudy.motion.plan import Motion
 from understudy.offline.validate.report import Finding, Kind
 from understudy.offline.validate.stretch import Stretch
 from understudy.offline.validate.subject import Arm, Machine
@@ -20,15 +22,16 @@ from understudy.space.kinematics.singular import distances, kinds
 from understudy.units import digits_apart
 
 NEAR, INSIDE = 0.1, 0.02
-"""Shares below which a pose is near a singular one (6° of joint 5) and to blame for a speed, or in
-it (1°): see singular.distances."""
+"""Distances from a singular pose below which a pose is near it (6° of joint 5) and explains a high
+joint speed, or in it (1°)."""
 NEAR_RATIO = 0.2
-"""Of an arm of no known kind the share is a ratio that is small anyway: so much of the others."""
+"""Factor on the thresholds for arms without a known structure, whose measure is small
+everywhere."""
 ROUNDING = 1.0 + 1e-6
 
 
 def feed_findings(stretch: Stretch, arm: Arm | Machine) -> Iterator[Finding]:
-    """One per line that asks for more than the joints have, each at its worst place."""
+    """One finding per line whose feed needs more than the joints have, at its worst place."""
     path = stretch.path
     asked = ~path.rapid & np.isfinite(path.feed) & (path.dwell == 0.0)
     if not asked.any():
@@ -45,12 +48,12 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> Iterator[Finding]:
         first, last = np.searchsorted(path.line, [line, line + 1])
         found = _worst(_Need(path, speed, turn, arm), np.arange(first, last))
         if found is not None:
-            yield _told(found, stretch, arm, line)
+            yield _finding(found, stretch, arm, line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Need:
-    """Shares of what each joint has, per piece and joint."""
+    """Needed speed and acceleration as shares of the limits, per piece and joint."""
 
     path: Path
     speed: Floats
@@ -60,17 +63,18 @@ class _Need:
 
 @dataclass(frozen=True, slots=True)
 class _Excess:
-    """Where a line asks for most, of which joint, and which singular pose is to blame if one is."""
+    """The worst place of a line: piece, joint, share of its limit, and the singular pose that
+    causes it."""
 
     kind: Kind
     piece: int
     joint: int
     share: float
-    blamed: str = ""
+    singularity: str = ""
 
 
 def _worst(need: _Need, pieces: Ints) -> _Excess | None:
-    """What is said of a line; None where only its singular ends are to blame."""
+    """The worst excess of a line; None if it occurs only next to its singular ends."""
     near = _nearness(need.path, pieces, need.arm)
     counted = np.flatnonzero(~near.at_ends)
     if not len(counted):
@@ -82,25 +86,25 @@ def _worst(need: _Need, pieces: Ints) -> _Excess | None:
     for kind, share in shares:
         row, joint = divmod(int(np.argmax(share)), share.shape[1])
         if share[row, joint] > ROUNDING:
-            blamed = near.blamed[counted[row]] if kind == "velocity" else ""
-            named: Kind = "singularity" if blamed else kind
+            singularity = near.singularity[counted[row]] if kind == "velocity" else ""
+            named: Kind = "singularity" if singularity else kind
             return _Excess(
-                named, int(pieces[counted[row]]), joint, float(share[row, joint]), blamed
+                named, int(pieces[counted[row]]), joint, float(share[row, joint]), singularity
             )
     return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Near:
-    """Per piece of a line: which singular pose it is near, if any; and whether it is next to one in
-    which the line begins or ends."""
+    """Per piece of a line: the singular pose it is near, if any; and whether the line begins or
+    ends in that singular pose."""
 
-    blamed: list[str]
+    singularity: list[str]
     at_ends: NDArray[np.bool_]
 
 
 def _nearness(path: Path, pieces: Ints, arm: Arm | Machine) -> _Near:
-    """Only a way of the tool has to mind singular poses."""
+    """Nearness to singular poses; matters for Cartesian moves only."""
     if isinstance(arm, Machine) or path.measure[pieces[0]] != TOOL:
         return _Near([""] * len(pieces), np.zeros(len(pieces), dtype=np.bool_))
     names = kinds(arm.chain)
@@ -112,26 +116,49 @@ def _nearness(path: Path, pieces: Ints, arm: Arm | Machine) -> _Near:
     near = share.min(axis=1) < NEAR
     which = share.argmin(axis=1).tolist()
     begins, ends = (bool(at_corners[k].min() < INSIDE) for k in (0, -1))
-    blamed = [names[k] if close else "" for k, close in zip(which, near.tolist(), strict=True)]
-    return _Near(blamed, _at_ends(near, begins, ends))
+    singularity = [names[k] if close else "" for k, close in zip(which, near.tolist(), strict=True)]
+    return _Near(singularity, _at_ends(near, begins, ends))
 
 
 def _at_ends(near: NDArray[np.bool_], begins: bool, ends: bool) -> NDArray[np.bool_]:
-    """The pieces that are near all the way from a singular beginning, or up to a singular end."""
+    """Pieces that are near a singular pose without interruption from the start, or to the end."""
     from_start = np.logical_and.accumulate(near) & begins
     to_end = np.logical_and.accumulate(near[::-1])[::-1] & ends
     return np.asarray(from_start | to_end)
 
 
-def _told(found: _Excess, stretch: Stretch, arm: Arm | Machine, line: int) -> Finding:
-    name, told = arm.names[found.joint], arm.told(found.joint)
-    limits, time, sign = arm.limits.velocity, told.seconds, f"{told.name}/{told.per}"
+def _finding(found: _Excess, stretch: Stretch, arm: Arm | Machine, line: int) -> Finding:
+    name, axis = arm.names[found.joint], arm.unit_of(found.joint)
+    limits, time, sign = arm.limits.velocity, axis.seconds, f"{axis.name}/{axis.per}"
     if found.kind == "acceleration":
-        limits, time, sign = arm.limits.acceleration, told.seconds**2, sign + "2"
-    has = float(limits[found.joint]) / told.unit * time
+        limits, time, sign = arm.limits.acceleration, axis.seconds**2, sign + "2"
+    has = float(limits[found.joint]) / axis.unit * time
     need = digits_apart(found.share * has, has, digits=0)
     needs = f"{name} would need {need} {sign} at this feed, {has:.0f} are allowed"
-    if found.blamed:
-        needs = f"close to the {found.blamed} singularity: {needs}"
+    if found.singularity:
+        needs = f"close to the {found.singularity} singularity: {needs}"
     when = stretch.time_at(found.piece, 0.0)
     return Finding(line, found.kind, f"line {line}: {needs}", when, joint=name)
+
+
+def overload_findings(
+    motion: Motion, times: Floats, lines: NDArray[np.int64], arm: Arm | Machine
+) -> Iterator[Finding]:
+    """One finding per line that overloads a joint: the joint with the largest share of its
+    torque."""
+    if arm.dynamics is None:
+        return
+    torques = arm.dynamics.torques(motion)
+    effort = arm.dynamics.effort
+    share = np.abs(torques) / np.where(effort > 0.0, effort, np.inf)  # 0: the model states no limit
+    over = share.max(axis=1) > 1.0
+    for line in np.unique(lines[over]).tolist():
+        rows = np.flatnonzero(over & (lines == line))
+        row = int(rows[np.argmax(share[rows].max(axis=1))])
+        joint = int(np.argmax(share[row]))
+        name, needs = arm.names[joint], float(torques[row, joint])
+        has = float(effort[joint])
+        needed = digits_apart(needs, math.copysign(has, needs), digits=1)
+        message = f"line {line}: {name} needs {needed} Nm, {has:.1f} are allowed"
+        excess = float(share[row, joint])
+        yield Finding(line, "torque", message, float(times[row]), joint=name, excess=excess)
