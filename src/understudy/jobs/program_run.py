@@ -26,6 +26,7 @@ from understudy.gcode.words import Problem
 from understudy.jobs.restart import opening
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
+from understudy.ports.refusals import SOFT_LIMIT
 from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
@@ -40,9 +41,6 @@ LOOK = 50 * NS_PER_MS
 
 WAITING = ("Hold", "Door", "Tool")
 """For the operator."""
-
-SOFT_LIMIT = 2
-"""grblHAL's alarm number; it comes without the line."""
 
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is under way: stop it first")

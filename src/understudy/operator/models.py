@@ -146,7 +146,7 @@ def work_offsets_of(robot: Robot) -> dict[str, list[float]]:
     """G54 … G59.3 that are not zero, where they are offsets of the tool."""
     if robot.kind != "arm" or robot.real is not None or "base" not in robot.side.actions.frames:
         return {}
-    modal = robot.simulated.controller.firmware.core.runner.state.modal
+    modal = robot.simulated.controller.firmware.modal
     pairs = zip(COORDINATE_SYSTEMS, modal.offsets, strict=True)
     return {name: list(offset) for name, offset in pairs if any(offset)}
 

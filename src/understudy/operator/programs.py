@@ -167,7 +167,7 @@ def _as_it_is(setup: "Setup", robot: Robot) -> "Setup":
     if robot.kind != "arm" or robot.real is not None:
         return setup
     part = robot.simulated.controller
-    live = part.firmware.core.runner.state.modal
+    live = part.firmware.modal
     kept = {name: getattr(live, name) for name in LASTING}
     mover = part.tips.mover(live.tool)
     modal = structs.replace(setup.modal, **kept, selected=live.tool)

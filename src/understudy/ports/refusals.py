@@ -1,8 +1,11 @@
-"""Why a controller, simulated or real, does not do what it is told; codes are grblHAL's numbers."""
+"""Refusals of a controller, simulated or real; the codes are grblHAL's numbers."""
 
 from understudy.errors import Refused
 
-LOCKED, NOT_IDLE, ESTOP = 9, 8, 10
+LOCKED, NOT_IDLE = 9, 8
+"""Error numbers."""
+HARD_LIMIT, SOFT_LIMIT, ESTOP, MOTOR_FAULT = 1, 2, 10, 17
+"""Alarm numbers."""
 NOT_CONNECTED = Refused("the controller is not connected")
 NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
 STOPPED = Refused("emergency stop: reset first", ESTOP)

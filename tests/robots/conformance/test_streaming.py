@@ -15,7 +15,7 @@ from understudy.ports import Ticket
 from understudy.robots.arm.offline import mover_of
 from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
-from understudy.robots.grblhal.face_framing import RX_SIZE, Reader
+from understudy.robots.grblhal.face.framing import BUFFER_BYTES, ReceiveBuffer
 from understudy.simulation.cell import Cell
 from understudy.testing import StandIn
 from understudy.units import DEG
@@ -75,13 +75,13 @@ async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Ref
 @pytest.fixture
 def most_unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The most bytes that ever waited in the stand-in's receive buffer."""
-    most, put = [0], Reader.put
+    most, put = [0], ReceiveBuffer.put
 
-    def watched(reader: Reader, text: bytes) -> None:
+    def watched(reader: ReceiveBuffer, text: bytes) -> None:
         put(reader, text)
         most[0] = max(most[0], reader.waiting)
 
-    monkeypatch.setattr(Reader, "put", watched)
+    monkeypatch.setattr(ReceiveBuffer, "put", watched)
     return most
 
 
@@ -116,8 +116,8 @@ def test_a_long_program(count: int, tmp_path: Path, most_unread: list[int]) -> N
         outcome = asyncio.run(stream(driver, machine.endpoints["machine.grblhal"], watched()))
     assert outcome is None
     assert driver.tally(0).gcode_executed == count
-    assert 500 < most_unread[0] <= RX_SIZE, "the buffer is used, and never overrun"
-    assert max(ahead) <= RX_SIZE // len("N1M64 P1\n"), "no line is read before it can be said"
+    assert 500 < most_unread[0] <= BUFFER_BYTES, "the buffer is used, and never overrun"
+    assert max(ahead) <= BUFFER_BYTES // len("N1M64 P1\n"), "no line is read before it can be said"
     assert memory[-1] - memory[1] < 20_000_000, "bytes, of both sides together"
 
 

@@ -12,9 +12,9 @@ from understudy.errors import Refused
 from understudy.gcode import ZERO
 from understudy.gcode.requests import AxisArc, AxisMove, JointMove
 from understudy.motion.path import Path
-from understudy.robots.grblhal.machine import arcs
+from understudy.robots.grblhal.machine import mover as arcs
 from understudy.robots.grblhal.machine.mover import MachineMover
-from understudy.robots.grblhal.machine.settings import Settings
+from understudy.robots.grblhal.settings import Settings
 
 REST = np.zeros(6)
 

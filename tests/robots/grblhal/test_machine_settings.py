@@ -3,7 +3,8 @@
 import pytest
 
 from understudy.errors import ConfigError, Refused
-from understudy.robots.grblhal.machine.settings import KNOWN, Settings, read_settings
+from understudy.robots.grblhal.numbers import SETTINGS
+from understudy.robots.grblhal.settings import Settings, read_settings
 
 PRINTED = """$0=5.0
 $11=0.020
@@ -85,6 +86,6 @@ def test_a_change_is_another_value() -> None:
 
 
 def test_every_default_is_in_its_own_range() -> None:
-    for number, known in KNOWN.items():
+    for number, known in SETTINGS.items():
         off = known.zero and known.default == 0.0
         assert off or known.least <= known.default <= known.most, number

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from understudy.errors import ConfigError
-from understudy.gcode.wire import Notice
+from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.machine import Config, build
 from understudy.robots.grblhal.machine.machine import Machine
 
@@ -69,11 +69,11 @@ def test_an_arc_never_overfills_the_planner() -> None:
 
 def test_what_is_configured_is_the_default() -> None:
     machine = Machine("machine", Config(settings={110: 1234.0}))
-    memory = machine.firmware.memory
-    assert memory.settings()[110] == 1234.0
-    assert memory.store(110, "99", 0) is None
-    assert memory.restore("settings", 0) is None
-    assert memory.settings()[110] == 1234.0
+    storage = machine.firmware.storage
+    assert storage.settings()[110] == 1234.0
+    assert storage.store(110, "99", 0) is None
+    assert storage.restore("settings", 0) is None
+    assert storage.settings()[110] == 1234.0
 
 
 @pytest.mark.parametrize("settings", [{999: 1.0}, {398: 5.0}, {110: -1.0}])
@@ -85,16 +85,16 @@ def test_settings_that_cannot_be_are_a_config_error(settings: dict[int, float]) 
 def test_settings_and_offsets_are_in_the_snapshot() -> None:
     """Also in one that has been through JSON."""
     machine = Machine("machine", Config(settings=FAST))
-    machine.firmware.memory.store(110, "4321", 0)
-    machine.firmware.memory.store_startup(0, "g21", 0)
+    machine.firmware.storage.store(110, "4321", 0)
+    machine.firmware.storage.store_startup(0, "g21", 0)
     machine.firmware.lines.execute("G10 L2 P1 X7", 0)
     machine.firmware.lines.execute("G1 X20 F3000", 0)
     machine.wake(SECOND // 10)
     saved = msgspec.json.decode(msgspec.json.encode(machine.save()))
     other = Machine("machine", Config(settings=FAST))
     other.load(saved)
-    assert other.firmware.memory.settings()[110] == 4321.0
-    assert other.firmware.memory.startup() == ("G21", "")
+    assert other.firmware.storage.settings()[110] == 4321.0
+    assert other.firmware.storage.startup() == ("G21", "")
     assert other.status(SECOND // 10) == machine.status(SECOND // 10)
     for part in (machine, other):
         run(part, 10 * SECOND)
@@ -105,15 +105,15 @@ def test_settings_and_offsets_are_in_the_snapshot() -> None:
 def test_a_saved_state_goes_its_own_way() -> None:
     machine = Machine("machine", Config(settings=FAST))
     saved = machine.firmware.save()
-    machine.firmware.memory.store_startup(0, "G21", 0)
-    machine.firmware.memory.store(110, "1", 0)
+    machine.firmware.storage.store_startup(0, "G21", 0)
+    machine.firmware.storage.store(110, "1", 0)
     assert saved.startup == ["", ""]
     assert saved.settings == []
 
 
 def test_check_mode_moves_nothing_and_remembers_modes() -> None:
     machine = Machine("machine", Config())
-    assert machine.firmware.knobs.check(0) is None
+    assert machine.firmware.switches.check(0) is None
     machine.firmware.lines.execute("G91 G1 X5 F100 M3 S100 M64 P1", 0)
     reading = machine.status(0)
     assert (reading.state, reading.position[0], reading.spindle) == ("Check", 0.0, "M5")

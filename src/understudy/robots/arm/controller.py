@@ -37,7 +37,7 @@ from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.arm.saved import Saved
 from understudy.robots.arm.view import status_of, view_of
 from understudy.robots.arm.wired import firmware_of
-from understudy.robots.grblhal.firmware.core import IN_ALARM
+from understudy.robots.grblhal.firmware import IN_ALARM
 from understudy.simulation.collision.body import Body
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.program.pins import no_arc
@@ -203,7 +203,7 @@ class VirtualController:
         self._alarm = None
         if self.collision is not None:
             self.collision.release()
-        self.firmware.panel.release(now, unlock=True)
+        self.firmware.release(now, unlock=True)
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
@@ -299,7 +299,7 @@ class VirtualController:
         self._audience.tell_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
-        return self._drives.under_way() or self.firmware.core.state.reviving is not None
+        return self._drives.under_way() or self.firmware.restoring
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release", "axis_fault")
@@ -354,7 +354,7 @@ class VirtualController:
             return self._alarm
         if not self._enabled:
             return why.NOT_ENABLED
-        return IN_ALARM if self.firmware.core.state.locked else None
+        return IN_ALARM if self.firmware.locked else None
 
     def _energize(self, now: int) -> None:
         """A line over the wire brings the drives up, as on the real controller."""
@@ -383,7 +383,7 @@ class VirtualController:
         if self._welder is not None:
             self._welder.cut(now)
         self._enabled, self._alarm = False, alarm
-        self.firmware.core.press(alarm.code, now)
+        self.firmware.emergency_stop(alarm.code, now)
         return self._done(now)
 
     def _halt(self, now: int) -> None:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode.requests import Request, Spindle
-from understudy.gcode.wire import Override
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
@@ -24,6 +23,7 @@ from understudy.robots.arm.odometer import Odometer
 from understudy.robots.arm.odometer import State as OdometerState
 from understudy.robots.arm.program_hooks import ArmAttendant
 from understudy.robots.arm.tool_offsets import ToolOffsets
+from understudy.robots.grblhal.controller import Override
 from understudy.simulation.program.options import ControllerOptions
 from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner

@@ -23,6 +23,7 @@ from understudy.motion.cartesian import Blocked, joint_path, lines_through, trac
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, empty_path
 from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath
+from understudy.ports.refusals import SOFT_LIMIT
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.follow import FailureKind
 from understudy.space.kinematics.ik import excess, nearest, outside, solve, unlimited
@@ -30,7 +31,7 @@ from understudy.space.pose import Pose
 from understudy.space.transform import matrices, matrix, pose
 from understudy.units import DEG, MM
 
-SOFT_LIMIT, UNREACHABLE, WRONG_KIND = 2, 33, 20
+UNREACHABLE, WRONG_KIND = 33, 20
 """grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
 JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9

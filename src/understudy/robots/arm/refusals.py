@@ -4,14 +4,21 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.motion.path import Floats
-from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
+from understudy.ports.refusals import (
+    BUSY,
+    HARD_LIMIT,
+    JOGGING,
+    MOTOR_FAULT,
+    NOT_CONNECTED,
+    NOT_ENABLED,
+    STOPPED,
+)  # fmt: skip
 
 __all__ = [
     "BUSY", "HARD_LIMIT", "JOGGING", "MOTOR_FAULT", "NOT_CONNECTED", "NOT_ENABLED",
     "PROBE_FAILED", "STOPPED", "no_axis", "no_positions", "out_of_bounds",
 ]  # fmt: skip
 
-HARD_LIMIT, MOTOR_FAULT = 1, 17
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
 
 

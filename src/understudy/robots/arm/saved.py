@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from understudy.robots.arm.drives import Saved as SavedDrives
 from understudy.robots.arm.listeners import State as AudienceState
-from understudy.robots.grblhal.firmware.state import State as SavedFirmware
+from understudy.robots.grblhal.firmware import State as SavedFirmware
 
 
 class Saved(Struct):

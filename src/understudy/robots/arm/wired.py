@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 from understudy.errors import Refused
 from understudy.robots.arm.drives import Arm, Drives
-from understudy.robots.grblhal.firmware import Firmware, Plant
-from understudy.robots.grblhal.firmware.plant import Figures
-from understudy.robots.grblhal.machine.settings import KNOWN, NOT_AVAILABLE, Settings
+from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
+from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
+from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.options import ProgramHooks
 from understudy.simulation.program.runner import Runner
 from understudy.units import DEG, MINUTE
@@ -18,9 +18,9 @@ CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
 
 
 def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Firmware:
-    plant = Plant(
+    axes = ControlledAxes(
         unit=DEG,
-        defaults=figures(arm),
+        defaults=setting_values(arm),
         change=_changed,
         jogged=drives.jogging,
         where=lambda now: drives.motion(now).position,
@@ -35,26 +35,31 @@ def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Fi
         drives.hooks.wire = hooks
         return drives.runner
 
-    firmware = Firmware(plant, attended)
-    drives.override = firmware.knobs.override
+    firmware = Firmware(axes, attended)
+    drives.override = firmware.switches.override
     return firmware
 
 
-def figures(arm: Arm) -> Mapping[int, float]:
+def setting_values(arm: Arm) -> Mapping[int, float]:
     """The arm in grblHAL's settings: soft limits are on, homing needs no switches."""
     chain, limits = arm.movers[0].chain, arm.movers[0].limits
-    own = {11: arm.options.deviation / DEG, 20: 1.0, 22: 1.0, 398: float(arm.window)}
+    own = {
+        SettingNumber.JUNCTION_DEVIATION: arm.options.deviation / DEG,
+        SettingNumber.SOFT_LIMITS: 1.0,
+        SettingNumber.HOMING_CYCLE: 1.0,
+        SettingNumber.PLANNER_BLOCKS: float(arm.window),
+    }
     for axis in range(len(arm.start)):
-        own[110 + axis] = limits.velocity[axis] / DEG * MINUTE
-        own[120 + axis] = limits.acceleration[axis] / DEG
-        own[130 + axis] = (chain.upper[axis] - chain.lower[axis]) / DEG
-    return {number: known.default for number, known in KNOWN.items()} | own
+        own[SettingNumber.MAXIMUM_RATE + axis] = limits.velocity[axis] / DEG * MINUTE
+        own[SettingNumber.ACCELERATION + axis] = limits.acceleration[axis] / DEG
+        own[SettingNumber.TRAVEL + axis] = (chain.upper[axis] - chain.lower[axis]) / DEG
+    return {**DEFAULTS, **own}
 
 
-def _changed(figures: Figures, number: int, text: str) -> Figures | Refused:
-    changed = Settings(dict(figures)).changed(number, text)
+def _changed(values: SettingValues, number: int, text: str) -> SettingValues | Refused:
+    changed = Settings(dict(values)).changed(number, text)
     if isinstance(changed, Refused):
         return changed
     if number not in CHANGEABLE:
-        return Refused(f"${number} belongs to the arm's model", NOT_AVAILABLE)
+        return Refused(f"${number} belongs to the arm's model", ErrorCode.SETTING_NOT_AVAILABLE)
     return dict(changed.given)

@@ -1,4 +1,4 @@
-"""A plain machine under grblHAL as a subject: its settings, its planner, its pins."""
+"""Offline check of a plain machine under grblHAL: its settings, its planner, its pins."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,31 +19,29 @@ from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, walk
 from understudy.robots.arm.offline_stage import NO_TOUCH
 from understudy.robots.grblhal.machine.machine import Config, dialect_of, pins_of, settings_of
-from understudy.robots.grblhal.machine.mover import MachineMover
-from understudy.robots.grblhal.machine.settings import Settings, read_settings
-from understudy.robots.grblhal.machine.travel import SOFT_LIMITS, TravelMover
+from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
+from understudy.robots.grblhal.settings import Settings, read_settings
 from understudy.simulation.rules import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.units import nanoseconds, seconds, whole_ns
 
 LEFT_TURNING = "the spindle is left on at the end of the program"
-NO_BODY = "a machine has no body in this cell: what it could touch is not looked at"
-NO_TRAVEL = "soft limits are off ($20=0): the firmware does not look after the travel of the axes"
+NO_BODY = "the machine has no shape in this cell: collisions are not checked"
+NO_TRAVEL = "soft limits are off ($20=0): the travel of the axes is not checked"
 
 
 def machine_setup(
     config: CellConfig, robot: str, dialect: str = "", rules: Rules = NO_RULES
 ) -> Setup:
-    """What programs of a machine are walked on: its mover, and its pins."""
+    """Mover, dialect and pins with which programs of a machine are checked."""
     if dialect not in ("", "grblhal"):
-        allowed = "grblhal: a machine speaks no other"
+        allowed = "grblhal, the only dialect of a machine"
         raise ConfigError("--dialect", value=dialect, allowed=allowed)
     own: Config = config.robots[robot].config
     settings = _settings(config, robot)
-    plain = MachineMover.of(settings)
     stage = MachineStage(robot, own, settings, rules, config.head.seed)
     return Setup(
-        TravelMover(plain, settings) if settings[SOFT_LIMITS] else plain,
+        TravelMover.of(settings) if settings.soft_limits else MachineMover.of(settings),
         dialect_of(own, settings),
         window=settings.planner_blocks,
         rests_at_offsets=settings.rests_at_offsets,
@@ -54,7 +52,7 @@ def machine_setup(
 def machine_subject(program: str, config: CellConfig, robot: str) -> Subject:
     settings = _settings(config, robot)
     travel = np.where(settings.travel > 0.0, settings.travel, np.inf)
-    guarded = bool(settings[SOFT_LIMITS])
+    guarded = settings.soft_limits
     reach = (-travel, np.where(np.isinf(travel), np.inf, 0.0))
     endless = (np.full(len(travel), -np.inf), np.full(len(travel), np.inf))
     machine = Machine(
@@ -72,7 +70,7 @@ def _settings(config: CellConfig, robot: str) -> Settings:
 
 
 class MachineStage:
-    """`Stage` of one machine; also the place on which the scenario's rules for it act."""
+    """`Stage` of one machine; the scenario's rules for the machine act on it, too."""
 
     def __init__(
         self, name: str, config: Config, settings: Settings, rules: Rules, seed: int
@@ -115,7 +113,7 @@ class MachineStage:
         return (*remarks, *self._news(int(plan.path.line[-1]), plan))
 
     def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
-        """Nothing stands around that a probe could meet."""
+        """The end of a probing move: there is nothing that the probe could touch."""
         return Probed(path, NO_TOUCH if probe.required else "")
 
     def over(self, line: int, now: float) -> tuple[Remark, ...]:
@@ -135,7 +133,7 @@ class MachineStage:
         return refused.reason if refused else ""
 
     def _news(self, line: int, plan: Plan | None = None) -> list[Remark]:
-        """What has happened since last time; while the axes moved, on the line they were on."""
+        """Remarks about the events since the last call, with the line that was moving then."""
         return [
             Remark(
                 (plan.line_at(seconds(at)) if plan else None) or line, "process", said, seconds(at)
@@ -143,7 +141,7 @@ class MachineStage:
             for at, said in self._board.take_events()
         ]
 
-    # ── the machine, as a scenario sees it ──
+    # ── place of scenario rules ──
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release")

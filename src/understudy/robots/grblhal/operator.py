@@ -1,45 +1,45 @@
-"""Operator actions on a machine under grblHAL: lines as over its wire, buttons of its panel."""
+"""Operator actions on a plain machine under grblHAL: lines, and the commands of its panel."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode.wire import Notice, WireController
 from understudy.gcode.words import number_text
 from understudy.ports import Injectable
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.robots.grblhal.controller import GrblController, Notice, Override
+from understudy.robots.grblhal.machine.machine import UNITS
+from understudy.robots.grblhal.numbers import AXIS_LETTERS, OVERRIDE_RANGES, SettingNumber
 from understudy.space.pose import Pose
-from understudy.units import DEG, MINUTE, MM
+from understudy.units import DEG, MINUTE
 
-LETTERS = "XYZABC"
-UNITS = (MM, MM, MM, DEG, DEG, DEG)
 AXES_ONLY = Refused("a machine has axes, no pose: give joints_deg (mm for X Y Z, deg for A B C)")
 NOT_NOW = Refused("the machine takes no line now: it holds, waits or works on one")
-OVERRIDES = {"feed": (10.0, 200.0), "rapid": (5.0, 100.0)}
 
 
-class Machine(Injectable, Protocol):
+class ControlledMachine(Injectable, Protocol):
     """A part behind a grblHAL wire."""
 
     @property
-    def firmware(self) -> WireController: ...
+    def firmware(self) -> GrblController: ...
 
 
 class MachineActions:
-    """Axes in m and rad inside, mm and deg on its wire."""
+    """`OperatorActions` of a machine: m and rad inside, mm and deg on its wire."""
 
     frames: tuple[Frame, ...] = ("joint",)
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: ControlledMachine) -> None:
         self._machine = machine
         self._firmware = machine.firmware
         self._answer: int | None = None
-        self._firmware.listen(self._hear)
-        self.hold = self._firmware.panel.hold
-        self.cycle_start = self._firmware.panel.start
-        self.stop = self._firmware.panel.stop
-        self.stop_jog = self._firmware.panel.cancel_jog
+        self._firmware.listen(self._receive)
+        self.hold = self._firmware.realtime.hold
+        self.cycle_start = self._firmware.realtime.start
+        self.stop = self._firmware.realtime.stop
+        self.stop_jog = self._firmware.realtime.cancel_jog
 
     def condition(self, now: int) -> Condition:
         reading = self._firmware.reading(now)
@@ -65,18 +65,18 @@ class MachineActions:
 
     def reset(self, now: int) -> Refused | None:
         self._machine.inject("emergency_release", {}, now)
-        return self._firmware.knobs.unlock(now)
+        return self._firmware.switches.unlock(now)
 
     # ── lines ──
 
     def send_gcode(self, text: str, now: int) -> Refused | None:
-        if refused := self._firmware.lines.barred(now):
+        if refused := self._firmware.lines.gcode_refusal(now):
             return refused
-        return self._say(self._firmware.lines.execute, text, now)
+        return self._send(self._firmware.lines.execute, text, now)
 
     def home(self, axis: int, now: int) -> Refused | None:
-        letters = LETTERS[axis] if 0 <= axis < len(LETTERS) else ""
-        return self._say(self._firmware.lines.home, letters, now)
+        letters = AXIS_LETTERS[axis] if 0 <= axis < len(AXIS_LETTERS) else ""
+        return self._send(self._firmware.lines.home, letters, now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
         return self._override("feed", percent, now)
@@ -87,41 +87,42 @@ class MachineActions:
     def move_to(self, target: Target, now: int) -> Refused | None:
         if target.joints is None:
             return AXES_ONLY
-        # The door has turned all six into radians; three of them were millimetres.
+        # The caller has converted all six values from degrees to radians; X Y Z were millimetres.
         axes = np.array(target.joints) / DEG
-        words = " ".join(f"{a}{number_text(v)}" for a, v in zip(LETTERS, axes, strict=True))
+        words = " ".join(f"{a}{number_text(v)}" for a, v in zip(AXIS_LETTERS, axes, strict=True))
         return self.send_gcode(f"G21 G90 G53 G0 {words}", now)
 
     def jog(self, jog: Jog, now: int) -> Refused | None:
-        """The door gives degrees; X Y Z have so many millimetres instead."""
+        """Jog one axis; the numbers of degrees that the caller gives are millimetres for X Y Z."""
         step = jog.step if jog.step is not None else self._travel(jog.axis)
         signed = number_text(round(np.copysign(step, jog.speed) / DEG, 6))
         feed = number_text(round(abs(jog.speed) / DEG * MINUTE, 6))
-        line = f"G21 G91 {LETTERS[jog.axis]}{signed} F{feed}"
-        return self._say(self._firmware.lines.jog, line, now)
+        line = f"G21 G91 {AXIS_LETTERS[jog.axis]}{signed} F{feed}"
+        return self._send(self._firmware.lines.jog, line, now)
 
     # ── inside ──
 
     def _travel(self, axis: int) -> float:
-        """As far as the axis goes, if nothing stops it."""
-        return float(self._firmware.memory.settings().get(130 + axis, 0.0)) * DEG
+        """Length of the axis."""
+        settings = self._firmware.storage.settings()
+        return float(settings.get(SettingNumber.TRAVEL + axis, 0.0)) * DEG
 
-    def _override(self, what: Any, percent: float, now: int) -> Refused | None:
-        low, high = OVERRIDES[what]
+    def _override(self, what: Override, percent: float, now: int) -> Refused | None:
+        low, high = OVERRIDE_RANGES[what]
         if not low <= percent <= high:
             return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
-        self._firmware.knobs.override(what, round(percent), now)
+        self._firmware.switches.override(what, round(percent), now)
         return None
 
-    def _say(self, take: Any, text: str, now: int) -> Refused | None:
-        """A line of the desk's own; what its wire is told of it nobody there has asked for."""
-        if not self._firmware.lines.listening(now):
+    def _send(self, take: Callable[[str, int], None], text: str, now: int) -> Refused | None:
+        """Give the firmware a line of the operator; return its refusal if it answers at once."""
+        if not self._firmware.lines.accepts_line(now):
             return NOT_NOW
         self._answer = None
         take(text, now)
         code, self._answer = self._answer, None
         return Refused(f"error:{code} ({text})", code) if code else None
 
-    def _hear(self, notice: Notice, now: int) -> None:
+    def _receive(self, notice: Notice, now: int) -> None:
         if notice.kind == "answer":
             self._answer = notice.code

@@ -10,6 +10,7 @@ from understudy.gcode import Modal
 from understudy.gcode import requests as ask
 from understudy.gcode.dialect import Axes
 from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
+from understudy.ports.refusals import SOFT_LIMIT
 
 Switch = SetOutput | SetAnalog
 
@@ -100,8 +101,6 @@ class Homing(Struct, frozen=True, tag=True):
 Entry = Line | Homing
 
 
-SOFT_LIMIT = 2
-"""grblHAL's alarm number."""
 DROPPED = Refused("dropped before it was through", -1)
 
 

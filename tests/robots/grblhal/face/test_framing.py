@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.robots.grblhal.face_framing import LONGEST_LINE, Reader, pieces
+from understudy.robots.grblhal.face.framing import ReceiveBuffer, pieces
+from understudy.robots.grblhal.numbers import LONGEST_LINE
 
 
 def read(*packets: bytes) -> list[tuple[str, bool]]:
     """The lines of a stream; commands are passed over."""
-    reader = Reader()
+    reader = ReceiveBuffer()
     lines: list[tuple[str, bool]] = []
     for packet in packets:
         for text, _ in pieces(packet):
@@ -56,7 +57,7 @@ def test_the_longest_line_and_one_more() -> None:
 
 
 def test_a_megabyte_without_a_line_end_takes_no_room() -> None:
-    reader = Reader()
+    reader = ReceiveBuffer()
     reader.put(b"x" * 1_000_000)
     assert reader.next_line() is None
     assert reader.waiting == 0
@@ -84,7 +85,7 @@ def test_every_byte_is_text_or_a_command(stream: bytes) -> None:
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
 def test_a_saved_reader_goes_on_where_it_was(before: bytes, after: bytes) -> None:
-    one, other = Reader(), Reader()
+    one, other = ReceiveBuffer(), ReceiveBuffer()
     for text, _ in pieces(before):
         one.put(text)
     one.next_line()

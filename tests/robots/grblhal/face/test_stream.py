@@ -8,7 +8,7 @@ from tests.robots.grblhal.face.bench import Bench, fields
 
 from understudy.ports import UNLIMITED
 from understudy.robots.grblhal.face import GrblHalFace
-from understudy.robots.grblhal.face_connection import OUTBOX_LIMIT
+from understudy.robots.grblhal.face.face import OUTBOX_LIMIT
 
 RX_SIZE = 1023
 

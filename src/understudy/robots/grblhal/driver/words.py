@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.faults import BAD_LETTER, TOO_LONG
-from understudy.robots.grblhal.face_framing import LONGEST_LINE
-from understudy.robots.grblhal.face_tables import ALARMS, ERRORS
+from understudy.robots.grblhal.numbers import ALARMS, ERRORS, LONGEST_LINE
 
 AXIS_LETTERS = "XYZABC"
 HOLD, START, RESET, STOP, JOG_CANCEL = b"!", b"~", b"\x18", b"\x19", b"\x85"

@@ -1,6 +1,6 @@
-"""grblHAL's firmware around a program: states, alarms, overrides, settings; no axes of its own."""
+"""grblHAL's firmware: conditions, alarms, overrides and settings around a program."""
 
+from understudy.robots.grblhal.firmware.core import IN_ALARM, ControlledAxes, SettingValues, State
 from understudy.robots.grblhal.firmware.firmware import Firmware
-from understudy.robots.grblhal.firmware.plant import Plant
 
-__all__ = ["Firmware", "Plant"]
+__all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]

@@ -1,42 +1,150 @@
-"""The heart of a firmware: its state, the program it runs, and what it says about both."""
+"""The shared part of a firmware: its state, its program, alarms, and notices to listeners."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import Struct, field
 
 from understudy.errors import Refused
-from understudy.gcode.dialect import Axes
-from understudy.gcode.wire import Field, Listener, News, Notice
+from understudy.gcode.dialect import ZERO, Axes
 from understudy.motion.path import TOOL, Floats
-from understudy.robots.grblhal.firmware.plant import Figures, Plant
-from understudy.robots.grblhal.firmware.state import (
-    CRITICAL,
-    ESTOP,
-    IDLE_ONLY,
-    LEAST_RPM,
+from understudy.robots.grblhal import controller
+from understudy.robots.grblhal.controller import Field, Listener, Notice
+from understudy.robots.grblhal.firmware.conditions import (
     LOCKED,
-    MOST_RPM,
-    MOTOR_FAULT,
-    State,
+    SAMPLED,
+    STOPPED,
+    TRANSITIONS,
+    Condition,
+    Event,
 )
-from understudy.simulation.program.queue import time_in, whole_ns
+from understudy.robots.grblhal.numbers import (
+    CRITICAL_ALARMS,
+    AlarmCode,
+    ErrorCode,
+    SettingNumber,
+)
+from understudy.simulation.program.options import ControllerOptions
+from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import Homing
 from understudy.units import MINUTE, MM, seconds
 
-NOT_IDLE = Refused("only when nothing moves and nothing waits", IDLE_ONLY)
-IN_ALARM = Refused("no G-code in alarm or while jogging", LOCKED)
+NOT_IDLE = Refused("only when nothing moves and nothing waits", ErrorCode.NOT_IDLE)
+IN_ALARM = Refused("no G-code in alarm or while jogging", ErrorCode.LOCKED)
 
-TOLD_AS: dict[int, News] = {ESTOP: "estop", MOTOR_FAULT: "motor fault"}
+CRITICAL_EVENTS: dict[int, controller.Event] = {
+    AlarmCode.ESTOP: "estop",
+    AlarmCode.MOTOR_FAULT: "motor fault",
+}
+
+SETTABLE: tuple[Condition, ...] = ("Idle", "Alarm", "Critical", "EStop", "Check")
+"""Conditions in which settings may be changed."""
+
+SettingValues = Mapping[int, float]
+"""Settings by grblHAL's numbers."""
 
 
-class Core:
-    """Shared by the parts of a firmware; the runner is given once it is made."""
+@dataclass(frozen=True)
+class ControlledAxes:
+    """The axes that a firmware controls, as functions that it calls.
+
+    | field | meaning |
+    |---|---|
+    | ``unit`` | unit of the axes' paths: 1 for mm and deg, DEG for rad |
+    | ``defaults`` | settings after "restore defaults" |
+    | ``change`` | returns the settings with one of them changed, or why not |
+    | ``build`` | options and queue for settings, position and time; None: they do not change |
+    | ``on_steps`` | rounds a position to whole steps |
+    | ``homing`` | seconds until the search for a switch fails; None: the axes know their home |
+    | ``jogged`` | whether something other than the program moves the axes |
+    | ``where`` | position of the axes; None: that of the program's plan |
+    | ``brake``, ``halt`` | brake or stop the axes that something else moves |
+    | ``switch`` | turns spindle and coolant on or off for the operator, without a line |
+    | ``energize`` | is called with every line |
+    | ``first_line`` | the firmware numbers its own lines from here |
+    """
+
+    unit: float
+    defaults: SettingValues
+    change: Callable[[SettingValues, int, str], SettingValues | Refused]
+    build: Callable[[SettingValues, Floats, float], tuple[ControllerOptions, Queue]] | None = None
+    on_steps: Callable[[Floats], Floats] = lambda position: position
+    homing: Callable[[SettingValues], float] | None = None
+    jogged: Callable[[], bool] = lambda: False
+    where: Callable[[int], Floats] | None = None
+    brake: Callable[[int], None] = lambda now: None
+    halt: Callable[[int], None] = lambda now: None
+    switch: Callable[[bool, bool, int], None] = lambda spindle, coolant, now: None
+    energize: Callable[[int], None] = lambda now: None
+    first_line: int = 0
+
+
+class State(Struct):
+    """Everything that a snapshot contains of a firmware besides its program.
+
+    `condition` is the stored condition; `FirmwareCore.condition` takes the motion into account.
+    `alarm` is the number of the last alarm. `at_rest` is what happens once the axes are at rest:
+    the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress is a jog.
+    `restores_at`: when the spindle or the coolant that was started again is up to speed (Door:3).
+    `homing_until`: when the search for a switch fails. `tool` is the tool in the spindle while an
+    M6 waits for the operator.
+
+    M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
+    later. `system` and `shift` are the coordinate system and work offset of the last notice.
+    `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
+    execution, by number. `resume_at`: when a client that waits may continue.
+    """
+
+    settings: list[tuple[int, float]] = []
+    startup: list[str] = field(default_factory=lambda: ["", ""])
+    label: str = ""
+    condition: Condition = "Idle"
+    alarm: int = 0
+    at_rest: Literal["", "stop", "cancel jog", "soft limit"] = ""
+    jogging: bool = False
+    restores_at: int | None = None
+    homing_until: int | None = None
+    tool: int | None = None
+    feed_allowed: bool = True
+    speed_allowed: bool = True
+    hold_allowed: bool = True
+    feed: int = 100
+    rapid: int = 100
+    spindle_percent: int = 100
+    spindle: str = "M5"
+    flood: bool = False
+    mist: bool = False
+    result: float | None = None
+    system: int = 0
+    shift: Axes = ZERO
+    probe: Axes = ZERO
+    touched: bool = False
+    optional_stop: bool = True
+    single_block: bool = False
+    block_delete: bool = False
+    lines: int = 0
+    numbered: list[tuple[int, int]] = []
+    starting: list[tuple[int, str]] = []
+    storing: tuple[int, int, str] | None = None
+    resume_at: int | None = None
+
+
+class FirmwareCore:
+    """State, program and listeners, shared by the parts of a firmware.
+
+    The firmware sets ``runner`` once it has made it.
+    """
 
     runner: Runner
 
-    def __init__(self, plant: Plant) -> None:
-        self.plant = plant
+    def __init__(self, axes: ControlledAxes) -> None:
+        self.axes = axes
         self.state = State()
         self._listeners: list[Listener] = []
 
-    # ── saying ──
+    # ── notices ──
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
@@ -48,133 +156,138 @@ class Core:
     def answer(self, code: int, now: int) -> None:
         self.emit(Notice("answer", code), now)
 
-    def news(self, name: News, now: int) -> None:
-        self.emit(Notice("news", text=name), now)
+    def notify(self, event: controller.Event, now: int) -> None:
+        self.emit(Notice("event", text=event), now)
 
     def changed(self, now: int, *fields: Field) -> None:
         for name in fields:
             self.emit(Notice("changed", text=name), now)
 
-    # ── how things stand ──
+    # ── condition ──
+
+    def condition(self, now: int) -> Condition:
+        """The stored condition, or the one that the program and its motion bring about now."""
+        state, program = self.state, self.runner.state
+        if state.condition in ("Door:0", "Door:2"):
+            return "Door:2" if self.under_way(now) else "Door:0"
+        if state.condition != "Idle":
+            return state.condition
+        moving = self.moving(now)
+        if self.runner.queue.held or program.paused:
+            return "Hold:1" if moving else "Hold:0"
+        if state.homing_until is not None or isinstance(program.current, Homing):
+            return "Home"
+        if state.tool is not None:
+            return "Tool"
+        if moving or self.axes.jogged():
+            return "Jog" if state.jogging or not moving else "Run"
+        return "Idle"
+
+    def permits(self, event: Event, now: int) -> bool:
+        """Whether the event has an effect in the present condition."""
+        return (self.condition(now), event) in TRANSITIONS
+
+    def apply(self, event: Event, now: int) -> bool:
+        """Follow the table of transitions; False if the event has no effect."""
+        after = TRANSITIONS.get((self.condition(now), event))
+        if after is not None:
+            self.state.condition = "Idle" if after in SAMPLED else after
+        return after is not None
+
+    @property
+    def locked(self) -> bool:
+        """An alarm is active."""
+        return self.state.condition in LOCKED
 
     def moving(self, now: int) -> bool:
-        """The axes are under way; a dwell is none of their business."""
+        """Whether the program moves the axes; a dwell does not."""
         plan = self.runner.queue.plan
         if not len(plan.path) or whole_ns(plan.ends) <= now:
             return False
         return not plan.path.dwell[plan.piece_at(seconds(now))] > 0.0
 
     def under_way(self, now: int) -> bool:
-        """The axes move, whoever has them do so."""
-        return self.moving(now) or self.plant.jogged()
+        """Whether the program or something else moves the axes."""
+        return self.moving(now) or self.axes.jogged()
 
-    def condition(self, now: int) -> str:
-        """In grblHAL's words."""
-        state, moving = self.state, self.moving(now)
-        if state.asleep:
-            return "Sleep"
-        if state.locked:
-            return "Alarm"
-        if state.checking:
-            return "Check"
-        if state.door:
-            return self._door(now)
-        if self.runner.queue.held or self.runner.state.paused:
-            return "Hold:1" if moving else "Hold:0"
-        if state.homing_until is not None or isinstance(self.runner.state.current, Homing):
-            return "Home"
-        if state.tool is not None:
-            return "Tool"
-        if moving or self.plant.jogged():
-            return "Jog" if state.jogging or not moving else "Run"
-        return "Idle"
-
-    def _door(self, now: int) -> str:
-        if self.state.reviving is not None:
-            return "Door:3"
-        return "Door:2" if self.under_way(now) else "Door:0"
-
-    def idle(self, now: int) -> bool:
-        """Settings may be changed."""
-        return self.condition(now) in ("Idle", "Alarm", "Check")
+    # ── values ──
 
     def position(self, now: int) -> Axes:
-        """As counted in steps, in axis units."""
-        return self.runner.mover.axes(self.plant.on_steps(self._where(now)))
+        """Position as counted in steps, in axis units."""
+        return self.runner.mover.axes(self.axes.on_steps(self._where(now)))
 
-    def pace(self, now: int) -> float:
-        """How fast it goes along its path, per minute."""
+    def speed(self, now: int) -> float:
+        """Speed along the path, per minute."""
         plan, t = self.runner.queue.plan, seconds(now)
         if not len(plan.path) or whole_ns(plan.ends) <= now:
             return 0.0
         place = plan.place(t)
-        unit = MM if plan.path.measure[place.piece] == TOOL else self.plant.unit
+        unit = MM if plan.path.measure[place.piece] == TOOL else self.axes.unit
         return place.v / unit * MINUTE
 
-    def figures(self) -> Figures:
-        return {**self.plant.defaults, **dict(self.state.settings)}
+    def settings(self) -> SettingValues:
+        return {**self.axes.defaults, **dict(self.state.settings)}
 
     def rpm(self) -> float:
-        """What the spindle turns at."""
+        """Speed of the spindle."""
         state, speed = self.state, self.runner.state.modal.speed
         if state.spindle == "M5" or speed == 0.0:
             return 0.0
-        figures = self.figures()
+        settings = self.settings()
         percent = state.spindle_percent if state.speed_allowed else 100
         wanted = speed * percent / 100.0
-        return max(min(wanted, figures[MOST_RPM]), figures[LEAST_RPM])
+        highest, lowest = SettingNumber.MAXIMUM_RPM, SettingNumber.MINIMUM_RPM
+        return max(min(wanted, settings[highest]), settings[lowest])
 
-    # ── overrides ──
+    # ── effects ──
 
-    def set_pace(self, now: int) -> None:
-        """Let the overrides act, as far as the program allows: feed and rapid go together."""
+    def apply_overrides(self, now: int) -> None:
+        """Set feed and rapid override as far as the program allows them; both go together."""
         state = self.state
         feed, rapid = (state.feed, state.rapid) if state.feed_allowed else (100, 100)
         self.runner.override(now, feed=feed / 100.0, rapid=rapid / 100.0)
 
-    # ── alarms and rest ──
+    def emergency_stop(self, alarm: int, now: int) -> None:
+        """Stop the axes at once for an emergency stop or motor fault; a reset does not end it."""
+        if self.state.condition in STOPPED:
+            return
+        self.runner.halt(now)
+        self.sync(now)
+        self.lock("emergency stop", alarm, now)
 
-    def press(self, alarm: int, now: int) -> None:
-        """Emergency stop or motor fault: nothing moves from now on, and no reset helps."""
-        if not self.state.pressed:
-            self.runner.halt(now)
-            self.sync(now)
-            self.state.pressed = True
-            self.lock(alarm, now)
-
-    def lock(self, alarm: int, now: int) -> None:
-        """Nothing moves any more, and nothing will until somebody says so."""
+    def lock(self, event: Event, alarm: int, now: int) -> None:
+        """Raise an alarm: nothing moves until it is unlocked or reset."""
         state = self.state
-        state.alarm, state.locked, state.reviving = alarm, True, None
-        state.critical = alarm in CRITICAL
+        self.apply(event, now)
+        state.alarm, state.restores_at, state.homing_until, state.at_rest = alarm, None, None, ""
         self.emit(Notice("alarm", alarm), now)
-        if state.critical:
-            self.news(TOLD_AS.get(alarm, "critical"), now)
+        if alarm in CRITICAL_ALARMS:
+            self.notify(CRITICAL_EVENTS.get(alarm, "critical"), now)
             self.emit(Notice("flush"), now)
             self.emit(Notice("void"), now)
 
     def sync(self, now: int) -> None:
-        """The axes stand where their steps say; the program goes on from there."""
-        self.runner.go_on_from(self.plant.on_steps(self._where(now)), now)
+        """Let the program continue from where the axes stand, counted in steps."""
+        self.runner.go_on_from(self.axes.on_steps(self._where(now)), now)
 
-    def silence(self, now: int) -> None:
-        """Spindle and coolant off."""
+    def switch_off(self, now: int) -> None:
+        """Turn spindle and coolant off."""
         state = self.state
         state.spindle, state.flood, state.mist = "M5", False, False
         self.changed(now, "spindle", "coolant")
-        self.throw(now)
+        self.switch_outputs(now)
 
-    def throw(self, now: int) -> None:
-        """Let spindle and coolant be what the state says, where no line has seen to it."""
+    def switch_outputs(self, now: int) -> None:
+        """Turn spindle and coolant on or off as the state says, where no line has done so."""
         state = self.state
-        self.plant.switch(state.spindle != "M5", state.flood or state.mist, now)
+        self.axes.switch(state.spindle != "M5", state.flood or state.mist, now)
 
-    def stir(self, now: int) -> None:
-        """Be woken at this very moment: whoever waits may go on."""
+    def wake_now(self, now: int) -> None:
+        """Ask to be woken at this moment, so that clients that wait may continue."""
         self.state.resume_at = now
 
     def _where(self, now: int) -> Floats:
-        if self.plant.where is not None:
-            return self.plant.where(now)
+        if self.axes.where is not None:
+            return self.axes.where(now)
         plan = self.runner.queue.plan
         return plan.at(time_in(plan, now)).position

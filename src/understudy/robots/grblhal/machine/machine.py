@@ -1,6 +1,6 @@
 """A plain six-axis machine under grblHAL: X Y Z in mm, A B C in deg, and its pins."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,27 +11,28 @@ from understudy.devices.io.pins import Config as IoConfig
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
-from understudy.gcode.wire import Reading
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
 from understudy.ports import Deps, Part
-from understudy.ports.hmi import RobotView
-from understudy.robots.grblhal.firmware import Firmware, Plant
-from understudy.robots.grblhal.firmware.plant import Figures
-from understudy.robots.grblhal.firmware.state import ESTOP
-from understudy.robots.grblhal.firmware.state import State as SavedFirmware
-from understudy.robots.grblhal.machine.mover import MachineMover
-from understudy.robots.grblhal.machine.settings import KNOWN, Settings
-from understudy.robots.grblhal.machine.travel import TravelMover
-from understudy.robots.grblhal.machine.view import view_of
+from understudy.ports.hmi import Pins, RobotView
+from understudy.robots.grblhal.controller import FirmwareReading
+from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
+from understudy.robots.grblhal.firmware import State as SavedFirmware
+from understudy.robots.grblhal.machine.mover import TravelMover
+from understudy.robots.grblhal.numbers import AlarmCode, SettingNumber
+from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.options import ControllerOptions, ProgramHooks
 from understudy.simulation.program.queue import Queue
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import State as SavedProgram
-from understudy.units import MINUTE
+from understudy.units import DEG, MINUTE, MM, nanoseconds
 
 HOMING_SEARCH = 1.5
-"""So many times the travel an axis goes in search of its switch."""
+"""An axis searches for its switch over its travel times this factor."""
+FIRST_HOMED = 2
+"""Z, the axis that homes first."""
+LINEAR_AXES = 3
+UNITS = (MM, MM, MM, DEG, DEG, DEG)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,32 +57,31 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Saved(Struct):
-    """What a snapshot holds of a machine."""
+    """Snapshot of a machine."""
 
     firmware: SavedFirmware
     program: SavedProgram
 
 
 class Machine:
-    """`Part` and `Wired`."""
+    """`Part` and `GrblRobot`."""
 
     def __init__(self, name: str, config: Config) -> None:
         self.name = name
         self.io = pins_of(config)
         self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
-        self._mover = TravelMover(MachineMover.of(Settings()), Settings())
-        defaults = {number: known.default for number, known in KNOWN.items()} | config.settings
-        plant = Plant(
+        self._mover = TravelMover.of(Settings())
+        self._defaults = {**DEFAULTS, **config.settings}
+        axes = ControlledAxes(
             unit=1.0,
-            defaults=defaults,
+            defaults=self._defaults,
             change=_changed,
             build=self._rebuild,
             on_steps=lambda position: self._mover.on_steps(position),
             homing=_search_seconds,
         )
-        self._defaults = defaults
-        self.firmware = Firmware(plant, self._runner)
+        self.firmware = Firmware(axes, self._runner)
 
     # ── part ──
 
@@ -94,31 +94,44 @@ class Machine:
     def busy(self) -> bool:
         return self.next_wake() is not None
 
-    def status(self, now: int) -> Reading:
+    def status(self, now: int) -> FirmwareReading:
         return self.firmware.reading(now)
 
     def view(self, now: int) -> RobotView:
-        return view_of(self.firmware, self.io, now)
+        reading, digital = self.firmware.reading(now), self.io.digital()
+        plan = self.firmware.runner.queue.plan
+        axes = _si(reading.position)
+        return RobotView(
+            q=axes,
+            tcp=axes,
+            state=reading.state,
+            moving=self.firmware.moving(now),
+            tool=reading.tool,
+            line=reading.line,
+            ghost=_si(plan.target.tolist()) if nanoseconds(plan.ends) > now else None,
+            io=Pins(digital.inputs, digital.outputs),
+            linear=LINEAR_AXES,
+        )
 
     def faults(self) -> tuple[str, ...]:
         return ("emergency_stop", "emergency_release")
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
-            self.firmware.core.press(ESTOP, now)
+            self.firmware.emergency_stop(AlarmCode.ESTOP, now)
         else:
-            self.firmware.panel.release(now)
+            self.firmware.release(now)
         return None
 
     def save(self) -> Saved:
-        return Saved(self.firmware.save(), self.firmware.core.runner.save())
+        return Saved(self.firmware.save(), self.firmware.runner.save())
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
         self.firmware.load(saved.firmware)
-        figures = self.firmware.core.figures()
-        self.firmware.core.runner.adopt(*self._rebuild(figures, np.zeros(6), 0.0))
-        self.firmware.core.runner.load(saved.program)
+        settings = self.firmware.storage.settings()
+        self.firmware.runner.adopt(*self._rebuild(settings, np.zeros(6), 0.0))
+        self.firmware.runner.load(saved.program)
 
     # ── inside ──
 
@@ -128,10 +141,10 @@ class Machine:
         return Runner(options, io=self.io, queue=queue, mount=mount, hooks=hooks)
 
     def _rebuild(
-        self, figures: Figures, position: Floats, at: float
+        self, values: SettingValues, position: Floats, at: float
     ) -> tuple[ControllerOptions, Queue]:
-        settings = Settings(dict(figures))
-        self._mover = TravelMover(MachineMover.of(settings), settings)
+        settings = Settings(dict(values))
+        self._mover = TravelMover.of(settings)
         dialect = dialect_of(self._config, settings)
         options = ControllerOptions(
             dialect=dialect,
@@ -159,7 +172,7 @@ def build(name: str, config: Config, deps: Deps) -> Machine:
 
 
 def settings_of(config: Config) -> Settings:
-    """Those of the cell file, if the firmware takes them."""
+    """Settings of the cell file; a value that the firmware refuses is a ConfigError."""
     for number, value in config.settings.items():
         refused = Settings().changed(number, f"{value:g}")
         if isinstance(refused, Refused):
@@ -168,7 +181,7 @@ def settings_of(config: Config) -> Settings:
 
 
 def dialect_of(config: Config, settings: Settings) -> Dialect:
-    """The firmware's language, with the axes and pins of this machine."""
+    """The firmware's dialect, with the axes and pins of this machine."""
     return structs.replace(
         GRBLHAL_MACHINE,
         rotary=settings.rotary,
@@ -180,7 +193,7 @@ def dialect_of(config: Config, settings: Settings) -> Dialect:
 
 
 def pins_of(config: Config) -> VirtualIO:
-    """Its pins; if they are wired, input n follows output n."""
+    """The machine's pins; if they are wired, input n follows output n."""
     io = VirtualIO(config.io)
     if not config.wired:
         return io
@@ -191,11 +204,16 @@ def pins_of(config: Config) -> VirtualIO:
     return io
 
 
-def _changed(figures: Figures, number: int, text: str) -> Figures | Refused:
-    changed = Settings(dict(figures)).changed(number, text)
+def _changed(values: SettingValues, number: int, text: str) -> SettingValues | Refused:
+    changed = Settings(dict(values)).changed(number, text)
     return changed if isinstance(changed, Refused) else dict(changed.given)
 
 
-def _search_seconds(figures: Figures) -> float:
-    """How long the first axis looks for a switch that is not there: Z."""
-    return HOMING_SEARCH * figures[132] / figures[25] * MINUTE
+def _search_seconds(values: SettingValues) -> float:
+    """Seconds until the first axis gives up the search for its switch."""
+    travel = values[SettingNumber.TRAVEL + FIRST_HOMED]
+    return HOMING_SEARCH * travel / values[SettingNumber.HOMING_SEEK_RATE] * MINUTE
+
+
+def _si(position: Sequence[float]) -> tuple[float, ...]:
+    return tuple(value * unit for value, unit in zip(position, UNITS, strict=True))

@@ -1,9 +1,9 @@
-"""Bytes of a grblHAL wire: commands that act at once are taken out, the rest waits in a buffer.
+"""Framing of a grblHAL wire: real-time bytes are taken out, the rest waits in a receive buffer.
 
     "G1 X1?0 F\\x91100\\n"   is   a status request, a feed override, and the line "G1 X10 F100"
 
 CR LF and LF CR are one line end each, also across packets. Control characters and leading spaces
-vanish; a line holds 256 characters, and what is longer is remembered as too long.
+are dropped. A line has at most 256 characters; a longer one is marked as too long.
 """
 
 import re
@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-LONGEST_LINE = 256
-RX_SIZE = 1023
-"""Bytes that the firmware's buffer of 1024 holds."""
+from understudy.robots.grblhal.numbers import LONGEST_LINE, RX_SIZE
+
+BUFFER_BYTES = RX_SIZE - 1
+"""Bytes that the receive buffer holds."""
 BACKSPACE, DELETE = 0x08, 0x7F
 LINE_ENDS = (b"\r", b"\n")
 PRINTABLE_COMMANDS = b"?!~"
@@ -22,7 +23,7 @@ KEEPING = ("$", "[", "(")
 
 _CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
 SILENT = re.compile(rb"(?s:[^\x00-\x1f?!~\x7f-\xff]+|.)")
-"""Text that no answer can follow, and every other byte by itself."""
+"""Splits a stream into text that causes no answer, and every other byte alone."""
 _ORDINARY = re.compile(rb"[^\x00-\x1f$(;\[\x7f-\xff]*")
 _LINE_END = re.compile(rb"[\r\n]")
 
@@ -30,7 +31,7 @@ COMMENTS = re.compile(r"\([^)]*\)?|;.*")
 COMMAND_WORD = re.compile(r"([GMTgmt])\s*0*(\d+(?:\.[1-9]\d*)?)")
 
 
-class Line(NamedTuple):
+class FirmwareLine(NamedTuple):
     """A line without its end, and whether it was too long."""
 
     text: str
@@ -38,7 +39,7 @@ class Line(NamedTuple):
 
 
 def pieces(data: bytes) -> Iterator[tuple[bytes, int | None]]:
-    """Text up to a line end, and the command byte that stands after it, if any."""
+    """Split into text up to a line end, and the command byte after it, if there is one."""
     at = 0
     for found in _CUT.finditer(data):
         end = found.end()
@@ -50,8 +51,8 @@ def pieces(data: bytes) -> Iterator[tuple[bytes, int | None]]:
     yield data[at:], None
 
 
-class SavedReader(Struct):
-    """What a snapshot holds of a reader."""
+class SavedBuffer(Struct):
+    """Snapshot of a receive buffer."""
 
     unread: bytes
     part: bytes
@@ -60,11 +61,11 @@ class SavedReader(Struct):
     verbatim: str
 
 
-class Reader:
+class ReceiveBuffer:
     """The firmware's receive buffer, and the line that is being read from it.
 
-    ``verbatim`` is what began a text in which every byte counts: ``$``, ``[`` or ``(``; or ``;``
-    for a comment in which none does.
+    ``verbatim`` is the character that began a text in which every byte is kept (``$``, ``[`` or
+    ``(``), or ``;`` for a comment.
     """
 
     def __init__(self) -> None:
@@ -79,9 +80,9 @@ class Reader:
         self._unread += text
 
     def flush(self) -> None:
-        """Forget everything that is not a whole line already handed out.
+        """Discard all bytes that ``next_line`` has not returned.
 
-        What was the end of the last line is remembered: its second half may still come.
+        If the last of them ended a line, the second half of that line end may still come.
         """
         dropped = bytes(self._line + self._unread[self._at :])[-1:]
         if dropped:
@@ -92,15 +93,15 @@ class Reader:
 
     @property
     def waiting(self) -> int:
-        """How many bytes are received and not yet read."""
+        """Bytes that are received and not yet read."""
         return len(self._unread) - self._at
 
     @property
     def keeps_commands(self) -> bool:
-        """Inside a `$` line or a comment in parentheses printable commands may be plain text."""
+        """Printable commands may be plain text: in a `$` line and in a comment in parentheses."""
         return self._verbatim in KEEPING
 
-    def next_line(self) -> Line | None:
+    def next_line(self) -> FirmwareLine | None:
         """Read up to the next line end; None if there is none yet."""
         while found := _LINE_END.search(self._unread, self._at):
             self._read(self._unread[self._at : found.start()])
@@ -148,18 +149,18 @@ class Reader:
         self._line.clear()
         self._too_long, self._verbatim = False, ""
 
-    def _end(self) -> Line:
-        line = Line(self._line.decode("latin-1"), self._too_long)
+    def _end(self) -> FirmwareLine:
+        line = FirmwareLine(self._line.decode("latin-1"), self._too_long)
         self._begin()
-        if self._at > RX_SIZE:
+        if self._at > BUFFER_BYTES:
             del self._unread[: self._at]
             self._at = 0
         return line
 
     # ── snapshots ──
 
-    def save(self) -> SavedReader:
-        return SavedReader(
+    def save(self) -> SavedBuffer:
+        return SavedBuffer(
             unread=bytes(self._unread[self._at :]),
             part=bytes(self._line),
             too_long=self._too_long,
@@ -167,7 +168,7 @@ class Reader:
             verbatim=self._verbatim,
         )
 
-    def load(self, saved: SavedReader) -> None:
+    def load(self, saved: SavedBuffer) -> None:
         self._unread, self._at = bytearray(saved.unread), 0
         self._line = bytearray(saved.part)
         self._too_long, self._last_end = saved.too_long, saved.last_end
@@ -175,7 +176,7 @@ class Reader:
 
 
 def commands_in(text: str) -> list[str]:
-    """What a line asks for, by name: `M3`, `G38.2`, `T1`, `$H`, `$J`; each once, in order."""
+    """Commands of a line by name: `M3`, `G38.2`, `T1`, `$H`, `$J`; each once, in order."""
     if text.startswith("$"):
         return [text.upper().partition("=")[0].strip()]
     words = COMMAND_WORD.findall(COMMENTS.sub("", text))

@@ -1,7 +1,7 @@
 """The status report: `<State|MPos:…|Bf:…|Ln:…|FS:…|Pn:…|WCO:…|WCS:…|Ov:…|A:…|…>`.
 
-Which fields it has is decided by $10, by what has changed since the last one, and by two counters:
-Ov and WCO come every so many reports, more often when nothing moves, and never both in one.
+Its fields depend on $10, on what has changed since the last report, and on two counters: Ov and WCO
+come in every 20th or 30th report, in every 10th while nothing moves, and never in the same one.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,14 @@ from msgspec import Struct
 from understudy.gcode.commands import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import MM_PER_INCH, Axes
 from understudy.gcode.modal import work_offset
-from understudy.gcode.wire import Reading
+from understudy.robots.grblhal.controller import FirmwareReading
+from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
 
-MASK, INCHES, ROTARY, HOMING, INTERVAL = 10, 13, 376, 22, 481
 MACHINE, BUFFER, LINE, SPEED, PINS, OFFSET, OVERRIDES = (1 << bit for bit in range(7))
-PARSER, ALARM, DISTANCE = 1 << 9, 1 << 10, 1 << 13
+ALARM = 1 << 10
+"""Bits of $10."""
 OV_BUSY, OV_IDLE, WCO_BUSY, WCO_IDLE = 20, 10, 30, 10
+"""Number of reports from one Ov or WCO to the next."""
 BUSY = ("Home", "Run", "Hold", "Jog", "Door")
 
 ALL = frozenset(
@@ -27,7 +29,7 @@ AFTER_RESET = frozenset({"overrides", "spindle", "coolant", "reference"})
 
 
 class SavedReports(Struct):
-    """What a snapshot holds of the reports."""
+    """Snapshot of `StatusReports`."""
 
     flags: list[str]
     full: bool
@@ -36,46 +38,48 @@ class SavedReports(Struct):
     auto: bool
 
 
-class Reports:
-    """Remembers what the next report must carry."""
+class StatusReports:
+    """Writes status reports and remembers which fields the next one must contain."""
 
     def __init__(self) -> None:
         self._flags: set[str] = set()
-        self.begin_anew(auto=False)
+        self.restart(auto=False)
 
     def note(self, *fields: str) -> None:
         self._flags.update(fields)
 
     def ask_all(self) -> None:
-        """The next report has every field."""
+        """Put every field into the next report."""
         self._flags = set(ALL)
         self._full = True
 
-    def begin_anew(self, *, auto: bool) -> None:
+    def restart(self, *, auto: bool) -> None:
         self._flags = set(AFTER_RESET)
         self._full = False
         self._override_counter = 0
         self._offset_counter = 0
         self.auto = auto
 
-    def count_anew(self) -> None:
-        """Somebody else listens now: Ov and WCO come with the next reports."""
+    def restart_counters(self) -> None:
+        """Put Ov and WCO into the next reports, for a new client."""
         self._override_counter = self._offset_counter = 0
 
-    def report(self, reading: Reading, settings: Mapping[int, float], *, unread: int) -> str:
-        """``unread``: how many more bytes the receive buffer takes."""
-        mask = int(settings[MASK])
+    def report(
+        self, reading: FirmwareReading, settings: Mapping[int, float], *, free_bytes: int
+    ) -> str:
+        """The next report; ``free_bytes``: free space of the receive buffer."""
+        mask = int(settings[SettingNumber.REPORT_OPTIONS])
         later = self._count(reading, mask)
         fields = [
             _state(reading, self._full or bool(mask & ALARM)),
-            *_always(reading, settings, unread),
+            *_always(reading, settings, free_bytes),
         ]
-        fields += self._on_occasion(reading, settings)
+        fields += self._occasional(reading, settings)
         self._flags, self._full = later, False
         return f"<{'|'.join(fields)}>"
 
-    def _count(self, reading: Reading, mask: int) -> set[str]:
-        """Turn the counters; what had to give way comes in the next report."""
+    def _count(self, reading: FirmwareReading, mask: int) -> set[str]:
+        """Advance the counters; return the fields that are put off to the next report."""
         flags, later = self._flags, set()
         state = reading.state.partition(":")[0]
         busy = state in BUSY
@@ -84,7 +88,7 @@ class Reports:
         elif self._override_counter == 0 or "overrides" in flags:
             flags.add("overrides")
             self._override_counter = (OV_BUSY if busy else OV_IDLE) - 1
-            self._mention_what_is_on(reading)
+            self._note_outputs(reading)
         else:
             self._override_counter -= 1
         if not mask & OFFSET:
@@ -102,13 +106,13 @@ class Reports:
             self._offset_counter = min(self._offset_counter, WCO_IDLE - 1)
         return later
 
-    def _mention_what_is_on(self, reading: Reading) -> None:
+    def _note_outputs(self, reading: FirmwareReading) -> None:
         if reading.spindle != "M5":
             self._flags.add("spindle")
         if reading.flood or reading.mist:
             self._flags.add("coolant")
 
-    def _on_occasion(self, reading: Reading, settings: Mapping[int, float]) -> list[str]:
+    def _occasional(self, reading: FirmwareReading, settings: Mapping[int, float]) -> list[str]:
         flags, fields = self._flags, []
         if "offset" in flags:
             fields.append(f"WCO:{axis_values(work_offset(reading.modal), settings)}")
@@ -120,7 +124,7 @@ class Reports:
             fields.append(f"A:{_accessories(reading, awaited='tool' not in flags)}")
         if "scaling" in flags:
             fields.append("Sc:")
-        interval = int(settings[INTERVAL])
+        interval = int(settings[SettingNumber.REPORT_INTERVAL])
         if self._full and interval:
             fields.append(f"AR:{interval}" if self.auto else "AR")
         if "mpg" in flags:
@@ -157,8 +161,11 @@ class Reports:
 
 
 def axis_values(values: Axes, settings: Mapping[int, float]) -> str:
-    """Three decimals; in inches ($13) four for what is not rotary."""
-    inches, rotary = bool(settings[INCHES]), int(settings[ROTARY])
+    """Axis values with three decimals; linear axes in inches ($13) with four."""
+    inches, rotary = (
+        bool(settings[SettingNumber.REPORT_INCHES]),
+        int(settings[SettingNumber.ROTARY_AXES]),
+    )
     texts = []
     for axis, value in enumerate(values):
         linear = axis < 3 or not rotary >> (axis - 3) & 1
@@ -173,15 +180,15 @@ def _no_negative_zero(text: str) -> str:
     return text[1:] if text[0] == "-" and not text.strip("-0.") else text
 
 
-def _state(reading: Reading, substate: bool) -> str:
+def _state(reading: FirmwareReading, substate: bool) -> str:
     if reading.state == "Alarm" and substate and reading.alarm:
         return f"Alarm:{reading.alarm}"
     return reading.state
 
 
-def _always(reading: Reading, settings: Mapping[int, float], unread: int) -> list[str]:
-    """What $10 alone decides."""
-    mask = int(settings[MASK])
+def _always(reading: FirmwareReading, settings: Mapping[int, float], free_bytes: int) -> list[str]:
+    """Fields that depend on $10 alone."""
+    mask = int(settings[SettingNumber.REPORT_OPTIONS])
     position, name = reading.position, "MPos"
     if not mask & MACHINE:
         shift = work_offset(reading.modal)
@@ -189,19 +196,64 @@ def _always(reading: Reading, settings: Mapping[int, float], unread: int) -> lis
         position, name = (x, y, z, a, b, c), "WPos"
     fields = [f"{name}:{axis_values(position, settings)}"]
     if mask & BUFFER:
-        fields.append(f"Bf:{reading.free},{unread}")
+        fields.append(f"Bf:{reading.free},{free_bytes}")
     if mask & LINE and reading.line:
         fields.append(f"Ln:{reading.line}")
     if mask & SPEED:
-        scale = MM_PER_INCH if settings[INCHES] else 1.0
+        scale = MM_PER_INCH if settings[SettingNumber.REPORT_INCHES] else 1.0
         fields.append(f"FS:{round(reading.feed / scale)},{round(reading.speed)}")
     if mask & PINS and reading.switches:
         fields.append(f"Pn:{reading.switches}")
     return fields
 
 
-def _accessories(reading: Reading, *, awaited: bool) -> str:
+def _accessories(reading: FirmwareReading, *, awaited: bool) -> str:
     letters = {"M3": "S", "M4": "C"}.get(reading.spindle, "")
     letters += "F" if reading.flood else ""
     letters += "M" if reading.mist else ""
     return letters + ("T" if reading.changing and awaited else "")
+
+
+# ── names of fields, for tools that compare transcripts ─────────────────────────────────────────
+
+_AXES = tuple(AXIS_LETTERS)
+PARTS = {
+    "MPos": _AXES,
+    "WPos": _AXES,
+    "WCO": _AXES,
+    "DTG": _AXES,
+    "Bf": ("blocks", "bytes"),
+    "FS": ("feed", "speed"),
+    "Ov": ("feed", "rapid", "spindle"),
+}
+
+
+def messages(stream: bytes) -> list[bytes]:
+    """Split a stream of answers into lines."""
+    return stream.splitlines(keepends=True)
+
+
+def name_field(answer: bytes, byte: int) -> str:
+    """Name of the field that a byte of an answer belongs to: State, MPos.X, Bf.blocks, GC …"""
+    text = answer.decode("latin-1")
+    if text[:1] == "<":
+        return _in_report(text[1:], byte - 1)
+    if text[:1] == "[":
+        return text[1:].partition(":")[0]
+    if text[:1] == "$":
+        return text.partition("=")[0].strip()
+    if text.startswith(("ok", "error:")):
+        return "verdict"
+    return "ALARM" if text.startswith("ALARM:") else "text"
+
+
+def _in_report(text: str, byte: int) -> str:
+    before = text[: max(byte, 0)]
+    field = text.split("|")[before.count("|")]
+    if "|" not in before:
+        return "State"
+    name, _, _ = field.partition(":")
+    within = before.rpartition("|")[2]
+    parts = PARTS.get(name, ())
+    index = within.count(",")
+    return f"{name}.{parts[index]}" if ":" in within and index < len(parts) else name

@@ -1,0 +1,337 @@
+"""The operator's side of a firmware: real-time commands, switches and overrides, stored data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.gcode import Modal
+from understudy.gcode.modal import work_offset
+from understudy.gcode.words import normalized
+from understudy.robots.grblhal.controller import Notice, Override, Restored, Toggle
+from understudy.robots.grblhal.firmware.conditions import TRANSITIONS
+from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore
+from understudy.robots.grblhal.numbers import (
+    OVERRIDE_RANGES,
+    AlarmCode,
+    ErrorCode,
+    SettingNumber,
+)
+from understudy.units import nanoseconds, seconds
+
+NO_SLEEP = Refused("sleep is switched off ($62=0)", ErrorCode.UNKNOWN_COMMAND)
+NEEDS_HOMING = Refused("soft limits need homing ($22)", ErrorCode.SOFT_LIMITS_NEED_HOMING)
+
+
+class FirmwareRealtime:
+    """`RealtimeCommands`; ``run_startup`` executes the start-up lines after a reset."""
+
+    def __init__(
+        self, core: FirmwareCore, run_startup: Callable[[Sequence[str], int], None]
+    ) -> None:
+        self._core = core
+        self._run_startup = run_startup
+
+    def hold(self, now: int) -> None:
+        state = self._core.state
+        listens = state.hold_allowed and not state.at_rest
+        if listens and self._core.permits("hold", now):
+            self._core.runner.hold(now)
+
+    def start(self, now: int) -> None:
+        core, state = self._core, self._core.state
+        condition = core.condition(now)
+        if not core.apply("start", now):
+            return
+        if condition == "Tool":
+            state.tool = None
+            core.changed(now, "tool")
+            core.emit(Notice("report"), now)
+        elif condition == "Door:0":
+            self.restore_outputs(now)
+        else:
+            core.notify("resumed", now)
+            core.runner.cycle_start(now)
+        core.wake_now(now)
+
+    def reset(self, now: int) -> None:
+        core, state = self._core, self._core.state
+        homing = core.condition(now) == "Home"
+        if (core.under_way(now) or homing) and core.permits("reset in motion", now):
+            core.axes.halt(now)
+            core.runner.halt(now)
+            alarm = AlarmCode.HOMING_RESET if homing else AlarmCode.RESET_IN_MOTION
+            core.lock("reset in motion", alarm, now)
+        if not core.permits("reset", now):
+            return
+        core.runner.halt(now)
+        core.sync(now)
+        core.runner.reset()
+        core.apply("reset", now)
+        self._clear(now)
+        core.emit(Notice("reset", int(core.locked)), now)
+        core.switch_off(now)
+        if not core.locked:
+            self._run_startup([line for line in state.startup if line], now)
+        core.wake_now(now)
+
+    def release(self, now: int, *, unlock: bool = False) -> None:
+        """Release the emergency stop and reset; ``unlock`` also ends the alarm."""
+        self._core.apply("release", now)
+        if unlock:
+            self._core.apply("unlock", now)
+        self.reset(now)
+
+    def stop(self, now: int) -> None:
+        if self._core.permits("stop", now):
+            self._core.state.at_rest = "stop"
+            self._core.axes.brake(now)
+            self._core.runner.stop(now)
+            self.rest(now)
+
+    def door(self, now: int) -> None:
+        core, state = self._core, self._core.state
+        if not core.permits("door", now):
+            return
+        core.notify("door", now)
+        core.apply("door", now)
+        state.restores_at = None
+        core.axes.brake(now)
+        if state.jogging:
+            core.runner.stop(now, silent=False)
+        else:
+            core.runner.hold(now)
+        self.rest(now)
+
+    def cancel_jog(self, now: int) -> None:
+        if self._core.condition(now) == "Jog":
+            self._core.state.at_rest = "cancel jog"
+            self._core.axes.brake(now)
+            self._core.runner.stop(now, silent=False)
+            self.rest(now)
+
+    def restore_outputs(self, now: int) -> None:
+        """After the door was closed: start the spindle, then the coolant, then the motion."""
+        core, state = self._core, self._core.state
+        modal, settings = core.runner.state.modal, core.settings()
+        if state.spindle != modal.spindle:
+            state.spindle = modal.spindle
+            core.changed(now, "spindle")
+            core.switch_outputs(now)
+            state.restores_at = now + nanoseconds(settings[SettingNumber.DOOR_SPINDLE_DELAY])
+        elif (state.flood, state.mist) != (modal.flood, modal.mist):
+            state.flood, state.mist = modal.flood, modal.mist
+            core.changed(now, "coolant")
+            core.switch_outputs(now)
+            state.restores_at = now + nanoseconds(settings[SettingNumber.DOOR_COOLANT_DELAY])
+        else:
+            core.apply("restored", now)
+            state.restores_at = None
+            core.runner.cycle_start(now)
+            core.wake_now(now)
+
+    def rest(self, now: int) -> None:
+        """Do what was to happen once the axes are at rest, if they are."""
+        core, state = self._core, self._core.state
+        if core.under_way(now):
+            return
+        state.jogging = False
+        opened = state.condition == "Door:2"
+        at_rest, state.at_rest = state.at_rest, ""
+        if at_rest:
+            core.sync(now)
+            core.wake_now(now)
+        if at_rest == "soft limit":
+            core.lock("critical alarm", AlarmCode.SOFT_LIMIT, now)
+        elif at_rest == "stop":
+            self._finish_stop(now)
+        elif opened:
+            state.condition = TRANSITIONS["Door:2", "rest"]
+        if opened and state.condition != "Idle":
+            core.switch_off(now)
+
+    # ── inside ──
+
+    def _clear(self, now: int) -> None:
+        """Reset the state that a reset of the controller clears."""
+        core, state = self._core, self._core.state
+        state.jogging, state.at_rest = False, ""
+        state.tool = state.homing_until = state.result = state.storing = state.restores_at = None
+        state.numbered, state.starting = [], []
+        modal = core.runner.state.modal
+        state.system, state.shift = modal.coordinates, work_offset(modal)
+        state.single_block = state.block_delete = False
+        state.optional_stop = True
+        state.feed_allowed = state.speed_allowed = state.hold_allowed = True
+        state.feed = state.rapid = state.spindle_percent = 100
+        core.apply_overrides(now)
+
+    def _finish_stop(self, now: int) -> None:
+        core, state = self._core, self._core.state
+        core.runner.reset(stopped=True)
+        core.switch_off(now)
+        core.apply("stop", now)
+        state.tool = state.restores_at = None
+        core.notify("stop", now)
+
+
+class FirmwareSwitches:
+    """`OperatorSwitches`."""
+
+    def __init__(self, core: FirmwareCore) -> None:
+        self._core = core
+
+    def override(self, what: Override, percent: int, now: int) -> None:
+        core, state = self._core, self._core.state
+        low, high = OVERRIDE_RANGES[what]
+        percent = max(low, min(high, percent))
+        name = "spindle_percent" if what == "spindle" else what
+        if getattr(state, name) == percent:
+            return
+        setattr(state, name, percent)
+        if what != "spindle":
+            core.apply_overrides(now)
+        core.changed(now, "overrides")
+        if what == "spindle" and state.spindle != "M5":
+            core.changed(now, "spindle")
+
+    def toggle(self, what: Toggle, now: int) -> bool:
+        state = self._core.state
+        if what in ("flood", "mist"):
+            return self._toggle_coolant(what, now)
+        if what == "spindle":
+            return self._toggle_spindle(now)
+        name = what.replace(" ", "_")
+        setattr(state, name, not getattr(state, name))
+        on = bool(getattr(state, name))
+        return not on if what == "optional stop" else on
+
+    def unlock(self, now: int) -> Refused | None:
+        if self._core.apply("unlock", now):
+            self._core.notify("unlocked", now)
+        return None
+
+    def check(self, now: int) -> Refused | None:
+        core = self._core
+        if core.state.condition == "Check":
+            core.notify("disabled", now)
+            return None
+        if not core.apply("check", now):
+            return NOT_IDLE
+        core.notify("enabled", now)
+        return None
+
+    def sleep(self, now: int) -> Refused | None:
+        core = self._core
+        if not core.settings()[SettingNumber.SLEEP_ENABLED]:
+            return NO_SLEEP
+        if not core.apply("sleep", now):
+            return NOT_IDLE
+        core.switch_off(now)
+        core.emit(Notice("flush"), now)
+        return None
+
+    def _toggle_coolant(self, what: str, now: int) -> bool:
+        core, state = self._core, self._core.state
+        if core.condition(now) in ("Idle", "Run", "Hold:0", "Hold:1"):
+            setattr(state, what, not getattr(state, what))
+            modal = core.runner.state.modal
+            core.runner.state.modal = replace(modal, flood=state.flood, mist=state.mist)
+            core.changed(now, "coolant")
+            core.switch_outputs(now)
+        return bool(getattr(state, what))
+
+    def _toggle_spindle(self, now: int) -> bool:
+        """Stop or restart the spindle; it works in a hold at rest only."""
+        core, state = self._core, self._core.state
+        modal = core.runner.state.modal
+        if core.condition(now) == "Hold:0" and modal.spindle != "M5":
+            state.spindle = "M5" if state.spindle != "M5" else modal.spindle
+            core.changed(now, "spindle")
+            core.switch_outputs(now)
+        return state.spindle != "M5"
+
+
+class StartupCheck(Protocol):
+    """Runs a start-up line, stores it if it is accepted, and answers."""
+
+    def __call__(self, index: int, text: str, now: int) -> None: ...
+
+
+class FirmwareStorage:
+    """`Storage`."""
+
+    def __init__(self, core: FirmwareCore, check_startup: StartupCheck) -> None:
+        self._core = core
+        self._check_startup = check_startup
+
+    def settings(self) -> Mapping[int, float]:
+        return self._core.settings()
+
+    def store(self, number: int, text: str, now: int) -> Refused | None:
+        core = self._core
+        if core.condition(now) not in SETTABLE:
+            return NOT_IDLE
+        changed = core.axes.change(core.settings(), number, text)
+        if isinstance(changed, Refused):
+            return changed
+        soft_limits = SettingNumber.SOFT_LIMITS
+        homing = int(changed[SettingNumber.HOMING_CYCLE]) & 1
+        if number == soft_limits and changed[soft_limits] and not homing:
+            return NEEDS_HOMING
+        if number == SettingNumber.HOMING_CYCLE and not homing:
+            changed = {**changed, soft_limits: 0.0}
+        self._adopt(changed, now)
+        if number == SettingNumber.REPORT_INCHES:
+            core.changed(now, "offset")
+        return None
+
+    def startup(self) -> tuple[str, ...]:
+        return tuple(self._core.state.startup)
+
+    def store_startup(self, index: int, text: str, now: int) -> None:
+        core = self._core
+        line = normalized(text)
+        if line and core.condition(now) not in SETTABLE:
+            core.answer(NOT_IDLE.code, now)
+        elif line:
+            self._check_startup(index, line, now)
+        else:
+            core.state.startup = ["" if n == index else s for n, s in enumerate(self.startup())]
+            core.answer(0, now)
+
+    def restore(self, what: Restored, now: int) -> Refused | None:
+        core, state = self._core, self._core.state
+        if core.condition(now) not in SETTABLE or state.condition == "Check":
+            return NOT_IDLE
+        if what in ("settings", "all"):
+            self._adopt(core.axes.defaults, now)
+        if what in ("parameters", "all"):
+            blank = Modal()
+            core.runner.state.modal = replace(
+                core.runner.state.modal,
+                offsets=blank.offsets,
+                g92=blank.g92,
+                g92_kept=blank.g92_kept,
+                g28=blank.g28,
+                g30=blank.g30,
+            )
+        if what == "all":
+            state.startup, state.label = ["", ""], ""
+        core.notify("restored", now)
+        return None
+
+    def label(self, text: str | None = None) -> str:
+        if text is not None:
+            self._core.state.label = text
+        return self._core.state.label
+
+    def _adopt(self, settings: Mapping[int, float], now: int) -> None:
+        core = self._core
+        defaults = core.axes.defaults
+        core.state.settings = [(n, v) for n, v in settings.items() if defaults[n] != v]
+        if core.axes.build is not None:
+            here = core.runner.queue.end
+            core.runner.adopt(*core.axes.build(core.settings(), here, seconds(now)))
+            core.apply_overrides(now)

@@ -1,0 +1,155 @@
+"""Values of grblHAL's `$n=v` settings, with names for what the planner needs."""
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from understudy.errors import ConfigError, Refused
+from understudy.gcode.dialect import rotary_axes
+from understudy.motion.path import Floats, Limits
+from understudy.robots.grblhal.numbers import (
+    AXIS_LETTERS,
+    SETTINGS,
+    ErrorCode,
+    SettingNumber,
+    SettingRow,
+)
+from understudy.units import MINUTE
+
+REST_AT_OFFSETS = 1 << 8
+"""Bit of $10: motion ends before the work offset changes."""
+PROBE_OVERRIDE = 1
+"""Bit of $65: the feed override acts on probing moves."""
+DEFAULTS: Mapping[int, float] = {number: row.default for number, row in SETTINGS.items()}
+
+_LINE = re.compile(r"\$(\d+)\s*=(.*)")
+_WHOLE = re.compile(r"\d+")
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
+
+
+class Settings(Struct, frozen=True):
+    """Settings that differ from the firmware's defaults, by number; `others` are unknown ones."""
+
+    given: Mapping[int, float] = {}
+    others: Mapping[int, str] = {}
+
+    def __getitem__(self, number: int) -> float:
+        return self.given.get(number, SETTINGS[number].default)
+
+    def changed(self, number: int, text: str) -> "Settings | Refused":
+        """The settings after `$number=text`; an unknown number is refused."""
+        if number not in SETTINGS:
+            return Refused(f"${number} is not available", ErrorCode.SETTING_NOT_AVAILABLE)
+        value = _value(SETTINGS[number], text)
+        if isinstance(value, Refused):
+            return Refused(f"${number}={text.strip()}: {value.reason}", value.code)
+        return Settings({**self.given, number: value}, self.others)
+
+    # ── axes ──
+
+    @property
+    def steps(self) -> Floats:
+        """Steps per mm or deg."""
+        return self._of_axes(SettingNumber.STEPS_PER_UNIT)
+
+    @property
+    def travel(self) -> Floats:
+        """Length of each axis in mm or deg."""
+        return self._of_axes(SettingNumber.TRAVEL)
+
+    @property
+    def limits(self) -> Limits:
+        """Speed and acceleration of the axes in mm or deg and seconds."""
+        rates = self._of_axes(SettingNumber.MAXIMUM_RATE) / MINUTE
+        return Limits.of(rates, self._of_axes(SettingNumber.ACCELERATION))
+
+    @property
+    def rotary(self) -> tuple[bool, ...]:
+        return rotary_axes(int(self[SettingNumber.ROTARY_AXES]))
+
+    @property
+    def soft_limits(self) -> bool:
+        return bool(self[SettingNumber.SOFT_LIMITS])
+
+    # ── planner ──
+
+    @property
+    def junction_deviation(self) -> float:
+        """Deviation at corners in mm; 0 stops at every corner."""
+        return self[SettingNumber.JUNCTION_DEVIATION]
+
+    @property
+    def arc_tolerance(self) -> float:
+        """Distance between an arc and its chords in mm."""
+        return self[SettingNumber.ARC_TOLERANCE]
+
+    @property
+    def planner_blocks(self) -> int:
+        return int(self[SettingNumber.PLANNER_BLOCKS])
+
+    @property
+    def feed_is_linear(self) -> bool:
+        """The feed of a move of linear and rotary axes is that of its linear axes alone."""
+        return bool(self[SettingNumber.ROTARY_OPTIONS])
+
+    @property
+    def rests_at_offsets(self) -> bool:
+        return bool(int(self[SettingNumber.REPORT_OPTIONS]) & REST_AT_OFFSETS)
+
+    @property
+    def probes_overridden(self) -> bool:
+        """The feed override acts on probing moves."""
+        return bool(int(self[SettingNumber.PROBING_OPTIONS]) & PROBE_OVERRIDE)
+
+    @property
+    def report_inches(self) -> bool:
+        return bool(self[SettingNumber.REPORT_INCHES])
+
+    @property
+    def spindle_on_s(self) -> float:
+        """Seconds that M3 and M4 take."""
+        return self[SettingNumber.SPINDLE_DELAY]
+
+    def _of_axes(self, first: int) -> Floats:
+        return np.array([self[first + axis] for axis in range(len(AXIS_LETTERS))])
+
+
+def read_settings(text: str, file: str = "") -> Settings:
+    """Read `$n=v` lines as the firmware prints them; skip empty lines, `;` comments and `ok`."""
+    settings = Settings()
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.partition(";")[0].strip()
+        if content not in ("", "ok"):
+            settings = _with_line(settings, content, file, number)
+    return settings
+
+
+def _with_line(settings: Settings, content: str, file: str, line: int) -> Settings:
+    found = _LINE.fullmatch(content)
+    if found is None:
+        allowed = "$NUMBER=VALUE, e.g. $110=6000"
+        raise ConfigError("no setting", file=file, line=line, value=content, allowed=allowed)
+    number, text = int(found[1]), found[2].strip()
+    if number not in SETTINGS:
+        return Settings(settings.given, {**settings.others, number: text})
+    after = settings.changed(number, text)
+    if isinstance(after, Refused):
+        raise ConfigError(after.reason, file=file, line=line)
+    return after
+
+
+def _value(row: SettingRow, text: str) -> float | Refused:
+    """Read a value; spaces are ignored, and a whole number has no sign and no point."""
+    plain = text.replace(" ", "")
+    if not (_WHOLE if row.whole else _DECIMAL).fullmatch(plain):
+        kind = "a whole number" if row.whole else "a number"
+        return Refused(f"should be {kind}", ErrorCode.BAD_NUMBER)
+    value = float(plain)
+    if row.allows(value):
+        return value
+    code = row.negative if value < 0 else ErrorCode.SETTING_RANGE
+    top = "" if row.highest == math.inf else f" and at most {row.highest:g}"
+    return Refused(f"should be at least {row.least:g}{top}", code)
