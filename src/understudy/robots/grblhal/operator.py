@@ -1,7 +1,7 @@
 """Operator actions on a plain machine under grblHAL: lines, and the commands of its panel."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
