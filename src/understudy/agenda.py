@@ -1,14 +1,14 @@
-"""The whole scheduler: jump from wake to wake; nothing ticks when nothing happens."""
+"""The scheduler: advances simulated time from one wake to the next; there is no fixed tick."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-# A part that asks to be woken at the same instant this often is stuck, not busy.
+# More wakes of one instant than this mean an endless loop.
 SAME_INSTANT_LIMIT = 10_000
 
 
 class Wakes(Protocol):
-    """Whatever acts by itself."""
+    """A part that acts at times of its own: a queue, a timer, a delayed answer."""
 
     def next_wake(self) -> int | None: ...
 
@@ -16,15 +16,15 @@ class Wakes(Protocol):
 
 
 def earliest(parts: Iterable[Wakes]) -> int | None:
-    """The next instant at which any of the parts wants to act."""
+    """Earliest next wake of all parts; None if no part has one."""
     return min((at for part in parts if (at := part.next_wake()) is not None), default=None)
 
 
 def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
-    """Everything that happens at one instant: in cell-file order, until nobody wants this instant.
+    """Wakes all parts due at ``now``, in cell-file order, until no part is due any more.
 
-    ``due``: who wants it at first. A part may ask for the instant it is being woken at (a queue
-    that goes on without a pause), or make an earlier part do so (an output that moves an input).
+    ``due``: the parts due at first. A woken part may be due again at the same instant (a queue with
+    blocks of no length), or make an earlier part due (an output wired to an input).
     """
     for _ in range(SAME_INSTANT_LIMIT):
         for part in due:
@@ -34,7 +34,7 @@ def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
         if not due:
             return
     names = ", ".join(type(part).__name__ for part in due)
-    raise RuntimeError(f"time does not get past {now} ns: {names} asks for it again and again")
+    raise RuntimeError(f"endless loop at {now} ns: {names} is due again after every wake")
 
 
 def advance(
@@ -42,7 +42,7 @@ def advance(
     to: int,
     settled: Callable[[int], None] = lambda now: None,
 ) -> None:
-    """Carry out every wake up to and including ``to``; ``settled`` is told after each instant."""
+    """Carries out all wakes up to and including ``to``; calls ``settled`` after each instant."""
     while due := [
         (at, part) for part in parts if (at := part.next_wake()) is not None and at <= to
     ]:

@@ -1,7 +1,7 @@
-"""The kinds of things that go wrong, kept apart.
+"""The two kinds of expected errors: `Refused` and `ConfigError`. Every other exception is a bug.
 
-``Refused`` is a *value*: the robot would not do it, and each face says so in its own words.
-``ConfigError`` is raised while a cell is read, never later. Everything else is a bug.
+`Refused` is a *value* that a request returns; each face formats it in its own protocol.
+`ConfigError` is an exception, raised only while a configuration is read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 LONGEST_SHOWN = 120
-"""Letters of a value in a message."""
+"""Characters of a value shown in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a request was not carried out; ``code`` is the dialect's own number where it has one."""
+    """Reason why a request was not carried out; ``code``: the protocol's error number, if any."""
 
     reason: str
     code: int = 0
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used: where it stands, what came, what is allowed."""
+    """A configuration that cannot be used: file, line and key, the value found, what is allowed."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ConfigError(Exception):
         super().__init__(self._sentence())
 
     def within(self, key: str, *, file: str = "", line: int = 0) -> "ConfigError":
-        """The same error, seen from further out."""
+        """The same error with ``key`` as prefix; file and line are set if they were missing."""
         return ConfigError(
             self.problem,
             file=self.file or file,
@@ -69,13 +69,13 @@ class ConfigError(Exception):
 
 
 def _shown(value: object) -> str:
-    """As it was written; of what is long, the beginning."""
-    told = repr(value)
-    return told if len(told) <= LONGEST_SHOWN else f"{told[:LONGEST_SHOWN]}…"
+    """The value's repr, shortened to LONGEST_SHOWN characters."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> ConfigError:
-    """A name that is not on the list, with the list and the nearest name on it."""
+    """ConfigError for an unknown name, with all known names and the most similar one."""
     names = list(known)
     return ConfigError(
         f"unknown {kind}",

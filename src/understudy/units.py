@@ -1,4 +1,4 @@
-"""Units at the door. Inside: metres, radians, seconds; on the time axis whole nanoseconds."""
+"""Unit conversions. The package computes in metres, radians and seconds; times are integer ns."""
 
 import math
 
@@ -11,19 +11,19 @@ MAX_DIGITS = 9
 
 
 def nanoseconds(seconds: float) -> int:
-    """Seconds on the time axis, rounded to the nearest nanosecond."""
+    """Converts seconds to nanoseconds, rounded to the nearest."""
     return round(seconds * NS_PER_SECOND)
 
 
 def duration_ns(seconds: float) -> int:
-    """A time that somebody wants to pass."""
+    """Converts a waiting time to nanoseconds; raises ValueError if it is negative or infinite."""
     if not 0.0 <= seconds < math.inf:
-        raise ValueError(f"{seconds} seconds cannot pass; 0 or more can")
+        raise ValueError(f"cannot wait {seconds} seconds; allowed: 0 or more, finite")
     return nanoseconds(seconds)
 
 
 def whole_ns(seconds: float) -> int:
-    """The first whole nanosecond that is not before it, as far as that can be told."""
+    """Converts seconds to nanoseconds, rounded up; a picosecond of rounding error is ignored."""
     return math.ceil(seconds * NS_PER_SECOND - 1e-3)
 
 
@@ -32,7 +32,10 @@ def seconds(ns: int) -> float:
 
 
 def digits_apart(value: float, limit: float, digits: int) -> str:
-    """A figure with so many digits, and with more where it would look like the limit it breaks."""
+    """Formats a value with ``digits`` decimals, or with more until it differs from ``limit``.
+
+    So a message never says that 158.0 exceeds 158.0.
+    """
     while digits < MAX_DIGITS and f"{value:.{digits}f}" == f"{limit:.{digits}f}":
         digits += 1
     return f"{value:.{digits}f}"

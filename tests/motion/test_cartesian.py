@@ -201,7 +201,7 @@ def beside(offset: float) -> tuple[np.ndarray, ToolLine]:
     back = follow(
         G60, there, ToolLine(G60.flange(there), start).poses(np.linspace(0.0, 1.0, 50_001))
     )
-    assert back.trouble is None
+    assert back.failure is None
     return back.q[-1], ToolLine(start, end)
 
 

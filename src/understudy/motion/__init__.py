@@ -1,13 +1,14 @@
-"""How things move: decide once on the time axis, then sample. Plans, look-ahead, braking, torques.
+"""Motion planning: a motion is planned once on the time axis, then sampled at any time.
 
-A plan is a *path* (where, and how fast each piece may be run) with a *law* (which piece, how far
-along it, when). Hold, stop and override cut the law and never touch the path.
+A `Plan` is a `Path` (geometry, and the speed limits of each piece) with a `TimeLaw` (piece and
+distance along it as functions of time). Hold, stop and override replace the time law and keep the
+path.
 
-    path       pieces with their limits; `pause`          lines      straight lines of the axes
-    ways       lines and arcs of the tool                 cartesian  a way of the tool as a path
-    lookahead  entry speeds of all pieces                 arcs       arcs as grblHAL's chords
-    profile    trapezoids                                 smooth     jerk-limited instead
-    plan       `at`, `sample`, `until`                    stream     a controller's queue; `planned`
-    brake      to rest along the path                     jog        axes by velocity
-    dynamics   torques                                    warm       compile everything
+    path        pieces with their limits          lines       straight lines of the axes
+    tool_path   lines and arcs of the tool        cartesian   joint path that follows a tool path
+    trace       kernels of `cartesian`            arcs        arcs as grblHAL's chords
+    lookahead   entry speeds of all pieces        profile     trapezoidal speed profiles, braking
+    smooth      jerk-limited speed profiles       plan        `Plan`, `TimeLaw`
+    stream      motion queue of a controller      jog         axes moved by velocity
+    dynamics    joint torques                     warm        compiles all kernels
 """

@@ -1,7 +1,7 @@
-"""Arcs in a plane of two axes, cut into chords as grblHAL cuts them.
+"""Arcs in a plane of two axes, divided into chords as grblHAL does.
 
-n = floor(0.5·|θ|·R / sqrt(tol·(2R - tol))) chords with their ends on the arc; every other axis goes
-evenly. Whole turns beyond the first are cut by themselves.
+n = floor(0.5·|θ|·R / sqrt(tol·(2R - tol))) chords with their ends on the arc; the other axes move
+linearly. Each additional whole turn is divided separately.
 """
 
 import math
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from understudy.motion.path import Floats
 
 SAME_PLACE = 5e-7
-"""An arc whose end is this near its start (rad) is a whole turn."""
+"""An arc whose end is this close to its start (rad) is a whole turn."""
 
 MOST_CHORDS = 200_000
-"""Of one arc: more would keep everybody waiting, and nobody means them."""
+"""Most chords of one arc; a program that needs more has a wrong radius or tolerance."""
 
 
 def swept_angle(start: ArrayLike, end: ArrayLike, centre: ArrayLike, *, turns: int) -> float:
-    """The signed angle about the centre: counter-clockwise for turns > 0, clockwise below."""
+    """Signed angle about the centre: counter-clockwise for turns > 0, else clockwise."""
     middle = np.asarray(centre, dtype=np.float64)
     (x0, y0), (x1, y1) = (np.asarray(p, dtype=np.float64) - middle for p in (start, end))
     angle = math.atan2(x0 * y1 - y0 * x1, x0 * x1 + y0 * y1)
@@ -31,7 +31,7 @@ def swept_angle(start: ArrayLike, end: ArrayLike, centre: ArrayLike, *, turns: i
 
 
 def chord_count(angle: float, radius: float, tolerance: float) -> int:
-    """How many chords stay within the tolerance of the arc; at least one."""
+    """Number of chords that keep the tolerance; at least one."""
     if 2.0 * radius <= tolerance:
         return 1
     sagitta = math.sqrt(tolerance * (2.0 * radius - tolerance))
@@ -47,9 +47,9 @@ def chords(
     plane: tuple[int, int] = (0, 1),
     turns: int = 1,
 ) -> Floats:
-    """The ends of the chords, a row each; the last is exactly ``end``.
+    """End points of the chords, one row each; the last is exactly ``end``.
 
-    ``centre`` has two coordinates, of the plane's axes; ``turns`` is negative for clockwise (G2).
+    ``centre`` has two coordinates, in the plane's axes; ``turns`` is negative for clockwise (G2).
     """
     here, there = np.asarray(start, dtype=np.float64), np.asarray(end, dtype=np.float64)
     middle = np.asarray(centre, dtype=np.float64)

@@ -1,13 +1,16 @@
-"""Ways of the tool as paths of the joints: on the way within a micrometre, within all limits.
+"""Joint paths that follow a tool path to within a micrometre and keep all joint limits.
 
-Inverse kinematics gives the joints at knots along the way, the Jacobian how they change; between
-knots each joint is a cubic, so position and velocity go on without a step. Knots are put closer
-where the middle of a piece would leave the way. On every piece the greatest |dq/ds| and |d²q/ds²|
-bound the speed v and then the acceleration a along the way:
+Inverse kinematics gives the joints at knots along the tool path, the Jacobian their derivatives;
+between knots each joint is a cubic polynomial, so that position and velocity are continuous. Knots
+are inserted where the middle of a piece is too far from the tool path. On every piece the largest
+|dq/ds| and |d²q/ds²| bound the speed v and then the acceleration a along the path:
 
     |dq/ds|·v ≤ v_max,   |d²q/ds²|·v² ≤ a_max/2,   |dq/ds|·a ≤ a_max - |d²q/ds²|·v²
 
-so that the limits hold everywhere on the piece, however it is run.
+so that the joint limits hold everywhere on the piece at any allowed speed.
+
+The common case is computed by the kernels of `trace`; the functions here handle every case and
+report why a tool path cannot be followed.
 """
 
 from dataclasses import dataclass
@@ -38,16 +41,16 @@ from understudy.space.kinematics.follow import FailureKind, FollowFailure, follo
 
 MOST_KNOTS = 4096
 PIECES_PER_LINE = 6
-"""Room for so many; short lines have four."""
+"""Pieces reserved per line; short lines have four."""
 STEEPEST = 1e-5
-"""Metres, or radians where the tool only turns: a joint that jumps between knots so close does."""
+"""Smallest distance of knots (m, or rad if the tool only rotates); a larger step is a jump."""
 CLOSER = 8
-"""Into so many parts a piece is cut on which a joint seems to jump."""
+"""Number of parts into which a piece with a jump is divided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Why the arm cannot follow the way, and up to which share of it it can."""
+    """Reason why the arm cannot follow a tool path, and the share 0…1 of it that it can."""
 
     kind: FailureKind
     share: float
@@ -56,7 +59,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knots:
-    """Joints along a way: where, what values, what slopes dq/ds."""
+    """Joints along a tool path: distances s, values q, derivatives dq/ds."""
 
     s: Floats
     q: Floats
@@ -66,7 +69,7 @@ class Knots:
 def joint_path(
     chain: Chain,
     start: ArrayLike,
-    way: ToolPath,
+    tool_path: ToolPath,
     *,
     limits: Limits,
     feed: float,
@@ -75,25 +78,27 @@ def joint_path(
     frames: Frames = FOOT_AND_FLANGE,
     line: int = 0,
 ) -> Path | Blocked:
-    """The path of the joints from ``start``, where the arm is at the way's beginning.
+    """The joint path from ``start``, the configuration at the beginning of the tool path.
 
-    feed in m/s (rad/s where the tool only turns), turning: the fastest turn of the tool in rad/s,
-    acceleration along the way in m/s². A way that leads nowhere is a path without pieces.
+    feed in m/s (rad/s if the tool only rotates); turning: largest rotation speed of the tool in
+    rad/s; acceleration along the path in m/s². A tool path of length 0 gives an empty path.
     """
-    if way.length == 0.0:
+    if tool_path.length == 0.0:
         return empty_path(chain.dof)
-    if turning < np.inf and way.angle > 0.0:
-        feed = min(feed, turning * way.length / way.angle)
+    if turning < np.inf and tool_path.angle > 0.0:
+        feed = min(feed, turning * tool_path.length / tool_path.angle)
     arm = traced_arm(chain, limits, frames)
     if arm is not None:
         q = np.array(start, dtype=np.float64)
-        traced = _traced(arm, q, way, frames.base, feed=feed, acceleration=acceleration, line=line)
+        traced = _traced(
+            arm, q, tool_path, frames.base, feed=feed, acceleration=acceleration, line=line
+        )
         if traced is not None:
             return traced
     return joint_path_by_knots(
         chain,
         start,
-        way,
+        tool_path,
         limits=limits,
         feed=feed,
         acceleration=acceleration,
@@ -105,7 +110,7 @@ def joint_path(
 def joint_path_by_knots(
     chain: Chain,
     start: ArrayLike,
-    way: ToolPath,
+    tool_path: ToolPath,
     *,
     limits: Limits,
     feed: float,
@@ -113,19 +118,19 @@ def joint_path_by_knots(
     frames: Frames = FOOT_AND_FLANGE,
     line: int = 0,
 ) -> Path | Blocked:
-    """`along` for any arm and any way, ordinary or not; it knows why a way cannot be followed."""
-    knots = knots_along(chain, start, way, frames)
+    """`joint_path` for any arm and any tool path, without the kernels of `trace`."""
+    knots = knots_along(chain, start, tool_path, frames)
     if isinstance(knots, Blocked):
         return knots
     return path_through(knots, limits, feed=feed, acceleration=acceleration, line=line)
 
 
-# ── the ordinary case ───────────────────────────────────────────────────────────────────────────
+# ── the common case ─────────────────────────────────────────────────────────────────────────────
 
 
 @lru_cache(maxsize=64)
 def traced_arm(chain: Chain, limits: Limits, frames: Frames) -> TracedArm | None:
-    """What the kernels need to know of an arm and its tool; None of an arm they do not know."""
+    """Data of an arm and its tool for the kernels; None if the arm has no exact closed form."""
     arm = closed_form(chain)
     if arm is None or not arm.exact:
         return None
@@ -134,17 +139,17 @@ def traced_arm(chain: Chain, limits: Limits, frames: Frames) -> TracedArm | None
         chain.rest, chain.slides, chain.tip @ frames.tool, left, right, arm.geometry,
         chain.lower, chain.upper, limits.velocity, limits.acceleration, limits.jerk,
     )  # fmt: skip
-    # Copies, since a kernel is compiled anew for arrays that cannot be written or lie otherwise.
+    # Copies, because read-only or non-contiguous arrays would compile the kernel again.
     return TracedArm(*(np.array(part, dtype=np.float64, order="C") for part in parts))
 
 
 def lines_through(
     arm: TracedArm, start: Floats, targets: Floats, *, feed: Floats, line: Ints, deviation: float
 ) -> tuple[Path, int]:
-    """Straight lines of the tool through targets (m×4×4, from the foot), and how many of them.
+    """Joint path along straight tool lines through targets (m×4×4, foot frame); number of lines.
 
-    Ends before the first that is no ordinary one: `along` knows more. feed (m/s) and line: one
-    each; deviation: how closely the corners between the lines are rounded.
+    Ends before the first line that the kernels cannot handle; use `joint_path` for it. feed (m/s)
+    and line: one value per target; deviation: junction deviation of the corners between the lines.
     """
     room = empty_columns(PIECES_PER_LINE * len(targets) + MOST_PIECES)
     done, pieces = trace_lines(targets, feed, start, NO_ARC, arm, float(deviation), room)
@@ -155,32 +160,34 @@ def lines_through(
 def _traced(
     arm: TracedArm,
     start: Floats,
-    way: ToolPath,
+    tool_path: ToolPath,
     base: Floats,
     *,
     feed: float,
     acceleration: float,
     line: int,
 ) -> Path | None:
-    """The path along a line or an arc, if it is an ordinary one."""
-    if not isinstance(way, ToolLine | ToolArc):
+    """The joint path along a line or an arc by the kernels; None if they cannot handle it."""
+    if not isinstance(tool_path, ToolLine | ToolArc):
         return None
-    bow = NO_ARC if isinstance(way, ToolLine) else _bow(way, base)
+    arc = NO_ARC if isinstance(tool_path, ToolLine) else _arc_shape(tool_path, base)
     room = empty_columns(MOST_PIECES)
     pace, most = float(feed), float(acceleration)
-    count = trace_path(base @ way.start, base @ way.end, bow, pace, most, start, arm, room, 0)
+    count = trace_path(
+        base @ tool_path.start, base @ tool_path.end, arc, pace, most, start, arm, room, 0
+    )
     if count == 0:
         return None
     none = np.zeros(count, dtype=np.int64)
     return _path(room, count, np.full(count, feed), none, none + line)
 
 
-def _bow(way: ToolArc, base: Floats) -> ArcShape:
-    """An arc seen from the foot."""
+def _arc_shape(tool_path: ToolArc, base: Floats) -> ArcShape:
+    """The arc in the foot frame."""
     turn = base[:3, :3]
-    x, y, z = (turn @ way.centre + base[:3, 3]).tolist()
-    u, v, w = (turn @ way.axis).tolist()
-    return ArcShape((x, y, z), (u, v, w), float(way.swept), way.climb)
+    x, y, z = (turn @ tool_path.centre + base[:3, 3]).tolist()
+    u, v, w = (turn @ tool_path.axis).tolist()
+    return ArcShape((x, y, z), (u, v, w), float(tool_path.swept), tool_path.climb)
 
 
 def _path(room: PieceColumns, count: int, feed: Floats, block: Ints, line: Ints) -> Path:
@@ -206,62 +213,64 @@ def _path(room: PieceColumns, count: int, feed: Floats, block: Ints, line: Ints)
 
 
 def knots_along(
-    chain: Chain, start: ArrayLike, way: ToolPath, frames: Frames = FOOT_AND_FLANGE
+    chain: Chain, start: ArrayLike, tool_path: ToolPath, frames: Frames = FOOT_AND_FLANGE
 ) -> Knots | Blocked:
-    """Knots so close that the cubics between them stay on the way."""
-    closest = way.length / KNOT_DISTANCE, way.angle / KNOT_ANGLE
+    """Knots so close that the cubics between them stay within PATH_TOLERANCE of the tool path."""
+    closest = tool_path.length / KNOT_DISTANCE, tool_path.angle / KNOT_ANGLE
     first = max(FEWEST, *(int(np.ceil(share)) for share in closest))
     shares = np.linspace(0.0, 1.0, first + 1)
     while True:
-        found = follow(chain, start, way.poses(shares), frames=frames)
-        if found.trouble is not None:
-            closer = _looked_closer(shares, found.trouble, way)
+        found = follow(chain, start, tool_path.poses(shares), frames=frames)
+        if found.failure is not None:
+            closer = _more_knots(shares, found.failure, tool_path)
             if closer is None:
-                at = float(shares[found.trouble.index])
-                return Blocked(found.trouble.kind, at, found.trouble.reason)
+                at = float(shares[found.failure.index])
+                return Blocked(found.failure.kind, at, found.failure.reason)
             shares = closer
             continue
-        knots = Knots(shares * way.length, found.q, _slopes(chain, found.q, way, shares, frames))
+        knots = Knots(
+            shares * tool_path.length, found.q, _slopes(chain, found.q, tool_path, shares, frames)
+        )
         knots.q[0] = start
         middle = 0.5 * (shares[1:] + shares[:-1])
-        wide = _off_the_way(chain, knots, way, middle, frames) > PATH_TOLERANCE
+        wide = _path_errors(chain, knots, tool_path, middle, frames) > PATH_TOLERANCE
         if not wide.any():
             return knots
         if len(shares) + wide.sum() > MOST_KNOTS:
             worst = float(middle[np.flatnonzero(wide)[0]])
             return Blocked(
-                FailureKind.SINGULAR, worst, "the joints cannot follow the way smoothly here"
+                FailureKind.SINGULAR, worst, "the joints cannot follow the path smoothly here"
             )
         shares = np.sort(np.concatenate([shares, middle[wide]]))
 
 
-def _looked_closer(shares: Floats, trouble: FollowFailure, way: ToolPath) -> Floats | None:
-    """More knots where a joint turns much between two, as beside a singular pose it does; None if
-    there are enough of them, and it jumps."""
-    last = trouble.index
-    if trouble.kind not in (FailureKind.SINGULAR, FailureKind.FLIP) or last == 0:
+def _more_knots(shares: Floats, failure: FollowFailure, tool_path: ToolPath) -> Floats | None:
+    """More knots where a joint moves far between two, as near a singular pose; None if the knots
+    are already as close as STEEPEST, so that the joint jumps."""
+    last = failure.index
+    if failure.kind not in (FailureKind.SINGULAR, FailureKind.FLIP) or last == 0:
         return None
-    if (shares[last] - shares[last - 1]) * way.length <= STEEPEST:
+    if (shares[last] - shares[last - 1]) * tool_path.length <= STEEPEST:
         return None
     between = np.linspace(shares[last - 1], shares[last], CLOSER + 1)[1:-1]
     return np.insert(shares, last, between)
 
 
-def _slopes(chain: Chain, q: Floats, way: ToolPath, shares: Floats, frames: Frames) -> Floats:
-    rates = way.rates(shares).reshape(-1, 2, 3) @ frames.base[:3, :3].T
+def _slopes(chain: Chain, q: Floats, tool_path: ToolPath, shares: Floats, frames: Frames) -> Floats:
+    rates = tool_path.rates(shares).reshape(-1, 2, 3) @ frames.base[:3, :3].T
     inverse = np.linalg.pinv(chain.jacobians(q, frames.tool), rcond=1e-9)
     return np.asarray((inverse @ rates.reshape(-1, 6, 1))[..., 0])
 
 
-def _off_the_way(
-    chain: Chain, knots: Knots, way: ToolPath, middle: Floats, frames: Frames
+def _path_errors(
+    chain: Chain, knots: Knots, tool_path: ToolPath, middle: Floats, frames: Frames
 ) -> Floats:
-    """How far the tool is from the way in the middle of each piece; the greater of m and rad."""
+    """Distance of the tool from its path in the middle of each piece; the larger of m and rad."""
     h = np.diff(knots.s)[:, None]
     halfway = 0.5 * (knots.q[1:] + knots.q[:-1]) - h / 8.0 * np.diff(knots.slope, axis=0)
-    there, wanted = chain.flanges(halfway, frames), way.poses(middle)
+    there, wanted = chain.flanges(halfway, frames), tool_path.poses(middle)
     apart = np.linalg.norm(there[:, :3, 3] - wanted[:, :3, 3], axis=1)
-    # Of a small turn the antisymmetric part is its axis times its angle.
+    # The antisymmetric part of a small rotation is its axis times its angle.
     turn = np.swapaxes(there[:, :3, :3], 1, 2) @ wanted[:, :3, :3]
     skew = 0.5 * (turn - np.swapaxes(turn, 1, 2))
     turned = np.sqrt(0.5) * np.linalg.norm(skew, axis=(1, 2))
@@ -308,7 +317,7 @@ def path_through(
 
 
 def greatest_slopes(shape: Floats, h: Floats) -> Floats:
-    """The greatest |dq/ds| on each piece: at an end, or where the cubic's slope turns."""
+    """Largest |dq/ds| on each piece: at an end, or where the second derivative is zero."""
     _, b, c, d = np.moveaxis(shape, 1, 0)
     with np.errstate(all="ignore"):
         turn = np.nan_to_num(np.clip(-c / (3.0 * d), 0.0, h))
@@ -317,12 +326,12 @@ def greatest_slopes(shape: Floats, h: Floats) -> Floats:
 
 
 def greatest_bends(shape: Floats, h: Floats) -> Floats:
-    """The greatest |d²q/ds²| on each piece; it changes evenly, so at one of its ends."""
+    """Largest |d²q/ds²| on each piece; it is linear in s, so at one of the ends."""
     _, _, c, d = np.moveaxis(shape, 1, 0)
     return np.asarray(np.maximum(np.abs(2.0 * c), np.abs(2.0 * c + 6.0 * d * h)))
 
 
 def _least(allowed: Floats, used: Floats) -> Floats:
-    """Per piece the least of allowed over used, over all joints."""
+    """Per piece the smallest of allowed / used over all joints."""
     with np.errstate(all="ignore"):
         return np.asarray((allowed / used).min(axis=1))

@@ -1,8 +1,8 @@
-"""Torques of a motion: the recursive Newton-Euler algorithm, for many samples at once.
+"""Joint torques of a motion by the recursive Newton-Euler algorithm, for many samples at once.
 
-SI. Frames are those of space.forward: each joint's z is its axis. What is held at the flange counts
-as part of the last body; joint inertia (motor and gear, seen at the joint) and viscous friction add
-to what the bodies need.
+SI units. Frames are those of space.kinematics.forward: z of each joint is its axis. The payload at
+the flange is part of the last body. Joint inertia (motor and gear, at the joint) and viscous
+friction are added to the torques of the bodies.
 """
 
 import math
@@ -21,7 +21,7 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
-    """What is held at the flange: kg, centre of mass from the flange, tensor about that centre."""
+    """Load at the flange: kg, centre of mass in the flange frame, inertia tensor about it."""
 
     mass: float
     com: ArrayLike = (0.0, 0.0, 0.0)
@@ -30,7 +30,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """A joint that would need more than it has: when it is worst, and how much."""
+    """A joint whose torque exceeds its limit: the time and torque of the worst moment."""
 
     joint: str
     time: float
@@ -47,7 +47,7 @@ class Overload:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dynamics:
-    """Masses of an arm as the kernel reads them; made by `dynamics`."""
+    """Masses and inertias of an arm as arrays; built by `dynamics`."""
 
     names: tuple[str, ...]
     rest: Floats
@@ -88,7 +88,7 @@ def dynamics(
     joint_friction: ArrayLike = 0.0,
     gravity: ArrayLike = GRAVITY,
 ) -> Dynamics:
-    """The arm with what it holds; gravity is given in the axes of its foot."""
+    """Builds the dynamics of an arm with its payload; gravity is in the axes of the foot."""
     moving = chain.bodies[1:]
     mass = np.array([body.mass for body in moving])
     com = np.array([turn @ body.com for turn, body in zip(chain.align, moving, strict=True)])
@@ -122,7 +122,7 @@ def _at_the_last_axis(payload: Payload, tip: Floats) -> Lump:
 
 
 def _together(first: Lump, second: Lump) -> Lump:
-    """Two lumps as one (Steiner)."""
+    """Mass, centre of mass and inertia tensor of two bodies (parallel axis theorem)."""
     mass = first[0] + second[0]
     if mass == 0.0:
         return first
@@ -149,7 +149,7 @@ def newton_euler(  # kernel
     gravity: Floats,
     out: Floats,
 ) -> None:
-    """Outwards the motion of every body in its own frame, inwards forces and torques."""
+    """Outward pass: motion of every body in its frame. Inward pass: forces and torques."""
     Q, V, A = motion
     rest, slides, mass, com, inertia = bodies
     joints = Q.shape[1]

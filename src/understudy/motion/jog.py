@@ -1,7 +1,7 @@
-"""Jogging: every axis by itself towards a velocity, within its limits, stopping at its ends.
+"""Jogging: each axis moves independently towards a velocity and stops at the end of its range.
 
-A jog is a plan like any other: its pieces are polynomials of time, run at one second per second.
-Change of speed, a second axis, stop: a new jog from the state of the running one.
+A jog is a `Plan`: its pieces are polynomials of time, with s in seconds. A change of speed, another
+axis and a stop are new jogs from the state of the running one.
 """
 
 import math
@@ -13,20 +13,20 @@ from numpy.typing import ArrayLike
 from understudy.motion.path import AXES, Floats, Limits, Path
 from understudy.motion.plan import Motion, Plan, TimeLaw
 from understudy.motion.profile import Profile
-from understudy.motion.smooth import Bounds, Phase, State, fastest_way
+from understudy.motion.smooth import Bounds, Phase, State, fastest_phases
 
 LONG = 1e6
-"""Seconds that a jog without a limit in its way goes on."""
+"""Longest duration of a jog (s)."""
 ON_THE_END = 1e-10
-"""Units by which a stop may miss the end of the range and still be the way there. Ruckig, asked for
-no way at all but the stop, is content with one that ends up to 1e-8 off, on either side."""
+"""Largest error (units) of a stop at the end of the range. If the stop alone leads there, ruckig
+may return a motion that ends up to 1e-8 off on either side; the stop is used instead."""
 SLOWEST = 1e-9
-"""Units per second below which an axis is not moved at all."""
+"""Velocities below this (units per second) count as 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """Between which positions each axis may be; infinite where it may go on."""
+    """Allowed range of each axis; infinite for no limit."""
 
     lower: Floats
     upper: Floats
@@ -45,7 +45,7 @@ def jog(
     within: Range | None = None,
     profile: Profile = "trapezoid",
 ) -> Plan:
-    """From a state towards a velocity per axis, clamped to what the axes can do; 0 is a stop."""
+    """Plan from a state to a velocity per axis, clamped to the limits; 0 is a stop."""
     axes = len(state.position)
     wanted = np.broadcast_to(np.asarray(velocity, dtype=np.float64), axes)
     wanted = np.clip(wanted, -limits.velocity, limits.velocity)
@@ -61,7 +61,7 @@ def jog(
 
 
 def stop_jog(state: Motion, limits: Limits, *, at: float, profile: Profile = "trapezoid") -> Plan:
-    """Every axis to rest as fast as it can."""
+    """Plan that stops every axis as fast as it can."""
     return jog(state, 0.0, limits, at=at, profile=profile)
 
 
@@ -70,7 +70,7 @@ def _of_axis(state: Motion, axis: int) -> State:
 
 
 def _stepped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
-    """One axis with steps of acceleration: to the wanted velocity, cruise, brake onto the end."""
+    """One axis, trapezoidal: change to the wanted velocity, cruise, brake at the range's end."""
     q, v, a = state.s, state.v, bounds.a
     if wanted == 0.0:
         return [_change(q, v, 0.0, a)]
@@ -79,14 +79,14 @@ def _stepped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Ph
     if v * sign < 0.0:
         phases.append(_change(q, v, 0.0, a))
         q, v = phases[-1].end, 0.0
-    top, v, way = abs(wanted), abs(v), max((end - q) * sign, 0.0)
-    # The highest speed from which the end can still be reached at rest.
-    peak = min(top, math.sqrt(0.5 * v * v + a * way)) if v <= top else top
+    top, v, room = abs(wanted), abs(v), max((end - q) * sign, 0.0)
+    # The highest speed from which the axis can still stop at the end of the range.
+    peak = min(top, math.sqrt(0.5 * v * v + a * room)) if v <= top else top
     spent = (abs(peak * peak - v * v) + peak * peak) / (2.0 * a)
-    if v > peak and spent > way:
+    if v > peak and spent > room:
         return [*phases, _change(q, sign * v, 0.0, a)]
     phases.append(_change(q, sign * v, sign * peak, a))
-    cruise = min((way - spent) / peak, LONG) if peak > 0.0 else 0.0
+    cruise = min((room - spent) / peak, LONG) if peak > 0.0 else 0.0
     phases.append(Phase(max(cruise, 0.0), phases[-1].end, sign * peak, 0.0, 0.0))
     phases.append(_change(phases[-1].end, sign * peak, 0.0, a))
     return phases
@@ -97,19 +97,19 @@ def _change(q: float, v0: float, v1: float, a: float) -> Phase:
 
 
 def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Phase]:
-    """One axis with ramps of acceleration: to the wanted velocity, cruise, brake onto the end."""
-    change = fastest_way(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
+    """One axis, jerk-limited: change to the wanted velocity, cruise, brake at the range's end."""
+    change = fastest_phases(state, bounds, speed=wanted) or [Phase(0.0, *state, 0.0)]
     if wanted == 0.0:
         return change
-    brake = fastest_way(State(0.0, wanted, 0.0), bounds, speed=0.0) or []
-    way = end - change[-1].end - (brake[-1].end if brake else 0.0)
-    if way * wanted < 0.0:
-        # Too near for that speed: ruckig finds the way, or there is only time to stop.
+    brake = fastest_phases(State(0.0, wanted, 0.0), bounds, speed=0.0) or []
+    room = end - change[-1].end - (brake[-1].end if brake else 0.0)
+    if room * wanted < 0.0:
+        # Too close for that speed: ruckig finds a motion to the end, or the axis just stops.
         stop = _ramped(state, 0.0, end, bounds)
         if abs(stop[-1].end - end) <= ON_THE_END:
             return stop
-        return fastest_way(state, bounds, speed=0.0, position=end) or stop
-    cruise = Phase(min(way / wanted, LONG), change[-1].end, wanted, 0.0, 0.0)
+        return fastest_phases(state, bounds, speed=0.0, position=end) or stop
+    cruise = Phase(min(room / wanted, LONG), change[-1].end, wanted, 0.0, 0.0)
     return [*change, cruise, *(phase._replace(s=phase.s + cruise.end) for phase in brake)]
 
 
@@ -117,7 +117,7 @@ def _ramped(state: State, wanted: float, end: float, bounds: Bounds) -> list[Pha
 
 
 def polynomial_plan(phases: list[list[Phase]], *, at: float) -> Plan:
-    """Axes with phases of their own, as one plan: cut wherever any axis changes its phase."""
+    """One plan from the phases of each axis; a new piece begins where an axis changes its phase."""
     edges = [
         np.concatenate([[0.0], np.cumsum([phase.seconds for phase in axis])]) for axis in phases
     ]
@@ -151,7 +151,7 @@ def polynomial_plan(phases: list[list[Phase]], *, at: float) -> Plan:
 
 
 def _expanded(axis: list[Phase], edge: Floats, t: float) -> tuple[float, float, float, float]:
-    """The polynomial of one axis from a time on; at rest when its phases are over."""
+    """Polynomial of one axis from a time on; at rest after its phases."""
     k = int(np.searchsorted(edge, t, side="right")) - 1
     if k >= len(axis):
         return axis[-1].end, 0.0, 0.0, 0.0

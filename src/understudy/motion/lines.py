@@ -1,9 +1,10 @@
-"""Straight lines of the axes, measured as grblHAL measures a block.
+"""Straight lines of the axes, with length, limits and corner speeds computed as in grblHAL.
 
 Targets are first rounded to whole steps (half away from zero). The length is the Euclidean norm
 over all axes, mm and deg mixed. Direction u = d/|d|; acceleration = min aᵢ/|uᵢ|; fastest =
-min vᵢ/|uᵢ|. A corner allows v² = a_j·JD·h/(1-h), h the sine of half the angle, a_j the acceleration
-along the change of direction; a reversal stops, a straight continuation is free, also with JD = 0.
+min vᵢ/|uᵢ|. A corner allows v² = a_j·JD·h/(1-h), with the junction deviation JD, h the sine of half
+the angle and a_j the acceleration along the change of direction. A reversal stops; a straight
+continuation has no limit, also with JD = 0.
 """
 
 import math
@@ -18,20 +19,20 @@ Columns = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]
 """shape, end, length, acceleration, jerk, fastest and junction of a path."""
 
 STRAIGHT = 0.999999
-"""Beyond this cosine two directions count as the same, or as opposite."""
+"""Cosine above which two directions count as equal, or as opposite."""
 
 SAME_PACE = 1e-3
-"""Up to this share two speeds of the axes count as the same."""
+"""Relative difference up to which two speeds of the axes count as equal."""
 
 
 def corner(before: Floats, after: Floats, acceleration: Floats, deviation: float) -> float:
-    """The square of the speed two unit directions allow at their junction."""
+    """Square of the speed allowed at the junction of two unit directions."""
     return float(corner_speed(before, after, 1.0 / acceleration, deviation))
 
 
 @compiled
 def corner_speed(before: Floats, after: Floats, slow: Floats, deviation: float) -> float:  # kernel
-    """`corner` for the reciprocals of the accelerations."""
+    """Kernel of `corner`; ``slow``: reciprocals of the accelerations."""
     cosine = 0.0
     for i in range(len(before)):
         cosine -= before[i] * after[i]
@@ -53,7 +54,7 @@ def corner_speed(before: Floats, after: Floats, slow: Floats, deviation: float) 
 
 @compiled
 def on_steps(value: float, steps: float) -> float:
-    """A coordinate rounded to whole steps, half away from zero; 0 steps per unit: as it is."""
+    """A coordinate rounded to whole steps, half away from zero; not rounded if steps is 0."""
     if steps == 0.0:
         return value
     scaled = value * steps
@@ -70,7 +71,7 @@ def measure(  # kernel
     out: Columns,
     source: Ints,
 ) -> int:
-    """Fill the columns of every block that moves; returns how many there are."""
+    """Fills the columns of every line that moves; returns the number of lines."""
     slow_v, slow_a, slow_j = 1.0 / limits[0], 1.0 / limits[1], 1.0 / limits[2]
     shape, end, length, acceleration, jerk, fastest, junction = out
     axes = len(start)
@@ -121,11 +122,11 @@ def lines(
     steps: ArrayLike = 0.0,
     line: ArrayLike = 0,
 ) -> Path:
-    """Straight lines from ``start`` through ``targets``; what does not move a step is left out.
+    """Straight lines from ``start`` through ``targets``; lines shorter than a step are omitted.
 
     feed: length per second, or with ``inverse_time`` (G93) lines per second; deviation: JD at the
-    line's start; exact: come to rest there (G61.1); steps: steps per unit, 0 for none; line: the
-    number by which the asker knows each line. One value for all lines, or one each.
+    line's start; exact: come to rest there (G61.1); steps: steps per unit, 0 for no rounding; line:
+    the caller's line number. One value for all lines, or one each.
     """
     columns, source = _measured(start, targets, limits, deviation, steps)
     shape, end, length, acceleration, jerk, fastest, junction = columns
@@ -151,7 +152,7 @@ def lines(
 def _measured(
     start: ArrayLike, targets: ArrayLike, limits: Limits, deviation: ArrayLike, steps: ArrayLike
 ) -> tuple[Columns, Ints]:
-    """The columns of all lines that move, and which of the targets they belong to."""
+    """Columns of all lines that move, and the index of the target of each."""
     where = np.asarray(start, dtype=np.float64)
     through = np.asarray(targets, dtype=np.float64).reshape(-1, len(where))
     count, axes = through.shape
@@ -166,7 +167,7 @@ def _measured(
 
 
 def _paces(each: PerLine, feed: ArrayLike, inverse_time: ArrayLike, length: Floats) -> Floats:
-    """Length per second."""
+    """Feeds in length per second."""
     asked = each.number(feed)
     if not (asked > 0.0).all():
         raise ValueError(f"a feed must be above 0, got {asked.min()}")
@@ -176,11 +177,11 @@ def _paces(each: PerLine, feed: ArrayLike, inverse_time: ArrayLike, length: Floa
 
 
 def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:
-    """The square of the speed allowed where one path goes over into another.
+    """Square of the speed allowed where one path continues into another.
 
-    Both measured over the axes: the corner. Both along the tool: the corner of the axes' way, at
-    the speed of whichever side moves the axes more; where the axes go straight on but faster or
-    slower, and between lines of the axes and of the tool, motion comes to rest.
+    Both measured over the axes: the corner speed. Both along the tool: the corner speed of the
+    axes, at the speed of the side on which the axes move more. Motion comes to rest between a path
+    of the axes and one of the tool, and where the axes' speed changes without a corner.
     """
     same = before.measure[-1] == after.measure[0]
     if not same or before.dwell[-1] > 0.0 or after.dwell[0] > 0.0:
@@ -192,7 +193,7 @@ def seam(before: Path, after: Path, limits: Limits, deviation: float) -> float:
 
 @compiled
 def passing_speed(out: Floats, into: Floats, slow: Floats, deviation: float) -> float:
-    """`seam` of two tangents of the tool's way, for the reciprocals of the accelerations."""
+    """Kernel of `seam` for two tangents dq/ds; ``slow``: reciprocals of the accelerations."""
     pace_out, pace_into = math.sqrt((out * out).sum()), math.sqrt((into * into).sum())
     if not (pace_out > 0.0 and pace_into > 0.0):
         return 0.0

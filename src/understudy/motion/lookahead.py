@@ -1,11 +1,11 @@
-"""grblHAL's look-ahead: how fast each piece of a path may be entered, so that all can be braked.
+"""grblHAL's look-ahead: entry speed of each piece of a path, such that braking is always possible.
 
-The square of the entry speed is bounded by the corner and by both neighbours' nominal speeds, by
-what can be braked (backward pass, the last known block ends at rest) and by what can be reached
-(forward pass). The controller knows a window of blocks, the executing one included; as a block
-finishes the next one comes in. So a block's exit is what a backward pass from the end of *its own*
-window allows. Passes over all windows together cost as much as one pass: a block maps the square of
-the speed at its exit to that at its entry by x ↦ min(M, x + W), and such maps compose.
+The square of the entry speed is bounded by the corner, by the nominal speeds of both neighbours, by
+braking (backward pass; the last known block ends at rest) and by acceleration (forward pass). The
+controller knows a window of blocks, the executing one included; when a block finishes the next one
+enters the window. So a block's exit speed is what a backward pass from the end of *its own* window
+allows. All windows together cost as much as one pass: a block maps the square of the speed at its
+exit to that at its entry by x ↦ min(M, x + W), and such maps compose.
 """
 
 import numpy as np
@@ -15,15 +15,15 @@ from understudy.motion.path import Floats, Path
 from understudy.space.compiled import compiled
 
 ENDLESS = 1 << 40
-"""A window that no program fills."""
+"""Window size that no program exceeds."""
 
 SLACK = 1e-9
-"""Braking that misses a bound by less than this share of what it can do is rounding."""
+"""Relative amount by which braking may miss a bound because of rounding."""
 
 
 @compiled
 def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> None:
-    """The square of the speed allowed at each piece's start by its corner and both neighbours."""
+    """Square of the speed that corner and both neighbours allow at each piece's start."""
     before = np.inf
     for k in range(len(junction)):
         speed = nominal[k] * nominal[k]
@@ -35,11 +35,11 @@ def ceilings(junction: Floats, nominal: Floats, dwell: Floats, out: Floats) -> N
 def windows(  # kernel
     ceiling: Floats, gain: Floats, first: NDArray[np.int64], window: int, bound: Floats
 ) -> None:
-    """The square of the speed each block may be entered at, seen from the block before it.
+    """Square of the entry speed of each block, with the window of the block before it.
 
-    ``gain`` is 2·a·L of each piece, ``first`` the first piece of each block and one more. The known
-    blocks after the executing one, window - 1 of them, are cut into chunks of that size; a window
-    is then the tail of one chunk and the head of the next.
+    ``gain`` is 2·a·L of each piece; ``first``: first piece of each block, and the number of pieces.
+    The blocks are divided into chunks of window - 1, the number of known blocks after the executing
+    one; a window is then the tail of one chunk and the head of the next.
     """
     blocks = len(first) - 1
     ahead = min(window - 1, blocks)
@@ -81,10 +81,10 @@ def forward(  # kernel
     bound: Floats,
     entry: Floats,
 ) -> None:
-    """From entry[0] on, the square of the speed at each piece's start and at the end of the last.
+    """Square of the speed at each piece's start and at the end of the last, from entry[0] on.
 
-    Where a lower override has just put the ceiling below the speed, braking goes on as hard as the
-    pieces allow until the speed is under the ceiling.
+    If a lower override has put the ceiling below the current speed, the pieces brake as hard as
+    they can until the speed is below the ceiling.
     """
     for b in range(len(first) - 1):
         start, stop = first[b], first[b + 1]
@@ -98,7 +98,7 @@ def forward(  # kernel
 
 @compiled
 def block_starts(block: NDArray[np.int64], first: NDArray[np.int64]) -> int:
-    """Fill in the first piece of each block, and one past the last; returns how many blocks."""
+    """Sets the first piece of each block, then the number of pieces; returns how many blocks."""
     n = 0
     for p in range(len(block)):
         if p == 0 or block[p] != block[p - 1]:
@@ -111,9 +111,9 @@ def block_starts(block: NDArray[np.int64], first: NDArray[np.int64]) -> int:
 def entries(
     path: Path, nominal: Floats, *, window: int = ENDLESS, entry: float = 0.0, run: float = 0.0
 ) -> Floats:
-    """The square of the speed at the start of each piece, and at the end of the last.
+    """Square of the speed at the start of each piece, and at the end of the last.
 
-    ``run`` of the first piece is behind, and it is now run at the square root of ``entry``.
+    The motion is at the distance ``run`` along the first piece; ``entry``: square of its speed.
     """
     gain = 2.0 * path.acceleration * path.length
     gain[:1] -= 2.0 * path.acceleration[:1] * run
@@ -121,7 +121,7 @@ def entries(
 
 
 def passes(path: Path, nominal: Floats, *, gain: Floats, window: int, entry: float) -> Floats:
-    """Ceilings, then backward over every window, then forward."""
+    """Ceilings, then the backward pass over every window, then the forward pass."""
     count = len(path)
     ceiling = np.empty(count)
     ceilings(path.junction, nominal, path.dwell, ceiling)

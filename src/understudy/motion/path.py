@@ -1,10 +1,10 @@
-"""A path: pieces of geometry one after the other, each with what the axes allow on it.
+"""A path: consecutive pieces of geometry, each with the limits of the axes on it.
 
-A piece is a polynomial of every axis in the distance s run along it: a straight line of the axes
-has degree 1, a stretch of a Cartesian line degree 3. The room is generic over axes and units: a
-path is in whatever unit its axes have (mm and deg mixed for a grblHAL machine, rad for an arm), its
-distance in the Euclidean norm over all axes, or in metres of the tool where it follows the tool.
-All speeds are per second.
+On a piece the position of every axis is a polynomial in the distance s along it: degree 1 for a
+straight line of the axes, degree 3 for a part of a Cartesian line. Paths are generic over axes and
+units: positions are in the units of the axes (mm and deg mixed for a grblHAL machine, rad for an
+arm); distance is the Euclidean norm over all axes, or metres of the tool if the path follows the
+tool. All speeds are per second.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 AXES = 0
-"""Distance is measured in the norm over the axes."""
+"""Distance is the Euclidean norm over the axes."""
 TOOL = 1
-"""Distance is measured along the tool's way."""
+"""Distance is the path length of the tool."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """What each axis can do, in its own unit: velocity, acceleration, and jerk where it counts."""
+    """Limits of each axis in its own unit: velocity, acceleration, and jerk (infinite: none)."""
 
     velocity: Floats
     acceleration: Floats
@@ -45,27 +45,26 @@ class Path:
     shape: Floats
     """(pieces, degree + 1, axes): coefficients of the polynomials in s, constant term first."""
     end: Floats
-    """(pieces, axes): where each piece ends, exactly."""
+    """(pieces, axes): exact end position of each piece."""
     length: Floats
     acceleration: Floats
     jerk: Floats
     fastest: Floats
-    """The speed the axes allow."""
+    """Largest speed that the axes allow."""
     feed: Floats
-    """The speed that was asked for; infinite for a rapid."""
+    """Programmed speed; infinite for a rapid."""
     rapid: NDArray[np.bool_]
     fixed: NDArray[np.bool_]
-    """The feed override does not act on it."""
+    """Whether the piece ignores the feed override."""
     junction: Floats
-    """The square of the speed allowed at the piece's start by the corner there; inf: no corner."""
+    """Square of the speed that the corner at the piece's start allows; inf: no corner."""
     dwell: Floats
-    """Seconds at rest; such a piece has no length."""
+    """Seconds at rest; such a piece has length 0."""
     measure: NDArray[np.int8]
     block: Ints
-    """Which block of the path the piece belongs to: that of the piece before or the next one;
-    look-ahead counts these."""
+    """Number of the block the piece belongs to, never decreasing; look-ahead counts blocks."""
     line: Ints
-    """The number by which whoever asked for the block knows it: a program line, a ticket."""
+    """Number given by the caller: a program line, a ticket."""
 
     def __len__(self) -> int:
         return len(self.length)
@@ -76,17 +75,17 @@ class Path:
 
     @property
     def start(self) -> Floats:
-        """Where the path begins."""
+        """Start position."""
         return np.asarray(self.shape[0, 0], dtype=np.float64)
 
     def nominal(self, feed_override: float = 1.0, rapid_override: float = 1.0) -> Floats:
-        """The speed each piece is to be run at: min(F, fastest)·override, never above fastest."""
+        """Nominal speed of each piece: min(F, fastest)·override, never above fastest."""
         share = np.where(self.fixed, 1.0, feed_override)
         asked = np.minimum(self.feed, self.fastest) * share
         return np.minimum(np.where(self.rapid, self.fastest * rapid_override, asked), self.fastest)
 
     def position(self, piece: int, s: float) -> Floats:
-        """Where the axes are at the distance s along a piece; exactly its end at its length."""
+        """Position at the distance s along a piece; exactly its end at its length."""
         if self.dwell[piece] == 0.0 and s >= self.length[piece]:
             return np.asarray(self.end[piece])
         rows = self.shape[piece]
@@ -101,15 +100,15 @@ class Path:
         return np.asarray(powers @ rows[1:], dtype=np.float64)
 
     def blocks_from(self, piece: int) -> int:
-        """How many blocks there are from a piece on."""
+        """Number of blocks from a piece to the end."""
         return int(self.block[-1] - self.block[piece]) + 1 if piece < len(self) else 0
 
     def rows(self, first: int, last: int) -> "Path":
-        """Pieces ``first`` up to, but without, ``last``."""
+        """Pieces ``first`` to ``last`` - 1."""
         return Path(*[getattr(self, name)[first:last] for name in COLUMNS])
 
     def with_entry(self, junction: float) -> "Path":
-        """The same path, entered no faster than the square root of ``junction``."""
+        """The same path with another ``junction`` (square of the speed) at its start."""
         entries = self.junction.copy()
         entries[:1] = junction
         columns: list[Any] = [getattr(self, name) for name in COLUMNS]
@@ -125,7 +124,7 @@ class Path:
     def from_state(state: dict[str, Any]) -> "Path":
         size = tuple(state["shape_of_shape"])
         columns = {c.name: np.array(state[c.name], dtype=KINDS[c.name]) for c in fields(Path)}
-        # JSON has no infinity: it comes back as null, here as nan.
+        # JSON has no infinity: it is read as null, here nan.
         for name in ("feed", "jerk", "junction"):
             columns[name][np.isnan(columns[name])] = np.inf
         columns["shape"] = columns["shape"].reshape(size)
@@ -145,14 +144,14 @@ KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
 
 
 def floats(value: ArrayLike, count: int) -> Floats:
-    """One number for all, or a number each."""
+    """An array of ``count`` numbers, from one number for all or one each."""
     given = np.asarray(value, dtype=np.float64)
     return given if given.shape == (count,) else np.full(count, given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerLine:
-    """Reads values that were given once for all of ``total``, or one each, for the chosen ones."""
+    """Values of the chosen lines, from one value for all ``total`` lines or one each."""
 
     chosen: Ints
     total: int
@@ -169,7 +168,7 @@ class PerLine:
 
 
 def joined(paths: Sequence[Path]) -> Path:
-    """The paths one after the other, junctions left as they are, blocks numbered on."""
+    """Concatenates paths; junctions are kept, blocks are numbered consecutively."""
     paths = [path for path in paths if len(path)] or list(paths[:1])
     degree = max(path.shape.shape[1] for path in paths)
     columns = {
@@ -214,7 +213,7 @@ def empty_path(axes: int) -> Path:
 
 
 def dwell_path(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
-    """To stand still for some seconds (G4); motion before it comes to rest."""
+    """A dwell of some seconds (G4); the motion before it comes to rest."""
     where = np.asarray(position, dtype=np.float64)
     one = np.ones(1)
     return Path(
@@ -239,12 +238,13 @@ def dwell_path(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
 
 
 SPARE = 256
-"""Pieces for which there is room beyond what is there twice over."""
+"""Additional capacity (pieces) beyond twice the length."""
 
 
 class GrowingPath:
-    """Joins paths as `joined` does, but writes the new pieces behind the known ones if these are
-    its own. What it has given out stays as it is: only room that nobody has seen is written on.
+    """Concatenates paths like `joined`, but appends in place to a buffer with spare capacity.
+
+    Paths returned earlier are views of the buffer and do not change: only unused rows are written.
     """
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class GrowingPath:
         self._room = self._known
 
     def joined(self, known: Path, more: Sequence[Path]) -> Path:
-        """The paths one after the other, blocks numbered on."""
+        """Concatenates the paths; blocks are numbered consecutively."""
         for path in more:
             known = self._with(known, path)
         return known
@@ -277,7 +277,7 @@ class GrowingPath:
         )
 
     def _begin(self, known: Path) -> None:
-        """Room for as much again; the path itself is not copied until it grows."""
+        """Allocates a buffer of more than twice the length and copies the path into it."""
         room = 2 * len(known) + SPARE
         columns = []
         for name in COLUMNS:

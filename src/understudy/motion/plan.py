@@ -1,7 +1,7 @@
-"""A plan: a path with a law of time. Decided once, then read by everything.
+"""A plan: a path with a time law. It is computed once and sampled by all readers.
 
-Immutable. Before it begins it rests at its start, after it ends it rests exactly on its target.
-A plan's plain state (`to_state`) are lists of numbers, for snapshots.
+A plan is immutable. Before it begins the axes rest at its start, after it ends they rest exactly on
+its target. `to_state` converts it to lists of numbers for snapshots.
 """
 
 from dataclasses import dataclass, fields
@@ -16,10 +16,13 @@ from understudy.space.compiled import compiled
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeLaw:
-    """Segments one after the other, each on one piece: s(τ) = s + v·τ + a·τ²/2 + j·τ³/6."""
+    """Piece and distance along it as functions of time.
+
+    Consecutive segments, each on one piece: s(τ) = s + v·τ + a·τ²/2 + j·τ³/6.
+    """
 
     begins: Floats
-    """(segments + 1): when each segment begins, and when the last one ends."""
+    """(segments + 1): begin of each segment, and end of the last one."""
     piece: Ints
     s: Floats
     v: Floats
@@ -30,26 +33,26 @@ class TimeLaw:
         return len(self.piece)
 
     def segment(self, t: float) -> int:
-        """The segment that runs at t; before the first one begins the first, after all the last."""
+        """Index of the segment at t; the first before all, the last after all."""
         k = int(self.begins.searchsorted(t, side="right")) - 1
         return min(max(k, 0), len(self) - 1)
 
     def until(self, t: float) -> "TimeLaw":
-        """The same law, over at t."""
+        """The same law, ending at t."""
         count = max(int(np.searchsorted(self.begins[:-1], t, side="left")), min(len(self), 1))
         begins = self.begins[: count + 1].copy()
         begins[-1] = min(max(t, begins[0]), begins[-1])
         return TimeLaw(begins, self.piece[:count], *(c[:count] for c in self.columns()))
 
     def since(self, t: float) -> "TimeLaw":
-        """Without the segments that are over before t."""
+        """Without the segments that end before t."""
         first = min(max(int(np.searchsorted(self.begins, t, side="right")) - 1, 0), len(self))
         return TimeLaw(
             self.begins[first:], self.piece[first:], *(c[first:] for c in self.columns())
         )
 
     def then(self, other: "TimeLaw") -> "TimeLaw":
-        """The other law after this one; the other begins where this one ends."""
+        """This law followed by another, which begins at the end of this one."""
         columns = (
             np.concatenate(pair) for pair in zip(self.columns(), other.columns(), strict=True)
         )
@@ -63,7 +66,7 @@ class TimeLaw:
         return self.s, self.v, self.a, self.j
 
     def numbered(self, shift: int) -> "TimeLaw":
-        """The same law, its pieces numbered ``shift`` higher."""
+        """The same law with ``shift`` added to its piece numbers."""
         return TimeLaw(self.begins, self.piece + shift, *self.columns())
 
     def to_state(self) -> dict[str, Any]:
@@ -89,7 +92,7 @@ def empty_law(at: float) -> TimeLaw:
 
 
 class Motion(NamedTuple):
-    """Position, velocity and acceleration of every axis; a row per time where times were many."""
+    """Position, velocity and acceleration of every axis; one row per time if there are several."""
 
     position: Floats
     velocity: Floats
@@ -97,7 +100,7 @@ class Motion(NamedTuple):
 
 
 class PathPosition(NamedTuple):
-    """Where a plan is on its path, and how it moves along it."""
+    """Position, speed and acceleration of a plan along its path."""
 
     piece: int
     s: float = 0.0
@@ -110,7 +113,7 @@ Columns = tuple[Floats, Ints, Floats, Floats, Floats, Floats]
 
 @compiled
 def segment_at(begins: Floats, t: float, guess: int) -> int:
-    """The segment running at t, looked for upwards from a guess, by halving if it is further."""
+    """The segment at t: near a guess, else by bisection."""
     last = len(begins) - 2
     if guess <= last and begins[guess] <= t:
         if t < begins[guess + 1]:
@@ -133,7 +136,7 @@ def segment_at(begins: Floats, t: float, guess: int) -> int:
 def positions_at(  # kernel
     times: Floats, law: Columns, shape: Floats, target: Floats, position: Floats
 ) -> None:
-    """Positions only: what a 1 kHz log, a sweep or a preview reads."""
+    """Positions at each time, for a 1 kHz log, a sweep or a preview."""
     begins, piece, s0, v0, a0, j0 = law
     axes = shape.shape[2]
     degree = shape.shape[1] - 1
@@ -204,12 +207,12 @@ def motions_at(  # kernel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Times are seconds on one axis; ``begins`` is where on it the plan starts."""
+    """A path with a time law; times are in seconds since the cell started."""
 
     path: Path
     law: TimeLaw
     target: Floats
-    """Where it comes to rest."""
+    """Position in which it ends."""
 
     @property
     def begins(self) -> float:
@@ -228,25 +231,25 @@ class Plan:
         return Motion(*(values[0] for values in self.sample(np.array([t]))))
 
     def sample(self, times: ArrayLike) -> Motion:
-        """A row per time; fastest where times do not fall."""
+        """One row per time; fastest if the times are sorted."""
         when = np.ascontiguousarray(times, dtype=np.float64)
         out = (self._rows(when), self._rows(when), self._rows(when))
         motions_at(when, self._law(), self.path.shape, self.target, out)
         return Motion(*out)
 
     def positions(self, times: ArrayLike, out: Floats | None = None) -> Floats:
-        """Like `sample`, but positions alone; ``out`` may be given to be filled."""
+        """Positions only, one row per time; filled into ``out`` if given."""
         when = np.ascontiguousarray(times, dtype=np.float64)
         rows = self._rows(when) if out is None else out
         positions_at(when, self._law(), self.path.shape, self.target, rows)
         return rows
 
     def piece_at(self, t: float) -> int:
-        """The piece running at t."""
+        """The piece executed at t."""
         return int(self.law.piece[self.law.segment(t)]) if len(self.law) else 0
 
     def place(self, t: float) -> PathPosition:
-        """The piece running at t, how far along it, how fast; s of a dwell counts its seconds."""
+        """Piece, distance and speed at t; in a dwell s is the time in seconds."""
         if not len(self.law):
             return PathPosition(0)
         law, k = self.law, self.law.segment(t)
@@ -266,13 +269,13 @@ class Plan:
         return self.place(t).v
 
     def distance(self, t: float) -> float:
-        """The way run along the path."""
+        """Distance along the whole path at t."""
         here = self.place(t)
         on_piece = min(here.s, float(self.path.length[here.piece])) if len(self.path) else 0.0
         return float(self.path.length[: here.piece].sum()) + on_piece
 
     def line_at(self, t: float) -> int | None:
-        """The line being run at t; none before the plan begins, in a gap, or after it ends."""
+        """The line executed at t; None before the plan begins, in a gap, or after it ends."""
         if not self.begins <= t < self.ends:
             return None
         segment = self.law.segment(t)
@@ -281,11 +284,11 @@ class Plan:
         )
 
     def lines(self) -> tuple[Ints, Floats]:
-        """The line of each block in the plan, in the order they are run, and when each begins."""
+        """Line of each block in the order of execution, and when each begins."""
         return self._lines(self.law)
 
     def lines_since(self, t: float) -> tuple[Ints, Floats]:
-        """Those that begin at t or later; the one that is run at t may be among them."""
+        """Like `lines`, for blocks that begin at t or later; may include the one executed at t."""
         return self._lines(self.law.since(t))
 
     def _lines(self, law: TimeLaw) -> tuple[Ints, Floats]:
@@ -296,18 +299,18 @@ class Plan:
         return self.path.line[piece[first]], law.begins[running[first]]
 
     def _runs(self, law: TimeLaw) -> NDArray[np.bool_]:
-        """Which segments are more than a wait for the block they stand before."""
+        """Which segments are motion or dwell, not a wait before a block."""
         waiting = (law.v == 0.0) & (law.a == 0.0) & (law.j == 0.0) & (law.s == 0.0)
         return np.asarray(~waiting | (self.path.dwell[law.piece] > 0.0))
 
     def until(self, t: float) -> "Plan":
-        """The plan cut off at t: at rest from there on, wherever that is."""
+        """The plan cut at t: at rest from then on, in the position at t."""
         if t >= self.ends:
             return self
         return Plan(self.path, self.law.until(t), self.at(t).position)
 
     def then(self, other: "Plan") -> "Plan":
-        """The other plan after this one; it begins when and where this one ends."""
+        """This plan followed by another, which begins when and where this one ends."""
         follow = other.law.numbered(len(self.path))
         return Plan(joined([self.path, other.path]), self.law.then(follow), other.target)
 
@@ -336,13 +339,13 @@ class Plan:
 
 HALVINGS = 60
 SHORT = 1e-9
-"""The share of a piece that rounding may leave out at its end."""
+"""Share of a piece that may be missing at its end because of rounding."""
 
 
 def passing_time(plan: Plan, piece: int, s: float) -> float | None:
-    """The moment at which it goes through the place at the distance s along a piece.
+    """Time at which a plan passes the distance s along a piece.
 
-    To stand there first does not count. None: it comes to rest before, as after a hold.
+    Waiting there before moving does not count. None: the plan ends before, as after a hold.
     """
     law = plan.law
     first, beyond = np.searchsorted(law.piece, [piece, piece + 1])
@@ -372,7 +375,7 @@ def _on_segment(plan: Plan, k: int, s: float) -> float | None:
 
 
 def _run(plan: Plan, k: int, x: float) -> float:
-    """How far along its piece a segment is after some of its time."""
+    """Distance along the piece at x seconds after the begin of a segment."""
     law = plan.law
     if plan.path.dwell[law.piece[k]] > 0.0:
         return float(law.s[k])
@@ -380,5 +383,5 @@ def _run(plan: Plan, k: int, x: float) -> float:
 
 
 def _has_run_out(plan: Plan, piece: int) -> bool:
-    """The plan rests at the very end of this piece."""
+    """Whether the plan rests exactly at the end of this piece."""
     return bool(np.array_equal(plan.target, plan.path.end[piece]))

@@ -1,6 +1,9 @@
-"""Speed over each piece in closed form: accelerate, cruise, brake.
+"""Trapezoidal speed profiles as in grblHAL: accelerate, cruise, brake; and braking to a hold.
 
-``trapezoid`` steps the acceleration as grblHAL does; ``jerk_limited`` (module smooth) ramps it.
+The acceleration changes in steps. `smooth` has the jerk-limited alternative.
+
+A hold brakes along the path, as hard as its pieces allow. A plan never brakes harder than that, so
+the hold is nowhere faster than the plan was, and the limits of corners and axes are kept.
 """
 
 import math
@@ -16,20 +19,20 @@ from understudy.space.compiled import compiled
 Profile = Literal["trapezoid", "jerk_limited"]
 
 NOISE = 1e-13
-"""A stretch shorter than this is what rounding left over."""
+"""Distances below this are rounding errors."""
 
 Rows = tuple[Floats, NDArray[np.int64], Floats, Floats, Floats]
 
 
 @compiled
 def peak_speed(entry: float, exit_: float, top: float, gain: float) -> float:
-    """The square of the highest speed on a piece; all are squares, ``gain`` is 2·a·L."""
+    """Square of the highest speed on a piece; all speeds are squared, ``gain`` is 2·a·L."""
     return max(min(0.5 * (entry + exit_ + gain), top), entry, exit_)
 
 
 @compiled
 def ramp(rows: Rows, n: int, piece: int, s: float, state: tuple[float, float, float, float]) -> int:
-    """One segment over a distance, from one speed to another; nothing if there is no distance."""
+    """Writes one segment over a distance, from one speed to another; none if the distance is 0."""
     begins, pieces, starts, speeds, accelerations = rows
     distance, v0, v1, a = state
     if distance <= NOISE or v0 + v1 <= 0.0:
@@ -52,7 +55,7 @@ def trapezoids(  # kernel
     run: float,
     rows: Rows,
 ) -> int:
-    """Write the segments of every piece; ``entry`` are squares; returns how many there are."""
+    """Writes the segments of every piece; ``entry`` are squares; returns the number of segments."""
     n = 0
     for p in range(len(length)):
         start = run if p == 0 else 0.0
@@ -69,7 +72,7 @@ def trapezoids(  # kernel
         low, high = entry[p], entry[p + 1]
         peak = peak_speed(low, high, top, 2.0 * a * rest)
         if low > top:
-            # Braking down to a lower override: then the cruise is at the nominal speed.
+            # Braking after a lower override: the cruise is at the nominal speed.
             peak = max(top, high)
         v0, v1, vp = math.sqrt(low), math.sqrt(high), math.sqrt(peak)
         up = min(abs(peak - low) / (2.0 * a), rest)
@@ -83,14 +86,14 @@ def trapezoids(  # kernel
 def trapezoid(
     path: Path, nominal: Floats, entry: Floats, *, at: float, run: float = 0.0
 ) -> TimeLaw:
-    """The law of a path with these entry speeds (squares); ``run`` of the first piece is behind."""
+    """Time law of a path with these entry speeds (squares), from ``run`` along the first piece."""
     room = 3 * len(path) + 1
     begins, pieces = np.empty(room), np.empty(room, dtype=np.int64)
     begins[0] = at
     s, v, a = np.empty(room), np.empty(room), np.empty(room)
     rows = (begins, pieces, s, v, a)
     n = trapezoids(path.length, path.acceleration, nominal, path.dwell, entry, run, rows)
-    # What is left of the room was never written on: it costs nothing to keep.
+    # Unused rows of the buffers were never touched: they take no memory.
     return TimeLaw(begins[: n + 1], pieces[:n], s[:n], v[:n], a[:n], np.zeros(n))
 
 
@@ -98,10 +101,10 @@ def trapezoid(
 
 
 class Stop(NamedTuple):
-    """How motion comes to rest, and where on the path."""
+    """How and where on the path a motion comes to rest."""
 
     law: TimeLaw
-    """All of the motion, up to the rest."""
+    """The whole motion up to the rest."""
     piece: int
     s: float
 
@@ -113,7 +116,7 @@ def braking(  # kernel
     place: tuple[int, float, float],
     rows: tuple[Floats, NDArray[np.int64], Floats, Floats, Floats],
 ) -> tuple[int, float]:
-    """Write one segment per piece until the speed is gone; how many, and the s of the stop."""
+    """Writes one segment per piece until the speed is 0; number of segments, and s of the stop."""
     begins, pieces, starts, speeds, accelerations = rows
     p, s, v = place
     n = 0
@@ -122,14 +125,14 @@ def braking(  # kernel
         rest = length[p] - s
         need = v * v / (2.0 * a)
         distance = min(need, rest)
-        # At the end of the path the speed is gone but for rounding.
+        # At the end of the path the speed is 0 except for rounding.
         after = math.sqrt(max(v * v - 2.0 * a * rest, 0.0)) if rest < need else 0.0
         if distance > 0.0:
             begins[n + 1] = begins[n] + 2.0 * distance / (v + after)
             pieces[n], starts[n], speeds[n], accelerations[n] = p, s, v, -a
             n += 1
         s += distance
-        # A speed that is gone at a piece's end but for rounding stops there, not on the next.
+        # A speed that is 0 at the piece's end except for rounding stops there, not on the next.
         if rest < need and after > 0.0:
             p += 1
             if p == len(length):
@@ -140,7 +143,7 @@ def braking(  # kernel
 
 
 def brake(plan: Plan, at: float) -> Stop:
-    """The plan up to a time, and from there to rest along its path."""
+    """The plan up to a time, then braking to rest along its path."""
     path, place = plan.path, plan.place(at)
     room = len(path) - place.piece + 1
     begins, pieces = np.empty(room + 1), np.empty(room, dtype=np.int64)

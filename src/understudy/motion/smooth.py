@@ -1,9 +1,9 @@
-"""The jerk-limited alternative to trapezoids: acceleration ramps up and down.
+"""Jerk-limited speed profiles: the acceleration ramps up and down.
 
-Acceleration is zero wherever one block goes over into the next, and a block is run under the lowest
-limits along it. It looks ahead over everything that is queued. The limits hold for the distance
-along the path, so on a line of the axes for every axis. From the middle of a ramp ruckig finds the
-way on; from a block's start it is closed form.
+The acceleration is zero between blocks, and each block is run with the lowest limits of its pieces.
+Look-ahead covers everything that is queued. The limits hold for the distance along the path,
+therefore on a line of the axes for every axis. From the start of a block the profile is in closed
+form; from the middle of a ramp ruckig computes it.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from understudy.motion.profile import Stop
 
 
 class Phase(NamedTuple):
-    """How long, and from which state."""
+    """A time of constant jerk: duration and initial state."""
 
     seconds: float
     s: float
@@ -28,7 +28,7 @@ class Phase(NamedTuple):
     j: float
 
     def moved(self, x: float) -> float:
-        """Where it is after x seconds."""
+        """Position after x seconds."""
         return self.s + x * (self.v + x * (0.5 * self.a + x * self.j / 6.0))
 
     @property
@@ -37,7 +37,7 @@ class Phase(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The limits of one motion."""
+    """Limits of one motion."""
 
     speed: float
     a: float
@@ -50,10 +50,10 @@ class State(NamedTuple):
     a: float
 
 
-def fastest_way(
+def fastest_phases(
     state: State, bounds: Bounds, *, speed: float, position: float | None = None
 ) -> list[Phase] | None:
-    """To a speed without acceleration, at a position or wherever; None if there is no way."""
+    """Fastest motion to a speed with zero acceleration, optionally at a position; None if none."""
     task, found = InputParameter(1), Trajectory(1)
     task.current_position, task.current_velocity = [state.s], [state.v]
     task.current_acceleration = [state.a]
@@ -83,25 +83,25 @@ def fastest_way(
 
 
 BACKWARDS = -1e-9
-"""A speed below this is motion backwards along the path."""
+"""A speed below this is backward motion along the path."""
 HALVINGS = 60
 
 
 def change_distance(v0: float, v1: float, bounds: Bounds) -> float:
-    """The way needed from one speed to another, with no acceleration at either end."""
+    """Distance needed from one speed to another, with zero acceleration at both ends."""
     ramp, steady = _change_times(abs(v1 - v0), bounds)
     return 0.5 * (v0 + v1) * (2.0 * ramp + steady)
 
 
 def _change_times(step: float, bounds: Bounds) -> tuple[float, float]:
-    """Seconds of each ramp of the acceleration, and at its height."""
+    """Seconds of each ramp of the acceleration, and of constant acceleration between them."""
     if step * bounds.j >= bounds.a**2:
         return bounds.a / bounds.j, step / bounds.a - bounds.a / bounds.j
     return math.sqrt(step / bounds.j), 0.0
 
 
 def nearest_to(wanted: float, v: float, length: float, bounds: Bounds) -> float:
-    """The speed nearest to a wanted one that ``v`` can be changed to (or from) within a length."""
+    """Speed nearest to the wanted one that can be reached from ``v`` within a length."""
     if change_distance(v, wanted, bounds) <= length:
         return wanted
     good, bad = v, wanted
@@ -113,7 +113,7 @@ def nearest_to(wanted: float, v: float, length: float, bounds: Bounds) -> float:
 
 
 def change(v0: float, v1: float, s: float, bounds: Bounds) -> list[Phase]:
-    """From one speed to another: ramp, hold and ramp back the acceleration."""
+    """Phases from one speed to another: ramp up, hold and ramp down the acceleration."""
     ramp, steady = _change_times(abs(v1 - v0), bounds)
     j = math.copysign(bounds.j, v1 - v0)
     v, a = v0, 0.0
@@ -126,7 +126,7 @@ def change(v0: float, v1: float, s: float, bounds: Bounds) -> list[Phase]:
 
 
 def over_block(length: float, v0: float, v1: float, bounds: Bounds) -> list[Phase]:
-    """A block from its entry to its exit speed: change to the best cruise, cruise, change."""
+    """Phases of a block from entry to exit speed: change to the cruise speed, cruise, change."""
 
     def spent(peak: float) -> float:
         return change_distance(v0, peak, bounds) + change_distance(peak, v1, bounds)
@@ -145,14 +145,14 @@ def over_block(length: float, v0: float, v1: float, bounds: Bounds) -> list[Phas
 
 
 def from_state(place: PathPosition, bounds: Bounds, *, length: float, speed: float) -> list[Phase]:
-    """From any state over a length to a speed; nothing if that means going back."""
+    """Phases from any state over a length to a speed; empty if that needs backward motion."""
     state = State(0.0, place.v, place.a)
-    phases = fastest_way(state, bounds, speed=speed, position=length) or []
+    phases = fastest_phases(state, bounds, speed=speed, position=length) or []
     return phases if all(_forwards(phase) for phase in phases) else []
 
 
 def _forwards(phase: Phase) -> bool:
-    """Is the speed never below zero? It is lowest at an end or where the acceleration is zero."""
+    """Whether the speed is never negative; it is lowest at an end or at zero acceleration."""
     turns = [0.0, phase.seconds]
     if phase.j != 0.0 and 0.0 < -phase.a / phase.j < phase.seconds:
         turns.append(-phase.a / phase.j)
@@ -160,7 +160,7 @@ def _forwards(phase: Phase) -> bool:
 
 
 class Block(NamedTuple):
-    """Pieces of one block, from some way along the first of them."""
+    """Pieces of one block, from the distance ``run`` along the first of them."""
 
     first: int
     last: int
@@ -172,7 +172,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(path: Path, nominal: Floats, *, first: int, run: float) -> list[Block]:
-    """The blocks from a place on, with their lowest limits."""
+    """Blocks from a place on, with the lowest limits of their pieces."""
     edges = np.flatnonzero(np.diff(path.block[first:], prepend=path.block[first] - 1)) + first
     blocks = []
     for i, k in itertools.pairwise([*edges.tolist(), len(path)]):
@@ -187,7 +187,7 @@ def blocks_of(path: Path, nominal: Floats, *, first: int, run: float) -> list[Bl
 
 
 def entry_speeds(blocks: list[Block]) -> list[float]:
-    """The speed at which each block may be entered, and 0 at the end of the last."""
+    """Entry speed of each block, and 0 at the end of the last."""
     speeds = [0.0] * (len(blocks) + 1)
     for b in range(len(blocks) - 1, 0, -1):
         here, before = blocks[b], blocks[b - 1]
@@ -201,7 +201,7 @@ def entry_speeds(blocks: list[Block]) -> list[float]:
 def jerk_limited_law(
     path: Path, nominal: Floats, place: PathPosition, *, at: float, window: int
 ) -> TimeLaw | None:
-    """The law of a path from a place on its first piece; None if that block cannot be changed."""
+    """Time law of a path from a place on its first piece; None if that block cannot be changed."""
     del window
     blocks = blocks_of(path, nominal, first=0, run=place.s)
     wanted = entry_speeds(blocks)
@@ -226,15 +226,15 @@ def jerk_limited_law(
 
 
 def brake(plan: Plan, at: float) -> Stop:
-    """The plan up to a time, and from there to rest: in this block, or over the following ones."""
+    """The plan up to a time, then braking to rest: in this block, or over the following ones."""
     path, place = plan.path, plan.place(at)
     free = np.full(len(path), np.inf)
     blocks = blocks_of(path, free, first=place.piece, run=place.s)
     running = blocks[0]
-    phases = fastest_way(State(0.0, place.v, place.a), running.bounds, speed=0.0) or []
+    phases = fastest_phases(State(0.0, place.v, place.a), running.bounds, speed=0.0) or []
     laws = [plan.law.until(at)]
-    if _way(phases) > running.length:
-        # Too short to stop in: it is run as planned, and braking begins with the next one.
+    if _distance(phases) > running.length:
+        # Too short to stop in: it is run as planned, braking begins with the next one.
         segment = int(np.searchsorted(plan.law.piece, running.last))
         if segment == len(plan.law):
             return Stop(plan.law, len(path) - 1, float(path.length[-1]))
@@ -248,15 +248,15 @@ def brake(plan: Plan, at: float) -> Stop:
             laws.append(over_pieces(path, running, phases, float(laws[-1].begins[-1])))
             speed = slower
     laws.append(over_pieces(path, running, phases, float(laws[-1].begins[-1])))
-    return _stopped(path, running, _way(phases), chained(laws))
+    return _stopped(path, running, _distance(phases), chained(laws))
 
 
-def _way(phases: list[Phase]) -> float:
+def _distance(phases: list[Phase]) -> float:
     return phases[-1].end if phases else 0.0
 
 
-def _stopped(path: Path, block: Block, way: float, law: TimeLaw) -> Stop:
-    piece, s = block.first, block.run + way
+def _stopped(path: Path, block: Block, distance: float, law: TimeLaw) -> Stop:
+    piece, s = block.first, block.run + distance
     while piece < block.last - 1 and s > path.length[piece]:
         s -= float(path.length[piece])
         piece += 1
@@ -264,7 +264,7 @@ def _stopped(path: Path, block: Block, way: float, law: TimeLaw) -> Stop:
 
 
 def chained(laws: list[TimeLaw]) -> TimeLaw:
-    """Laws one after the other."""
+    """Concatenates time laws."""
     columns = (np.concatenate(rows) for rows in zip(*(law.columns() for law in laws), strict=True))
     begins = np.concatenate([*(law.begins[:-1] for law in laws), laws[-1].begins[-1:]])
     return TimeLaw(begins, np.concatenate([law.piece for law in laws]), *columns)
@@ -277,7 +277,7 @@ def _dwell(block: Block, begins: float) -> TimeLaw:
 
 
 def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> TimeLaw:
-    """Phases over a block as segments, each on one piece."""
+    """Splits the phases of a block into segments, each on one piece."""
     piece, behind = block.first, -block.run
     begins, pieces, rows = [at], [], []
     for phase in phases:
@@ -300,7 +300,7 @@ def over_pieces(path: Path, block: Block, phases: list[Phase], at: float) -> Tim
 
 
 def _crossing(phase: Phase, edge: float, after: float) -> float:
-    """When a phase, after some of its time, runs over a place."""
+    """Time, later than ``after``, at which a phase passes a distance."""
     low, high = after, phase.seconds
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

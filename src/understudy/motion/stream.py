@@ -1,9 +1,9 @@
-"""Blocks being executed while more come in: the queue of a controller, planned as it is known.
+"""`Stream`: the motion queue of a controller; blocks are executed while more are appended.
 
-Each append, hold, resume, stop and override cuts the law at that moment and plans the rest of the
-same path from the state there. ``commit`` is how many seconds of motion have always been handed
-on already and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segments of 10 ms.
-Appends at the same instant are planned once, when somebody looks or time goes on.
+Each append, hold, resume, stop and override cuts the time law at that moment and plans the rest of
+the same path from the state there. ``commit``: seconds of motion that are already handed to the
+drives and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segments of 10 ms.
+Appends at the same instant are planned together, when the plan is read or time advances.
 """
 
 from collections.abc import Callable
@@ -22,17 +22,17 @@ from understudy.motion.plan import Motion, PathPosition, Plan, TimeLaw, empty_la
 from understudy.motion.profile import Profile, Stop, brake, trapezoid
 
 FIRMWARE_COMMIT = 0.09
-"""Seconds of motion that grblHAL's step segments hold."""
+"""Seconds of motion in grblHAL's step segments."""
 
 REMEMBERED = 1.0
-"""Seconds of the past that can still be sampled."""
+"""Seconds of past motion that can still be sampled."""
 MANY = 1024
-"""So many finished pieces are worth forgetting."""
+"""Number of finished pieces above which they are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What the operator turned the programmed speeds to; 1 is as programmed."""
+    """Overrides of the programmed speeds; 1 is as programmed."""
 
     feed: float = 1.0
     rapid: float = 1.0
@@ -44,7 +44,7 @@ AS_PROGRAMMED = Overrides()
 def trapezoid_law(
     path: Path, nominal: Floats, place: PathPosition, *, at: float, window: int
 ) -> TimeLaw:
-    """The trapezoids of a path from a place on its first piece."""
+    """Trapezoidal time law of a path from a place on its first piece."""
     past = place.s if path.dwell[0] == 0.0 else 0.0
     speeds = entries(path, nominal, window=window, entry=place.v**2, run=past)
     return trapezoid(path, nominal, speeds, at=at, run=place.s)
@@ -68,7 +68,7 @@ def planned(
     profile: Profile = "trapezoid",
     at: float = 0.0,
 ) -> Plan:
-    """A whole path at once, from rest to rest, as if streamed as fast as the window takes it."""
+    """Plans a whole path from rest to rest, as if streamed as fast as the window allows."""
     nominal = path.nominal(overrides.feed, overrides.rapid)
     law = RUN[profile](path, nominal, PathPosition(0), at=at, window=window)
     assert law is not None, "from rest every block can be run"
@@ -76,7 +76,7 @@ def planned(
 
 
 class Stream:
-    """The one owner of a robot's motion queue. Times are seconds and never fall."""
+    """The motion queue of a robot. Times are in seconds and never decrease."""
 
     def __init__(
         self,
@@ -109,15 +109,15 @@ class Stream:
         self._since = at
         self._forgotten = 0
 
-    # ── what comes in ───────────────────────────────────────────────────────────────────────────
+    # ── input ───────────────────────────────────────────────────────────────────────────────────
 
     def append(
         self, path: Path, now: float, *, deviation: float = 0.0, exact: bool = False
     ) -> None:
-        """Queue a path that starts where the queue ends; ``exact``: come to rest before it.
+        """Queues a path that starts where the queue ends; ``exact``: come to rest before it.
 
-        The corner between what is queued and the new path is measured here; corners inside the new
-        path it brought along.
+        The speed of the corner between the queue and the new path is computed here; the corners
+        inside the new path are part of it.
         """
         if not len(path):
             return
@@ -133,7 +133,7 @@ class Stream:
     def override(
         self, now: float, *, feed: float | None = None, rapid: float | None = None
     ) -> None:
-        """Other speeds than programmed, from ``now`` on."""
+        """Changes the overrides from ``now`` on."""
         self._settle()
         self.overrides = Overrides(
             self.overrides.feed if feed is None else feed,
@@ -145,7 +145,7 @@ class Stream:
     # ── hold and stop ───────────────────────────────────────────────────────────────────────────
 
     def hold(self, now: float) -> float:
-        """Brake along the path and wait there; returns when it stands."""
+        """Brakes along the path and waits there; returns the time of rest."""
         self._settle()
         if not self.held:
             self._brake(*self._cut(now))
@@ -153,21 +153,21 @@ class Stream:
         return self.plan.ends
 
     def resume(self, now: float) -> None:
-        """Go on along the same path; from rest, or from the speed that is left."""
+        """Continues along the same path, from rest or from the remaining speed."""
         self._settle()
         if self.held:
             self.held = False
             self._run(*self._cut(now, commit=0.0))
 
     def stop(self, now: float) -> float:
-        """Brake along the path and forget the rest of it; returns when it stands."""
+        """Brakes along the path and drops the rest of it; returns the time of rest."""
         self._settle()
         self._brake(*self._cut(now))
         self._drop_the_rest()
         return self.plan.ends
 
     def halt(self, now: float) -> None:
-        """No motion from this instant on (emergency stop); the queue is empty."""
+        """Stops at once (emergency stop) and empties the queue."""
         plan = self.plan
         if now < plan.ends:
             here = plan.place(now)
@@ -177,7 +177,7 @@ class Stream:
         self._drop_the_rest()
 
     def stand_at(self, position: ArrayLike, now: float) -> None:
-        """Somewhere else from now on, with nothing queued: after a jog, or put there by hand."""
+        """Sets another position and empties the queue: after a jog, or after a manual change."""
         self._forgotten += len(self._path)
         self._waiting = []
         self._path, self._law = empty_path(len(self._end)), empty_law(now)
@@ -185,22 +185,22 @@ class Stream:
         self._end = self._target = np.array(position, dtype=np.float64)
         self.held = False
 
-    # ── what can be read ────────────────────────────────────────────────────────────────────────
+    # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
     @property
     def plan(self) -> Plan:
-        """All that is known now; after a hold it ends where the hold does."""
+        """The plan of everything queued; after a hold it ends with the hold."""
         self._settle()
         return self._plan_now()
 
     @property
     def end(self) -> Floats:
-        """Where the queue ends."""
+        """End position of the queue."""
         return self._end
 
     @property
     def first(self) -> int:
-        """The number of the plan's first piece, counted from the beginning."""
+        """Number of the plan's first piece, counted from the start of the stream."""
         self._settle()
         return self._forgotten
 
@@ -208,7 +208,7 @@ class Stream:
         return self.plan.at(now)
 
     def used(self, now: float) -> int:
-        """How many blocks are queued, the executing one included."""
+        """Number of queued blocks, the executing one included."""
         self._settle()
         if self._idle(now):
             return 0
@@ -218,7 +218,7 @@ class Stream:
         return self._path.blocks_from(self._plan_now().piece_at(fixed))
 
     def save(self) -> dict[str, Any]:
-        """Plain values; what was configured is not among them."""
+        """State for a snapshot, without the configuration."""
         plan = self.plan
         return {
             "plan": plan.to_state(),
@@ -257,7 +257,7 @@ class Stream:
         return plan
 
     def _settle(self) -> None:
-        """Plan what waits, from the instant at which it came."""
+        """Plans the appended paths, from the instant at which they were appended."""
         if not self._waiting:
             return
         known = self._path
@@ -268,7 +268,7 @@ class Stream:
         self._drop_the_past()
 
     def _cut(self, now: float, commit: float | None = None) -> tuple[float, PathPosition]:
-        """The first moment that can still be changed, and the place on the path then."""
+        """The first time that can still be changed, and the place on the path then."""
         fixed = max(now + (self.commit if commit is None else commit), self._final)
         over = float(self._law.begins[-1])
         if fixed < over:
@@ -278,7 +278,7 @@ class Stream:
     def _first_change(
         self, known: Path, at: float, place: PathPosition
     ) -> tuple[float, PathPosition]:
-        """New blocks change nothing before the last window of the known ones."""
+        """The first place that new blocks change: the last window of the known ones."""
         if self.profile != "trapezoid" or known.blocks_from(0) < self.window:
             return at, place
         piece = int(np.searchsorted(known.block, known.block[-1] - self.window + 2))
@@ -293,7 +293,7 @@ class Stream:
         return float(law.begins[segment]), PathPosition(int(law.piece[segment]), *row)
 
     def _run(self, at: float, place: PathPosition) -> None:
-        """Plan everything from a place on, anew."""
+        """Plans everything from a place on again."""
         law = self._law.until(at)
         rest = self._path.rows(place.piece, len(self._path))
         if len(rest):
@@ -310,7 +310,7 @@ class Stream:
         self._next = PathPosition(len(self._path))
 
     def _block_after(self, place: PathPosition) -> tuple[float, PathPosition]:
-        """Where the block after the running one begins; it is the first that can be changed."""
+        """Begin of the block after the running one, the first that can be changed."""
         blocks = self._path.block
         piece = int(np.searchsorted(blocks, blocks[place.piece], side="right"))
         segment = int(np.searchsorted(self._law.piece, piece))
@@ -327,7 +327,7 @@ class Stream:
         self._target = self._path.position(stop.piece, stop.s)
 
     def _drop_the_rest(self) -> None:
-        """What lies beyond the end of the law is not run any more."""
+        """Drops the path beyond the end of the time law."""
         self._path = self._path.rows(0, self._next.piece + 1)
         self._next = PathPosition(len(self._path))
         self._end = self._target
@@ -335,7 +335,7 @@ class Stream:
         self.held = False
 
     def _drop_the_past(self) -> None:
-        """Finished pieces are forgotten after a while, many at a time."""
+        """Drops finished pieces older than REMEMBERED, many at a time."""
         law = self._law.since(self._since - REMEMBERED)
         if len(law) and law.piece[0] > MANY:
             past = int(law.piece[0])
@@ -346,7 +346,7 @@ class Stream:
 
 
 def _standing(begins: float, ends: float, place: PathPosition) -> TimeLaw:
-    """To stand at a place of the path for a while."""
+    """Time law of a rest at a place of the path."""
     s, nothing_more = np.array([place.s]), np.zeros(1)
     when = np.array([begins, ends])
     return TimeLaw(when, np.array([place.piece]), s, nothing_more, nothing_more, nothing_more)

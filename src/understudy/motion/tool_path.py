@@ -1,7 +1,7 @@
-"""Ways of the tool in space: lines and arcs, turning evenly from one orientation to another.
+"""Tool paths in space: lines and arcs that rotate the tool at a constant rate; and their kernels.
 
-A way is run by the share 0…1 of its length. Its length is that of the tip's way in metres; where
-the tip stays in its place it is the angle turned, in radians.
+A tool path is parametrised by the share 0…1 of its length. The length is that of the tip's path in
+metres; if the tip does not move it is the rotation angle in radians.
 """
 
 import math
@@ -18,18 +18,18 @@ from understudy.space.compiled import compiled
 from understudy.space.transform import angle_between, axis_angle, line, rotation_about
 
 IN_PLACE = 1e-9
-"""A tip that moves less than this (m) stays in its place."""
+"""A tip that moves less than this (m) counts as not moving."""
 
 
 class ToolPath(Protocol):
-    """Where the tool goes, as poses (4×4) and as rates of change per unit of the way's length."""
+    """Poses (4×4) of the tool along a path, and their derivatives with respect to its length."""
 
     @property
     def length(self) -> float: ...
 
     @property
     def angle(self) -> float:
-        """How far the tool turns, in radians."""
+        """Rotation of the tool in radians."""
         ...
 
     def poses(self, shares: Floats) -> Floats:
@@ -37,13 +37,13 @@ class ToolPath(Protocol):
         ...
 
     def rates(self, shares: Floats) -> Floats:
-        """(n, 6): direction of the tip and turning rate, per unit of length, in the base's axes."""
+        """(n, 6): linear and angular velocity per unit of length, in the base's axes."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ToolLine:
-    """Straight from one pose to another."""
+    """A straight line from one pose to another."""
 
     start: Floats
     end: Floats
@@ -70,7 +70,7 @@ class ToolLine:
 
 @dataclass(frozen=True, eq=False)
 class ToolArc:
-    """About an axis through the centre, possibly climbing along it."""
+    """An arc about an axis through the centre, or a helix that climbs along the axis."""
 
     start: Floats
     end: Floats
@@ -117,7 +117,7 @@ def tool_arc(
     normal: ArrayLike = (0.0, 0.0, 1.0),
     turns: int = 1,
 ) -> ToolArc:
-    """An arc in the plane across ``normal`` (G17: z), counter-clockwise about it for turns > 0."""
+    """An arc in the plane perpendicular to ``normal`` (G17: z), counter-clockwise for turns > 0."""
     axis = np.asarray(normal, dtype=np.float64) / np.linalg.norm(normal)
     middle = np.asarray(centre, dtype=np.float64)
     spoke = start[:3, 3] - middle
@@ -129,7 +129,7 @@ def tool_arc(
 
 
 def _turning(start: Floats, end: Floats) -> Floats:
-    """The whole turn from start to end as axis times angle, in the base's axes."""
+    """Rotation from start to end as axis times angle, in the base's axes."""
     axis, angle = axis_angle(start[:3, :3].T @ end[:3, :3])
     return np.asarray(start[:3, :3] @ axis * angle)
 
@@ -143,7 +143,7 @@ Turn = tuple[float, float, float, float]
 
 
 class ArcShape(NamedTuple):
-    """How an arc leads from its start: about ``axis`` through ``centre``; a line sweeps nothing."""
+    """An arc about ``axis`` through ``centre``; ``swept`` is 0 for a straight line."""
 
     centre: tuple[float, float, float]
     axis: tuple[float, float, float]
@@ -156,7 +156,7 @@ NO_ARC = ArcShape((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, 0.0)
 
 @compiled
 def turn_between(start: Floats, end: Floats) -> Turn:  # kernel
-    """Axis and angle of the turn from one pose to another, in the axes of the first."""
+    """Axis and angle of the rotation from one pose to another, in the axes of the first."""
     r = np.zeros((3, 3))
     for i in range(3):
         for j in range(3):
@@ -183,7 +183,7 @@ def turn_between(start: Floats, end: Floats) -> Turn:  # kernel
 
 @compiled
 def turned_about(axis: Vector, angle: float, out: Floats) -> None:
-    """out (3×3): the rotation about a unit axis."""
+    """out (3×3) = the rotation about a unit axis."""
     x, y, z = axis
     s, v = math.sin(angle), 1.0 - math.cos(angle)
     out[0, 0], out[0, 1], out[0, 2] = (
@@ -205,9 +205,9 @@ def turned_about(axis: Vector, angle: float, out: Floats) -> None:
 
 @compiled
 def poses_on(
-    start: Floats, end: Floats, turn: Turn, bow: ArcShape, shares: Floats
+    start: Floats, end: Floats, turn: Turn, arc: ArcShape, shares: Floats
 ) -> Floats:  # kernel
-    """The poses (n×4×4) at shares of a way that turns evenly."""
+    """Poses (n×4×4) at shares of a tool path."""
     ax, ay, az, angle = turn
     out, R = np.zeros((len(shares), 4, 4)), np.empty((3, 3))
     for k in range(len(shares)):
@@ -217,48 +217,48 @@ def poses_on(
             for j in range(3):
                 out[k, i, j] = start[i, 0] * R[0, j] + start[i, 1] * R[1, j] + start[i, 2] * R[2, j]
             out[k, i, 3] = start[i, 3] + share * (end[i, 3] - start[i, 3])
-        if bow.swept != 0.0:
-            turned_about(bow.axis, share * bow.swept, R)
+        if arc.swept != 0.0:
+            turned_about(arc.axis, share * arc.swept, R)
             for i in range(3):
-                out[k, i, 3] = bow.centre[i] + share * bow.climb * bow.axis[i]
+                out[k, i, 3] = arc.centre[i] + share * arc.climb * arc.axis[i]
                 for j in range(3):
-                    out[k, i, 3] += R[i, j] * (start[j, 3] - bow.centre[j])
+                    out[k, i, 3] += R[i, j] * (start[j, 3] - arc.centre[j])
         out[k, 3, 3] = 1.0
     return out
 
 
 @compiled
 def rates_on(  # kernel
-    start: Floats, end: Floats, turn: Turn, bow: ArcShape, poses: Floats, length: float
+    start: Floats, end: Floats, turn: Turn, arc: ArcShape, poses: Floats, length: float
 ) -> Floats:
-    """(n×6): how tip and tool change per unit of the way's length, at poses on it."""
+    """(n×6): linear and angular velocity per unit of length, at poses of a tool path."""
     ax, ay, az, angle = turn
     out = np.empty((len(poses), 6))
-    u, v, w = bow.axis
+    u, v, w = arc.axis
     for k in range(len(poses)):
         for i in range(3):
             out[k, i] = end[i, 3] - start[i, 3]
             out[k, 3 + i] = (start[i, 0] * ax + start[i, 1] * ay + start[i, 2] * az) * angle
-        if bow.swept != 0.0:
-            x = poses[k, 0, 3] - bow.centre[0]
-            y = poses[k, 1, 3] - bow.centre[1]
-            z = poses[k, 2, 3] - bow.centre[2]
-            out[k, 0] = (v * z - w * y) * bow.swept + bow.climb * u
-            out[k, 1] = (w * x - u * z) * bow.swept + bow.climb * v
-            out[k, 2] = (u * y - v * x) * bow.swept + bow.climb * w
+        if arc.swept != 0.0:
+            x = poses[k, 0, 3] - arc.centre[0]
+            y = poses[k, 1, 3] - arc.centre[1]
+            z = poses[k, 2, 3] - arc.centre[2]
+            out[k, 0] = (v * z - w * y) * arc.swept + arc.climb * u
+            out[k, 1] = (w * x - u * z) * arc.swept + arc.climb * v
+            out[k, 2] = (u * y - v * x) * arc.swept + arc.climb * w
         for i in range(6):
             out[k, i] /= length
     return out
 
 
 @compiled
-def path_length(start: Floats, end: Floats, bow: ArcShape) -> float:  # kernel
-    """Of the tip's way, in metres."""
+def path_length(start: Floats, end: Floats, arc: ArcShape) -> float:  # kernel
+    """Length of the tip's path in metres."""
     x, y, z = end[0, 3] - start[0, 3], end[1, 3] - start[1, 3], end[2, 3] - start[2, 3]
-    if bow.swept == 0.0:
+    if arc.swept == 0.0:
         return math.sqrt(x * x + y * y + z * z)
-    u, v, w = bow.axis
-    x, y, z = start[0, 3] - bow.centre[0], start[1, 3] - bow.centre[1], start[2, 3] - bow.centre[2]
+    u, v, w = arc.axis
+    x, y, z = start[0, 3] - arc.centre[0], start[1, 3] - arc.centre[1], start[2, 3] - arc.centre[2]
     high = x * u + y * v + z * w
     x, y, z = x - high * u, y - high * v, z - high * w
-    return math.hypot(math.sqrt(x * x + y * y + z * z) * bow.swept, bow.climb)
+    return math.hypot(math.sqrt(x * x + y * y + z * z) * arc.swept, arc.climb)

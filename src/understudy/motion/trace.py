@@ -1,8 +1,8 @@
-"""Kernels that take the joints along ways of the tool: what `cartesian` does, a whole way at once.
+"""Kernels of `cartesian`: joint paths along whole tool paths.
 
-They know the ordinary case: an arm in closed form, a way within reach, no singular pose close by.
-Whatever is not ordinary they leave to `cartesian`, which also knows why. Everything is seen from
-the robot's foot.
+They handle the common case: an arm with a closed form, a tool path within reach, no singular pose
+nearby. In all other cases they return no pieces, and `cartesian` computes the path or the reason.
+All poses are in the frame of the robot's foot.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from understudy.motion.lines import passing_speed
 from understudy.motion.path import Floats, Ints
 from understudy.motion.tool_path import (
+    IN_PLACE,
     ArcShape,
     Vector,
     path_length,
@@ -25,28 +26,26 @@ from understudy.space.kinematics.follow import JUMP, follow_branches
 from understudy.space.kinematics.forward import flange_frames, jacobians, joint_frames
 
 KNOT_DISTANCE = 0.02
-"""Metres between knots at first."""
+"""Initial distance of knots (m)."""
 KNOT_ANGLE = 0.1
-"""Radians between knots at first."""
+"""Initial angle between knots (rad)."""
 FEWEST = 4
-"""Pieces of a way at first, however short it is."""
+"""Smallest initial number of pieces."""
 PATH_TOLERANCE = 1e-6
-"""Metres (or radians) by which a piece may leave the way in its middle."""
+"""Largest distance (m or rad) of the middle of a piece from the tool path."""
 HIGHEST_OVERRIDE = 2.0
-"""The feed override never raises a feed above this."""
+"""Largest feed override."""
 CURVATURE_SHARE = 0.5
-"""The share of the joints' acceleration that the way's own curvature may use."""
-IN_PLACE = 1e-9
-"""A tip that moves less than this (m) stays in its place."""
+"""Share of the joints' acceleration that the curvature of the path may use."""
 MOST_PIECES = 256
-"""A way that needs more is no ordinary one."""
+"""Most pieces of a tool path that the kernels handle."""
 CLOSE_TO_SINGULAR = 1e-4
-"""Least share between the pivots of a Jacobian that is still solved as it is."""
+"""Smallest ratio of the pivots of a Jacobian that counts as regular."""
 AXES = 6
 
 
 class TracedArm(NamedTuple):
-    """An arm with its tool: its chain, its closed form, what its joints can do."""
+    """Data of an arm with its tool: chain, closed form and joint limits."""
 
     rest: Floats
     slides: Floats
@@ -62,7 +61,7 @@ class TracedArm(NamedTuple):
 
 
 class PieceColumns(NamedTuple):
-    """Those of a path that depend on the joints; ``source``: which of the ways a piece is of."""
+    """Columns of a Path that the kernels fill; ``source``: index of the tool path of each piece."""
 
     shape: Floats
     end: Floats
@@ -75,7 +74,7 @@ class PieceColumns(NamedTuple):
 
 
 def empty_columns(pieces: int) -> PieceColumns:
-    """Room for so many pieces."""
+    """Buffers for a number of pieces."""
     length, acceleration, jerk, fastest, junction = np.empty((5, pieces))
     shape, end = np.empty((pieces, 4, AXES)), np.empty((pieces, AXES))
     source = np.empty(pieces, dtype=np.int64)
@@ -87,7 +86,7 @@ def empty_columns(pieces: int) -> PieceColumns:
 
 @compiled
 def solved(J: Floats, out: Floats) -> bool:  # kernel
-    """Gauss: J·x = out into ``out``; False close to a singular pose. J is used up."""
+    """Solves J·x = out into ``out`` by Gauss; False near a singular pose. J is overwritten."""
     size = len(out)
     least, most = np.inf, 0.0
     for c in range(size):
@@ -117,7 +116,7 @@ def solved(J: Floats, out: Floats) -> bool:  # kernel
 
 @compiled
 def slopes_at(q: Floats, rates: Floats, arm: TracedArm) -> bool:
-    """dq/ds at the knots in place of the tool's ``rates``; False close to a singular pose."""
+    """Replaces the tool's ``rates`` at the knots by dq/ds; False near a singular pose."""
     count = len(q)
     frames, J = np.empty((count, AXES + 1, 4, 4)), np.empty((count, AXES, AXES))
     joint_frames(q, arm.rest, arm.slides, frames)
@@ -135,7 +134,7 @@ def slopes_at(q: Floats, rates: Floats, arm: TracedArm) -> bool:
 
 @compiled
 def apart(there: Floats, wanted: Floats) -> float:
-    """How far two poses are from each other: the greater of metres and radians, if small."""
+    """Distance of two close poses: the larger of metres and radians."""
     x, y, z = (there[0, 3] - wanted[0, 3]), (there[1, 3] - wanted[1, 3]), there[2, 3] - wanted[2, 3]
     a = b = c = 0.0
     for i in range(3):
@@ -147,11 +146,11 @@ def apart(there: Floats, wanted: Floats) -> float:
 
 @compiled
 def knots_on(  # kernel
-    start: Floats, end: Floats, bow: ArcShape, length: float, before: Floats, arm: TracedArm
+    start: Floats, end: Floats, arc: ArcShape, length: float, before: Floats, arm: TracedArm
 ) -> tuple[Floats, Floats, Floats]:
-    """Where, what values and what slopes the knots have; none at all if the way is no ordinary one.
+    """Distances, joint values and slopes dq/ds of the knots; empty if the case is not handled.
 
-    Knots are so close that the cubics between them stay on the way.
+    Knots are so close that the cubics between them stay within PATH_TOLERANCE of the tool path.
     """
     turn = turn_between(start, end)
     first = max(FEWEST, math.ceil(length / KNOT_DISTANCE), math.ceil(turn[3] / KNOT_ANGLE))
@@ -160,12 +159,12 @@ def knots_on(  # kernel
     shares[first] = 1.0
     while len(shares) <= MOST_PIECES:
         count = len(shares)
-        poses = poses_on(start, end, turn, bow, shares)
+        poses = poses_on(start, end, turn, arc, shares)
         q = np.empty((count, AXES))
         reached = follow_branches(
             poses, before, arm.left, arm.right, arm.geometry, arm.lower, arm.upper, JUMP, q
         )
-        slopes = rates_on(start, end, turn, bow, poses, length)
+        slopes = rates_on(start, end, turn, arc, poses, length)
         if reached < count or not slopes_at(q, slopes, arm):
             return shares[:0], none, none
         for j in range(AXES):
@@ -177,7 +176,7 @@ def knots_on(  # kernel
             for j in range(AXES):
                 bent = h / 8.0 * (slopes[k + 1, j] - slopes[k, j])
                 halfway[k, j] = 0.5 * (q[k + 1, j] + q[k, j]) - bent
-        there, wanted = np.empty((count - 1, 4, 4)), poses_on(start, end, turn, bow, middle)
+        there, wanted = np.empty((count - 1, 4, 4)), poses_on(start, end, turn, arc, middle)
         flange_frames(halfway, arm.rest, arm.slides, arm.tip, there)
         closer = np.empty(2 * count)
         n = 0
@@ -198,7 +197,7 @@ def knots_on(  # kernel
 
 @compiled
 def cubic(q0: Floats, q1: Floats, m0: Floats, m1: Floats, h: float, out: Floats) -> None:
-    """out (4×6): the coefficients between two knots that are h apart."""
+    """out (4×6): coefficients between two knots at the distance h."""
     for j in range(AXES):
         chord = (q1[j] - q0[j]) / h
         out[0, j], out[1, j] = q0[j], m0[j]
@@ -210,7 +209,7 @@ def cubic(q0: Floats, q1: Floats, m0: Floats, m1: Floats, h: float, out: Floats)
 def allowed_on(  # kernel
     shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
 ) -> Vector:
-    """Speed, acceleration and jerk that the joints allow on a piece."""
+    """Largest speed, acceleration and jerk that the joints allow on a piece."""
     slope, bend = scratch[0], scratch[1]
     velocity, acceleration, jerks = limits
     fastest, curved, jerk = np.inf, np.inf, np.inf
@@ -235,7 +234,7 @@ def allowed_on(  # kernel
 def trace_path(  # kernel
     start: Floats,
     end: Floats,
-    bow: ArcShape,
+    arc: ArcShape,
     feed: float,
     acceleration: float,
     before: Floats,
@@ -243,14 +242,14 @@ def trace_path(  # kernel
     out: PieceColumns,
     n: int,
 ) -> int:
-    """Write the pieces of a way from row n on; how many, 0 where `cartesian` has to look.
+    """Writes the pieces of a tool path from row n on; returns their number, 0 if not handled.
 
-    ``before``: the joints at the way's start. There must be room for MOST_PIECES.
+    ``before``: the joints at the start. ``out`` must have room for MOST_PIECES.
     """
-    length = path_length(start, end, bow)
+    length = path_length(start, end, arc)
     if not length > IN_PLACE:
         return 0
-    s, q, slopes = knots_on(start, end, bow, length, before, arm)
+    s, q, slopes = knots_on(start, end, arc, length, before, arm)
     pieces = max(0, len(s) - 1)
     limits, scratch = (arm.velocity, arm.acceleration, arm.jerk), np.empty((2, AXES))
     for k in range(pieces):
@@ -270,7 +269,7 @@ def trace_path(  # kernel
 
 @compiled
 def entry_speed(out: PieceColumns, n: int, slow: Floats, deviation: float) -> float:
-    """The square of the speed at the seam before piece n: see `lines.seam`."""
+    """Square of the speed at the seam before piece n; see `lines.seam`."""
     before, after, s = out.shape[n - 1], out.shape[n], out.length[n - 1]
     leaving = before[1] + s * (2.0 * before[2] + 3.0 * s * before[3])
     return passing_speed(leaving, after[1], slow, deviation)
@@ -281,14 +280,14 @@ def trace_lines(  # kernel
     targets: Floats,
     feeds: Floats,
     start: Floats,
-    bow: ArcShape,
+    arc: ArcShape,
     arm: TracedArm,
     deviation: float,
     out: PieceColumns,
 ) -> tuple[int, int]:
-    """Lines (``bow``: straight) through targets (m×4×4): how many were traced, in how many pieces.
+    """Traces straight lines (``arc``: none) through targets (m×4×4); number of lines and pieces.
 
-    Ends early at a line that is no ordinary one, or where the room ends.
+    Ends early at a line that is not handled, or when the buffers are full.
     """
     here = np.empty((1, 4, 4))
     before = start.copy()
@@ -298,7 +297,7 @@ def trace_lines(  # kernel
         if n + MOST_PIECES > len(out.length):
             return k, n
         flange_frames(before.reshape(1, AXES), arm.rest, arm.slides, arm.tip, here)
-        pieces = trace_path(here[0], targets[k], bow, feeds[k], np.inf, before, arm, out, n)
+        pieces = trace_path(here[0], targets[k], arc, feeds[k], np.inf, before, arm, out, n)
         if pieces == 0:
             return k, n
         if n > 0:

@@ -1,4 +1,4 @@
-"""Compile the kernels of the room with tiny inputs, so that no first command waits for it."""
+"""Compiles all kernels of `motion` with small inputs, so that no command waits for the compiler."""
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from understudy.space.transform import translation
 
 
 def warm(arm: Dynamics | None = None) -> None:
-    """All kernels that know no ways of the tool; those of the torques if an arm is given."""
+    """Compiles all kernels except those of tool paths; those of the torques if an arm is given."""
     limits = Limits.of(np.ones(2), np.ones(2))
     stream = Stream(np.zeros(2), limits)
     stream.append(lines(np.zeros(2), [[1.0, 0.0], [1.0, 1.0]], limits, feed=1.0), 0.0)
-    lines(np.zeros(2), [1.0, 0.0], limits)  # the arrays of one line alone are of another kind
+    lines(np.zeros(2), [1.0, 0.0], limits)  # the arrays of a single line have another layout
     plan = stream.plan
     plan.positions(np.zeros(1))
     brake(plan, 0.5)
@@ -27,7 +27,7 @@ def warm(arm: Dynamics | None = None) -> None:
 
 
 def warm_tool_paths(chain: Chain) -> None:
-    """Those that take an arm along ways of the tool, if it has a closed form."""
+    """Compiles the kernels that follow tool paths, if the arm has a closed form."""
     limits = Limits.of(chain.velocity, chain.acceleration, chain.jerk)
     arm = traced_arm(chain, limits, FOOT_AND_FLANGE)
     if arm is None:

@@ -92,7 +92,7 @@ class SceneDesk:
 
     def _links(self, chain: "Chain") -> list[dict[str, Any]]:
         """A body hangs on the moving joint that carries it; the foot on none."""
-        way = chain.model.way()
+        way = chain.model.joints_to_tip()
         carried_by = [-1, *(index for index, joint in enumerate(way) if joint.moves)]
         return [
             {
@@ -150,7 +150,7 @@ def joints_of(chain: "Chain") -> list[dict[str, Any]]:
             "lower": _bound(joint.lower),
             "upper": _bound(joint.upper),
         }
-        for joint in chain.model.way()
+        for joint in chain.model.joints_to_tip()
     ]
 
 

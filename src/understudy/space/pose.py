@@ -1,4 +1,4 @@
-"""A pose as people write it: where, and turned how. Metres and radians; R = Rz·Ry·Rx."""
+"""Pose: position in metres and three angles in radians, with R = Rz(rz)·Ry(ry)·Rx(rx)."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ ORIGIN = Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def interpolated(start: Pose, end: Pose, share: float) -> Pose:
-    """Each of the six numbers on its straight way; exactly ``end`` at share 1."""
+    """Interpolates each of the six numbers linearly; exactly ``end`` at share 1."""
     if share >= 1.0:
         return end
     return Pose(*(a + (b - a) * share for a, b in zip(start, end, strict=True)))

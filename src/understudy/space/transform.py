@@ -1,7 +1,7 @@
-"""Homogeneous 4×4 matrices, rotations and the straight line between two poses.
+"""Homogeneous 4×4 matrices, rotations and straight lines between two poses.
 
-Roll, pitch and yaw mean R = Rz(rz)·Ry(ry)·Rx(rx) everywhere. KUKA's A, B, C are the same three
-turns read from the other end: A = rz, B = ry, C = rx.
+Roll, pitch and yaw mean R = Rz(rz)·Ry(ry)·Rx(rx) everywhere. KUKA's A, B, C are the same angles in
+the opposite order: A = rz, B = ry, C = rx.
 """
 
 import math
@@ -15,7 +15,7 @@ from understudy.space.pose import Pose
 Array = NDArray[np.float64]
 
 GIMBAL_LOCK = 1e-8
-"""Below this cosine of ry only rz - rx (or the sum) is determined; rx is then given as zero."""
+"""Below this cosine of ry only rz - rx (or rz + rx) is defined; rx is then set to zero."""
 
 
 def rotation(rx: float, ry: float, rz: float) -> Array:
@@ -48,7 +48,7 @@ def matrix(pose: Pose) -> Array:
 
 
 def matrices(poses: ArrayLike | Sequence[Pose]) -> Array:
-    """(m, 4, 4): `matrix` of many at once."""
+    """(m, 4, 4): the matrices of many poses at once."""
     x, y, z, *angles = np.array(poses, dtype=np.float64).reshape(-1, 6).T
     cx, sx, cy, sy, cz, sz = (f(a) for a in angles for f in (np.cos, np.sin))
     none, one = np.zeros_like(x), np.ones_like(x)
@@ -67,7 +67,7 @@ def pose(matrix: Array) -> Pose:
 
 
 def from_abc(x: float, y: float, z: float, a: float, b: float, c: float) -> Pose:
-    """A pose from KUKA's order of the angles, still in metres and radians."""
+    """Pose from KUKA's order of the angles, in metres and radians."""
     return Pose(x, y, z, c, b, a)
 
 
@@ -88,7 +88,7 @@ def inverse(matrix: Array) -> Array:
 
 
 def is_rigid(matrix: Array, tolerance: float = 1e-6) -> bool:
-    """Whether it is a rotation and a translation and nothing else."""
+    """Whether the matrix is a rotation and a translation only."""
     r = matrix[:3, :3]
     return bool(
         np.all(np.isfinite(matrix))
@@ -122,7 +122,7 @@ def quaternion(rotation: Array) -> Array:
 
 
 def from_quaternion(q: Array) -> Array:
-    """Rotation matrix of a quaternion of any length but zero."""
+    """Rotation matrix of a quaternion; its length may be anything but zero."""
     w, x, y, z = q / np.linalg.norm(q)
     return np.array(
         [
@@ -134,7 +134,7 @@ def from_quaternion(q: Array) -> Array:
 
 
 def axis_angle(rotation: Array) -> tuple[Array, float]:
-    """Unit axis and angle in 0…π; no turn at all has the axis z."""
+    """Unit axis and angle in 0…π; the axis is z if the angle is zero."""
     q = quaternion(rotation)
     length = float(np.linalg.norm(q[1:]))
     if length < 1e-15:
@@ -143,7 +143,7 @@ def axis_angle(rotation: Array) -> tuple[Array, float]:
 
 
 def angle_between(first: Array, second: Array) -> float:
-    """The angle of the one turn that takes the first rotation into the second."""
+    """Angle of the single rotation from the first orientation to the second."""
     return axis_angle(first[:3, :3].T @ second[:3, :3])[1]
 
 
@@ -159,13 +159,13 @@ def rotation_about(axis: ArrayLike, angle: float | Array) -> Array:
 
 
 def slerp(start: Array, end: Array, share: float | Array) -> Array:
-    """Rotations on the shortest way from start to end, with even speed."""
+    """Spherical interpolation: rotations from start to end about one axis, at constant speed."""
     axis, angle = axis_angle(start.T @ end)
     return start @ rotation_about(axis, np.asarray(share) * angle)
 
 
 def line(start: Array, end: Array, shares: Array) -> Array:
-    """The poses at the given shares (0…1) of a straight line that turns evenly: (n, 4, 4)."""
+    """(n, 4, 4): poses at shares 0…1 of a straight line, rotating at a constant rate."""
     shares = np.asarray(shares, dtype=np.float64)
     out = np.zeros((*shares.shape, 4, 4))
     out[..., :3, :3] = slerp(start[:3, :3], end[:3, :3], shares)

@@ -1,4 +1,4 @@
-"""Calls every kernel of the room once, so that set-up fills the compiler's cache."""
+"""Compiles all kernels of `space` by calling each once, so that later processes load them."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from understudy.space.transform import translation
 
 
 def warm(chain: Chain) -> None:
-    """All kernels this arm needs; those of an arm with a closed form serve every arm."""
+    """Compiles the kernels this arm needs; those of an arm with a closed form serve every arm."""
     q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
     target = chain.flange(q)
     chain.links(q)
@@ -35,7 +35,7 @@ def warm(chain: Chain) -> None:
 
 
 def warm_collisions(chain: Chain) -> None:
-    """All kernels of collision, sweep and reach map; any arm serves for all."""
+    """Compiles the kernels of collision, sweep and reach map; they are the same for every arm."""
     corners = np.vstack([np.zeros(3), np.eye(3)]) * 0.1
     mesh = TriangleMesh(corners, np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]))
     shapes: tuple[Shape, ...] = (

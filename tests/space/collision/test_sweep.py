@@ -22,7 +22,7 @@ from understudy.space.collision.sweep import (
     LineResult,
     Sweeper,
     Verdict,
-    _course,
+    _sweep_path,
     greatest_slopes,
     straight,
     sweep,
@@ -415,10 +415,10 @@ def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None
     rng = np.random.default_rng(seed)
     detector = with_tools(g60)
     sweeper = Sweeper(detector)
-    world, watch = detector.world, sweeper._watch
+    world, watch = detector.world, sweeper._certificates
     start, end = rng.uniform(g60.lower, g60.upper, (2, 6))
     shape, length = cubic(rng, start, end, 8)
-    course = _course(shape, length, np.zeros(8, dtype=np.int64), None)
+    course = _sweep_path(shape, length, np.zeros(8, dtype=np.int64), None)
     piece = int(rng.integers(0, 6))
     s = course.start[piece] + rng.uniform(0.0, length[piece])
     i, at = world.moving - 1, placement(world)

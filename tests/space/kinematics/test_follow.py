@@ -39,7 +39,7 @@ def test_a_line_is_followed_smoothly(arm: Chain, by: tuple[float, ...]) -> None:
     start = arm.flange(begin)
     targets = line(start, shifted(start, *by), STEPS)
     path = follow(arm, begin, targets)
-    assert path.trouble is None
+    assert path.failure is None
     np.testing.assert_allclose(arm.flanges(path.q), targets, atol=1e-9)
     assert np.abs(np.diff(path.q, axis=0)).max() < 0.02
     np.testing.assert_allclose(path.q, plain_follow(arm, begin, targets), atol=1e-9)
@@ -52,7 +52,7 @@ def test_whatever_branch_it_starts_in_it_stays_in(g60: Chain, way: int) -> None:
     inside = [q for q in ways if (q >= g60.lower).all() and (q <= g60.upper).all()]
     q = inside[way % len(inside)]
     path = follow(g60, q, line(start, shifted(start, 0.0, 0.0, 0.05), STEPS))
-    assert path.trouble is None
+    assert path.failure is None
     assert branch(g60, path.q[-1]) == branch(g60, q)
 
 
@@ -60,7 +60,7 @@ def test_whole_turns_are_kept(g60: Chain) -> None:
     q = BENT + np.array([0, 0, 0, 0, 0, 5.5])
     start = g60.flange(q)
     path = follow(g60, q, line(start, shifted(start, 0.05, 0, 0), STEPS))
-    assert path.trouble is None
+    assert path.failure is None
     assert abs(path.q[-1, 5] - q[5]) < 0.5
 
 
@@ -69,7 +69,7 @@ def test_out_of_home_although_it_is_singular(g60: Chain, by: tuple[float, ...]) 
     home = g60.flange(np.zeros(6))
     targets = line(home, shifted(home, *by), STEPS)
     path = follow(g60, np.zeros(6), targets)
-    assert path.trouble is None
+    assert path.failure is None
     assert np.linalg.norm((g60.flanges(path.q) - targets)[:, :3, 3], axis=1).max() < 0.01 * MM
     assert np.abs(np.diff(path.q, axis=0)).max() < 0.02
     assert [(close.kind, close.index) for close in path.close] == [("wrist", 0)]
@@ -80,7 +80,7 @@ def test_through_a_stretched_wrist(g60: Chain) -> None:
     q = np.array([0.0, -0.2, 0.1, 0.0, 0.05, 0.0])
     start, end = g60.flange(q), g60.flange(q - [0, 0, 0, 0, 0.1, 0])
     path = follow(g60, q, line(start, end, STEPS))
-    assert path.trouble is None
+    assert path.failure is None
     assert path.q[-1, 4] == pytest.approx(-0.05, abs=1e-6)
     assert path.close[0].kind == "wrist"
 
@@ -88,28 +88,28 @@ def test_through_a_stretched_wrist(g60: Chain) -> None:
 def test_sideways_out_of_home_the_wrist_would_jump(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     path = follow(g60, np.zeros(6), line(home, shifted(home, 0.0, 0.3, 0.0), STEPS))
-    assert path.trouble is not None
-    assert (path.trouble.kind, path.trouble.index) == (FailureKind.SINGULAR, 1)
-    assert path.trouble.reason.startswith("close to the wrist singularity: J")
+    assert path.failure is not None
+    assert (path.failure.kind, path.failure.index) == (FailureKind.SINGULAR, 1)
+    assert path.failure.reason.startswith("close to the wrist singularity: J")
 
 
 def test_a_joint_limit_is_named(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     path = follow(g60, np.zeros(6), line(home, shifted(home, 0.6, 0.0, 0.0), STEPS))
-    assert path.trouble is not None
-    assert path.trouble.kind is FailureKind.LIMIT
-    assert path.trouble.reason.startswith("J3 = -8")
-    assert path.trouble.reason.endswith("is outside -80.0°…165.0°")
-    assert len(path.q) == path.trouble.index
+    assert path.failure is not None
+    assert path.failure.kind is FailureKind.LIMIT
+    assert path.failure.reason.startswith("J3 = -8")
+    assert path.failure.reason.endswith("is outside -80.0°…165.0°")
+    assert len(path.q) == path.failure.index
     assert (path.q >= g60.lower).all()
 
 
 def test_the_end_of_the_reach_is_named(kr6: Chain) -> None:
     start = kr6.flange(FOLDED)
     path = follow(kr6, FOLDED, line(start, shifted(start, 0.0, 0.0, 1.5), FINE))
-    assert path.trouble is not None
-    assert path.trouble.kind is FailureKind.UNREACHABLE
-    assert path.trouble.reason.startswith("out of reach: the wrist would be 876.")
+    assert path.failure is not None
+    assert path.failure.kind is FailureKind.UNREACHABLE
+    assert path.failure.reason.startswith("out of reach: the wrist would be 876.")
     assert path.close[0].kind == "elbow"
 
 
@@ -118,11 +118,11 @@ def test_a_flip_is_named(g60: Chain) -> None:
     target = g60.flange(BENT)
     other = BENT + np.array([0, 0, 0, -np.pi, -1.6, np.pi])
     path = follow(g60, other, target[None])
-    assert path.trouble is None  # the same pose, held the other way
+    assert path.failure is None  # the same pose, held the other way
     path = follow(g60, np.array([0.2, -0.3, 0.6, 0.4, -0.8, -0.5]), target[None])
-    assert path.trouble is not None
-    assert path.trouble.kind is FailureKind.FLIP
-    assert "wrist flip" in path.trouble.reason
+    assert path.failure is not None
+    assert path.failure.kind is FailureKind.FLIP
+    assert "wrist flip" in path.failure.reason
 
 
 def test_kuka_line_from_end_to_end(kr6: Chain) -> None:
@@ -132,7 +132,7 @@ def test_kuka_line_from_end_to_end(kr6: Chain) -> None:
     found = solve(kr6, targets[0], frames=frames, near=home)
     assert isinstance(found, np.ndarray)
     path = follow(kr6, nearest(found, home), targets, frames=frames)
-    assert path.trouble is None
+    assert path.failure is None
     assert path.close == ()
     np.testing.assert_allclose(kr6.flanges(path.q, frames), targets, atol=1e-9)
     for axis, start, end in ((1, -61, -45), (2, 127, 94), (4, 24, 41)):
@@ -145,16 +145,16 @@ def test_an_arm_of_seven_axes_follows_too() -> None:
     start = arm.flange(q)
     targets = line(start, shifted(start, 0.05, 0.1, -0.1), STEPS[::10])
     path = follow(arm, q, targets)
-    assert path.trouble is None
+    assert path.failure is None
     np.testing.assert_allclose(arm.flanges(path.q), targets, atol=1e-6)
     away = follow(arm, q, line(start, shifted(start, 3.0, 0, 0), STEPS[::10]))
-    assert away.trouble is not None
-    assert away.trouble.kind is FailureKind.UNREACHABLE
+    assert away.failure is not None
+    assert away.failure.kind is FailureKind.UNREACHABLE
 
 
 def test_no_targets_no_path(g60: Chain) -> None:
     path = follow(g60, BENT, np.empty((0, 4, 4)))
-    assert (len(path.q), path.trouble, path.close) == (0, None, ())
+    assert (len(path.q), path.failure, path.close) == (0, None, ())
 
 
 # ── measures ────────────────────────────────────────────────────────────────────────────────────

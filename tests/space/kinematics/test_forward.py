@@ -14,7 +14,7 @@ from understudy.space.transform import matrix, rotation_about
 def plain_links(arm: Chain, q: np.ndarray) -> list[np.ndarray]:
     """The oracle of joint_frames and the oracle of flange_frames: one product after the other."""
     here, found, moved = np.eye(4), [np.eye(4)], iter(q)
-    for joint in arm.model.way():
+    for joint in arm.model.joints_to_tip():
         here = here @ matrix(joint.origin)
         if joint.moves:
             move, value = np.eye(4), next(moved)

@@ -1,6 +1,7 @@
-"""Two arms side by side: how far apart they are, and for how long they cannot touch.
+"""Distance and contacts of two arms, and the time for which they cannot touch.
 
-Every shape of one is paired with every shape of the other; two feet, which never move, are not.
+Every shape of one arm is paired with every shape of the other, except the two feet, which do not
+move.
 """
 
 from collections.abc import Sequence
@@ -21,12 +22,13 @@ from understudy.space.collision.world import (
     placement,
 )
 from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.forward import frame_row
 from understudy.space.transform import Array
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedArm:
-    """An arm with all that moves with it; ``foot``: 4×4 in the world; ``fastest``: rad/s."""
+    """An arm and what it carries; ``foot``: 4×4 in the world; ``fastest``: joint speeds, rad/s."""
 
     chain: Chain
     foot: Array
@@ -34,13 +36,13 @@ class PlacedArm:
     fastest: Array
 
     def max_speed(self) -> float:
-        """No point of it is ever faster, m/s."""
+        """Upper bound of the speed of any of its points, m/s."""
         reach = furthest(self.chain, solids(self.parts), len(self.parts))
         return float((reach @ self.fastest).max(initial=0.0))
 
 
 class ArmPair:
-    """Of two figures; shapes are numbered through, those of the first come first."""
+    """Two arms; shapes are numbered consecutively, those of the first arm first."""
 
     def __init__(self, one: PlacedArm, other: PlacedArm) -> None:
         self._one, self._other = one, other
@@ -50,23 +52,23 @@ class ArmPair:
         self._world = _world(self._parts, len(one.parts), self._split)
         at = placement(self._world)
         frames = np.zeros((self._split + other.chain.dof + 1, 12))
-        frames[0], frames[self._split] = _row(one.foot), _row(other.foot)
+        frames[0], frames[self._split] = frame_row(one.foot), frame_row(other.foot)
         self._at = Placement(frames, at.placed, at.ends)
         self._scratch = scratch()
         self._closing_speed = one.max_speed() + other.max_speed()
 
     def distance(self, q: Array, r: Array) -> float:
-        """The least, in metres; not above 0 where they touch."""
+        """Smallest distance in metres in configurations q and r; 0 or less if they touch."""
         self._pose(q, r)
         least, _, _ = least_distance(self._world, self._at, np.inf, 0.0, self._scratch)
         return float(least)
 
     def safe_time(self, distance: float) -> float:
-        """Seconds for which arms so far apart cannot touch, whatever they do."""
+        """Seconds for which two arms at this distance cannot touch, however they move."""
         return distance / self._closing_speed if self._closing_speed > 0.0 else np.inf
 
     def contacts(self, q: Array, r: Array) -> list[tuple[str, str, Contact]]:
-        """All shapes that touch: of the first, of the second, and how."""
+        """All pairs of shapes that touch: name in the first arm, name in the second, contact."""
         self._pose(q, r)
         found = []
         for i, j in self._world.partners.tolist():
@@ -97,8 +99,3 @@ def _world(parts: Sequence[Part], count: int, split: int) -> World:
     return World(
         solids(parts), np.zeros((0, 12)), np.zeros(0), len(parts), 0, np.zeros((0, 6)), partners
     )
-
-
-def _row(place: Array) -> Array:
-    """A 4×4 as the kernels have it."""
-    return np.concatenate([place[:3, :3].reshape(-1), place[:3, 3]])

@@ -1,4 +1,4 @@
-"""Puts an arm, what its flange carries and what stands around it together into one World."""
+"""Builds a World from an arm, the objects attached to its flange and the objects around it."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,13 +16,13 @@ NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
 
 
 def arm_parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
-    """The shapes of all bodies, in the frames of the joints' axes."""
+    """The shapes of all bodies of an arm, in the axis frames of their joints."""
     return _parts(chain, meshes) if meshes else _plain_parts(chain)
 
 
 @lru_cache(maxsize=16)
 def _plain_parts(chain: Chain) -> tuple[Part, ...]:
-    """The same parts for the same chain, so that what is known of them is known again."""
+    """The same parts for the same chain, so that results cached per part are found again."""
     return _parts(chain, {})
 
 
@@ -54,13 +54,13 @@ def _shape(solid: Solid, meshes: Meshes, where: str) -> Shape:
 
 
 def carried_part(chain: Chain, thing: CollisionObject) -> Part:
-    """A tool or a held part; its place is given in the frame of the flange."""
+    """An object attached to the flange (tool, held part); its pose is in the flange frame."""
     link = chain.bodies[-1].index
     return Part(thing.name, thing.shape, chain.tip @ thing.place, chain.dof, link)
 
 
 def standing_part(thing: CollisionObject, foot: Array) -> Part:
-    """An object of the surroundings, as seen from the foot (4×4 in the world)."""
+    """An object of the environment, in the frame of the foot (4×4 in the world)."""
     return Part(thing.name, thing.shape, inverse(foot) @ thing.place)
 
 
@@ -70,7 +70,7 @@ def assembled(
     objects: Sequence[Part],
     partners: Ints = NO_PAIRS,
 ) -> World:
-    """``arm``: all that moves or belongs to the foot, in the order of the bodies."""
+    """Builds a world; ``arm``: shapes of the foot, of the arm and of what it carries, by body."""
     rest = np.zeros((0, 12)) if chain is None else chain.rest
     slides = np.zeros(0) if chain is None else chain.slides
     parts = (*arm, *objects)
@@ -81,7 +81,7 @@ def assembled(
 
 
 def _box(part: Part) -> Array:
-    """Middle and half extents of a box around a part, in the axes of what it stands in."""
+    """Middle and half extents of a part's bounding box, in the frame of its carrier."""
     turn, shift = part.place[:3, :3], part.place[:3, 3]
     match part.shape:
         case Box(size=size):

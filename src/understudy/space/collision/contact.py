@@ -1,8 +1,10 @@
-"""How deep two overlapping cores are in each other: a polytope grows inside their difference.
+"""Contact of two shapes: distance, penetration depth and contact point.
 
-The shortest way out of the difference of two convex bodies is the least shift that parts them. The
-polytope begins as a tetrahedron and is pushed out where it is nearest to the origin, until nothing
-is left to push (exactly for edged bodies, to ``LEFT`` for round ones).
+The depth of two overlapping cores comes from the expanding polytope algorithm (EPA). The shortest
+vector from the origin to the surface of the Minkowski difference of two convex bodies is the
+smallest shift that separates them. The polytope starts as a tetrahedron inside the difference and
+is expanded at the face nearest to the origin until it reaches the surface (exactly for polyhedra,
+to ``LEFT`` for round bodies).
 """
 
 import math
@@ -25,11 +27,11 @@ from understudy.space.compiled import compiled
 from understudy.space.transform import Array
 
 LEFT = 1e-7
-"""Metres that the polytope may be inside the true surface."""
+"""Largest distance (m) of the polytope from the true surface."""
 CORNERS = 160
 FACES = 4 * CORNERS
 FLAT = 1e-14
-"""A volume (m³, six-fold) below which four corners count as lying in one plane."""
+"""Six-fold volume (m³) below which four corners count as coplanar."""
 
 
 @compiled
@@ -37,7 +39,7 @@ def _corner(
     shapes: Shapes, a: int, b: int, b_triangle: int, x: float, y: float, z: float,
     corners: Array, i: int,
 ) -> None:  # fmt: skip
-    """Corner i: the point of the difference furthest along (x, y, z), and the first core's."""
+    """Sets corner i: support points of the difference and of the first core along (x, y, z)."""
     px, py, pz = support(shapes, a, -1, x, y, z)
     qx, qy, qz = support(shapes, b, b_triangle, -x, -y, -z)
     corners[i, 0], corners[i, 1], corners[i, 2] = px - qx, py - qy, pz - qz
@@ -68,13 +70,13 @@ def _height(corners: Array, normal: Vector, i: int, top: int) -> float:
 def _tetrahedron(  # kernel
     shapes: Shapes, a: int, b: int, b_triangle: int, corners: Array
 ) -> bool:
-    """Four corners around the difference's middle; False where the difference has no volume."""
+    """Sets four corners of the difference; False if it has no volume."""
     _corner(shapes, a, b, b_triangle, 1.0, 0.0, 0.0, corners, 0)
     _corner(shapes, a, b, b_triangle, -1.0, 0.0, 0.0, corners, 1)
     ux, uy, uz = (
         corners[1, 0] - corners[0, 0], corners[1, 1] - corners[0, 1], corners[1, 2] - corners[0, 2],
     )  # fmt: skip
-    # Across the longest edge found so far: one of three directions has the largest component.
+    # Perpendicular to the first edge: the direction with the largest triangle.
     best = -1.0
     for k in range(4):
         if k == 0:
@@ -111,7 +113,7 @@ def _tetrahedron(  # kernel
 def _face(
     corners: Array, faces: Ints, planes: Array, f: int, i: int, j: int, k: int, middle: Array
 ) -> None:
-    """Face f through three corners, turned away from the middle."""
+    """Sets face f through three corners, its normal pointing away from the middle."""
     nx, ny, nz = _normal(corners, i, j, k)
     long = math.sqrt(nx * nx + ny * ny + nz * nz)
     faces[f, 0], faces[f, 1], faces[f, 2] = i, j, k
@@ -130,7 +132,7 @@ def _face(
 def _grow(  # kernel
     corners: Array, faces: Ints, planes: Array, count: int, new: int, middle: Array, rim: Ints
 ) -> int:
-    """Puts corner ``new`` on the polytope: the faces it sees go, a fan to the rim comes."""
+    """Adds corner ``new``: replaces the faces it sees by triangles to their rim; the face count."""
     edges = 0
     f = 0
     while f < count:
@@ -170,9 +172,9 @@ def _grow(  # kernel
 def core_depth(  # kernel
     shapes: Shapes, a: int, b: int, b_triangle: int
 ) -> tuple[float, Vector, Vector]:
-    """How deep cores a and b overlap, the way out for b, and a point in the overlap.
+    """Penetration depth of cores a and b, direction that separates b, and a point in the overlap.
 
-    A difference without volume (two lines, two triangles in one plane) has no depth.
+    The depth is 0 if the difference has no volume (two lines, two coplanar triangles).
     """
     corners = np.zeros((CORNERS + 5, 6))
     faces, planes = np.zeros((FACES, 3), dtype=np.int64), np.zeros((FACES, 4))
@@ -219,15 +221,15 @@ def core_depth(  # kernel
 
 class Contact(NamedTuple):
     distance: float
-    """Negative where the shapes overlap."""
+    """Negative if the shapes overlap."""
     depth: float
-    """0 where they do not overlap; for meshes the least it can be."""
+    """0 if they do not overlap; for meshes a lower bound."""
     point: Array
-    """Amid both surfaces, in the world."""
+    """In the middle between both surfaces, in the world frame."""
 
 
 def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratch) -> Contact:
-    """How shapes a and b lie to each other."""
+    """Distance, depth and contact point of shapes a and b."""
     if solids.traits[a, KIND] > solids.traits[b, KIND]:
         a, b = b, a
     far, triangle = distance(solids, at.placed, at.ends, a, b, np.inf, np.inf, -1, True, scratch)
@@ -235,7 +237,7 @@ def shape_contact(solids: Solids, at: Placement, a: int, b: int, scratch: Scratc
     if solids.traits[b, KIND] != MESH:
         triangle = -1
     if solids.traits[a, KIND] == MESH:
-        # Of two meshes the corner of the first triangle stands for the place.
+        # For two meshes the contact point is a corner of the nearest triangle.
         return Contact(far, max(-far, 0.0), _world(solids, at.placed, b, triangle))
     _, apart = core_distance(shapes, a, b, -1, triangle, np.inf, scratch[2])
     skin_a, skin_b = solids.sizes[a, SKIN], solids.sizes[b, SKIN]

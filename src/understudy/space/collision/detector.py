@@ -1,4 +1,4 @@
-"""The CollisionDetector: does the arm, its tool or what it holds touch itself or the world?"""
+"""`CollisionDetector`: contacts of an arm and what it carries, with itself and the environment."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -28,12 +28,12 @@ from understudy.space.model.shapes import CollisionObject, Meshes, unique
 from understudy.space.transform import Array
 
 SUNK = 1e-3
-"""Metres the foot may sink into what it stands on before that is called a collision."""
+"""Depth (m) by which the foot may overlap the object it stands on without a collision."""
 
 
 @dataclass(frozen=True)
 class CollisionResult:
-    """One contact, or none. Point (in the world) and depth are metres."""
+    """One contact, or none. Point (world frame) and depth are in metres."""
 
     collision: bool = False
     object1_name: str = ""
@@ -46,9 +46,9 @@ FREE = CollisionResult()
 
 
 class CollisionDetector:
-    """An arm in its surroundings. Lengths are metres, angles radians.
+    """An arm in its environment. Lengths are in metres, angles in radians.
 
-    ``foot``: where the arm stands, 4×4 in the world in which objects are placed.
+    ``foot``: frame of the arm's foot, 4×4 in the world frame of the objects.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class CollisionDetector:
         for thing in unique(tuple(objects)):
             self.add_object(thing)
 
-    # ── what there is ───────────────────────────────────────────────────────────────────────────
+    # ── contents ────────────────────────────────────────────────────────────────────────────────
 
     def set_robot_model(self, chain: Chain, *, meshes: Meshes | None = None) -> None:
-        """The arm; ``meshes`` are the files its URDF names."""
+        """Sets the arm; ``meshes``: the mesh files of its URDF."""
         self._chain, self._arm = chain, arm_parts(chain, meshes or {})
         self._built = self._can_touch = None
 
     def add_object(self, thing: CollisionObject) -> None:
-        """An object of the surroundings; one of the same name is replaced."""
+        """Adds an object to the environment; replaces one of the same name."""
         assert thing.shape is not None
         assert thing.place is not None
         self._objects[thing.name] = thing
@@ -100,17 +100,17 @@ class CollisionDetector:
         self._built = None
 
     def attach(self, thing: CollisionObject) -> None:
-        """A tool or a held part: moves with the flange, in whose frame its place is given."""
+        """Attaches a tool or a held part to the flange; its pose is in the flange frame."""
         if self._chain is None:
-            raise ConfigError("there is no arm to carry it", key=thing.name)
+            raise ConfigError("there is no arm to attach it to", key=thing.name)
         carried_part(self._chain, thing)
         self._carried[thing.name] = thing
         self._built = self._can_touch = None
 
     def detach(self, name: str) -> CollisionObject:
-        """Lets go of it; it is no object of the surroundings until it is added."""
+        """Detaches an object; it is not added to the environment."""
         if name not in self._carried:
-            raise unknown("carried thing", name, self._carried)
+            raise unknown("attached object", name, self._carried)
         self._built = self._can_touch = None
         return self._carried.pop(name)
 
@@ -125,7 +125,7 @@ class CollisionDetector:
     # ── pairs ───────────────────────────────────────────────────────────────────────────────────
 
     def set_self_collision_pairs(self, pairs: Iterable[Pair] | Literal["auto"]) -> None:
-        """Pairs of link indices that must not touch; ``auto``: all that can."""
+        """Sets the pairs of link indices to check; ``auto``: all that can touch."""
         if pairs == "auto":
             self._pairs = None
         else:
@@ -144,11 +144,11 @@ class CollisionDetector:
         return self._links_of(self._built_now().world.partners)
 
     def touchable_pairs(self) -> tuple[Pair, ...]:
-        """The pairs of link indices that can touch."""
+        """The pairs of link indices that can touch in some configuration."""
         return self._links_of(self._touchable())
 
     def unproven_pairs(self) -> tuple[Pair, ...]:
-        """The pairs that can touch, but are not checked."""
+        """The pairs of link indices that can touch but are not checked."""
         return tuple(sorted(set(self.touchable_pairs()) - set(self.self_collision_pairs)))
 
     def _links_of(self, pairs: Iterable[Iterable[int]]) -> tuple[Pair, ...]:
@@ -181,10 +181,10 @@ class CollisionDetector:
             return ()
         return (*self._arm, *(carried_part(self._chain, c) for c in self._carried.values()))
 
-    # ── questions ───────────────────────────────────────────────────────────────────────────────
+    # ── checks ──────────────────────────────────────────────────────────────────────────────────
 
     def check_collision(self, q: ArrayLike) -> CollisionResult:
-        """A contact in configuration q, if there is one."""
+        """Some contact in configuration q, or a result without collision."""
         built = self._built or self._built_now()
         if built.foot.collision:
             return built.foot
@@ -196,14 +196,14 @@ class CollisionDetector:
     def check_trajectory(
         self, trajectory: ArrayLike, sample_rate: int = 10
     ) -> list[CollisionResult]:
-        """Every sample_rate-th configuration, and the last. What lies between is not looked at:
-        ``sweep`` proves whole paths."""
+        """Checks every sample_rate-th configuration, and the last. The motion between them is not
+        checked; `sweep` proves whole paths."""
         Q = np.atleast_2d(_floats(trajectory))
         chosen = np.unique(np.append(np.arange(0, len(Q), max(sample_rate, 1)), len(Q) - 1))
         return [self.check_collision(q) for q in Q[chosen]]
 
     def collides(self, Q: ArrayLike) -> NDArray[np.bool_]:
-        """(m, dof) → (m,): whether anything touches, for many configurations at once."""
+        """(m, dof) → (m,): whether there is a contact, for many configurations at once."""
         built = self._built_now()
         rows = np.atleast_2d(_floats(Q))
         out = np.empty((len(rows), 2), dtype=np.int64)
@@ -211,14 +211,14 @@ class CollisionDetector:
         return np.asarray((out[:, 0] >= 0) | built.foot.collision)
 
     def get_min_distance(self, q: ArrayLike) -> float:
-        """The least distance of all checked pairs; negative: how deep; infinite: no pairs."""
+        """Smallest distance of all checked pairs; negative: depth; infinite: no pairs."""
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
         least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
         return float(self._touch(built, i, j).distance if least <= 0.0 else least)
 
     def check_objects(self) -> list[CollisionResult]:
-        """The objects of the surroundings that overlap."""
+        """Overlaps between objects of the environment."""
         parts = [standing_part(thing, self._foot) for thing in self._objects.values()]
         world = assembled(None, (), parts)
         at, aside = placement(world), scratch()
@@ -230,11 +230,11 @@ class CollisionDetector:
                     found.append(self._named(parts[i].name, parts[j].name, touched))
         return found
 
-    # ── the arrays behind it ────────────────────────────────────────────────────────────────────
+    # ── the arrays ──────────────────────────────────────────────────────────────────────────────
 
     @property
     def world(self) -> World:
-        """What the kernels (and ``sweep``) are given."""
+        """The world as arrays, for kernels and `sweep`."""
         return self._built_now().world
 
     @property
@@ -243,16 +243,16 @@ class CollisionDetector:
 
     @property
     def foot_contact(self) -> CollisionResult:
-        """Whether the foot, which never moves, stands in something."""
+        """Contact of the foot, which never moves, with an object."""
         return self._built_now().foot
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the world's shapes."""
+        """Names of the world's shapes."""
         return tuple(part.name for part in self._built_now().parts)
 
     def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
-        """How shapes i and j of the world touch (or do not) in configuration q."""
+        """Contact of shapes i and j of the world in configuration q, if they touch."""
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
         touched = self._touch(built, i, j)
@@ -260,7 +260,7 @@ class CollisionDetector:
         return replace(found, collision=bool(touched.distance <= 0.0))
 
     def distance_between(self, q: ArrayLike, i: int, j: int) -> float:
-        """How far shapes i and j of the world are apart in configuration q; negative: how deep."""
+        """Distance of shapes i and j of the world in configuration q; negative: depth."""
         built = self._built_now()
         pose(built.world, _floats(q), built.at)
         return float(self._touch(built, i, j).distance)
@@ -300,7 +300,7 @@ class CollisionDetector:
 @dataclass(frozen=True, eq=False, slots=True)
 class _Built:
     row: tuple[Array, Ints, Array]
-    """The world packed, and in it the place for a configuration."""
+    """The packed world, and the view for the configuration in it."""
     world: World
     at: Placement
     scratch: Scratch

@@ -1,8 +1,8 @@
-"""The distance of any two shapes, and where and how deep they touch.
+"""Distance of any two shapes.
 
-What is given back is never more than the true distance: kernels for lines, boxes and cylinders are
-exact to rounding, searches give what they have proven. Overlapping shapes have a negative distance,
-at least as deep as the skins alone tell; ``depth`` says exactly how deep.
+The result is never larger than the true distance: kernels for segments, boxes and cylinders are
+exact to rounding, searches return a proven lower bound. Overlapping shapes have a negative
+distance, which only accounts for their skins; `contact` computes the penetration depth.
 """
 
 import math
@@ -44,13 +44,13 @@ Vector = tuple[float, float, float]
 
 
 def scratch() -> Scratch:
-    """What the kernels scribble on: nodes that wait, how near they are, a simplex."""
+    """Working memory of the kernels: stack of nodes, their distances, a simplex."""
     return np.zeros(DEPTH, dtype=np.int64), np.zeros(DEPTH), np.zeros(SIMPLEX)
 
 
 @compiled
 def lent(solids: Solids) -> Solids:
-    """The same solids for a kernel whose caller keeps them alive; see ``borrowed``."""
+    """The solids without reference counting; see `compiled.borrowed`."""
     return Solids(
         borrowed(solids.traits), borrowed(solids.sizes), borrowed(solids.axes),
         borrowed(solids.local), borrowed(solids.points), borrowed(solids.nodes),
@@ -60,7 +60,7 @@ def lent(solids: Solids) -> Solids:
 
 @compiled
 def core_point(solids: Solids, placed: Array, i: int) -> Vector:
-    """Any point of core i, in the world."""
+    """Some point of core i, in the world frame."""
     x = y = z = 0.0
     if solids.traits[i, KIND] >= HULL:
         k = solids.traits[i, FIRST]
@@ -74,7 +74,7 @@ def core_point(solids: Solids, placed: Array, i: int) -> Vector:
 
 @compiled
 def encloses(solids: Solids, placed: Array, mesh: int, other: int, stack: Ints) -> bool:
-    """Whether a point of the other core lies inside the mesh."""
+    """Whether some point of the other core is inside the mesh."""
     x, y, z = core_point(solids, placed, other)
     x, y, z = into_frame(placed, mesh, x, y, z)
     return inside_mesh(
@@ -86,7 +86,7 @@ def encloses(solids: Solids, placed: Array, mesh: int, other: int, stack: Ints) 
 def line_distance(  # kernel
     traits: Ints, sizes: Array, placed: Array, ends: Array, i: int, j: int
 ) -> float:
-    """Distance of the cores of line i and of j: a line, a box or a cylinder."""
+    """Distance of the cores of segment i and of j: a segment, a box or a cylinder."""
     px, py, pz = ends[i, 0], ends[i, 1], ends[i, 2]
     ux, uy, uz = ends[i, 3] - px, ends[i, 4] - py, ends[i, 5] - pz
     if traits[j, KIND] == SEGMENT:
@@ -111,7 +111,7 @@ def line_distance(  # kernel
 
 @compiled
 def _axis_in_mesh(placed: Array, ends: Array, a: int, b: int) -> Segment:
-    """The axis of shape a, in the frame of mesh b."""
+    """Axis of shape a's bounding capsule, in the frame of mesh b."""
     px, py, pz = into_frame(placed, b, ends[a, 0], ends[a, 1], ends[a, 2])
     qx, qy, qz = into_frame(placed, b, ends[a, 3], ends[a, 4], ends[a, 5])
     return px, py, pz, qx - px, qy - py, qz - pz
@@ -122,7 +122,7 @@ def _to_mesh(
     solids: Solids, placed: Array, ends: Array, a: int, b: int,
     best: float, exact: float, hint: int, scratch: Scratch,
 ) -> tuple[float, int]:  # fmt: skip
-    """Distance of any core a to mesh b."""
+    """Lower bound of the distance of any core a to mesh b, and the nearest triangle."""
     shapes = (solids.traits, solids.sizes, placed, solids.points)
     points, nodes, children = solids.points, solids.nodes, solids.children
     stacks, simplex = (scratch[0], scratch[1]), scratch[2]
@@ -144,10 +144,10 @@ def distance(  # kernel
     solids: Solids, placed: Array, ends: Array, a: int, b: int,
     enough: float, exact: float, hint: int, look_inside: bool, scratch: Scratch,
 ) -> tuple[float, int]:  # fmt: skip
-    """A proven distance of shapes a and b, exact where it is below ``enough`` and ``exact``.
+    """Lower bound of the distance of shapes a and b, exact if below ``enough`` and ``exact``.
 
-    ``hint``: the nearest triangle of the last time; the new one is given back. Without
-    ``look_inside`` the caller knows that neither is hidden inside a mesh of the other.
+    ``hint``: nearest triangle of the last call, or -1; the new one is returned. ``look_inside``:
+    check whether one shape is completely inside the other's mesh.
     """
     traits, sizes = solids.traits, solids.sizes
     if traits[a, KIND] > traits[b, KIND]:

@@ -1,8 +1,8 @@
-"""Distance of two convex cores by support points (Gilbert, Johnson, Keerthi).
+"""Distance of two convex cores by the GJK algorithm (Gilbert, Johnson, Keerthi).
 
-Every step looks along the shortest known connection of the two cores. The plane through the
-furthest point in that direction separates them, so each step also *proves* a distance: the lower
-bound that is given back holds whether or not the search was finished.
+Every step searches along the shortest known connection of the two cores. The plane through the
+furthest point in that direction separates them, so each step also *proves* a distance: the returned
+lower bound holds even if the search ends early.
 """
 
 import math
@@ -24,21 +24,22 @@ from understudy.space.compiled import compiled
 from understudy.space.transform import Array
 
 SIMPLEX = (4, 7)
-"""Scratch: a point of the difference of both cores, the point of the first core, its weight."""
+"""Shape of the simplex array: per row a point of the Minkowski difference, the point of the first
+core, and its weight."""
 GAP = 1e-10
-"""Metres between the proven and the found distance at which the search ends."""
+"""Difference of the proven and the found distance (m) at which the search ends."""
 MOST_STEPS = 100
 
 Vector = tuple[float, float, float]
 Shapes = tuple[Ints, Array, Array, Array]
-"""traits, sizes, places in the world and points of solids."""
+"""traits, sizes, frames in the world and points of solids."""
 
 
 @compiled
 def support(  # kernel
     shapes: Shapes, i: int, triangle: int, dx: float, dy: float, dz: float
 ) -> Vector:
-    """The point of core i (of one triangle of it, unless that is -1) furthest along d."""
+    """Support point: furthest point of core i (or of one of its triangles, if not -1) along d."""
     traits, sizes, placed, points = shapes
     x = placed[i, 0] * dx + placed[i, 3] * dy + placed[i, 6] * dz
     y = placed[i, 1] * dx + placed[i, 4] * dy + placed[i, 7] * dz
@@ -111,7 +112,7 @@ def triangle_weights(  # kernel
 
 @compiled
 def _outside(simplex: Array, i: int, j: int, k: int, opposite: int) -> bool:
-    """Whether the origin lies beyond face i j k as seen from the opposite corner, or on it."""
+    """Whether the origin is on face i j k, or on the other side of it than the opposite corner."""
     ux, uy, uz = (
         simplex[j, 0] - simplex[i, 0],
         simplex[j, 1] - simplex[i, 1],
@@ -148,7 +149,7 @@ def _weigh_triangle(simplex: Array, i: int, j: int, k: int) -> tuple[float, floa
 
 @compiled
 def _weigh(simplex: Array, count: int) -> bool:
-    """Weights of the corners in the point nearest to the origin; True: the origin is inside."""
+    """Sets the weights of the corners in the point nearest to the origin; True: origin inside."""
     for i in range(4):
         simplex[i, 6] = 0.0
     if count == 1:
@@ -182,7 +183,7 @@ def _weigh(simplex: Array, count: int) -> bool:
 
 @compiled
 def _kept(simplex: Array, count: int) -> int:
-    """Drops the corners without weight."""
+    """Removes the corners of weight zero; returns how many remain."""
     kept = 0
     for i in range(count):
         if simplex[i, 6] > 0.0:
@@ -197,9 +198,9 @@ def _kept(simplex: Array, count: int) -> int:
 def core_distance(  # kernel
     shapes: Shapes, a: int, b: int, a_triangle: int, b_triangle: int, enough: float, simplex: Array
 ) -> tuple[float, float]:
-    """A proven and a found distance of two cores, both 0 where they overlap.
+    """A proven lower bound and the found distance of two cores; both 0 if they overlap.
 
-    Ends early once more than ``enough`` is proven.
+    Ends early as soon as more than ``enough`` is proven.
     """
     placed = shapes[2]
     vx, vy, vz = (
@@ -248,7 +249,7 @@ def core_distance(  # kernel
 
 @compiled
 def _inner_weights(simplex: Array) -> None:
-    """Weights of the four corners in the origin, which they enclose."""
+    """Sets the weights of the four corners in the origin, which they enclose."""
     total = 0.0
     for skip in range(4):
         i, j, k = (skip + 1) & 3, (skip + 2) & 3, (skip + 3) & 3
@@ -264,7 +265,7 @@ def _inner_weights(simplex: Array) -> None:
 
 @compiled
 def nearest_point(simplex: Array) -> Vector:
-    """The point of the first core nearest to the second, of the last search."""
+    """The point of the first core nearest to the second, from the simplex of the last search."""
     x = y = z = 0.0
     for i in range(4):
         if simplex[i, 6] > 0.0:

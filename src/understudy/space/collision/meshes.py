@@ -1,7 +1,7 @@
-"""Kernels that ask a mesh: how near, and is this point inside.
+"""Kernels on triangle meshes: distance to a mesh, and whether a point is inside.
 
-A search walks down the tree nearer child first and leaves out what cannot be nearer than the best
-so far. What it is given as the best to begin with is where it stops being interested.
+A search descends the tree, nearer child first, and skips nodes that cannot be nearer than the best
+distance so far. Its first value is an argument: larger distances are not searched.
 """
 
 import math
@@ -15,19 +15,19 @@ from understudy.space.compiled import compiled
 from understudy.space.transform import Array
 
 DEPTH = 128
-"""Room for the nodes that wait on the way down a tree."""
+"""Size of the stack of nodes still to be searched."""
 DIRECTIONS = np.array(
     [
         (0.5377, 0.6180, 0.5735), (-0.7103, 0.3847, 0.5894), (0.2113, -0.8411, 0.4978),
         (0.4231, 0.3019, -0.8543), (-0.3571, -0.5523, -0.7533), (0.8831, -0.2617, -0.3894),
     ]
 )  # fmt: skip
-"""Rays to count crossings along, one after the other until one touches no edge."""
+"""Ray directions for counting crossings; the next one is used if a ray touches an edge."""
 BLUR = 0.25
-"""The share of a great distance that a search may leave open."""
+"""Relative error allowed for distances above ``exact``."""
 ON_EDGE = 1e-9
 ENCLOSED = 0.75
-"""The share of all directions a mesh with gaps must cover to have the point inside."""
+"""Solid angle share a mesh with gaps must cover, seen from a point, for the point to be inside."""
 
 Segment = tuple[float, float, float, float, float, float]
 Stacks = tuple[Ints, Array]
@@ -35,7 +35,7 @@ Stacks = tuple[Ints, Array]
 
 @compiled
 def into_frame(placed: Array, i: int, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """A point of the world in the frame of shape i."""
+    """Converts a point from the world frame to the frame of shape i."""
     x, y, z = x - placed[i, 9], y - placed[i, 10], z - placed[i, 11]
     return (
         placed[i, 0] * x + placed[i, 3] * y + placed[i, 6] * z,
@@ -46,7 +46,7 @@ def into_frame(placed: Array, i: int, x: float, y: float, z: float) -> tuple[flo
 
 @compiled
 def _node_gap(nodes: Array, n: int, line: Segment, square: float) -> float:
-    """No part of node n is nearer to the line p…p+u than this; ``square`` = u·u."""
+    """Lower bound of the distance of node n to the segment p…p+u; ``square`` = u·u."""
     px, py, pz, ux, uy, uz = line
     x, y, z = nodes[n, 0] - px, nodes[n, 1] - py, nodes[n, 2] - pz
     gx = max(abs(x - 0.5 * ux) - 0.5 * abs(ux) - nodes[n, 3], 0.0)
@@ -63,7 +63,7 @@ def _push_children(
     nodes: Array, children: Ints, n: int, line: Segment, square: float,
     best: float, stacks: Stacks, top: int,
 ) -> int:  # fmt: skip
-    """Lays both children on the stack, the nearer one on top, leaving out what is too far."""
+    """Pushes the children nearer than ``best`` on the stack, the nearest on top."""
     stack, gaps = stacks
     left, right = children[n, 0], children[n, 1]
     near, far = _node_gap(nodes, left, line, square), _node_gap(nodes, right, line, square)
@@ -83,10 +83,10 @@ def line_mesh(  # kernel
     points: Array, nodes: Array, children: Ints, root: int, line: Segment,
     best: float, hint: int, exact: float, stacks: Stacks,
 ) -> tuple[float, int]:  # fmt: skip
-    """A proven distance of a line (in the mesh's frame) to the triangles, and the nearest triangle.
+    """Lower bound of the distance of a segment (in the mesh's frame) to a mesh; nearest triangle.
 
-    Nothing nearer than ``best``: that, and -1. ``hint``: a triangle that may be near, or -1. What
-    is further than ``exact`` may be proven to be up to a share ``BLUR`` nearer than it is.
+    Returns (best, -1) if nothing is nearer than ``best``. ``hint``: a triangle that may be near, or
+    -1. Beyond ``exact`` the bound may be up to the share ``BLUR`` below the true distance.
     """
     px, py, pz, ux, uy, uz = line
     square = ux * ux + uy * uy + uz * uz
@@ -128,9 +128,9 @@ def core_mesh(  # kernel
     shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
     line: Segment, around: float, best: float, exact: float, stacks: Stacks, simplex: Array,
 ) -> tuple[float, int]:  # fmt: skip
-    """A proven distance of core a to mesh b, and the nearest triangle; as line_mesh otherwise.
+    """Lower bound of the distance of core a to mesh b, and the nearest triangle; see line_mesh.
 
-    ``line`` and ``around``: a capsule around the core, in the mesh's frame.
+    ``line`` and ``around``: axis and radius of the core's bounding capsule, in the mesh's frame.
     """
     traits = shapes[0]
     square = line[3] * line[3] + line[4] * line[4] + line[5] * line[5]
@@ -158,7 +158,7 @@ def core_mesh(  # kernel
 
 @compiled
 def _apart(placed: Array, nodes: Array, a: int, n: int, b: int, m: int) -> float:
-    """Node n of mesh a and node m of mesh b are at least this far from each other."""
+    """Lower bound of the distance of node n of mesh a to node m of mesh b."""
     x, y, z = nodes[n, 0], nodes[n, 1], nodes[n, 2]
     wx = placed[a, 0] * x + placed[a, 1] * y + placed[a, 2] * z + placed[a, 9]
     wy = placed[a, 3] * x + placed[a, 4] * y + placed[a, 5] * z + placed[a, 10]
@@ -175,7 +175,7 @@ def mesh_mesh(  # kernel
     shapes: Shapes, nodes: Array, children: Ints, a: int, b: int,
     best: float, exact: float, simplex: Array,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """A proven distance of two meshes' surfaces and their nearest triangles."""
+    """Lower bound of the distance of two meshes' surfaces, and their nearest triangles."""
     traits, _, placed, _ = shapes
     pairs = np.empty((8 * DEPTH, 2), dtype=np.int64)
     pairs[0, 0], pairs[0, 1] = traits[a, ROOT], traits[b, ROOT]
@@ -214,12 +214,12 @@ def mesh_mesh(  # kernel
 def _misses_box(
     nodes: Array, n: int, x: float, y: float, z: float, dx: float, dy: float, dz: float
 ) -> bool:
-    """Whether the ray from (x, y, z) along d passes node n by."""
+    """Whether the ray from (x, y, z) along d misses node n."""
     ax, ay, az = (nodes[n, 0] - x) / dx, (nodes[n, 1] - y) / dy, (nodes[n, 2] - z) / dz
     hx, hy, hz = nodes[n, 3] / abs(dx), nodes[n, 4] / abs(dy), nodes[n, 5] / abs(dz)
     enters = max(ax - hx, ay - hy, az - hz)
     leaves = min(ax + hx, ay + hy, az + hz)
-    # Not by a hair: a ray that grazes the box is looked at.
+    # With a tolerance: a ray that grazes the box does not miss it.
     return bool(leaves < -ON_EDGE or enters > leaves + ON_EDGE)
 
 
@@ -227,8 +227,7 @@ def _misses_box(
 def _crossing(
     points: Array, t: int, x: float, y: float, z: float, dx: float, dy: float, dz: float
 ) -> int:
-    """±1 where the ray goes through triangle t, 0 where it does not, 2 where it is too close to
-    an edge to tell."""
+    """±1 if the ray crosses triangle t, 0 if not, 2 if it is too close to an edge to decide."""
     ax, ay, az = points[3 * t, 0] - x, points[3 * t, 1] - y, points[3 * t, 2] - z
     bx, by, bz = points[3 * t + 1, 0] - x, points[3 * t + 1, 1] - y, points[3 * t + 1, 2] - z
     cx, cy, cz = points[3 * t + 2, 0] - x, points[3 * t + 2, 1] - y, points[3 * t + 2, 2] - z
@@ -256,7 +255,7 @@ def _crossing(
 
 @compiled
 def _windings(points: Array, first: int, count: int, x: float, y: float, z: float) -> float:
-    """How often the triangles go round the point: their solid angles over the full sphere."""
+    """Winding number about the point: sum of the triangles' solid angles over 4π."""
     total = 0.0
     for t in range(first, first + count):
         ax, ay, az = points[3 * t, 0] - x, points[3 * t, 1] - y, points[3 * t, 2] - z
@@ -281,7 +280,7 @@ def inside_mesh(  # kernel
     traits: Ints, points: Array, nodes: Array, children: Ints, i: int,
     x: float, y: float, z: float, stack: Ints,
 ) -> bool:  # fmt: skip
-    """Whether the point (in the mesh's frame) lies inside mesh i, not on its surface."""
+    """Whether the point (in the mesh's frame) is inside mesh i, not on its surface."""
     root = traits[i, ROOT]
     if (
         abs(x - nodes[root, 0]) > nodes[root, 3]

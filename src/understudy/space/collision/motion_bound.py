@@ -1,8 +1,8 @@
-"""How far a shape of the arm can get while the joints move by given amounts.
+"""Upper bound of how far a shape of the arm moves while the joints move by given amounts.
 
-A point moves no faster than the sum of each joint's speed times the point's distance from that
-joint's axis. The distance from axis k itself changes only by the joints after k, so from the tip
-inwards, with V the way each joint runs and r the distances where the motion begins:
+The speed of a point is at most the sum of each joint's speed times the point's distance from that
+joint's axis. Only the joints after k change the distance from axis k. So, from the tip inwards,
+with V the travel of each joint and r the distances at the beginning of the motion:
 
     ρₖ = rₖ + Σ_{m>k} Vₘ·ρₘ        (never more than the arm's length allows)
     moved ≤ Σ Vₖ·ρₖ
@@ -19,7 +19,7 @@ from understudy.space.transform import Array
 
 
 def furthest(chain: Chain, solids: Solids, moving: int) -> Array:
-    """(moving, dof): a shape's greatest distance from each axis in any configuration."""
+    """(moving, dof): each shape's largest distance from each axis in any configuration."""
     out = np.zeros((moving, chain.dof))
     travel = np.where(chain.slides > 0, np.maximum(np.abs(chain.lower), np.abs(chain.upper)), 0.0)
     for i in range(moving):
@@ -36,7 +36,7 @@ def furthest(chain: Chain, solids: Solids, moving: int) -> Array:
 def distances_from_axes(  # kernel
     frames: Array, ends: Array, slides: Array, around: float, i: int, body: int, out: Array
 ) -> None:
-    """out[i, k] = the greatest distance of shape i, on that body, from the axis of joint k."""
+    """out[i, k] = largest distance of shape i, carried by ``body``, from the axis of joint k."""
     for k in range(body):
         if slides[k] != 0.0:
             out[i, k] = 1.0
@@ -53,14 +53,14 @@ def distances_from_axes(  # kernel
 
 @compiled
 def moved_at_most(  # kernel
-    radii: Array, caps: Array, slides: Array, i: int, low: int, high: int, way: Array
+    radii: Array, caps: Array, slides: Array, i: int, low: int, high: int, travel: Array
 ) -> float:
-    """Shape i moves no further than this, seen from body ``low``, while joint k runs way[k].
+    """Upper bound of the motion of shape i relative to body ``low``; joint k moves by travel[k].
 
     ``high`` is the body that carries the shape: joints low…high - 1 count.
     """
     moved = 0.0
     for k in range(high - 1, low - 1, -1):
         rho = 1.0 if slides[k] != 0.0 else min(radii[i, k] + moved, caps[i, k])
-        moved += way[k] * rho
+        moved += travel[k] * rho
     return moved

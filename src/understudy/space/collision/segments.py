@@ -1,11 +1,11 @@
-"""Squared distances of a line segment to other things, in closed form.
+"""Squared distances of a line segment to segments, boxes, cylinders and triangles, in closed form.
 
-The distance of a point that runs along a segment to a convex thing is a convex function of how far
-it has run. So where its slope changes sign is the nearest point, and everything here looks for
-that place: between the few parameters at which the slope's formula changes.
+The distance from a point on the segment to a convex shape is a convex function of the segment's
+parameter. The nearest point is where its slope changes sign; it is searched between the few
+parameters at which the formula of the slope changes.
 
-Arguments are plain numbers: arrays would cost more to pass than the arithmetic costs. So would
-branches nobody can predict: what can be chosen from computed values is chosen, not jumped over.
+Arguments are plain numbers, because passing arrays would cost more than the arithmetic. Selections
+are written without branches where possible, because mispredicted branches are slow.
 """
 
 import math
@@ -13,7 +13,7 @@ import math
 from understudy.space.compiled import compiled
 
 CLOSE_ENOUGH = 1e-11
-"""Metres along the segment at which the search for the nearest point of a cylinder ends."""
+"""Accuracy (m) along the segment of the nearest point to a cylinder."""
 MOST_STEPS = 60
 TINY = 1e-300
 
@@ -23,14 +23,14 @@ def segment_segment(  # kernel
     px: float, py: float, pz: float, ux: float, uy: float, uz: float,
     qx: float, qy: float, qz: float, vx: float, vy: float, vz: float,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Squared distance of p…p+u to q…q+v, and the shares of both at the nearest points."""
+    """Squared distance of p…p+u to q…q+v, and the parameters 0…1 of both nearest points."""
     rx, ry, rz = px - qx, py - qy, pz - qz
     a = ux * ux + uy * uy + uz * uz
     b = ux * vx + uy * vy + uz * vz
     c = ux * rx + uy * ry + uz * rz
     e = vx * vx + vy * vy + vz * vz
     f = vx * rx + vy * ry + vz * rz
-    # Of parallel lines any s will do: t is the best for it, and then s for t.
+    # For parallel lines any s is valid: t is optimal for it, and then s for t.
     s = min(max((b * f - c * e) / max(a * e - b * b, TINY), 0.0), 1.0)
     t = min(max((b * s + f) / max(e, TINY), 0.0), 1.0)
     s = min(max((b * t - c) / max(a, TINY), 0.0), 1.0)
@@ -42,7 +42,7 @@ def segment_segment(  # kernel
 
 @compiled
 def _outside(x: float, h: float) -> float:
-    """How far x is outside ±h, with its sign."""
+    """Signed distance of x outside ±h; 0 inside."""
     return x - min(max(x, -h), h)
 
 
@@ -63,7 +63,7 @@ def segment_box(  # kernel
     px: float, py: float, pz: float, ux: float, uy: float, uz: float,
     hx: float, hy: float, hz: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Squared distance of p…p+u to the box ±h, and the share of the segment nearest to it."""
+    """Squared distance of p…p+u to the box ±h, and the parameter of the nearest point."""
     low, high = 0.0, 1.0
     first = below = _box_slope(0.0, px, py, pz, ux, uy, uz, hx, hy, hz)
     last = above = _box_slope(1.0, px, py, pz, ux, uy, uz, hx, hy, hz)
@@ -102,7 +102,7 @@ def segment_cylinder(  # kernel
     px: float, py: float, pz: float, ux: float, uy: float, uz: float,
     radius: float, half: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Squared distance of p…p+u to the cylinder about z, and the share nearest to it."""
+    """Squared distance of p…p+u to the cylinder about z, and the parameter of the nearest point."""
     low, high = 0.0, 1.0
     below = _cylinder_slope(0.0, px, py, pz, ux, uy, uz, radius, half)
     above = _cylinder_slope(1.0, px, py, pz, ux, uy, uz, radius, half)
@@ -138,7 +138,7 @@ def segment_cylinder(  # kernel
             if not low < t < high:
                 t = 0.5 * (low + high)
             slope = _cylinder_slope(t, px, py, pz, ux, uy, uz, radius, half)
-            # Illinois: an end that stays twice counts half, so that both ends close in.
+            # Illinois method: an end that stays twice gets half its value: both ends move.
             if slope > 0.0:
                 high, above = t, slope
                 below *= 0.5 if last == 1 else 1.0
@@ -159,7 +159,7 @@ def _over_triangle(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float,
     cx: float, cy: float, cz: float, nx: float, ny: float, nz: float,
 ) -> bool:  # fmt: skip
-    """Whether the foot of p on the triangle's plane (normal n, any length) lies in the triangle."""
+    """Whether the projection of p on the triangle's plane (normal n, any length) is inside it."""
     x, y, z = px - ax, py - ay, pz - az
     ux, uy, uz = bx - ax, by - ay, bz - az
     if nx * (uy * z - uz * y) + ny * (uz * x - ux * z) + nz * (ux * y - uy * x) < 0.0:
@@ -178,7 +178,7 @@ def segment_triangle(  # kernel
     ax: float, ay: float, az: float, bx: float, by: float, bz: float,
     cx: float, cy: float, cz: float, limit: float,
 ) -> float:  # fmt: skip
-    """Squared distance of p…p+u to the triangle; ``limit`` where it is certainly not below that."""
+    """Squared distance of p…p+u to the triangle; ``limit`` if it is not smaller than that."""
     e1x, e1y, e1z = bx - ax, by - ay, bz - az
     e2x, e2y, e2z = cx - ax, cy - ay, cz - az
     nx, ny, nz = e1y * e2z - e1z * e2y, e1z * e2x - e1x * e2z, e1x * e2y - e1y * e2x

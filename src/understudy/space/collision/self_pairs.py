@@ -1,9 +1,9 @@
-"""Which parts of an arm can touch each other at all.
+"""Finds the pairs of parts of an arm that can touch each other.
 
-Neighbours on a joint overlap by design and are left out, so are parts that overlap wherever the
-joints are. Parts that touch in some configuration are kept. Of those that touched in none that was
-tried, a pair is left out only if it is *proven* apart: cell by cell of the joints between the two,
-halved until the distance in the middle exceeds all motion within.
+Links joined by a joint overlap by design and are not checked, nor are parts that overlap in every
+configuration. Pairs that touch in a sampled configuration are checked. A pair that touched in no
+sample is left out only if it is *proven* apart: the space of the joints between the two is divided
+into cells until the distance in the middle of each cell exceeds all motion inside the cell.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from understudy.space.transform import Array
 Pair = tuple[int, int]
 
 TRIED = 1500
-"""Configurations in which pairs are looked at."""
+"""Number of sampled configurations."""
 MOST_CELLS = 20_000
 BY_DESIGN = 1e-3
-"""Parts that are never further apart than this (m) are made so."""
+"""Parts that are never further apart than this (m) overlap by design."""
 
 
 def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple[Pair, ...]:
-    """Pairs of places in ``parts`` that can touch; the first of them are the ``arm``'s own."""
+    """Pairs of indices of ``parts`` that can touch; ``parts`` begins with those of the ``arm``."""
     own = len(arm)
     between_own = _own_pairs(chain, tuple(arm))
     carried = np.array(
@@ -43,7 +43,7 @@ def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple
         dtype=np.int64,
     ).reshape(-1, 2)
     world = assembled(chain, parts, ())
-    _, most = _seen(chain, world, carried)
+    _, most = _sampled(chain, world, carried)
     kept = [(int(i), int(j)) for (i, j), far in zip(carried, most, strict=True) if far > BY_DESIGN]
     return (*between_own, *kept)
 
@@ -51,10 +51,10 @@ def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple
 @lru_cache(maxsize=16)
 def _own_pairs(chain: Chain, arm: tuple[Part, ...]) -> tuple[Pair, ...]:
     world = assembled(chain, arm, ())
-    candidates = np.array(_strangers(arm), dtype=np.int64).reshape(-1, 2)
-    least, most = _seen(chain, world, candidates)
+    pairs = np.array(_candidates(arm), dtype=np.int64).reshape(-1, 2)
+    least, most = _sampled(chain, world, pairs)
     found = []
-    for (i, j), near, far in zip(candidates, least, most, strict=True):
+    for (i, j), near, far in zip(pairs, least, most, strict=True):
         if far <= BY_DESIGN:
             continue
         if near <= 0.0 or not _proven_apart(chain, world, int(i), int(j)):
@@ -62,8 +62,8 @@ def _own_pairs(chain: Chain, arm: tuple[Part, ...]) -> tuple[Pair, ...]:
     return tuple(found)
 
 
-def _strangers(arm: Sequence[Part]) -> list[Pair]:
-    """Pairs of parts whose links are neither the same nor joined by a joint."""
+def _candidates(arm: Sequence[Part]) -> list[Pair]:
+    """Pairs of parts on links that are neither the same nor joined by a joint."""
     neighbours = {
         frozenset((a.link, b.link)) for a in arm for b in arm if abs(a.body - b.body) <= 1
     }
@@ -76,13 +76,13 @@ def _strangers(arm: Sequence[Part]) -> list[Pair]:
 
 
 def _span(chain: Chain) -> tuple[Array, Array]:
-    """The joints' range; a joint without limits turns once."""
+    """Range of the joints; one turn for a joint without limits."""
     low = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
     return low, np.where(np.isfinite(chain.upper), chain.upper, np.pi)
 
 
-def _seen(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
-    """The least and the greatest distance of each pair over configurations spread evenly."""
+def _sampled(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
+    """Smallest and largest distance of each pair over evenly distributed configurations."""
     low, high = _span(chain)
     steps = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0]))
     spread = np.modf(np.outer(np.arange(1, TRIED + 1), np.resize(steps, chain.dof)))[0]
@@ -96,7 +96,7 @@ def _seen(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
 def extremes(
     world: World, Q: Array, pairs: Ints, at: Placement, scratch: Scratch, out: Array
 ) -> None:
-    """out[0], out[1] = least and greatest distance of each pair over all rows of Q."""
+    """out[0], out[1] = smallest and largest distance of each pair over all rows of Q."""
     for k in range(len(Q)):
         pose(world, Q[k], at)
         for p in range(len(pairs)):
@@ -133,7 +133,7 @@ def apart_everywhere(  # kernel
     at: Placement,
     scratch: Scratch,
 ) -> bool:
-    """Whether shapes i and j are proven apart for all joints between low and high."""
+    """Whether shapes i and j are proven apart in all configurations from low to high."""
     joints = len(low)
     first, last = world.solids.traits[i, BODY], world.solids.traits[j, BODY]
     cells = np.empty((MOST_CELLS + 2, 2 * joints))

@@ -1,7 +1,8 @@
-"""Shapes as rows of numbers, the way the kernels read them.
+"""Shapes as arrays for the kernels; row i of every array belongs to shape i.
 
-Every shape is a core with a skin: a point or a straight line with a radius is a sphere or capsule;
-boxes, cylinders, hulls and meshes have no skin. Row i of every array belongs to shape i.
+Every shape is a core with a skin: a point or a line segment with a radius is a sphere or a capsule;
+boxes, cylinders, hulls and meshes have a skin of zero. The triangles of a mesh are in a tree of
+bounding boxes (BVH), built once when the mesh is read.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,44 +22,44 @@ Ints = NDArray[np.int64]
 SEGMENT, BOX, CYLINDER, HULL, MESH = range(5)
 
 KIND, FIRST, COUNT, ROOT, CLOSED, BODY = range(6)
-"""Columns of ``traits``; FIRST and COUNT are rows of ``points`` (three to a triangle), ROOT a node,
-CLOSED whether a mesh has an inside, BODY what carries the shape (-1: it stands in the world)."""
+"""Columns of ``traits``. FIRST and COUNT are rows of ``points`` (three per triangle), ROOT a node,
+CLOSED whether a mesh encloses a volume, BODY the body that carries the shape (-1: the world)."""
 SKIN, HALF_X, HALF_Y, HALF_Z, FAR, ROUND = range(SIZES := 6)
-"""Columns of ``sizes``: skin, half extents of the core (a cylinder: radius, radius, half length),
-the radius of the capsule around everything whose axis is ``axes``, and that of a sphere around it
-all whose middle is the axis' own."""
+"""Columns of ``sizes``: skin; half extents of the core (cylinder: radius, radius, half length);
+FAR, the radius of the bounding capsule whose axis is ``axes``; ROUND, the radius of the bounding
+sphere about the middle of that axis."""
 
 
 class Solids(NamedTuple):
-    """Many shapes, side by side."""
+    """Many shapes as arrays."""
 
     traits: Ints
     sizes: Array
     axes: Array
-    """(n, 6): both ends of the axis of a capsule around the shape, in the shape's own frame."""
+    """(n, 6): both ends of the axis of the bounding capsule, in the shape's frame."""
     local: Array
-    """(n, 12): the shape's frame in what carries it."""
+    """(n, 12): the shape's frame in the frame of its carrier."""
     points: Array
     nodes: Array
-    """(k, 7): centre, half extents and radius of every node of the meshes' trees."""
+    """(k, 7): centre, half extents and radius of every node of the mesh trees."""
     children: Ints
-    """(k, 2): two nodes, or -1 - (first triangle) and the number of triangles."""
+    """(k, 2): two child nodes, or -1 - (first triangle) and the number of triangles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A shape, what it is called and what carries it."""
+    """A shape with its name and its carrier."""
 
     name: str
     shape: Shape
     place: Array
-    """4×4, in the frame of what carries it."""
+    """4×4, in the frame of the carrier."""
     body: int = -1
     link: int = -1
 
 
 def solids(parts: Sequence[Part]) -> Solids:
-    """All parts as arrays."""
+    """Converts parts to arrays."""
     traits = np.zeros((len(parts), 6), dtype=np.int64)
     sizes, axes = np.zeros((len(parts), SIZES)), np.zeros((len(parts), 6))
     points: list[Array] = []
@@ -82,7 +83,7 @@ def solids(parts: Sequence[Part]) -> Solids:
             children.append(links)
             traits[i, CLOSED] = part.shape.closed
         traits[i, COUNT] = _total(points) - traits[i, FIRST]
-        # Triangles are counted in threes: a hull is followed by enough rows to keep them so.
+        # A triangle is three rows from a multiple of three on: hulls are padded to that.
         points.append(np.zeros((-_total(points) % 3, 3)))
     local = np.array([frame_row(part.place) for part in parts]).reshape(-1, 12)
     return Solids(
@@ -111,7 +112,7 @@ def _kind(shape: Shape) -> int:
 
 
 def _measures(shape: Shape) -> tuple[tuple[float, ...], tuple[Array, Array]]:
-    """Skin and half extents; centre and half extents of a box around all of it."""
+    """Skin and half extents of the core; centre and half extents of the bounding box."""
     middle = np.zeros(3)
     match shape:
         case Sphere(radius=r):
@@ -129,7 +130,7 @@ def _measures(shape: Shape) -> tuple[tuple[float, ...], tuple[Array, Array]]:
 
 
 def _axis(shape: Shape, middle: Array, half: Array) -> tuple[Array, float]:
-    """Ends of the axis and radius of a capsule around the shape."""
+    """Ends of the axis and radius of the bounding capsule."""
     match shape:
         case Sphere(radius=r):
             return np.zeros(6), r
@@ -146,20 +147,20 @@ def _axis(shape: Shape, middle: Array, half: Array) -> tuple[Array, float]:
 
 
 LEAF = 2
-"""Triangles in a leaf."""
+"""Most triangles in a leaf."""
 
 
 class MeshTree(NamedTuple):
     corners: Array
     """(m, 3, 3): the triangles in the order of the leaves."""
     nodes: Array
-    """(k, 7): centre, half extents, radius; node 0 holds all."""
+    """(k, 7): centre, half extents, radius; node 0 is the root."""
     children: NDArray[np.int64]
-    """(k, 2): the numbers of two nodes, or -1 - first triangle and the number of triangles."""
+    """(k, 2): two child nodes, or -1 - first triangle and the number of triangles."""
 
 
 def build_tree(corners: Array) -> MeshTree:
-    """Halves the triangles along the longest side, again and again."""
+    """Builds the tree by splitting the triangles in half along the longest side, recursively."""
     middles = corners.mean(axis=1)
     nodes: list[Array] = []
     children: list[list[int]] = []

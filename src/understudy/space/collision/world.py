@@ -1,7 +1,10 @@
-"""An arm and what stands around it, as the kernels see them, in one configuration at a time.
+"""The world of a collision check: an arm and the objects around it, as arrays for the kernels.
 
-Shapes of the arm come first (all that hang on one body together), then the objects. The foot never
-moves, so what it touches is known once and for all; it has no pairs with the objects here.
+The shapes of the arm come first, grouped by body, then the objects. The foot never moves: its
+contacts with objects are checked once when the world is built, and not here.
+
+A world can be packed into two flat arrays (`packed`). Passing each array to a kernel costs time,
+and for a check of a single configuration about twenty of them cost more than the check itself.
 """
 
 import math
@@ -18,38 +21,38 @@ from understudy.space.compiled import borrowed, compiled, table
 from understudy.space.transform import Array
 
 NEAR = 1e-6
-"""Metres beyond which nothing is looked at when the question is whether shapes touch."""
+"""Contact checks ignore shapes further apart than this (m)."""
 
 
 class World(NamedTuple):
-    """All that does not change while the arm moves."""
+    """Everything that does not change while the arm moves."""
 
     solids: Solids
     rest: Array
     slides: Array
     moving: int
-    """Shapes 0…moving - 1 belong to the arm, the others stand."""
+    """Shapes 0…moving - 1 belong to the arm, the others are fixed objects."""
     foot: int
     """Shapes 0…foot - 1 belong to the foot."""
     boxes: Array
-    """(objects, 6): middle and half extents of the box around each object."""
+    """(objects, 6): middle and half extents of each object's bounding box."""
     partners: Ints
-    """(k, 2): shapes of the arm that must not touch each other."""
+    """(k, 2): pairs of shapes of the arm that must not touch."""
 
 
 class Placement(NamedTuple):
-    """Where everything is in one configuration; written by ``pose``."""
+    """Frames of all joints and shapes in one configuration; written by ``pose``."""
 
     frames: Array
-    """(dof + 1, 12): the foot, then the joints' frames, z along their axes."""
+    """(dof + 1, 12): the foot, then the frames of the joints, z along their axes."""
     placed: Array
-    """(shapes, 12)"""
+    """(shapes, 12): frames of the shapes."""
     ends: Array
-    """(shapes, 6): the axes of the capsules around the shapes."""
+    """(shapes, 6): axes of the bounding capsules."""
 
 
 def placement(world: World) -> Placement:
-    """A place to stand, the objects already in theirs."""
+    """A new Placement in which the frames of the objects are already set."""
     placed = world.solids.local.copy()
     frames = np.zeros((len(world.slides) + 1, 12))
     frames[:, 0] = frames[:, 4] = frames[:, 8] = 1.0
@@ -60,7 +63,7 @@ def placement(world: World) -> Placement:
 
 @compiled
 def joint_rows(q: Array, rest: Array, slides: Array, frames: Array) -> None:  # kernel
-    """frames[k + 1] = the frame of joint k, moved, from the foot, which is frames[0]."""
+    """frames[k + 1] = the moved frame of joint k; frames[0], the foot, is given."""
     for j in range(len(slides)):
         turning = slides[j] == 0.0
         sin = math.sin(q[j]) if turning else 0.0
@@ -81,7 +84,7 @@ def joint_rows(q: Array, rest: Array, slides: Array, frames: Array) -> None:  # 
 def carry(  # kernel
     traits: Ints, local: Array, axes: Array, count: int, frames: Array, placed: Array, ends: Array
 ) -> None:
-    """Places the first ``count`` shapes where their bodies are."""
+    """Sets the frames of the first ``count`` shapes from the frames of their bodies."""
     for i in range(count):
         b = traits[i, BODY]
         for row in range(3):
@@ -98,7 +101,7 @@ def carry(  # kernel
 
 @compiled
 def pose(world: World, q: Array, at: Placement) -> None:
-    """Moves the arm into configuration q."""
+    """Sets the placement of the arm for configuration q."""
     solids = world.solids
     joint_rows(q, world.rest, world.slides, at.frames)
     carry(
@@ -108,7 +111,7 @@ def pose(world: World, q: Array, at: Placement) -> None:
 
 @compiled
 def gap_to_box(ends: Array, i: int, around: float, boxes: Array, o: int) -> float:
-    """Shape i is at least this far from object o: boxes around both."""
+    """Lower bound of the distance of shape i to object o, from their bounding boxes."""
     x = abs(0.5 * (ends[i, 0] + ends[i, 3]) - boxes[o, 0]) - boxes[o, 3]
     y = abs(0.5 * (ends[i, 1] + ends[i, 4]) - boxes[o, 1]) - boxes[o, 4]
     z = abs(0.5 * (ends[i, 2] + ends[i, 5]) - boxes[o, 2]) - boxes[o, 5]
@@ -120,7 +123,7 @@ def gap_to_box(ends: Array, i: int, around: float, boxes: Array, o: int) -> floa
 
 @compiled
 def gap_between(ends: Array, i: int, j: int, around: float) -> float:
-    """Shapes i and j of the arm are at least this far apart: spheres around both."""
+    """Lower bound of the distance of shapes i and j, from their bounding spheres."""
     x = ends[i, 0] + ends[i, 3] - ends[j, 0] - ends[j, 3]
     y = ends[i, 1] + ends[i, 4] - ends[j, 1] - ends[j, 4]
     z = ends[i, 2] + ends[i, 5] - ends[j, 2] - ends[j, 5]
@@ -131,9 +134,9 @@ def gap_between(ends: Array, i: int, j: int, around: float) -> float:
 def least_distance(  # kernel
     world: World, at: Placement, below: float, until: float, scratch: Scratch
 ) -> tuple[float, int, int]:
-    """The least distance of all pairs and the pair; only what is below ``below`` is looked at.
+    """Smallest distance of all pairs, and the pair; distances above ``below`` are not computed.
 
-    Ends at once when a pair is not further than ``until``.
+    Ends as soon as the distance of a pair is not greater than ``until``.
     """
     least, first, second = below, -1, -1
     solids, boxes, partners = lent(world.solids), borrowed(world.boxes), world.partners
@@ -177,16 +180,16 @@ def least_distance(  # kernel
 
 @compiled
 def contact_at(world: World, q: Array, at: Placement, scratch: Scratch) -> tuple[int, int]:
-    """Any pair that touches in configuration q, or -1, -1."""
+    """Some pair that touches in configuration q, or -1, -1."""
     pose(world, q, at)
     d, i, j = least_distance(world, at, NEAR, 0.0, scratch)
-    # A search that was not interested in more than NEAR must not be read as a contact.
+    # Without a pair below NEAR the distance is NEAR, which is not a contact.
     return (i, j) if d <= 0.0 else (-1, -1)
 
 
 @compiled
 def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints) -> None:
-    """out[k] = the pair that touches at Q[k], or -1, -1."""
+    """out[k] = some pair that touches in configuration Q[k], or -1, -1."""
     for k in range(len(Q)):
         out[k, 0], out[k, 1] = contact_at(world, Q[k], at, scratch)
 
@@ -197,23 +200,23 @@ def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints)
 Number = TypeVar("Number", np.float64, np.int64)
 
 COUNTS = 8
-"""Whole numbers at the head: shapes, joints, moving, foot, objects, points, nodes, partners."""
+"""Integers at the beginning: shapes, joints, moving, foot, objects, points, nodes, partners."""
 
 
 class Packed(NamedTuple):
-    """`q`, `world`, `at` and `scratch` lie in `numbers` and `wholes`."""
+    """A world in two flat arrays; `q`, `world`, `at` and `scratch` are views of them."""
 
     numbers: Array
     wholes: Ints
     q: Array
-    """Where the configuration to be looked at is written."""
+    """The configuration to be checked is written here."""
     world: World
     at: Placement
     scratch: Scratch
 
 
 def packed(world: World) -> Packed:
-    """The same world, side by side with a place to stand in it."""
+    """Packs a world, a placement and the working memory into two arrays."""
     solids, at, (stack, near, simplex) = world.solids, placement(world), scratch()
     counts = np.array(
         [
@@ -240,7 +243,7 @@ def packed(world: World) -> Packed:
 
 
 def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArray[Number]]]:
-    """All in one row, and where each of them is in it."""
+    """All arrays concatenated, and a view of each."""
     row = np.concatenate([array.reshape(-1) for array in arrays])
     ends = np.cumsum([array.size for array in arrays])
     parts = np.split(row, ends[:-1])
@@ -249,7 +252,7 @@ def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArr
 
 @compiled
 def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]:  # kernel
-    """What `packed` has put side by side."""
+    """The views of a packed world, inside a kernel."""
     shapes, joints, moving, foot = wholes[0], wholes[1], wholes[2], wholes[3]
     objects, points, nodes, partners = wholes[4], wholes[5], wholes[6], wholes[7]
     a = joints
@@ -290,7 +293,7 @@ def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]: 
 
 @compiled
 def contact_in(numbers: Array, wholes: Ints) -> int:
-    """The pair that touches in the configuration written in front, as i·shapes + j; or -1."""
+    """Some pair that touches in the configuration at the beginning, as i·shapes + j; or -1."""
     numbers, wholes = borrowed(numbers), borrowed(wholes)
     world, at, scratch = unpacked(numbers, wholes)
     i, j = contact_at(world, numbers[: wholes[1]], at, scratch)

@@ -1,4 +1,4 @@
-"""A serial arm ready for arithmetic: forward kinematics, Jacobian, limits, bodies."""
+"""`Chain`: a serial arm with forward kinematics, Jacobian, joint limits and rigid bodies."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -14,9 +14,10 @@ from understudy.space.transform import Array, inverse, matrix, pose
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """What moves with one joint (the first body with none), in the frame of its first link.
+    """The links that move together with one joint, joined by fixed joints.
 
-    ``inertia`` is the 3×3 tensor about the centre of mass ``com``, in the axes of the body.
+    The first body belongs to no joint. Everything is in the frame of the body's first link;
+    ``inertia`` is the 3×3 tensor about the centre of mass ``com``.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Body:
 
 
 def bodies(model: RobotModel) -> tuple[Body, ...]:
-    """Foot first, then one body for every moving joint on the way to the tip."""
+    """The base first, then one body for each moving joint up to the tip."""
     first_links = (model.base, *(joint.child for joint in model.moving()))
     return tuple(_body(model, name, place) for place, name in enumerate(first_links))
 
@@ -50,7 +51,7 @@ def _body(model: RobotModel, first: str, place: int) -> Body:
 
 
 def _held(name: str, at: Array, joints: Iterable[Joint]) -> list[tuple[str, Array]]:
-    """The link and all that fixed joints hang on it, with their places."""
+    """The link and all links attached to it by fixed joints, with their frames."""
     found = [(name, at)]
     for joint in joints:
         if joint.parent == name and not joint.moves:
@@ -65,7 +66,7 @@ def _moved(solid: Solid, at: Array) -> Solid:
 
 
 def _together(parts: Iterable[tuple[Inertial, Array]]) -> tuple[float, Array, Array]:
-    """Mass, centre of mass and tensor of several pieces (Steiner)."""
+    """Mass, centre of mass and inertia tensor of several parts (parallel axis theorem)."""
     pieces = []
     for inertial, at in parts:
         place = at @ matrix(inertial.origin)
@@ -88,42 +89,43 @@ def _tensor(i: Inertial, turn: Array) -> Array:
 
 
 UNSTATED_ACCELERATION = 2.0
-"""Where a robot states no acceleration: top speed is reached in half a second."""
+"""Acceleration over velocity if a robot states none: top speed is reached in 0.5 s."""
 UNSTATED_JERK = 5.0
-"""Where a robot states no jerk: full acceleration is reached in a fifth of a second."""
+"""Jerk over acceleration if a robot states none: full acceleration is reached in 0.2 s."""
 
 
 @dataclass(frozen=True, eq=False)
 class Frames:
-    """A base (its place from the robot's foot) and a tool (its tip from the flange), 4×4 each."""
+    """Base frame in the robot's foot frame, and tool frame (TCP) in the flange frame, 4×4 each."""
 
     base: Array
     tool: Array
 
     def tcp(self, flange: Array) -> Array:
-        """Where the tool is in the base, given the flange from the foot; also for stacks."""
+        """TCP in the base frame, from the flange in the foot frame; also for stacks of matrices."""
         return np.asarray(inverse(self.base) @ flange @ self.tool)
 
     def flange(self, tcp: Array) -> Array:
-        """Where the flange must be from the foot, for the tool to be there in the base."""
+        """Flange in the foot frame, from the TCP in the base frame."""
         return np.asarray(self.base @ tcp @ inverse(self.tool))
 
 
 FOOT_AND_FLANGE = Frames(np.eye(4), np.eye(4))
-"""No base shifted, no tool mounted."""
+"""Base frame at the foot, tool frame at the flange."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The arm of a robot model. Configurations are arrays of joint values in rad (m)."""
+    """The arm of a robot model. A configuration is an array of joint values in rad (m)."""
 
     model: RobotModel
     names: tuple[str, ...]
     slides: Array
     """1.0 for a prismatic joint, 0.0 for a revolute one."""
     rest: Array
+    """(dof, 12): frames of the joints at zero, see `forward`."""
     align: Array
-    """Per joint the rotation from the frame whose z is the axis to the link's own frame."""
+    """Per joint the rotation from the axis frame (z along the axis) to the link's frame."""
     tip: Array
     lower: Array
     upper: Array
@@ -138,15 +140,15 @@ class Chain:
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
-        """dof + 1 rigid bodies, the foot first; body i is given in the frame ``links(q)[i]``."""
+        """dof + 1 rigid bodies, the base first; body i is in the frame ``links(q)[i]``."""
         return bodies(self.model)
 
     def flange(self, q: ArrayLike) -> Array:
-        """The tip's frame from the foot, 4×4."""
+        """Flange in the foot frame, 4×4."""
         return np.asarray(self.flanges(_row(q))[0])
 
     def flanges(self, Q: Array, frames: Frames = FOOT_AND_FLANGE) -> Array:
-        """(m, dof) configurations → (m, 4, 4): the tool in the base, for many at once."""
+        """(m, dof) configurations → (m, 4, 4): TCP in the base frame."""
         out = np.empty((len(Q), 4, 4))
         rest, tip = self.rest, self.tip
         if frames is not FOOT_AND_FLANGE:
@@ -157,7 +159,7 @@ class Chain:
         return out
 
     def links(self, q: ArrayLike) -> Array:
-        """(dof + 1, 4, 4): the frames of all bodies from the foot, the foot's own first."""
+        """(dof + 1, 4, 4): frames of all bodies in the foot frame, the base first."""
         return np.asarray(self.links_of(_row(q))[0])
 
     def links_of(self, Q: Array) -> Array:
@@ -167,13 +169,13 @@ class Chain:
         return out
 
     def axes_of(self, Q: Array) -> Array:
-        """(m, dof) → (m, dof + 1, 4, 4): the foot, then frames on the joint axes, z along them."""
+        """(m, dof) → (m, dof + 1, 4, 4): the foot, then one frame per joint, z along its axis."""
         out = np.empty((len(Q), self.dof + 1, 4, 4))
         forward.joint_frames(_rows(Q), self.rest, self.slides, out)
         return out
 
     def jacobian(self, q: ArrayLike, tool: Array | None = None) -> Array:
-        """6×dof, in the axes of the foot: velocity of the tool's tip, then its turning rate."""
+        """6×dof, in the axes of the foot: linear, then angular velocity of the TCP."""
         return np.asarray(self.jacobians(_row(q), tool)[0])
 
     def jacobians(self, Q: Array, tool: Array | None = None) -> Array:
@@ -187,11 +189,11 @@ class Chain:
 
 
 def chain(model: RobotModel) -> Chain:
-    """The arm from the model's base to its tip."""
+    """Builds the chain from the model's base to its tip."""
     moving = model.moving()
     rest, align = [], []
     before = np.eye(4)
-    for joint in model.way():
+    for joint in model.joints_to_tip():
         before = before @ matrix(joint.origin)
         if not joint.moves:
             continue
@@ -229,7 +231,7 @@ def _row(q: ArrayLike) -> Array:
 
 
 def _z_onto(axis: Array) -> Array:
-    """A rotation that turns z onto the axis; the identity where it is z already."""
+    """Rotation that maps z to the axis; the identity if the axis is z."""
     x, y, z = axis
     if z > 1.0 - 1e-15:
         return np.eye(3)

@@ -1,11 +1,21 @@
-"""Kernels of the closed form: all eight ways an anthropomorphic arm can hold its flange.
+"""Closed-form inverse kinematics of anthropomorphic arms, the usual six-axis robots.
 
-Branch number = 4·shoulder + 2·elbow + wrist. The two shoulders put the wrist centre on either side
-of axis 1, the two elbows bend to either side of the line from axis 2 to the wrist centre, wrist 1
-has joint 5 bent the negative way. A branch that does not exist is NaN. Angles lie in -π…π.
+Such an arm has a rotating column, two parallel joints and a spherical wrist. It is recognised by
+its geometry at zero, for any joint names and any frames in the file: axis 2 is perpendicular to
+axis 1, axis 3 parallel to 2, axis 4 perpendicular to 3; axes 4, 5, 6 meet in one point and each is
+perpendicular to the next. All offsets along and across the axes are allowed.
 
-Where an angle is free it is taken from ``near``: joint 1 under a wrist centre above axis 1, and
-in a stretched wrist joints 4 and 6, which then share what is left to turn.
+The column frame has z along axis 1, y along axis 2 and its origin on axis 1 at the height of
+axis 2. In it the upper arm and the forearm swing in a plane at the lateral distance ``side``;
+their directions are pitch angles, measured from z towards x.
+
+An arm reaches a pose in up to eight branches. Branch number = 4·shoulder + 2·elbow + wrist. The two
+shoulders put the wrist centre on either side of axis 1, the two elbows bend to either side of the
+line from axis 2 to the wrist centre, wrist 1 has the negative angle of joint 5. A branch that does
+not exist is NaN. Angles are in -π…π.
+
+An undetermined angle is taken from ``near``: joint 1 if the wrist centre is on axis 1; joints 4 and
+6 if joint 5 is straight, where only their sum is determined and both move by the same amount.
 """
 
 import math
@@ -23,33 +33,33 @@ Y = (0.0, 1.0, 0.0)
 Z = (0.0, 0.0, 1.0)
 
 EXACT = 1e-9
-"""Up to here the closed form is taken as it is."""
+"""Largest deviation from an ideal geometry for which the closed form is exact."""
 ROUNDED = 2e-5
-"""Up to here (a file that writes π/2 as 1.5708) it is a start that is then refined."""
+"""Up to this deviation (a file that writes π/2 as 1.5708) the closed form is refined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Anthropomorphic:
-    """What the closed form needs to know of an arm."""
+    """Dimensions of an anthropomorphic arm."""
 
     geometry: Array
-    """reach1, side, upper, fore, pitch2, pitch3 - pitch2, cos and sin of the wrist's pitch from
-    the forearm's, sign of joint 3, offset 4, offset 5."""
+    """reach1, side, upper, fore, pitch2, pitch3 - pitch2, cos and sin of the pitch from forearm to
+    wrist, sign of joint 3, offset 4, offset 5."""
     column: Array
     """Foot → column frame, 4×4."""
     hand: Array
-    """Rotation of the flange at zero undone, and the wrist centre in the flange's frame, 4×4."""
+    """Inverse rotation of the flange at zero, and the wrist centre in the flange frame, 4×4."""
     exact: bool
 
     def ends(self, frames: Frames = FOOT_AND_FLANGE) -> tuple[Array, Array]:
-        """What the kernels multiply a target by, from the left and from the right."""
+        """The matrices by which the kernels multiply a target, from the left and from the right."""
         if frames is FOOT_AND_FLANGE:
             return self.column, self.hand
         return self.column @ frames.base, inverse(frames.tool) @ self.hand
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Least and greatest distance of the wrist centre from axis 2, in the arm's plane."""
+        """Smallest and largest distance of the wrist centre from axis 2, in the arm's plane."""
         upper, fore = self.geometry[2], self.geometry[3]
         return abs(upper - fore), upper + fore
 
@@ -117,7 +127,7 @@ def _meeting(u: Array, p: Array) -> Array:
 
 
 def _angle(start: Array, end: Array, *, axis: Array) -> float:
-    """The turn about an axis that takes start into end, both square to it."""
+    """Angle about an axis from start to end, both perpendicular to it."""
     return math.atan2(float(np.cross(start, end) @ axis), float(start @ end))
 
 
@@ -126,18 +136,18 @@ def _angle(start: Array, end: Array, *, axis: Array) -> float:
 
 BRANCHES = 8
 STRETCHED_WRIST = 1e-6
-"""Sine of joint 5 below which joints 4 and 6 are one: a quarter of a micrometre at a long tool."""
+"""Sine of joint 5 below which joints 4 and 6 count as one: 0.25 µm at the tip of a long tool."""
 ON_COLUMN = 1e-7
-"""Distance of the wrist centre from axis 1 below which joint 1 is free."""
+"""Distance of the wrist centre from axis 1 below which joint 1 is undetermined."""
 GRAZING = 1e-9
-"""How far beyond its reach an arm is still called stretched."""
+"""Relative tolerance by which a target may be out of reach or a joint outside its limit."""
 TURN = 2.0 * math.pi
 PER_TURN = 1.0 / TURN
 
 Row = tuple[float, float, float]
 
 SCRATCH = (4, 20)
-"""Rows: numerators, denominators, angles; in the last row marks: wrist free (0, ±1), arm reaches.
+"""Rows: numerators, denominators, angles, marks (wrist undetermined: 0, ±1; arm reaches: 0, 1).
 
 Angles: 0…1 joint 1 per shoulder, 2…3 elbow per shoulder, 4…7 pitch of the upper arm per
 shoulder and elbow, 8…19 joints 4, 5, 6 per shoulder and elbow.
@@ -146,14 +156,14 @@ shoulder and elbow, 8…19 joints 4, 5, 6 per shoulder and elbow.
 
 @compiled
 def wrapped(angle: float) -> float:
-    """The same direction in -π…π, upper end included."""
+    """The angle reduced to -π…π, upper end included."""
     turns: float = np.ceil(angle * PER_TURN - 0.5)
     return angle - TURN * turns
 
 
 @compiled
 def _wrist(s: int, e: int, scratch: Array, row0: Row, row1: Row, row2: Row) -> None:
-    """Prepare joints 4, 5, 6: the rows of Rz(q4)·Ry(q5)·Rz(q6) are given."""
+    """Prepares joints 4, 5, 6 from the rows of Rz(q4)·Ry(q5)·Rz(q6)."""
     y, x, mark = scratch[0], scratch[1], scratch[3]
     at = 8 + 3 * (2 * s + e)
     bent = math.sqrt(row0[2] * row0[2] + row1[2] * row1[2])
@@ -174,7 +184,7 @@ def _wrist(s: int, e: int, scratch: Array, row0: Row, row1: Row, row2: Row) -> N
 def _prepare(  # kernel
     T: Array, left: Array, right: Array, geo: Array, near: Array, scratch: Array
 ) -> None:
-    """Fill numerators and denominators of all angles of all branches: no angle is needed here."""
+    """Fills numerators and denominators of all angles of all branches, without arctangents."""
     y, x, mark = scratch[0], scratch[1], scratch[3]
     wx = T[0, 0] * right[0, 3] + T[0, 1] * right[1, 3] + T[0, 2] * right[2, 3] + T[0, 3]
     wy = T[1, 0] * right[0, 3] + T[1, 1] * right[1, 3] + T[1, 2] * right[2, 3] + T[1, 3]
@@ -294,7 +304,7 @@ def all_branches(
 
 @compiled
 def turned_within(q: float, near: float, lower: float, upper: float) -> float:
-    """q plus the whole turns that bring it nearest to ``near`` between the limits, or NaN."""
+    """q plus the whole turns that bring it nearest to ``near`` inside the limits, or NaN."""
     value = near + wrapped(q - near)
     if value > upper + GRAZING:
         value -= TURN * np.ceil((value - upper - GRAZING) / TURN)
@@ -316,7 +326,7 @@ def limited_branches(
     upper: Array,
     out: Array,
 ) -> None:
-    """As all_branches, but a branch that leaves the limits is NaN; turns nearest to ``near``."""
+    """Like all_branches, but NaN for branches outside the limits; turns nearest to ``near``."""
     scratch = np.zeros(SCRATCH)
     for k in range(targets.shape[0]):
         branches_at(targets[k], left, right, geo, near, out[k], scratch)

@@ -1,6 +1,6 @@
-"""The joint path along a Cartesian one: goes on from where the arm is, and says where it cannot.
+"""Joint configurations along a Cartesian path, and the reason where the arm cannot follow it.
 
-The targets must lie close together: what the path does between two of them is not looked at.
+The targets must be close together: the path between two of them is not checked.
 """
 
 import math
@@ -29,13 +29,13 @@ from understudy.space.transform import Array
 from understudy.units import DEG
 
 JUMP = 0.5
-"""More than this (rad) between two targets is no motion but a jump."""
+"""A joint that moves more than this (rad) between two targets jumps."""
 CLOSE = 0.02
-"""A singular pose nearer than this is worth a word: about one degree of joint 5."""
+"""Singular poses nearer than this are reported: about one degree of joint 5."""
 
 
 class FailureKind(StrEnum):
-    """Why a path ends early."""
+    """Why an arm cannot follow a path."""
 
     UNREACHABLE = "unreachable"
     LIMIT = "limit"
@@ -45,7 +45,7 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FollowFailure:
-    """Where the path ends early, and why."""
+    """Index of the first target that was not reached, and the reason."""
 
     kind: FailureKind
     index: int
@@ -54,7 +54,7 @@ class FollowFailure:
 
 @dataclass(frozen=True, slots=True)
 class NearSingularity:
-    """The nearest a path comes to a singular pose of one kind; see singular.distances."""
+    """Smallest distance of a path from a singular pose of one kind; see singular.distances."""
 
     kind: str
     index: int
@@ -63,10 +63,10 @@ class NearSingularity:
 
 @dataclass(frozen=True, eq=False)
 class FollowResult:
-    """The joint path (k×dof) as far as it goes; all targets are reached if there is no trouble."""
+    """Configurations (k×dof) up to the first failure; without a failure all targets are reached."""
 
     q: Array
-    trouble: FollowFailure | None
+    failure: FollowFailure | None
     close: tuple[NearSingularity, ...]
 
 
@@ -78,7 +78,7 @@ def follow(
     frames: Frames = FOOT_AND_FLANGE,
     jump: float = JUMP,
 ) -> FollowResult:
-    """The configurations for targets (m×4×4), each the nearest to the one before it."""
+    """Configurations for targets (m×4×4), each the nearest to the one before it."""
     start = np.asarray(start, dtype=np.float64)
     targets = np.ascontiguousarray(targets, dtype=np.float64)
     arm = closed_form(chain)
@@ -86,11 +86,11 @@ def follow(
         q = _step_by_step(chain, start, frames.flange(targets), jump)
     else:
         q = _in_closed_form(chain, arm, start, targets, frames, jump)
-    trouble = None
+    failure = None
     if len(q) < len(targets):
         before = q[-1] if len(q) else start
-        trouble = _why(chain, before, targets, index=len(q), frames=frames, jump=jump)
-    return FollowResult(q, trouble, _close(chain, q))
+        failure = _failure(chain, before, targets, index=len(q), frames=frames, jump=jump)
+    return FollowResult(q, failure, _close(chain, q))
 
 
 def _in_closed_form(
@@ -123,9 +123,9 @@ def follow_branches(  # kernel
     jump: float,
     out: Array,
 ) -> int:
-    """Fill out (m×6) with the branches nearest to what came before; how many could be reached.
+    """Fills out (m×6) with the branch nearest to the previous one; returns how many were reached.
 
-    A branch counts if it lies inside the limits without any joint moving more than ``jump``.
+    A branch is valid if it is inside the limits and no joint moves more than ``jump``.
     """
     scratch = np.zeros(SCRATCH)
     found = np.empty((BRANCHES, 6))
@@ -166,13 +166,13 @@ def _step_by_step(chain: Chain, start: Array, flanges: Array, jump: float) -> Ar
     return np.array(path).reshape(-1, chain.dof)
 
 
-# ── why not ─────────────────────────────────────────────────────────────────────────────────────
+# ── reasons ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _why(
+def _failure(
     chain: Chain, before: Array, targets: Array, *, index: int, frames: Frames, jump: float
 ) -> FollowFailure:
-    """Tells unreachable, limit and jump apart, for the first target that was not reached."""
+    """Classifies the first target that was not reached: unreachable, joint limit or jump."""
     target = targets[index]
     raw = unlimited(chain, target, frames=frames, near=before)
     if len(raw) == 0:

@@ -1,8 +1,8 @@
 """Kernels of forward kinematics.
 
-Every joint is seen in a frame whose z is its axis: ``rest[i]`` leads from the frame of joint i-1,
-moved, to that of joint i at zero (12 numbers, rotation row by row, then translation). A revolute
-joint then turns about z, a prismatic one (``slides[i]``) shifts along z.
+Every joint has a frame whose z is its axis: ``rest[i]`` is the transform from the moved frame of
+joint i-1 to the frame of joint i at zero (12 numbers, rotation row by row, then translation). A
+revolute joint then rotates about z, a prismatic one (``slides[i]``) shifts along z.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from understudy.space.kinematics.trigonometry import sincos
 from understudy.space.transform import Array
 
 BLOCK = 64
-"""Configurations whose sines are taken at once: few enough to stay in the nearest cache."""
+"""Configurations whose sines are computed at once: few enough for the L1 cache."""
 
 
 @compiled
@@ -72,7 +72,7 @@ def flange_frames(Q: Array, rest: Array, slides: Array, tip: Array, out: Array) 
 
 @compiled
 def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # kernel
-    """out[k, j + 1] (4×4): the frame of joint j, moved, z along its axis; out[k, 0]: the foot."""
+    """out[k, j + 1] (4×4): the moved frame of joint j, z along its axis; out[k, 0]: the foot."""
     joints = Q.shape[1]
     angles = Q.reshape(-1)
     sines, cosines = np.empty(BLOCK * joints), np.empty(BLOCK * joints)
@@ -107,9 +107,9 @@ def joint_frames(Q: Array, rest: Array, slides: Array, out: Array) -> None:  # k
 
 @compiled
 def jacobians(frames: Array, slides: Array, points: Array, out: Array) -> None:  # kernel
-    """out[k] (6×n): velocity of points[k], then turning rate, per unit of joint speed.
+    """out[k] (6×n): linear velocity of points[k], then angular velocity, per unit of joint speed.
 
-    ``frames`` as joint_frames gives them.
+    ``frames``: the output of joint_frames.
     """
     for k in range(frames.shape[0]):
         for j in range(frames.shape[1] - 1):
@@ -130,5 +130,5 @@ def jacobians(frames: Array, slides: Array, points: Array, out: Array) -> None: 
 
 
 def frame_row(transform: Array) -> Array:
-    """A 4×4 matrix as the 12 numbers the kernels read."""
+    """A 4×4 matrix as a row of 12 numbers: rotation row by row, then translation."""
     return np.concatenate([transform[:3, :3].ravel(), transform[:3, 3]])

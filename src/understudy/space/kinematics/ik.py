@@ -1,7 +1,7 @@
-"""Inverse kinematics: every configuration that holds the tool where it is wanted, or why none does.
+"""Inverse kinematics: all configurations for a pose of the tool, or the reason why there are none.
 
-Anthropomorphic arms with a spherical wrist are solved in closed form by own kernels, other six-axis
-arms that have a closed form by ``eaik`` where it is installed, all others by search.
+Anthropomorphic arms with a spherical wrist are solved by the kernels of `closed_form`, other
+six-axis arms with a closed form by ``eaik`` if it is installed, all others by search (`refine`).
 """
 
 import itertools
@@ -27,10 +27,10 @@ from understudy.space.transform import Array
 from understudy.units import DEG, MM, digits_apart
 
 ON_LIMIT = 1e-9
-"""A joint this far outside is put on its limit."""
+"""A joint outside its limit by no more than this (rad or m) is set to the limit."""
 
 
-# ── the front door ──────────────────────────────────────────────────────────────────────────────
+# ── solving ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def solve(
@@ -42,8 +42,8 @@ def solve(
 ) -> Array | Refused:
     """All configurations (k×dof) inside the limits that bring the tool to the target (4×4).
 
-    Whole turns count as configurations of their own. ``near`` (zeros if not given) decides what
-    singular poses leave free, and where a search begins.
+    Configurations that differ by whole turns are listed separately. ``near`` (zeros if not given)
+    sets the joints that a singular pose leaves free, and the start of a search.
     """
     near = np.zeros(chain.dof) if near is None else np.asarray(near, dtype=np.float64)
     raw = unlimited(chain, target, frames=frames, near=near)
@@ -56,7 +56,7 @@ def solve(
 
 
 def nearest(solutions: Array, q: ArrayLike) -> Array:
-    """The solution with the least motion from q; of two equal ones that which turns positively."""
+    """The solution with the least motion from q; of two equal ones the one with larger angles."""
     moves = solutions - np.asarray(q)
     effort = np.round(np.einsum("ij,ij->i", moves, moves), 9)
     best = np.flatnonzero(effort == effort.min())
@@ -64,7 +64,7 @@ def nearest(solutions: Array, q: ArrayLike) -> Array:
 
 
 def unlimited(chain: Chain, target: Array, *, frames: Frames, near: Array) -> Array:
-    """All configurations regardless of limits, revolute joints within ±180°."""
+    """All configurations without regard to limits, revolute joints within ±180°."""
     arm = closed_form(chain)
     if arm is not None:
         found = _branches(chain, arm, target[None], frames, near)[0]
@@ -86,7 +86,7 @@ def solve_all(
 ) -> Array:
     """(m, 4, 4) targets → (m, k, dof): the branches inside the limits, NaN for all others.
 
-    Of the turns a joint's range allows the one nearest to ``near`` is given.
+    If a joint's range allows several turns, the one nearest to ``near`` is returned.
     """
     near = np.zeros(chain.dof) if near is None else np.asarray(near, dtype=np.float64)
     targets = np.ascontiguousarray(targets, dtype=np.float64)
@@ -121,7 +121,7 @@ def _branches(
 
 
 def _turns(chain: Chain, q: Array) -> list[Array]:
-    """The configuration with every whole turn the limits allow, the smallest angles first."""
+    """The configuration in all combinations of whole turns within the limits, smallest first."""
     choices = [_values(chain, j, float(q[j])) for j in range(chain.dof)]
     return [np.array(values) for values in itertools.product(*choices)]
 
@@ -137,7 +137,7 @@ def _values(chain: Chain, j: int, value: float) -> list[float]:
 
 
 def excess(chain: Chain, q: Array) -> Array:
-    """How far every joint is outside its limits; 0 inside."""
+    """Distance of each joint outside its limits; 0 inside."""
     return np.maximum(0.0, np.maximum(chain.lower - q, q - chain.upper))
 
 
@@ -145,15 +145,15 @@ def outside(chain: Chain, j: int, value: float) -> str:
     """``A3 = 161.2° is outside -120.0°…158.0°``"""
     unit, sign = (MM, " mm") if chain.slides[j] else (DEG, "°")
     low, high = chain.lower[j] / unit, chain.upper[j] / unit
-    told = digits_apart(value / unit, high if value / unit > high else low, digits=1)
-    return f"{chain.names[j]} = {told}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"
+    shown = digits_apart(value / unit, high if value / unit > high else low, digits=1)
+    return f"{chain.names[j]} = {shown}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"
 
 
-# ── why not ─────────────────────────────────────────────────────────────────────────────────────
+# ── reasons ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def _outside_limits(chain: Chain, raw: Array) -> str:
-    """Names the joints of the configuration that is least outside."""
+    """Reason: the joints outside their limits, for the configuration closest to the limits."""
     over = np.array([excess(chain, q) for q in raw])
     best = int(np.argmin(over.max(axis=1)))
     named = (
@@ -186,7 +186,7 @@ def _out_of_reach(chain: Chain, target: Array, frames: Frames) -> str:
 
 @lru_cache(maxsize=16)
 def _eaik(chain: Chain) -> Any | None:
-    """The arm as eaik sees it; None where it has no closed form, or eaik is not installed."""
+    """eaik's model of the arm; None if it has no closed form, or eaik is not installed."""
     if chain.dof != 6 or chain.slides.any():
         return None
     try:
@@ -210,5 +210,5 @@ def _by_eaik(chain: Chain, robot: Any, flange: Array) -> Array:
 
 
 def _in_one_turn(chain: Chain, Q: Array) -> Array:
-    """Revolute joints brought to -180°…180°."""
+    """Reduces revolute joints to -180°…180°."""
     return np.where(chain.slides > 0.0, Q, Q - TURN * np.ceil(Q / TURN - 0.5))

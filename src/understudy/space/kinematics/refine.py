@@ -1,4 +1,4 @@
-"""Inverse kinematics by damped least squares, for arms no closed form knows."""
+"""Inverse kinematics by damped least squares, for arms without a closed form."""
 
 import math
 
@@ -10,14 +10,14 @@ from understudy.space.kinematics.forward import flange_frames, jacobians, joint_
 from understudy.space.transform import Array
 
 CONVERGED = 1e-9
-"""Remaining error (m and rad together) at which a search ends."""
+"""Remaining error (norm over m and rad) at which a search ends."""
 ACCEPTED = 1e-7
-"""Remaining error up to which its result counts."""
+"""Largest remaining error of an accepted result."""
 STARTS = 48
 ITERATIONS = 120
 LONGEST_STEP = 0.5
 SAME = 1e-4
-"""Configurations closer than this are one."""
+"""Configurations closer than this (rad or m per joint) count as the same."""
 
 
 @compiled
@@ -32,9 +32,9 @@ def search(  # kernel
     iterations: int,
     error: Array,
 ) -> None:
-    """Move every start Q[k] towards targets[k] inside the limits; error[k] is what remains.
+    """Moves every start Q[k] towards targets[k] inside the limits; error[k] is the remaining error.
 
-    Levenberg and Marquardt's step with Sugihara's damping: half the squared error.
+    Levenberg-Marquardt steps with Sugihara's damping: half the squared error.
     """
     n = Q.shape[1]
     frames = np.empty((1, n + 1, 4, 4))
@@ -80,7 +80,7 @@ def search(  # kernel
 
 @compiled
 def _difference(T: Array, goal: Array, e: Array) -> None:
-    """What leads from T to the goal: a shift, then a turn as axis times angle."""
+    """Difference of T and goal: translation, then rotation as axis times angle."""
     x = y = z = 0.0
     trace = 0.0
     for c in range(3):
@@ -97,7 +97,7 @@ def _difference(T: Array, goal: Array, e: Array) -> None:
 
 @compiled
 def _cholesky_solve(A: Array, b: Array) -> None:
-    """b ← A⁻¹·b for a symmetric positive A, which is overwritten."""
+    """b ← A⁻¹·b for a symmetric positive definite A, which is overwritten."""
     n = b.shape[0]
     for i in range(n):
         for j in range(i + 1):
@@ -119,7 +119,7 @@ def _cholesky_solve(A: Array, b: Array) -> None:
 
 
 def refined(chain: Chain, targets: Array, starts: Array, *, iterations: int = 8) -> Array:
-    """The starts brought onto their targets (m×4×4), limits ignored; NaN where that fails."""
+    """Moves the starts onto their targets (m×4×4), ignoring limits; NaN where that fails."""
     Q = np.array(starts, dtype=np.float64)
     error = np.empty(len(Q))
     free = np.full(chain.dof, math.inf)
@@ -146,7 +146,7 @@ def searched(chain: Chain, target: Array, near: Array, *, limits: bool = True) -
 
 
 def distinct(Q: Array) -> Array:
-    """Each configuration once, in the order they came."""
+    """Removes duplicates; the order is kept."""
     kept: list[Array] = []
     for q in Q:
         if all(np.abs(q - other).max() > SAME for other in kept):
@@ -155,7 +155,7 @@ def distinct(Q: Array) -> Array:
 
 
 def _spread(chain: Chain, count: int) -> Array:
-    """Halton points between the limits; a joint without limits is given one turn."""
+    """Halton points between the limits; one turn for a joint without limits."""
     low = np.where(np.isfinite(chain.lower), chain.lower, -math.pi)
     high = np.where(np.isfinite(chain.upper), chain.upper, math.pi)
     primes = [p for p in range(2, 100) if all(p % d for d in range(2, p))]

@@ -1,4 +1,4 @@
-"""How far an arm is from the poses in which it loses a direction."""
+"""Distances of an arm from its singular poses, in which it cannot move in some direction."""
 
 import math
 
@@ -11,23 +11,23 @@ from understudy.space.transform import Array
 
 
 def manipulability(chain: Chain, q: ArrayLike, tool: Array | None = None) -> float:
-    """Yoshikawa's measure √det(J·Jᵀ): 0 where a direction is lost; metres cubed for six axes."""
+    """Yoshikawa's measure √det(J·Jᵀ): 0 in a singular pose; cubic metres for six axes."""
     J = chain.jacobian(q, tool)
     gram = J @ J.T if chain.dof >= 6 else J.T @ J
     return math.sqrt(max(float(np.linalg.det(gram)), 0.0))
 
 
 def kinds(chain: Chain) -> tuple[str, ...]:
-    """What can be singular in this arm: one name per column of ``distances``."""
+    """Names of the kinds of singular poses of this arm: one per column of ``distances``."""
     return ("arm",) if closed_form(chain) is None else ("shoulder", "elbow", "wrist")
 
 
 def distances(chain: Chain, Q: Array) -> Array:
-    """(m, dof) → one column per kind, 0 in the singular pose, 1 as far from it as can be.
+    """(m, dof) → one column per kind: 0 in the singular pose, 1 at the greatest distance from it.
 
     shoulder: distance of the wrist centre from axis 1 in the arm's plane, as a share of the reach;
     elbow: sine of the angle between upper arm and forearm; wrist: sine of joint 5.
-    Arms of no known kind: least singular value of the Jacobian over the greatest.
+    Arms without a closed form: smallest singular value of the Jacobian over the largest.
     """
     arm = closed_form(chain)
     if arm is None:
@@ -37,7 +37,7 @@ def distances(chain: Chain, Q: Array) -> Array:
 
 
 def branch(chain: Chain, q: ArrayLike) -> tuple[bool, ...]:
-    """On which side of each singular pose a configuration is; empty for arms of no known kind."""
+    """Side of each singular pose a configuration is on; empty for arms without a closed form."""
     arm = closed_form(chain)
     if arm is None:
         return ()

@@ -1,5 +1,5 @@
-"""What is taught by going there: nudges of the tool, a tool's tip by four points, a work frame by
-three."""
+"""Teaching by positions: step moves of a frame, TCP calibration by four points, base frame by
+three points."""
 
 import math
 from typing import NamedTuple
@@ -10,14 +10,13 @@ from understudy.errors import Refused
 from understudy.space.transform import Array, rotation
 
 FLATTEST = math.radians(1.0)
-"""Turns of the hand, or a corner of three points, below this angle say next to nothing."""
+"""Rotations between points, or a corner of three points, below this angle are too small to use."""
 NEAREST = 1e-3
-"""Metres between two points that are to show a direction."""
+"""Least distance (m) of two points that define a direction."""
 
 
 class TipCalibration(NamedTuple):
-    """The tip from the flange, the point it touched, and by how much the worst touch missed it
-    (m)."""
+    """TCP in the flange frame, the touched point, and the largest error of a touch (m)."""
 
     offset: Array
     point: Array
@@ -25,11 +24,11 @@ class TipCalibration(NamedTuple):
 
 
 def moved_frame(here: Array, axis: int, amount: float, *, in_tool: bool) -> Array:
-    """A frame moved along (axis 0–2, m) or turned about (3–5, rad) one of its own axes, or one of
-    the axes it is given in."""
-    way = [0.0] * 6
-    way[axis] = amount
-    turn, shift = rotation(way[3], way[4], way[5]), np.array(way[:3])
+    """A frame shifted along (axis 0–2, m) or rotated about (3–5, rad) one axis: its own if
+    ``in_tool``, else that of its reference frame."""
+    step = [0.0] * 6
+    step[axis] = amount
+    turn, shift = rotation(step[3], step[4], step[5]), np.array(step[:3])
     there = here.copy()
     if in_tool:
         there[:3, :3] = here[:3, :3] @ turn
@@ -41,17 +40,17 @@ def moved_frame(here: Array, axis: int, amount: float, *, in_tool: bool) -> Arra
 
 
 def tcp_by_points(flanges: Array) -> TipCalibration | Refused:
-    """From four or more frames (n, 4, 4) of the flange, with the tip on one point in all of them.
+    """TCP from four or more flange frames (n, 4, 4) in which the tip touches the same point.
 
-    R·offset + t = point for each of them: linear in offset and point, solved by least squares.
+    R·offset + t = point for each frame: linear in offset and point, solved by least squares.
     """
     count = len(flanges)
     if count < 4:
-        return Refused(f"four points are needed, there are {count}")
+        return Refused(f"four points are needed, got {count}")
     turns, places = flanges[:, :3, :3], flanges[:, :3, 3]
     spread = np.linalg.svd(np.vstack(turns[1:] - turns[0]), compute_uv=False)
     if spread[-1] < math.sin(FLATTEST):
-        return Refused("turn the hand about two axes: these points leave the tip's offset open")
+        return Refused("rotate the tool about two axes: these points do not determine the TCP")
     rows = np.zeros((3 * count, 6))
     rows[:, :3] = turns.reshape(-1, 3)
     rows[:, 3:] = np.tile(-np.eye(3), (count, 1))
@@ -62,7 +61,7 @@ def tcp_by_points(flanges: Array) -> TipCalibration | Refused:
 
 
 def frame_by_three(origin: Array, on_x: Array, on_plane: Array) -> Array | Refused:
-    """4×4: x from the origin through the second point, y towards the third."""
+    """Frame (4×4) with x from the origin through the second point and y towards the third."""
     along, aside = on_x - origin, on_plane - origin
     lengths = np.linalg.norm(along), np.linalg.norm(aside)
     if min(lengths) < NEAREST:

@@ -1,7 +1,7 @@
-"""Trigonometry of many numbers at once, written so that the compiler runs it in lanes.
+"""Vectorised sine, cosine and arctangent: loops that the compiler turns into SIMD instructions.
 
-The polynomials are interpolated at Chebyshev nodes in 60 digits; what is left is rounding. No
-mathematics library is called, so the bits do not depend on which one is installed.
+The polynomials are interpolated at Chebyshev nodes with 60 digits, so that only rounding errors
+remain. No mathematics library is called: results do not depend on which one is installed.
 """
 
 import math
@@ -23,7 +23,7 @@ HALF_LOW = 9.920935796805404e-10
 def arctan2(y: Array, x: Array, out: Array) -> None:  # kernel
     """out[i] = atan2(y[i], x[i]) to within 1e-15 of its value; 0 where both are 0.
 
-    The quotient is brought into ±tan(π/8). There atan(t) = t + t³·P(t²).
+    The quotient is reduced to ±tan(π/8), where atan(t) = t + t³·P(t²).
     """
     for i in range(y.shape[0]):
         ax, ay = abs(x[i]), abs(y[i])
@@ -55,7 +55,7 @@ def arctan2(y: Array, x: Array, out: Array) -> None:  # kernel
 def sincos(angle: Array, sin: Array, cos: Array) -> None:  # kernel
     """Sines and cosines, to within 1e-15 for angles up to a thousand turns.
 
-    What is left after whole quarter turns lies in ±π/4. There sin(r) = r + r³·S(r²) and
+    The angle is reduced by quarter turns to r within ±π/4, where sin(r) = r + r³·S(r²) and
     cos(r) = 1 - r²/2 + r⁴·C(r²).
     """
     for i in range(angle.shape[0]):

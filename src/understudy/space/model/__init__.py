@@ -1,1 +1,1 @@
-"""Robots and surroundings as data: URDF, shapes, environment files."""
+"""Robot models from URDF, shapes, and the environment of a cell."""

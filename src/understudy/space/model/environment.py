@@ -1,4 +1,7 @@
-"""What stands around a robot, as a cell file says it: millimetres, degrees, files by name."""
+"""The environment of a robot as cell files describe it: objects, zones and URDF fixtures.
+
+Cell files have millimetres, degrees and file names; the built objects are in metres.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -29,12 +32,12 @@ from understudy.units import DEG, MM
 
 Xyz = tuple[float, float, float]
 Read = Callable[[str], bytes]
-"""A file by the name the configuration gives it; a ConfigError where there is none."""
+"""Reads a file by its name in the configuration; raises a ConfigError if it does not exist."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """The things around a robot; into a zone it must not reach, though nothing stands there."""
+    """Objects around a robot, and zones: volumes it must not enter although they are empty."""
 
     objects: tuple[CollisionObject, ...] = ()
     zones: tuple[CollisionObject, ...] = ()
@@ -47,7 +50,7 @@ class Environment:
 
 
 class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One object. ``mesh`` is a file; ``convex`` takes the hull of it."""
+    """One object. ``mesh`` is a file; the type ``convex`` takes its convex hull."""
 
     name: str
     type: ObjectType
@@ -65,7 +68,9 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         indices: Any = ()
         if self.type in (ObjectType.MESH, ObjectType.CONVEX):
             if not self.mesh:
-                raise ConfigError("a mesh needs its file", key=f"{self.name}.mesh", value=self.mesh)
+                raise ConfigError(
+                    "the name of the mesh file is missing", key=f"{self.name}.mesh", value=self.mesh
+                )
             points, indices = self._triangles(read)
         a, b, c = (value * MM for value in self.dimensions_mm)
         found = CollisionObject(
@@ -89,7 +94,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         return mesh.vertices, mesh.triangles
 
     def _check_sizes(self, found: CollisionObject) -> None:
-        """A wrong size is told while the file is read, as the file has it."""
+        """Raises a ConfigError in millimetres and with the key of the file if a size is wrong."""
         try:
             assert found.shape
         except ConfigError as problem:
@@ -109,7 +114,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A URDF that stands in the cell; its links become objects ``name.link``. Its joints are at
-    zero unless they are named: ``joints_deg`` those that turn, ``joints_mm`` those that slide."""
+    zero unless given: revolute ones in ``joints_deg``, prismatic ones in ``joints_mm``."""
 
     name: str
     urdf: str
@@ -131,7 +136,7 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         )
 
     def _values(self, joints: tuple[Joint, ...]) -> dict[str, float]:
-        """Of its joints, in rad and m."""
+        """Joint values in rad and m."""
         slide = [joint.name for joint in joints if joint.kind == "prismatic"]
         turn = [joint.name for joint in joints if joint.moves and joint.name not in slide]
         values: dict[str, float] = {}
@@ -163,7 +168,7 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``collision`` block of a simulation file: what is watched, and what happens then."""
+    """The ``collision`` block of a simulation file: what is checked, and the reaction."""
 
     enable: bool = True
     check_self_collision: bool = True
@@ -176,14 +181,16 @@ def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
     near = all(abs(value) * MM <= FARTHEST for value in position_mm)
     if not (near and all(map(math.isfinite, rotation_deg))):
         allowed = f"finite numbers, x y z within {FARTHEST:g} m"
-        raise ConfigError("a place", value=(*position_mm, *rotation_deg), allowed=allowed)
+        raise ConfigError(
+            "wrong position or rotation", value=(*position_mm, *rotation_deg), allowed=allowed
+        )
     x, y, z = (value * MM for value in position_mm)
     rx, ry, rz = (angle * DEG for angle in rotation_deg)
     return matrix(Pose(x, y, z, rx, ry, rz))
 
 
 def meshes_of(solids: list[Solid], read: Read) -> Meshes:
-    """The files that shapes of a URDF name, in metres as a URDF has them."""
+    """Loads the mesh files of a URDF's shapes; their unit is the metre."""
     names = {s.geometry.filename for s in solids if isinstance(s.geometry, Mesh)}
     return {name: _mesh(name, 1.0, read) for name in sorted(names)}
 
@@ -198,7 +205,7 @@ def _mesh(name: str, scale: float, read: Read) -> TriangleMesh:
 
 
 def _file(key: str, name: str, read: Read, of: str = "") -> bytes:
-    """What a file says; one that cannot be read is told by the key that names it."""
+    """Contents of a file; if it cannot be read, the ConfigError names the key that refers to it."""
     try:
         return read(name)
     except ConfigError as problem:
@@ -217,9 +224,9 @@ def fixture(
     meshes: Meshes | None = None,
     file: str = "",
 ) -> tuple[CollisionObject, ...]:
-    """The collision shapes of all links as objects ``name.link`` (``name.link.2`` …).
+    """The collision shapes of all links of a URDF as objects ``name.link`` (``name.link.2`` …).
 
-    at: where its root stands (4×4); values: of joints that are not at zero (rad, m).
+    at: pose of its root (4×4); values: of joints that are not at zero (rad, m).
     """
     called, links, joints = elements(text, file=file)
     name = name or called
@@ -242,7 +249,7 @@ def _shape(geometry: Geometry, meshes: Meshes, link: str) -> Shape:
 def _places(
     names: set[str], joints: tuple[Joint, ...], values: Mapping[str, float], file: str
 ) -> dict[str, Array]:
-    """Where every link is, seen from the root."""
+    """Frames of all links in the frame of the root."""
     children = {joint.child for joint in joints}
     places = {name: np.eye(4) for name in names - children}
     waiting = list(joints)
@@ -250,7 +257,7 @@ def _places(
         ready = [joint for joint in waiting if joint.parent in places]
         if not ready:
             raise ConfigError(
-                "hangs on no link of this file", file=file, key=f"joint '{waiting[0].name}'"
+                "its parent is not a link of this file", file=file, key=f"joint '{waiting[0].name}'"
             )
         for joint in ready:
             moved = _moved(joint, values.get(joint.name, 0.0))

@@ -1,4 +1,4 @@
-"""What a robot is made of: links, joints, shapes, masses. Plain frozen values, numpy-free."""
+"""Robot model: links, joints, shapes and masses as frozen values; no numpy."""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Cylinder:
 
 @dataclass(frozen=True, slots=True)
 class Capsule:
-    """Along z; ``length`` is the straight part, the two half spheres come on top."""
+    """Along z; ``length`` is the straight part, without the two half spheres at its ends."""
 
     radius: float
     length: float
@@ -39,7 +39,7 @@ class Capsule:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A reference; whoever needs the triangles is given a loader."""
+    """Reference to a mesh file; `shapes.loaded` looks up its triangles."""
 
     filename: str
     scale: Vector = (1.0, 1.0, 1.0)
@@ -50,7 +50,7 @@ Geometry = Box | Sphere | Cylinder | Capsule | Mesh
 
 @dataclass(frozen=True, slots=True)
 class Solid:
-    """A shape at its place in the frame of its link."""
+    """A shape and its pose in the frame of its link."""
 
     geometry: Geometry
     origin: Pose = ORIGIN
@@ -63,7 +63,7 @@ class Solid:
 
 @dataclass(frozen=True, slots=True)
 class Inertial:
-    """Mass, and the tensor about the centre of mass in the axes of ``origin``."""
+    """Mass, and inertia tensor about the centre of mass in the axes of ``origin``."""
 
     mass: float
     origin: Pose = ORIGIN
@@ -82,12 +82,12 @@ class Link:
     collision: tuple[Solid, ...] = ()
     visual: tuple[Solid, ...] = ()
     index: int | None = None
-    """The number under which collision pairs name this link; None: its place in the chain."""
+    """Number of this link in lists of collision pairs; None: its position in the chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Limits are in rad (m), rad/s, rad/s², rad/s³ and Nm (N); infinite where none is stated."""
+    """Limits are in rad (m), rad/s, rad/s², rad/s³ and Nm (N); infinite where none is given."""
 
     name: str
     kind: str  # revolute, continuous, prismatic or fixed
@@ -111,7 +111,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class RobotModel:
-    """A tree of links of which one serial arm, from ``base`` to ``tip``, can move."""
+    """A tree of links; only the joints of one serial arm, from ``base`` to ``tip``, can move."""
 
     name: str
     links: tuple[Link, ...]
@@ -122,7 +122,7 @@ class RobotModel:
     def link(self, name: str) -> Link:
         return next(link for link in self.links if link.name == name)
 
-    def way(self) -> tuple[Joint, ...]:
+    def joints_to_tip(self) -> tuple[Joint, ...]:
         """The joints from base to tip, fixed ones included."""
         leads_to = {joint.child: joint for joint in self.joints}
         found: list[Joint] = []
@@ -133,4 +133,4 @@ class RobotModel:
         return tuple(reversed(found))
 
     def moving(self) -> tuple[Joint, ...]:
-        return tuple(joint for joint in self.way() if joint.moves)
+        return tuple(joint for joint in self.joints_to_tip() if joint.moves)

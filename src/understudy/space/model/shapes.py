@@ -1,7 +1,7 @@
-"""What stands in a cell: shapes with a name and a place.
+"""Objects of a cell: shapes with a name and a pose.
 
-``CollisionObject`` has the words of the design documents. Metres here; millimetres and degrees are
-read by ``space.environment``.
+`CollisionObject` has the field names of the design documents, in metres. `space.model.environment`
+reads millimetres and degrees from cell files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
 FARTHEST = 1000.0
-"""Metres: nothing in a cell is larger or stands farther away, and no arithmetic with it is lost."""
+"""Metres: largest size and coordinate of an object; larger numbers would lose precision."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """The smallest convex body around the points (n, 3)."""
+    """Convex hull of the points (n, 3)."""
 
     points: Array
 
@@ -34,7 +34,7 @@ class Hull:
 
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
-    """Vertices (n, 3) and triangles (m, 3) that number them."""
+    """Vertices (n, 3) and triangles (m, 3), each with three vertex indices."""
 
     vertices: Array
     triangles: Ints
@@ -49,7 +49,7 @@ class TriangleMesh:
 
     @cached_property
     def closed(self) -> bool:
-        """Whether every edge has two triangles that run along it in opposite directions."""
+        """Whether each edge belongs to two triangles, which traverse it in opposite directions."""
         _, merged = np.unique(self.vertices, axis=0, return_inverse=True)
         a, b, c = merged.reshape(-1)[self.triangles].T
         edges = np.concatenate([np.stack(pair, axis=1) for pair in ((a, b), (b, c), (c, a))])
@@ -72,7 +72,7 @@ class ObjectType(StrEnum):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CollisionObject:
-    """A thing with a name. Which sizes count depends on its type; all are metres.
+    """A named object. Which sizes apply depends on its type; all are metres.
 
     ``height`` of a cylinder is its length along z, of a capsule the straight part of it.
     ``vertices`` are the points of a convex hull or of a mesh, ``indices`` the mesh's triangles.
@@ -89,7 +89,7 @@ class CollisionObject:
 
     @cached_property
     def shape(self) -> Shape:
-        """The shape, or a ConfigError that says what is missing."""
+        """The shape; raises a ConfigError if a size is missing or wrong."""
         match ObjectType(self.type):
             case ObjectType.BOX:
                 x, y, z = (self._size("dimensions", side) for side in self.dimensions)
@@ -111,7 +111,7 @@ class CollisionObject:
         at = np.asarray(self.transform, dtype=np.float64)
         if at.shape != (4, 4) or not is_rigid(at):
             raise ConfigError(
-                "a place is a rotation and a translation", key=f"{self.name}.transform",
+                "a transform is a rotation and a translation", key=f"{self.name}.transform",
                 allowed="a rigid 4×4 matrix",
             )  # fmt: skip
         return at
@@ -119,18 +119,18 @@ class CollisionObject:
     def _size(self, key: str, value: float) -> float:
         if not 0 < value <= FARTHEST:
             allowed = f"above 0 and at most {FARTHEST:g} m"
-            raise ConfigError("a size", key=f"{self.name}.{key}", value=value, allowed=allowed)
+            raise ConfigError("wrong size", key=f"{self.name}.{key}", value=value, allowed=allowed)
         return float(value)
 
     def _straight(self) -> float:
-        """The part of a capsule between its ends; without one it is a sphere."""
+        """Length of a capsule's straight part; 0 makes it a sphere."""
         return self._size("height", self.height) if self.height != 0 else 0.0
 
     def _points(self) -> Array:
         points = np.asarray(self.vertices, dtype=np.float64)
         if points.ndim != 2 or points.shape[1:] != (3,) or not (np.abs(points) <= FARTHEST).all():
             allowed = f"rows of x, y, z within {FARTHEST:g} m"
-            raise ConfigError("points", key=f"{self.name}.vertices", allowed=allowed)
+            raise ConfigError("wrong points", key=f"{self.name}.vertices", allowed=allowed)
         return points
 
 
@@ -138,14 +138,14 @@ def _mesh(points: Array, indices: ArrayLike, name: str) -> TriangleMesh:
     triangles = np.asarray(indices, dtype=np.int64).reshape(-1, 3)
     if not len(triangles) or triangles.min() < 0 or triangles.max() >= len(points):
         raise ConfigError(
-            "a mesh has triangles that number its vertices", key=f"{name}.indices",
-            allowed=f"threes of 0…{len(points) - 1}",
+            "a mesh needs triangles, three vertex indices each", key=f"{name}.indices",
+            allowed=f"rows of three indices 0…{len(points) - 1}",
         )  # fmt: skip
     return TriangleMesh(points, triangles)
 
 
 def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
-    """The shape as an object of that name."""
+    """Wraps a shape as a named object."""
     plain = CollisionObject(type=ObjectType.BOX, name=name, transform=transform)
     match shape:
         case Box(size=size):
@@ -163,11 +163,11 @@ def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
 
 
 Meshes = Mapping[str, TriangleMesh]
-"""The meshes that files were read into, by the name the configuration gives them."""
+"""Loaded meshes by the file name in the configuration."""
 
 
 def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
-    """The objects, if no two have one name."""
+    """The objects as a tuple; raises a ConfigError if a name is used twice."""
     names = [thing.name for thing in objects]
     for name in names:
         if names.count(name) > 1:
@@ -176,12 +176,13 @@ def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
 
 
 def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> TriangleMesh:
-    """The triangles of an STL, OBJ, PLY or GLB file; ``scale``: metres per unit of the file."""
+    """Reads the triangles of an STL, OBJ, PLY or GLB file; ``scale``: metres per unit."""
     try:
         import trimesh
     except ImportError:
         raise ConfigError(
-            "meshes are read by trimesh", allowed="pip install understudy[mesh]"
+            "trimesh, which reads mesh files, is not installed",
+            allowed="pip install understudy[mesh]",
         ) from None
     try:
         stream = trimesh.util.wrap_as_stream(data)
@@ -197,8 +198,8 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
 
 
 def loaded(geometry: Mesh, meshes: Meshes, where: str) -> TriangleMesh:
-    """The triangles a URDF's mesh stands for, scaled as it says."""
+    """The triangles of a mesh that a URDF refers to, with the URDF's scale."""
     if geometry.filename not in meshes:
-        raise ConfigError("a mesh needs its file", key=where, value=geometry.filename)
+        raise ConfigError("the mesh file was not loaded", key=where, value=geometry.filename)
     mesh = meshes[geometry.filename]
     return TriangleMesh(mesh.vertices * np.array(geometry.scale), mesh.triangles)

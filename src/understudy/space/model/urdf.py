@@ -1,14 +1,14 @@
-"""URDF text → RobotModel. Says which link or joint is wrong; never opens a file.
+"""Reads URDF text into a RobotModel; errors name the wrong link or joint. Opens no file.
 
-Beyond the standard:
+Extensions of the standard:
 
-- ``<capsule radius="" length=""/>`` as a geometry; the length is that of the straight part.
-- ``<collision_checking><capsule name=""/></collision_checking>`` inside a link, as pinocchio reads
-  it: the cylinder of that name is a capsule, and stays a cylinder for every other reader.
+- ``<capsule radius="" length=""/>`` as a geometry; the length is that of its straight part.
+- ``<collision_checking><capsule name=""/></collision_checking>`` inside a link, as in pinocchio:
+  the cylinder of that name is read as a capsule here, and as a cylinder by other programs.
 - ``<understudy acceleration="" jerk=""/>`` inside a joint: rad/s² and rad/s³ (m for prismatic).
 - ``<understudy index=""/>`` inside a link: its number in lists of collision pairs.
 
-A stated effort of 0 means "not stated", as many published files have it.
+An effort of 0 means "no limit given", as in many published files.
 """
 
 import math
@@ -43,7 +43,7 @@ ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", 
 
 
 def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
-    """The robot of a URDF; base and tip are found where they are not named."""
+    """Reads a robot; base and tip are derived from the tree of links if they are not given."""
     name, links, joints = elements(text, file=file)
     try:
         base, tip = tree(links, joints, base, tip)
@@ -53,9 +53,9 @@ def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotMo
 
 
 def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple[Joint, ...]]:
-    """The name, the links and the joints of a URDF, whatever they make together."""
+    """Reads name, links and joints of a URDF; they need not form one arm."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ConfigError("document types and entities are not read", file=file)
+        raise ConfigError("document types and entities are not allowed", file=file)
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -103,7 +103,7 @@ def _inertial(element: Element | None, where: str) -> Inertial:
         key: _number(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     }
     if mass < 0 or min(values["ixx"], values["iyy"], values["izz"]) < 0:
-        raise ConfigError("mass and moments of inertia are not negative", key=where)
+        raise ConfigError("mass and moments of inertia must not be negative", key=where)
     return Inertial(mass, _origin(element, where), **values)
 
 
@@ -127,7 +127,7 @@ def _round(solid: Solid, names: set[str]) -> Solid:
 def _geometry(element: Element, where: str) -> Geometry:
     shapes = list(element)
     if len(shapes) != 1:
-        raise ConfigError("a geometry holds one shape", key=where, value=len(shapes))
+        raise ConfigError("a geometry has exactly one shape", key=where, value=len(shapes))
     shape = shapes[0]
     match shape.tag:
         case "box":
@@ -165,7 +165,7 @@ def _joint(element: Element) -> Joint:
     where = f"joint '{name}'"
     kind = element.get("type", "")
     if kind not in KINDS:
-        raise ConfigError("joint type", key=where, value=kind, allowed=" ".join(KINDS))
+        raise ConfigError("unknown joint type", key=where, value=kind, allowed=" ".join(KINDS))
     _known(element, JOINT_PARTS, where)
     parent = _text(_child(element, "parent", where), "link", where)
     child = _text(_child(element, "child", where), "link", where)
@@ -190,7 +190,7 @@ def _axis(element: Element, where: str) -> Vector:
     x, y, z = _vector(axis, "xyz", where)
     length = math.sqrt(x * x + y * y + z * z)
     if length < 1e-9:
-        raise ConfigError("an axis has a direction", key=where, value=axis.get("xyz"))
+        raise ConfigError("an axis needs a direction", key=where, value=axis.get("xyz"))
     return x / length, y / length, z / length
 
 
@@ -201,7 +201,7 @@ def _limits(element: Element, kind: str, where: str) -> tuple[float, float, floa
     if velocity <= 0 or effort < 0:
         raise ConfigError(
             "limit", key=where, value=f"velocity {velocity:g}, effort {effort:g}",
-            allowed="velocity above 0, effort 0 (not stated) or above",
+            allowed="velocity above 0, effort 0 (no limit) or above",
         )  # fmt: skip
     effort = effort or math.inf
     if kind == "continuous":
@@ -220,11 +220,13 @@ def _extension(element: Element, where: str) -> tuple[float, float]:
         return math.inf, math.inf
     for key in extension.keys():  # noqa: SIM118  (an Element is no mapping)
         if key not in ("acceleration", "jerk"):
-            raise ConfigError("unknown", key=where, value=key, allowed="acceleration jerk")
+            raise ConfigError(
+                "unknown attribute", key=where, value=key, allowed="acceleration jerk"
+            )
     acceleration = _number(extension, "acceleration", where, default=math.inf)
     jerk = _number(extension, "jerk", where, default=math.inf)
     if acceleration <= 0 or jerk <= 0:
-        raise ConfigError("acceleration and jerk are above 0", key=where)
+        raise ConfigError("acceleration and jerk must be above 0", key=where)
     return acceleration, jerk
 
 
@@ -309,7 +311,7 @@ def _origin(element: Element, where: str) -> Pose:
 
 
 def tree(links: Sequence[Link], joints: Sequence[Joint], base: str, tip: str) -> tuple[str, str]:
-    """Base and tip of the arm, or the ConfigError that says why there is none."""
+    """Base and tip of the arm; raises a ConfigError if the links form no serial arm."""
     names = _unique(links, joints)
     leads_to = _parents(joints, names)
     root = _root(names, leads_to)
@@ -318,13 +320,13 @@ def tree(links: Sequence[Link], joints: Sequence[Joint], base: str, tip: str) ->
             raise ConfigError("no such link", key=key, value=name, allowed=" ".join(names))
     base = base or root
     tip = tip or _tip(base, names, leads_to)
-    on_way = _way(base, tip, leads_to)
-    if not any(joint.moves for joint in on_way):
+    moving_arm = _joints_between(base, tip, leads_to)
+    if not any(joint.moves for joint in moving_arm):
         raise ConfigError(f"no joint moves between '{base}' and '{tip}'", key="robot")
     for joint in joints:
-        if joint.moves and joint not in on_way:
+        if joint.moves and joint not in moving_arm:
             raise ConfigError(
-                f"moves, but is not on the way from '{base}' to '{tip}': "
+                f"moves, but is not between '{base}' and '{tip}': "
                 "make it fixed, or name another base or tip",
                 key=f"joint '{joint.name}'",
             )
@@ -347,7 +349,7 @@ def _parents(joints: Sequence[Joint], names: Sequence[str]) -> dict[str, Joint]:
         where = f"joint '{joint.name}'"
         for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in names:
-                raise ConfigError(f"{role} is no link of this robot", key=where, value=name)
+                raise ConfigError(f"{role} is not a link of this robot", key=where, value=name)
         if joint.child in leads_to:
             other = leads_to[joint.child].name
             raise ConfigError(
@@ -361,29 +363,29 @@ def _parents(joints: Sequence[Joint], names: Sequence[str]) -> dict[str, Joint]:
 def _root(names: Sequence[str], leads_to: dict[str, Joint]) -> str:
     roots = [name for name in names if name not in leads_to]
     if len(roots) != 1:
-        raise ConfigError("one link has no parent, the foot", key="robot", value=roots)
+        raise ConfigError("exactly one link, the base, has no parent", key="robot", value=roots)
     return roots[0]
 
 
-def _way(base: str, name: str, leads_to: dict[str, Joint]) -> list[Joint]:
-    way: list[Joint] = []
+def _joints_between(base: str, name: str, leads_to: dict[str, Joint]) -> list[Joint]:
+    joints_up: list[Joint] = []
     while name != base:
-        if name not in leads_to or len(way) > len(leads_to):
-            raise ConfigError(f"there is no way from '{base}' to it", key=f"link '{name}'")
-        way.append(leads_to[name])
+        if name not in leads_to or len(joints_up) > len(leads_to):
+            raise ConfigError(f"no joints lead from '{base}' to it", key=f"link '{name}'")
+        joints_up.append(leads_to[name])
         name = leads_to[name].parent
-    return way
+    return joints_up
 
 
 def _tip(base: str, names: Sequence[str], leads_to: dict[str, Joint]) -> str:
-    """The end of the branch with most moving joints; of those the one furthest out."""
+    """The last link of the branch with the most moving joints, then with the most joints."""
     parents = {joint.parent for joint in leads_to.values()}
     ends: dict[tuple[int, int], list[str]] = {}
     for name in names:
         if name in parents or not _below(base, name, leads_to):
             continue
-        way = _way(base, name, leads_to)
-        ends.setdefault((sum(joint.moves for joint in way), len(way)), []).append(name)
+        joints_up = _joints_between(base, name, leads_to)
+        ends.setdefault((sum(joint.moves for joint in joints_up), len(joints_up)), []).append(name)
     if not ends:
         return base
     best = ends[max(ends)]

@@ -1,1 +1,1 @@
-"""Where an arm brings its tool."""
+"""Reachability: single poses, programs, maps of the workspace, and their export."""

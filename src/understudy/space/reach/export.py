@@ -1,4 +1,4 @@
-"""A reach map as text and arrays; writing files is somebody else's."""
+"""Reach maps as CSV, HTML, SVG and arrays; the caller writes the files."""
 
 from html import escape
 
@@ -9,14 +9,14 @@ from understudy.space.reach.reach_map import ReachabilityMap
 from understudy.units import MM
 
 CELL = 8
-"""Pixels of one grid cell in the picture."""
+"""Pixels per grid cell of the SVG."""
 COLD, WARM = np.array([226, 232, 240]), np.array([234, 88, 12])
 
 
 def csv(found: ReachabilityMap, free: ReachabilityMap | None = None) -> str:
-    """x_mm, y_mm, z_mm, reachable, orientations, manipulability; a row per point.
+    """CSV: x_mm, y_mm, z_mm, reachable, orientations, manipulability; one row per point.
 
-    ``free``: the same map without what collides, as a last column collision_free.
+    ``free``: the map with collisions avoided, for a last column collision_free.
     """
     head = "x_mm,y_mm,z_mm,reachable,orientations,manipulability"
     columns = zip(found.points / MM, found.orientations, found.manipulability, strict=True)
@@ -31,7 +31,7 @@ def csv(found: ReachabilityMap, free: ReachabilityMap | None = None) -> str:
 def arrays(
     found: ReachabilityMap, free: ReachabilityMap | None = None
 ) -> dict[str, NDArray[np.generic]]:
-    """What an .npz file holds; metres. ``free`` as in `csv`."""
+    """Contents of an .npz file, in metres. ``free`` as in `csv`."""
     known: dict[str, NDArray[np.generic]] = {
         "points": found.points,
         "orientations": found.orientations,
@@ -43,7 +43,7 @@ def arrays(
 
 
 def html(found: ReachabilityMap, title: str) -> str:
-    """One page with the picture from three sides; nothing outside it is asked for."""
+    """One self-contained page with three views of the map."""
     name = escape(title)
     low, high = found.workspace_min / MM, found.workspace_max / MM
     spans = ", ".join(
@@ -60,12 +60,13 @@ def html(found: ReachabilityMap, title: str) -> str:
         "figure{display:inline-block;margin:1em}</style></head>\n"
         f"<body><h1>{name}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "
         f"({share:.0%}) every {found.resolution / MM:g} mm; reachable in mm: {spans}. "
-        f"The darker, the more of {found.tried} directions.</p>{views}</body></html>\n"
+        f"The darker a cell, the more of {found.tried} tool directions are reachable.</p>{views}"
+        "</body></html>\n"
     )
 
 
 def svg(found: ReachabilityMap, along: int = 1) -> str:
-    """Looks through the map along one axis (0 x, 1 y, 2 z): the most directions on each ray."""
+    """View along one axis (0 x, 1 y, 2 z): the largest number of directions on each ray."""
     across, up = (axis for axis in range(3) if axis != along)
     grid = np.round((found.points - found.points.min(axis=0)) / found.resolution).astype(int)
     width, height = grid[:, across].max() + 1, grid[:, up].max() + 1

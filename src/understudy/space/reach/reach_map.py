@@ -1,4 +1,4 @@
-"""Where an arm can bring its tool: single poses, whole programs, a map of the space around it."""
+"""Reachability of an arm: single poses, whole programs, a map of the workspace."""
 
 import itertools
 import math
@@ -24,12 +24,12 @@ from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
 
 POINTS_AT_ONCE = 8192
-"""Points whose solutions are in memory at one time."""
+"""Points computed at a time, to limit memory."""
 
 
 @dataclass(frozen=True)
 class ReachabilityResult:
-    """Whether a pose can be reached, how (rad), or why not."""
+    """Whether a pose can be reached; the configuration (rad), or the reason why not."""
 
     reachable: bool = False
     has_solution: bool = False
@@ -41,14 +41,14 @@ class ReachabilityResult:
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityMap:
-    """A grid of points (m), and in how many ways the tool gets there."""
+    """A grid of points (m) with the number of tool directions that reach each."""
 
     points: Array
     """(n, 3)"""
     orientations: NDArray[np.int64]
-    """(n,): in how many of the directions that were tried; 0: not reachable."""
+    """(n,): number of reachable directions among those tried; 0: not reachable."""
     manipulability: Array
-    """(n,): Yoshikawa's measure of one solution; 0 where there is none."""
+    """(n,): Yoshikawa's measure of one solution; 0 if there is none."""
     resolution: float
     tried: int
 
@@ -62,7 +62,7 @@ class ReachabilityMap:
 
     @property
     def workspace_min(self) -> Array:
-        """The lowest corner of what is reachable; NaN where nothing is."""
+        """Lower corner of the bounding box of the reachable points; NaN if there are none."""
         found = self.reachable_points
         return np.asarray(found.min(axis=0) if len(found) else np.full(3, math.nan))
 
@@ -73,7 +73,7 @@ class ReachabilityMap:
 
 
 class ReachabilityAnalyzer:
-    """Asks the arm's inverse kinematics, and the detector, where there is one."""
+    """Checks poses with the arm's inverse kinematics and, if given, a collision detector."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ReachabilityAnalyzer:
     def check_pose(
         self, pose: Pose | Array, *, near: ArrayLike | None = None
     ) -> ReachabilityResult:
-        """One pose of the tool, Pose or 4×4; ``near`` decides between several solutions."""
+        """Checks one pose of the tool, Pose or 4×4; the solution nearest to ``near`` is chosen."""
         target = matrix(pose) if isinstance(pose, Pose) else np.asarray(pose)
         start = np.zeros(self._chain.dof) if near is None else np.asarray(near, dtype=np.float64)
         found = solve(self._chain, target, frames=self._frames, near=start)
@@ -108,7 +108,7 @@ class ReachabilityAnalyzer:
         return ReachabilityResult(False, True, True, False, q, why)
 
     def check_program(self, poses: Iterable[Pose | Array]) -> list[ReachabilityResult]:
-        """Pose after pose, each as near as can be to the one before."""
+        """Checks poses in order, each with the solution nearest to the one before."""
         results: list[ReachabilityResult] = []
         near = np.zeros(self._chain.dof)
         for pose in poses:
@@ -127,11 +127,11 @@ class ReachabilityAnalyzer:
         avoid_collisions: bool = False,
         progress: Callable[[float], None] = lambda share: None,
     ) -> ReachabilityMap:
-        """A cube of points around the centre, ±extent (the arm's length if not given), in metres.
+        """Maps a cube of points around the centre, ±extent (default: the arm's length), in metres.
 
         Every point is tried with the tool along ``orientations`` directions: the 6 faces, then the
-        8 corners of a cube. With ``avoid_collisions`` a point counts only if some solution for it
-        touches nothing. ``progress`` is told the share that is done, 0…1.
+        8 corners of a cube. With ``avoid_collisions`` a point counts only if it has a solution
+        without contact. ``progress`` is called with the share done, 0…1.
         """
         side = self._length() if extent is None else extent
         steps = math.floor(side / resolution + 1e-9)
@@ -157,7 +157,7 @@ class ReachabilityAnalyzer:
         return ReachabilityMap(points, counts, measure, resolution, len(turns))
 
     def _tried(self, points: Array, turns: Array) -> tuple[NDArray[np.int64], Array]:
-        """How many directions each point allows, and one configuration for it."""
+        """Number of reachable directions per point, and one configuration for it."""
         counts, q = np.zeros(len(points), dtype=np.int64), np.zeros((len(points), self._chain.dof))
         arm = closed_form(self._chain)
         chain = self._chain
@@ -179,7 +179,7 @@ class ReachabilityAnalyzer:
         return counts, q
 
     def _freed(self, points: Array, turns: Array, collision: CollisionDetector) -> Array:
-        """For each point a configuration that touches nothing, NaN where there is none."""
+        """For each point a configuration without contact, NaN if there is none."""
         out = np.full((len(points), self._chain.dof), np.nan)
         for turn in turns:
             left = np.flatnonzero(np.isnan(out[:, 0]))
@@ -195,14 +195,14 @@ class ReachabilityAnalyzer:
         return out
 
     def _length(self) -> float:
-        """No point of the tool is further from the foot."""
-        ways = np.linalg.norm(self._chain.rest[:, 9:], axis=1).sum()
+        """Upper bound of the distance of the TCP from the foot."""
+        links = np.linalg.norm(self._chain.rest[:, 9:], axis=1).sum()
         ends = sum(np.linalg.norm(end[:3, 3]) for end in (self._chain.tip, self._frames.tool))
-        return float(ways + ends)
+        return float(links + ends)
 
 
 def directions(count: int) -> Array:
-    """(count, 4, 4): turns whose z points to the faces (6), then the corners (8) of a cube."""
+    """(count, 4, 4): rotations whose z points to the faces (6), then the corners (8) of a cube."""
     faces = [np.eye(3)[k] * sign for k in (2, 0, 1) for sign in (-1.0, 1.0)]
     corners = [
         np.array(corner) / math.sqrt(3.0) for corner in itertools.product((-1.0, 1.0), repeat=3)
@@ -227,9 +227,10 @@ def reach_points(  # kernel
     points: Array, turns: Array, left: Array, right: Array, geo: Array,
     lower: Array, upper: Array, counts: NDArray[np.int64], q: Array,
 ) -> None:  # fmt: skip
-    """counts[k] = in how many of the turns (4×4) point k is reached within the limits; q[k]: how.
+    """counts[k] = number of rotations (4×4) in which point k is reached within the limits.
 
-    A wrist centre outside the arm's span is left out before any angle is computed.
+    q[k]: a configuration that reaches it. A wrist centre outside the arm's span is skipped before
+    any angle is computed.
     """
     scratch, found = np.zeros(SCRATCH), np.empty((BRANCHES, 6))
     target, near = np.eye(4), np.zeros(6)
