@@ -63,7 +63,7 @@ def test_a_snapshot_holds_the_points(arm: Bench) -> None:
         ("delete_point", {"name": "nothing"}, "unknown point of g60"),
         ("go_to_point", {"name": "nothing"}, "unknown point of g60"),
         ("frame_by_three_points", {"points": ["taken"]}, "three points are needed, there are 1"),
-        ("tcp_by_four_points", {"points": ["taken"] * 4}, "turn the hand"),
+        ("tcp_by_four_points", {"points": ["taken"] * 4}, "rotate the tool"),
         ("tcp_by_four_points", {"joints_deg": [[1, 2]]}, "6 joints"),
     ],
 )

@@ -66,7 +66,7 @@ def test_objects_are_added_replaced_and_taken_away(cell: StandIn) -> None:
     cell.do("remove_object", name="box")
     with pytest.raises(RuntimeError, match="there is no object 'box'; there are: floor, post"):
         cell.do("remove_object", name="box")
-    with pytest.raises(RuntimeError, match=r"box.dimensions_mm: a size"):
+    with pytest.raises(RuntimeError, match=r"box.dimensions_mm: wrong size"):
         cell.do("add_object", object={"name": "box", "type": "box"})
     cell.do("clear_environment")
     assert there(cell) == []
@@ -100,7 +100,7 @@ def test_a_file_is_loaded_and_the_cells_own_come_back(cell: StandIn, folder: Pat
     ("text", "told"),
     [
         ("objects: [{name: a, type: bock}]", "type"),
-        ("objects: [{name: a, type: sphere}]", "a.radius_mm: a size"),
+        ("objects: [{name: a, type: sphere}]", "a.radius_mm: wrong size"),
         ("objects: {", "not YAML"),
         ("things: []", "unknown key"),
         ("objects: [{name: a, type: mesh, mesh: nowhere.stl}]", "cannot be read"),

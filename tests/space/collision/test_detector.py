@@ -203,7 +203,7 @@ def test_wrong_names_teach() -> None:
         detector.remove_object("tabel")
     with pytest.raises(ConfigError, match="name is used twice"):
         CollisionDetector(objects=[box("a"), box("a")])
-    with pytest.raises(ConfigError, match=r"ball.radius: a size \(got 0.0\); allowed: above 0"):
+    with pytest.raises(ConfigError, match=r"ball.radius: wrong size \(got 0.0\); allowed: above 0"):
         detector.add_object(CollisionObject(type=ObjectType.SPHERE, name="ball"))
     detector.clear_environment()
     assert detector.objects == ()

@@ -436,7 +436,7 @@ def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None
     budget = rng.uniform(0.001, 0.9) * moved(course.start[-1])
     found = uncompiled(certified_until)(
         course.start, course.slopes, course.run, watch.radii, watch.caps, world.slides,
-        watch.now, watch.way, i, 0, 6, piece, s, budget,
+        watch.now, watch.travel, i, 0, 6, piece, s, budget,
     )  # fmt: skip
     assert s < found < course.start[-1]
     assert moved(found) <= budget * (1 + 1e-9)

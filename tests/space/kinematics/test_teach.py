@@ -91,8 +91,8 @@ def test_a_careless_touch_is_told_by_the_residual(point: Array, offset: Array, m
 @pytest.mark.parametrize(
     ("turns", "says"),
     [
-        (TURNS[:3], "four points are needed, there are 3"),
-        ((TURNS[0],) * 4, "turn the hand about two axes"),
+        (TURNS[:3], "four points are needed, got 3"),
+        ((TURNS[0],) * 4, "rotate the tool about two axes"),
         (((0.0, 0.0, 0.0), (0.0, 0.0, 0.4), (0.0, 0.0, 0.8), (0.0, 0.0, 1.2)), "about two axes"),
     ],
     ids=["three points", "never turned", "turned about one axis"],

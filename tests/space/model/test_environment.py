@@ -79,18 +79,20 @@ def test_no_two_things_have_one_name() -> None:
         config.build(no_files)
 
 
-def test_sizes_that_are_missing_are_told_while_the_file_is_read() -> None:
+def test_missing_sizes_are_errors_while_the_file_is_read() -> None:
     config = msgspec.convert({"objects": [{"name": "b", "type": "box"}]}, EnvironmentConfig)
-    with pytest.raises(ConfigError, match=r"b\.dimensions_mm: a size \(got \(0.0, 0.0, 0.0\)\)"):
+    with pytest.raises(
+        ConfigError, match=r"b\.dimensions_mm: wrong size \(got \(0.0, 0.0, 0.0\)\)"
+    ):
         config.build(no_files)
     config = msgspec.convert({"objects": [{"name": "m", "type": "mesh"}]}, EnvironmentConfig)
-    with pytest.raises(ConfigError, match=r"m\.mesh: a mesh needs its file"):
+    with pytest.raises(ConfigError, match=r"m\.mesh: the mesh file is missing"):
         config.build(no_files)
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.convert({"objects": [{"name": "b", "type": "box", "size": 1}]}, EnvironmentConfig)
 
 
-def told_of(document: dict[str, object], files: dict[str, bytes]) -> str:
+def error_of(document: dict[str, object], files: dict[str, bytes]) -> str:
     def read(name: str) -> bytes:
         return files[name] if name in files else no_files(name)
 
@@ -99,32 +101,32 @@ def told_of(document: dict[str, object], files: dict[str, bytes]) -> str:
     return str(raised.value)
 
 
-def test_what_is_wrong_is_told_in_the_words_and_units_of_the_file() -> None:
+def test_errors_have_the_keys_and_units_of_the_file() -> None:
     ball = {"name": "ball", "type": "sphere", "radius_mm": -10}
-    assert told_of({"objects": [ball]}, {}).startswith(
-        "ball.radius_mm: a size (got -10.0); allowed: above 0 and at most 1000000 mm"
+    assert error_of({"objects": [ball]}, {}).startswith(
+        "ball.radius_mm: wrong size (got -10.0); allowed: above 0 and at most 1000000 mm"
     )
     part = {"name": "part", "type": "mesh", "mesh": "part.stl"}
-    assert "part.mesh: no file (got 'part.stl')" in told_of({"objects": [part]}, {})
-    assert "part.mesh: the mesh has no triangles (got 'part.stl')" in told_of(
+    assert "part.mesh: no file (got 'part.stl')" in error_of({"objects": [part]}, {})
+    assert "part.mesh: the mesh has no triangles (got 'part.stl')" in error_of(
         {"objects": [part]}, {"part.stl": b""}
     )
     jig = {"name": "jig", "urdf": "jig.urdf"}
-    assert "jig.urdf: no file (got 'jig.urdf')" in told_of({"fixtures": [jig]}, {})
+    assert "jig.urdf: no file (got 'jig.urdf')" in error_of({"fixtures": [jig]}, {})
 
 
 @pytest.mark.parametrize(
-    ("joints", "told"),
+    ("joints", "message"),
     [
         ({"joints_mm": {"lfit": 10}}, "jig.joints_mm: unknown joint (got 'lfit'); allowed: lift"),
         ({"joints_deg": {"lift": 10}}, "jig.joints_deg: unknown joint (got 'lift'); allowed: none"),
     ],
 )
 def test_a_joint_that_a_fixture_does_not_have_is_no_joint(
-    joints: dict[str, object], told: str
+    joints: dict[str, object], message: str
 ) -> None:
     jig = {"name": "jig", "urdf": "jig.urdf", **joints}
-    assert told in told_of({"fixtures": [jig]}, {"jig.urdf": TABLE.encode()})
+    assert message in error_of({"fixtures": [jig]}, {"jig.urdf": TABLE.encode()})
 
 
 def test_a_fixture_slides_by_millimetres() -> None:
@@ -168,7 +170,7 @@ def test_a_place_must_be_rigid() -> None:
 @pytest.mark.parametrize("indices", [[], [(0, 1, 3)], [(0, -1, 2)]])
 def test_triangles_must_number_vertices(indices: list[tuple[int, int, int]]) -> None:
     thing = CollisionObject(type=ObjectType.MESH, name="m", vertices=np.eye(3), indices=indices)
-    with pytest.raises(ConfigError, match="triangles that number its vertices"):
+    with pytest.raises(ConfigError, match="three vertex indices each"):
         _ = thing.shape
 
 
@@ -190,5 +192,5 @@ def test_a_fixture_from_a_urdf() -> None:
     assert isinstance(jaw.shape, TriangleMesh)
     low, high = jaw.shape.bounds()
     assert high - low == pytest.approx([0.05] * 3)
-    with pytest.raises(ConfigError, match="a mesh needs its file"):
+    with pytest.raises(ConfigError, match="the mesh file was not loaded"):
         fixture(TABLE)

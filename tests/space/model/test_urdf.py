@@ -128,8 +128,8 @@ def shaped(shape: str) -> str:
 MALFORMED = {
     "not XML": ("<robot", "not XML"),
     "another document": ("<sdf/>", "not a URDF (got '<sdf>'); allowed: <robot>"),
-    "entities": ("<!DOCTYPE x><robot/>", "document types and entities are not read"),
-    "kind": (wrong("revolute", "planar"), "joint 'j': joint type (got 'planar')"),
+    "entities": ("<!DOCTYPE x><robot/>", "document types and entities are not allowed"),
+    "kind": (wrong("revolute", "planar"), "joint 'j': unknown joint type (got 'planar')"),
     "no limit": (wrong("<limit", "<limits"), "joint 'j': not supported (got '<limits>')"),
     "did you mean": (wrong("<limit", "<limits"), "did you mean 'limit'?"),
     "velocity": (wrong('velocity="3"', 'velocity="0"'), "joint 'j': limit (got 'velocity 0"),
@@ -137,10 +137,10 @@ MALFORMED = {
     "number": (wrong('lower="-1"', 'lower="low"'), "<limit> lower (got 'low'); allowed: a number"),
     "infinite": (wrong('lower="-1"', 'lower="-inf"'), "joint 'j': <limit> lower (got '-inf')"),
     "vector": (wrong('"1 2 3"', '"1 2"'), "<origin> xyz (got '1 2'); allowed: 3 numbers"),
-    "axis": (wrong("0 0 2", "0 0 0"), "joint 'j': an axis has a direction"),
-    "parent": (wrong('link="a"', 'link="z"'), "joint 'j': parent is no link of this robot"),
+    "axis": (wrong("0 0 2", "0 0 0"), "joint 'j': an axis needs a direction"),
+    "parent": (wrong('link="a"', 'link="z"'), "joint 'j': parent is not a link of this robot"),
     "mimic": (wrong("<dynamics", "<mimic joint='x'/><dynamics"), "joint 'j': not supported"),
-    "extension": (wrong("acceleration", "accel"), "joint 'j': unknown (got 'accel')"),
+    "extension": (wrong("acceleration", "accel"), "joint 'j': unknown attribute (got 'accel')"),
     "twice": (wrong('name="b"', 'name="a"'), "link 'a': the name is used twice"),
     "no name": (wrong('<link name="a"/>', "<link/>"), "a link: <link> without name"),
     "loop": (
@@ -182,7 +182,7 @@ def test_a_finger_that_moves_is_not_passed_over() -> None:
     text = robot(LINKS + '<link name="c"/>' + JOINT + finger)
     with pytest.raises(ConfigError, match="several links could be the tip"):
         read(text)
-    with pytest.raises(ConfigError, match="joint 'finger': moves, but is not on the way"):
+    with pytest.raises(ConfigError, match="joint 'finger': moves, but is not between"):
         read(text, tip="b")
 
 

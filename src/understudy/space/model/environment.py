@@ -68,9 +68,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         indices: Any = ()
         if self.type in (ObjectType.MESH, ObjectType.CONVEX):
             if not self.mesh:
-                raise ConfigError(
-                    "the name of the mesh file is missing", key=f"{self.name}.mesh", value=self.mesh
-                )
+                raise ConfigError("the mesh file is missing", key=f"{self.name}.mesh")
             points, indices = self._triangles(read)
         a, b, c = (value * MM for value in self.dimensions_mm)
         found = CollisionObject(
@@ -181,9 +179,7 @@ def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
     near = all(abs(value) * MM <= FARTHEST for value in position_mm)
     if not (near and all(map(math.isfinite, rotation_deg))):
         allowed = f"finite numbers, x y z within {FARTHEST:g} m"
-        raise ConfigError(
-            "wrong position or rotation", value=(*position_mm, *rotation_deg), allowed=allowed
-        )
+        raise ConfigError("wrong pose", value=(*position_mm, *rotation_deg), allowed=allowed)
     x, y, z = (value * MM for value in position_mm)
     rx, ry, rz = (angle * DEG for angle in rotation_deg)
     return matrix(Pose(x, y, z, rx, ry, rz))
