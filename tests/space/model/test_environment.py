@@ -81,9 +81,7 @@ def test_no_two_things_have_one_name() -> None:
 
 def test_missing_sizes_are_errors_while_the_file_is_read() -> None:
     config = msgspec.convert({"objects": [{"name": "b", "type": "box"}]}, EnvironmentConfig)
-    with pytest.raises(
-        ConfigError, match=r"b\.dimensions_mm: wrong size \(got \(0.0, 0.0"
-    ):
+    with pytest.raises(ConfigError, match=r"b\.dimensions_mm: wrong size \(got \(0.0, 0.0"):
         config.build(no_files)
     config = msgspec.convert({"objects": [{"name": "m", "type": "mesh"}]}, EnvironmentConfig)
     with pytest.raises(ConfigError, match=r"m\.mesh: the mesh file is missing"):
