@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -10,8 +11,10 @@ from typer.main import get_command
 from understudy.app.build import load_cell
 from understudy.cli import app
 from understudy.operator import BUTTONS, ENGINE
+from understudy.protocol import client
 from understudy.registry import FACES
-from understudy.robots.text_robot.robot import TRANSITIONS, RobotState
+from understudy.robots.kuka import robot as kuka
+from understudy.robots.text_robot import robot as text_robot
 from understudy.simulation.faults import FAULTS
 
 ROOT = Path(__file__).parents[1]
@@ -20,13 +23,23 @@ COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def diagram(transitions: Mapping[tuple[RobotState, str], RobotState]) -> str:
+STATE_MACHINES: list[tuple[str, Mapping[tuple[Any, str], Any]]] = [
+    ("docs/robots/kuka.md", kuka.TRANSITIONS),
+    ("docs/robots/text_robot.md", client.TRANSITIONS),
+    ("docs/robots/text_robot.md", text_robot.TRANSITIONS),
+]
+
+
+def diagram(transitions: Mapping[tuple[Any, str], Any]) -> str:
     arrows = (f"    {a} --> {b}: {event}\n" for (a, event), b in transitions.items())
-    return "stateDiagram-v2\n" + "".join(arrows)
+    return "```mermaid\nstateDiagram-v2\n" + "".join(arrows) + "```\n"
 
 
-def test_the_state_diagram_is_the_table() -> None:
-    assert diagram(TRANSITIONS) in (ROOT / "docs/faces/text_tcp.md").read_text()
+@pytest.mark.parametrize(("page", "transitions"), STATE_MACHINES)
+def test_the_state_diagram_is_the_table(
+    page: str, transitions: Mapping[tuple[Any, str], Any]
+) -> None:
+    assert diagram(transitions) in (ROOT / page).read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -36,8 +49,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_face_has_a_page() -> None:
-    for face in FACES:
-        assert (ROOT / f"docs/faces/{face}.md").exists()
+    for face, module in FACES.items():
+        folder = "/".join(module.split(".")[1:3])  # robots/kuka of understudy.robots.kuka.face
+        pages = (ROOT / f"docs/{folder}.md", ROOT / f"docs/faces/{face}.md")
+        assert any(page.exists() for page in pages), face
 
 
 def test_every_command_in_the_readme_exists() -> None:
