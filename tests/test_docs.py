@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
 from understudy.app.build import load_cell
-from understudy.cli import app
+from understudy.cli import COMMANDS
 from understudy.operator import BUTTONS, ENGINE
 from understudy.protocol import client
 from understudy.registry import FACES
@@ -19,7 +18,6 @@ from understudy.simulation.faults import FAULTS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-COMMANDS = set(get_command(app).commands)  # type: ignore[attr-defined]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -55,12 +53,23 @@ def test_every_face_has_a_page() -> None:
         assert any(page.exists() for page in pages), face
 
 
+def test_the_index_of_decisions_lists_them_all() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text()
+    for page in folder.glob("*.md"):
+        if page.name == "README.md":
+            continue
+        for title in re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE):
+            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            assert f"- [{title}]({page.name}#{anchor})" in index
+
+
 def test_every_command_in_the_readme_exists() -> None:
     shell = "\n".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
     named = re.findall(r"\bunderstudy ([a-z-]+)", shell) + re.findall(
         r"`understudy ([a-z-]+)", README
     )
-    assert set(named) - COMMANDS == set()
+    assert set(named) - set(COMMANDS) == set()
 
 
 def test_every_command_is_in_the_readme() -> None:
