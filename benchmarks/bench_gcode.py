@@ -12,15 +12,14 @@ from collections.abc import Callable
 from benchmarks import Row
 from understudy.gcode import (
     GRBLHAL_MACHINE,
-    At,
     Block,
+    Interpretation,
+    KnownPosition,
     Modal,
-    Step,
     interpret,
     tokenize,
 )
-from understudy.gcode.program import program_lines, warm
-from understudy.gcode.reader import read
+from understudy.gcode.program import program_lines, read, warm
 
 LINES, ROUNDS = 20_000, 7
 PARSED = "blocks, line after line"
@@ -37,12 +36,12 @@ def program(lines: int) -> bytes:
 
 
 def carry_out(data: bytes) -> None:
-    modal, at = Modal(), At()
+    modal, at = Modal(), KnownPosition()
     for line in program_lines(data, GRBLHAL_MACHINE):
         assert isinstance(line.block, Block)
         step = interpret(line.block, modal, dialect=GRBLHAL_MACHINE, position=at)
-        assert isinstance(step, Step)
-        modal, at = step.modal, At(step.axes or at.axes)
+        assert isinstance(step, Interpretation)
+        modal, at = step.modal, KnownPosition(step.axes or at.axes)
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -3,7 +3,17 @@
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import ARM, At, Axes, Dialect, Modal, Problem, Step, interpret, parse
+from understudy.gcode import (
+    ARM,
+    Axes,
+    Dialect,
+    Interpretation,
+    KnownPosition,
+    Modal,
+    Problem,
+    interpret,
+    parse,
+)
 from understudy.gcode.requests import Request
 
 
@@ -13,18 +23,18 @@ class Talk:
     def __init__(self, dialect: Dialect = ARM, modal: Modal | None = None) -> None:
         self.dialect = dialect
         self.modal = modal or Modal()
-        self.at = At()
+        self.at = KnownPosition()
 
     def stand(self, *, axes: Axes | None = None, pose: Axes | None = None) -> "Talk":
-        self.at = At(axes or self.at.axes, pose or self.at.pose)
+        self.at = KnownPosition(axes or self.at.axes, pose or self.at.pose)
         return self
 
-    def answer(self, line: str, number: int = 0) -> Step | Refused:
+    def answer(self, line: str, number: int = 0) -> Interpretation | Refused:
         block = parse(line, self.dialect, line=number)
         if isinstance(block, Problem):
             return block.refused()
         step = interpret(block, self.modal, dialect=self.dialect, position=self.at)
-        if isinstance(step, Step):
+        if isinstance(step, Interpretation):
             self.modal = step.modal
             self.at = replace(
                 self.at, axes=step.axes or self.at.axes, pose=step.pose or self.at.pose
@@ -36,7 +46,7 @@ class Talk:
         requests: list[Request] = []
         for line in lines:
             step = self.answer(line)
-            assert isinstance(step, Step), f"{line}: {step}"
+            assert isinstance(step, Interpretation), f"{line}: {step}"
             requests.extend(step.requests)
         return requests
 

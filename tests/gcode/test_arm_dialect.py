@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.gcode.talk import Talk
 
-from understudy.gcode import ARM, GRBLHAL_ARM, Axes, Dialect, Modal, Step, Tool
+from understudy.gcode import ARM, GRBLHAL_ARM, Axes, Dialect, Interpretation, Modal, Tool
+from understudy.gcode.actions import six
 from understudy.gcode.requests import (
     Coolant,
     GoHome,
@@ -21,7 +22,6 @@ from understudy.gcode.requests import (
     SetOutput,
     Spindle,
 )
-from understudy.gcode.work import six
 from understudy.space.pose import Pose
 from understudy.units import DEG
 
@@ -196,4 +196,4 @@ def test_any_program_is_carried_out_or_refused(program: list[str], dialect: Dial
     for line in program:
         before = talk.modal
         step = talk.answer(line)
-        assert isinstance(step, Step) or talk.modal is before
+        assert isinstance(step, Interpretation) or talk.modal is before

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, format_block, parse
-from understudy.gcode.commands import COMMANDS
+from understudy.gcode.blocks import COMMANDS
 
 
 def block(text: str) -> Block:

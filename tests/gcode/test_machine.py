@@ -4,7 +4,17 @@ import pytest
 from msgspec.structs import replace
 from tests.gcode.talk import Talk
 
-from understudy.gcode import GRBLHAL_MACHINE, At, Block, Modal, Step, jog, parse, rotary_axes
+from understudy.gcode import (
+    GRBLHAL_MACHINE,
+    Block,
+    Interpretation,
+    KnownPosition,
+    Modal,
+    jog,
+    parse,
+    rotary_axes,
+)
+from understudy.gcode.dialect import single
 from understudy.gcode.requests import (
     AxisMove,
     Coolant,
@@ -24,7 +34,6 @@ from understudy.gcode.requests import (
     ToolSelect,
     WaitInput,
 )
-from understudy.gcode.words import single
 
 
 @pytest.fixture
@@ -228,12 +237,12 @@ def test_zero_does_for_the_address_of_the_only_spindle(machine: Talk) -> None:
 # ── jog ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def jogged(line: str, modal: Modal, axes: tuple[float, ...] = (0.0,) * 6) -> Step:
+def jogged(line: str, modal: Modal, axes: tuple[float, ...] = (0.0,) * 6) -> Interpretation:
     block = parse(line, GRBLHAL_MACHINE)
     assert isinstance(block, Block)
     x, y, z, a, b, c = axes
-    step = jog(block, modal, dialect=GRBLHAL_MACHINE, position=At((x, y, z, a, b, c)))
-    assert isinstance(step, Step), step
+    step = jog(block, modal, dialect=GRBLHAL_MACHINE, position=KnownPosition((x, y, z, a, b, c)))
+    assert isinstance(step, Interpretation), step
     return step
 
 

@@ -4,9 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, parse
-from understudy.gcode.forms import forms
-from understudy.gcode.program import program_lines
-from understudy.gcode.reader import read
+from understudy.gcode.program import forms, program_lines, read
 
 PROGRAM = """%
 (MSG,start)

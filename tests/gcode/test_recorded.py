@@ -10,8 +10,8 @@ import pytest
 from understudy.errors import Refused
 from understudy.gcode import (
     GRBLHAL_MACHINE,
-    At,
     Axes,
+    KnownPosition,
     Modal,
     Problem,
     after_reset,
@@ -20,7 +20,7 @@ from understudy.gcode import (
     modes_report,
     parse,
 )
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 
 STEPS_PER_UNIT = (250, 250, 250, 100, 100, 100)
 PRINTED_WITHIN = 0.0015
@@ -38,7 +38,7 @@ class Controller:
 
     def __init__(self) -> None:
         self.modal = Modal()
-        self.at = At()
+        self.at = KnownPosition()
 
     def say(self, line: str) -> str:
         if line == "$G":
@@ -52,7 +52,7 @@ class Controller:
         if isinstance(step, Refused):
             return str(step.code)
         self.modal = step.modal
-        self.at = At(step.axes or self.at.axes)
+        self.at = KnownPosition(step.axes or self.at.axes)
         return "ok"
 
     def stored(self, name: str) -> Axes:

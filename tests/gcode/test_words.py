@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode.reader import ProgramWords, read, split_lines
-from understudy.gcode.words import (
-    Line,
+from understudy.gcode.blocks import (
+    LineWords,
     Problem,
-    Spelling,
     Word,
     number_text,
     scaled,
     scaled_single,
     tokenize,
 )
+from understudy.gcode.dialect import Spelling
+from understudy.gcode.program import ProgramWords, read, split_lines
 
 WIRE = Spelling(single=True, longest=256)
 SPELLINGS = (
@@ -95,7 +95,7 @@ def test_the_first_message_is_for_the_operator() -> None:
 
 
 def test_block_delete_leaves_out_lines_with_a_slash() -> None:
-    assert tokenize(" /G0 X1", Spelling(block_delete=True)) == Line()
+    assert tokenize(" /G0 X1", Spelling(block_delete=True)) == LineWords()
 
 
 @pytest.mark.parametrize("text", ["G0 X1*71", "G0 X1 * 7 1 (sum)"])
@@ -148,7 +148,7 @@ def test_any_text_is_read_without_raising(text: str, spelling: Spelling) -> None
     tokenize(text, spelling)
 
 
-def plain(data: bytes, spelling: Spelling) -> list[Line]:
+def plain(data: bytes, spelling: Spelling) -> list[LineWords]:
     """oracle of tokenize_lines: every line by itself, the readable way."""
     lines = plain_lines(data.decode("latin-1"))
     return [tokenize(line, spelling, line=number) for number, line in enumerate(lines, 1)]

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode.blocks import parse
+from understudy.gcode.blocks import Problem, parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
-from understudy.gcode.words import Problem
 from understudy.hmi.pages.log.page import KINDS
 from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from understudy.gcode import ARM, Axes, Block, Modal, Step, interpret, parse
+from understudy.gcode import ARM, Axes, Block, Interpretation, Modal, interpret, parse
 from understudy.gcode.requests import LineMove
 from understudy.offline.straights import is_straight, plain_angles, straights
 
@@ -50,7 +50,7 @@ def test_each_line_says_what_the_interpreter_says(
     where = Where(HERE)
     for k, block in enumerate(blocks):
         step = interpret(block, modal, dialect=ARM, position=where)
-        assert isinstance(step, Step)
+        assert isinstance(step, Interpretation)
         (move,) = step.requests
         assert isinstance(move, LineMove)
         assert found.move(k) == move

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from understudy.cli.telemetry import Telemetry, observed
 from understudy.config import load_config
 from understudy.errors import Refused
-from understudy.gcode.words import Problem
+from understudy.gcode.blocks import Problem
 from understudy.ports import Caller, Ticket
 from understudy.robots.grblhal import driver as grblhal
 from understudy.robots.kuka import driver as kuka_eki

@@ -29,7 +29,7 @@ def warm() -> None:
 
 def is_warm() -> bool:
     """The cache holds a kernel of each package, none older than its source."""
-    from understudy.gcode.reader import split_lines
+    from understudy.gcode.program import split_lines
     from understudy.motion.plan import motions_at
     from understudy.space.collision.certify import certify
     from understudy.space.kinematics.forward import flange_frames

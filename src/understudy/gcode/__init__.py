@@ -1,11 +1,20 @@
-"""G-code: text into words, words into blocks, blocks into requests.
+"""G-code: text to words, words to blocks, blocks to requests.
 
-`parse` understands a line, `interpret` carries it out on a `Modal` state and returns what the
-machine is asked for (`requests`). Refusals carry grblHAL's numbers. Whole programs are read by
-`program.program_lines`, in compiled code, which is why it is not imported here.
+`parse` reads a line, `interpret` applies it to a `Modal` state and returns the requests to the
+machine (`requests`). Refusals carry grblHAL's error numbers. `program.program_lines` reads whole
+programs; it is compiled code and therefore not imported here.
 """
 
-from understudy.gcode.blocks import Block, format_block, parse
+from understudy.gcode.actions import Position
+from understudy.gcode.blocks import (
+    Block,
+    LineWords,
+    Problem,
+    Word,
+    format_block,
+    parse,
+    tokenize,
+)
 from understudy.gcode.dialect import (
     ARM,
     GRBLHAL_ARM,
@@ -13,9 +22,10 @@ from understudy.gcode.dialect import (
     ZERO,
     Axes,
     Dialect,
+    Spelling,
     rotary_axes,
 )
-from understudy.gcode.interpreter import At, Step, interpret, jog
+from understudy.gcode.interpreter import Interpretation, KnownPosition, interpret, jog
 from understudy.gcode.modal import (
     Modal,
     Tool,
@@ -24,24 +34,22 @@ from understudy.gcode.modal import (
     modes_report,
     work_offset,
 )
-from understudy.gcode.words import Line, Problem, Spelling, Word, tokenize
-from understudy.gcode.work import Position
 
 __all__ = [
     "ARM",
     "GRBLHAL_ARM",
     "GRBLHAL_MACHINE",
     "ZERO",
-    "At",
     "Axes",
     "Block",
     "Dialect",
-    "Line",
+    "Interpretation",
+    "KnownPosition",
+    "LineWords",
     "Modal",
     "Position",
     "Problem",
     "Spelling",
-    "Step",
     "Tool",
     "Word",
     "active_codes",

@@ -1,33 +1,123 @@
-"""Steps of a block that move nothing: feed, spindle, tool, pins, dwell, flow.
+"""The interpretation of one block (`Work`), and its steps that move nothing.
 
-Each step takes the workbench and returns a refusal or nothing; it is asked only where its group
-of commands is in the block (see `interpreter.STEPS`). Numbers of refusals are
-grblHAL's, and so is the order of the questions.
+Feed, spindle, tool, pins, dwell, program flow, coordinate systems, G10, G92, tool length and the
+stored positions. Each step takes the `Work` and returns a refusal or None; it runs only where its
+group of commands is in the block (see `interpreter.STEPS`). The numbers of refusals are grblHAL's,
+and so is the order of the checks.
 """
 
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import faults
-from understudy.gcode.dialect import MM_PER_INCH
-from understudy.gcode.offsets import tell_offsets
+from understudy.gcode import error_numbers
+from understudy.gcode.blocks import COORDINATE_SYSTEMS, AxisUse, Block, Group
+from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
+from understudy.gcode.modal import Modal, work_offset
 from understudy.gcode.requests import (
     Coolant,
     Dwell,
     KinematicsMode,
     Message,
+    OffsetsChanged,
     Overrides,
     PathMode,
     ProgramEnd,
     ProgramPause,
+    Request,
     SetAnalog,
+    SetHome,
     SetOutput,
     Spindle,
     ToolChange,
     ToolSelect,
     WaitInput,
 )
-from understudy.gcode.work import Work
+
+
+class Position(Protocol):
+    """Where the program stands: the last target commanded, not where the machine is by now."""
+
+    @property
+    def axes(self) -> Axes:
+        """Axis positions, mm or deg."""
+        ...
+
+    @property
+    def pose(self) -> Axes:
+        """The tool: x y z in mm, rx ry rz in deg. Asked for only by dialects with two frames."""
+        ...
+
+
+@dataclass(slots=True)
+class Work:
+    """One block on its way through the steps.
+
+    `left`: letters whose values nobody has used yet. `named`: the axis words by axis, in axis
+    units once `convert_units` is through. `changes`: fields of the modal state to replace.
+    """
+
+    block: Block
+    old: Modal
+    dialect: Dialect
+    position: Position
+    jogging: bool
+    motion: str
+    plane: str
+    imperial: bool
+    incremental: bool
+    feed_mode: str
+    coordinates: int
+    frame: Frame
+    axis: AxisUse
+    named: dict[int, float]
+    left: set[str]
+    feed: float = 0.0
+    here: Axes = ZERO
+    target: Axes = ZERO
+    reached: Axes | None = None
+    reached_frame: Frame = "axes"
+    changes: dict[str, Any] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+
+    def command(self, group: Group) -> str:
+        """The code of this group, empty if the line has none."""
+        return self.block.commands.get(group, "")
+
+    def has(self, letter: str) -> bool:
+        """Is there such a word that nobody has used yet?"""
+        return letter in self.left
+
+    def value(self, letter: str, default: float = 0.0) -> float:
+        return self.block.values.get(letter, default)
+
+    def use(self, letters: str) -> None:
+        self.left.difference_update(letters)
+
+    def exact(self, value: float) -> float:
+        return self.dialect.exact(value)
+
+    def refuse(self, code: int, word: str, message: str) -> Refused:
+        return self.block.problem(code, word, message).refused()
+
+    def missing(self, command: str, letter: str) -> Refused:
+        return self.refuse(error_numbers.MISSING_WORD, command, f"needs a {letter} word")
+
+    def offset(self, axis: int) -> float:
+        """From the program's zero to the machine's, along one axis."""
+        work, g92 = self.old.offsets[self.coordinates][axis], self.old.g92[axis]
+        length = self.old.tool_length[axis]
+        if not (work or g92 or length):
+            return 0.0
+        return self.exact(self.exact(work + g92) + length)
+
+
+def six(values: list[float]) -> Axes:
+    x, y, z, a, b, c = values
+    return x, y, z, a, b, c
+
 
 LAST_LINE_NUMBER = 10_000_000
 LAST_TOOL = 2**31 - 1
@@ -49,13 +139,15 @@ def call_macro(work: Work) -> Refused | None:
     name = work.command("macro")
     if not work.has("P"):
         return work.missing(name, "P")
-    return work.refuse(faults.UNSUPPORTED, name, "there are no macros on this controller")
+    return work.refuse(error_numbers.UNSUPPORTED, name, "there are no macros on this controller")
 
 
 def number_line(work: Work) -> Refused | None:
     number = work.value("N")
     if number > LAST_LINE_NUMBER:
-        return work.refuse(faults.LINE_NUMBER, "N", f"line numbers end at {LAST_LINE_NUMBER}")
+        return work.refuse(
+            error_numbers.LINE_NUMBER, "N", f"line numbers end at {LAST_LINE_NUMBER}"
+        )
     if int(number) != work.old.line:
         work.changes["line"] = int(number)
     return None
@@ -67,11 +159,11 @@ def check_tool_words(work: Work) -> Refused | None:
             continue
         number = work.value(letter)
         if not _whole(number):
-            return work.refuse(faults.NOT_INTEGER, letter, "should be a whole number")
+            return work.refuse(error_numbers.NOT_INTEGER, letter, "should be a whole number")
         if number < 0:
-            return work.refuse(faults.NEGATIVE, letter, "cannot be negative")
+            return work.refuse(error_numbers.NEGATIVE, letter, "cannot be negative")
         if letter == "T" and not _is_tool(work, number):
-            return work.refuse(faults.TOOL, letter, "is no tool of this controller")
+            return work.refuse(error_numbers.TOOL, letter, "is no tool of this controller")
     return None
 
 
@@ -80,17 +172,17 @@ def set_feed(work: Work) -> Refused | None:
     given, inverse_time = "F" in work.block.values, work.feed_mode == "G93"
     feeding = work.axis == "motion" and work.motion not in _NEEDS_NO_FEED
     if not given and (work.jogging or (inverse_time and feeding)):
-        return work.refuse(faults.NO_FEED, work.motion, "needs a feed: no F in this line")
+        return work.refuse(error_numbers.NO_FEED, work.motion, "needs a feed: no F in this line")
     if given:
         feed = work.value("F")
         if feed < 0:
-            return work.refuse(faults.NEGATIVE, "F", "cannot be negative")
+            return work.refuse(error_numbers.NEGATIVE, "F", "cannot be negative")
         in_inches = work.imperial and not inverse_time
         work.feed = work.exact(feed * MM_PER_INCH) if in_inches else feed
     elif not inverse_time and work.feed_mode == work.old.feed_mode:
         work.feed = work.old.feed
     if work.feed_mode == "G95":
-        return work.refuse(faults.UNSUPPORTED, "G95", "there is no encoder on the spindle")
+        return work.refuse(error_numbers.UNSUPPORTED, "G95", "there is no encoder on the spindle")
     return None
 
 
@@ -98,11 +190,11 @@ def set_speed(work: Work) -> Refused | None:
     name = work.command("spindle")
     if work.has("$") and (name or work.has("S")):
         if work.value("$") != 0:
-            return work.refuse(faults.RANGE, "$", "there is one spindle, number 0")
+            return work.refuse(error_numbers.RANGE, "$", "there is one spindle, number 0")
         work.use("$")
     speed = work.value("S", work.old.speed)
     if speed < 0:
-        return work.refuse(faults.NEGATIVE, "S", "cannot be negative")
+        return work.refuse(error_numbers.NEGATIVE, "S", "cannot be negative")
     if speed != work.old.speed:
         work.changes["speed"] = speed
     return None
@@ -123,9 +215,9 @@ def _set_tool_number(work: Work) -> Refused | None:
     if not work.has("Q"):
         return work.missing("M61", "Q")
     if not _whole(number):
-        return work.refuse(faults.NOT_INTEGER, "Q", "should be a whole number")
+        return work.refuse(error_numbers.NOT_INTEGER, "Q", "should be a whole number")
     if not _is_tool(work, number):
-        return work.refuse(faults.TOOL, "Q", "is no tool of this controller")
+        return work.refuse(error_numbers.TOOL, "Q", "is no tool of this controller")
     work.use("Q")
     tool = int(number) % _WRAP
     work.changes.update(tool=tool, selected=tool)
@@ -143,10 +235,10 @@ def switch_pins(work: Work) -> Refused | None:
     if not work.has("P"):
         return work.missing(name, "P")
     if pin < 0:
-        return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
+        return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     if int(pin) >= work.dialect.digital_outputs:
         last = work.dialect.digital_outputs - 1
-        return work.refuse(faults.RANGE, "P", f"digital outputs are numbered 0 to {last}")
+        return work.refuse(error_numbers.RANGE, "P", f"digital outputs are numbered 0 to {last}")
     work.use("P")
     on, with_motion = name in ("M62", "M64"), name in ("M62", "M63")
     work.requests.append(SetOutput(int(pin), on, with_motion))
@@ -159,7 +251,9 @@ def _set_analog(work: Work, name: str) -> Refused | None:
     pin = work.value("E")
     if not 0 <= int(pin) < work.dialect.analog_outputs:
         last = work.dialect.analog_outputs - 1
-        return work.refuse(faults.ANALOG_RANGE, "E", f"analog outputs are numbered 0 to {last}")
+        return work.refuse(
+            error_numbers.ANALOG_RANGE, "E", f"analog outputs are numbered 0 to {last}"
+        )
     work.use("EQ")
     work.requests.append(SetAnalog(int(pin), work.value("Q"), with_motion=name == "M67"))
     return None
@@ -171,22 +265,26 @@ def _wait_for_input(work: Work) -> Refused | None:
     if not (work.has("L") or work.has("Q")):
         return work.missing("M66", "L or a Q")
     if digital and analog:
-        return work.refuse(faults.WORD_CONFLICT, "E", "M66 waits for P or for E, not for both")
+        return work.refuse(
+            error_numbers.WORD_CONFLICT, "E", "M66 waits for P or for E, not for both"
+        )
     if mode >= len(WAIT_MODES):
-        return work.refuse(faults.RANGE, "L", "is 0 read, 1 rise, 2 fall, 3 high or 4 low")
+        return work.refuse(error_numbers.RANGE, "L", "is 0 read, 1 rise, 2 fall, 3 high or 4 low")
     if mode and timeout == 0:
-        return work.refuse(faults.RANGE, "M66", "needs a time-out: Q above 0 seconds")
+        return work.refuse(error_numbers.RANGE, "M66", "needs a time-out: Q above 0 seconds")
     if work.dialect.two_frames and not (digital or analog):
         return work.missing("M66", "P or an E")
     pin = work.value("P" if digital else "E")
     if digital and pin < 0:
-        return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
+        return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     inputs = work.dialect.digital_inputs if digital else work.dialect.analog_inputs
     letter = "P" if digital else "E"
     if not 0 <= int(pin) < inputs:
-        return work.refuse(faults.RANGE, letter, f"these inputs are numbered 0 to {inputs - 1}")
+        return work.refuse(
+            error_numbers.RANGE, letter, f"these inputs are numbered 0 to {inputs - 1}"
+        )
     if analog and mode:
-        return work.refuse(faults.RANGE, "L", "an analog input is only read: L0")
+        return work.refuse(error_numbers.RANGE, "L", "an analog input is only read: L0")
     work.use("ELPQ")
     kind: Literal["digital", "analog"] = "digital" if digital else "analog"
     work.requests.append(WaitInput(kind, int(pin), WAIT_MODES[mode], timeout))
@@ -224,7 +322,7 @@ def allow_overrides(work: Work) -> Refused | None:
     name = work.command("overrides")
     allowed = work.value("P", 1.0) != 0
     if work.has("P") and work.value("P") < 0:
-        return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
+        return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     work.use("P")
     changes = {
         "M48": {"feed_override": True, "speed_override": True},
@@ -251,7 +349,7 @@ def dwell(work: Work) -> Refused | None:
         return work.missing("G4", "P (seconds)")
     seconds = work.value("P")
     if seconds < 0:
-        return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
+        return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
     work.use("P")
     work.requests.append(Dwell(seconds))
     return None
@@ -271,7 +369,7 @@ def choose_path(work: Work) -> Refused | None:
         scale = MM_PER_INCH if work.imperial else 1.0
         tolerance = work.value("P") * scale if work.has("P") else 0.0
         if tolerance < 0:
-            return work.refuse(faults.NEGATIVE, "P", "cannot be negative")
+            return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
         work.use("P")
     work.changes.update(path=name, path_tolerance=tolerance)
     work.requests.append(PathMode(name, tolerance))
@@ -290,7 +388,7 @@ def end_or_pause(work: Work) -> None:
         )  # fmt: skip
         work.requests.append(ProgramEnd(name))
         if work.coordinates:
-            tell_offsets(work)
+            report_offsets(work)
 
 
 def _whole(value: float) -> bool:
@@ -301,3 +399,169 @@ def _is_tool(work: Work, number: float) -> bool:
     if work.old.tools and number:
         return work.old.tool_in_table(number) is not None
     return number <= LAST_TOOL
+
+
+_G59_3 = COORDINATE_SYSTEMS.index("G59.3")
+_TO_TABLE = (1, 10, 11)
+_OFFSET_FIELDS = frozenset({"offsets", "coordinates", "g92", "tool_length"})
+
+
+def choose_coordinates(work: Work) -> Refused | None:
+    work.changes["coordinates"] = work.coordinates
+    return None
+
+
+def set_tool_length(work: Work) -> Refused | None:
+    name = work.command("tool offset")
+    if name == "G49":
+        work.changes.update(tool_offset=name, tool_length=ZERO)
+        return None
+    if name == "G43.1":
+        return _dynamic_length(work)
+    return _length_from_table(work, name)
+
+
+def _dynamic_length(work: Work) -> Refused | None:
+    if not work.named:
+        return work.refuse(error_numbers.OFFSET_AXIS, "G43.1", "needs axis words")
+    if refused := _joints_have_none(work, "G43.1"):
+        return refused
+    length = [work.named.get(axis, old) for axis, old in enumerate(work.old.tool_length)]
+    work.changes.update(tool_offset="G43.1", tool_length=six(length))
+    return None
+
+
+def _length_from_table(work: Work, name: str) -> Refused | None:
+    if not work.old.tools:
+        return work.refuse(error_numbers.UNSUPPORTED, name, "there is no tool table")
+    in_hand = work.changes.get("tool", work.value("T", work.old.tool))
+    number = work.value("H") or in_hand
+    tool = work.old.tool_in_table(number)
+    if tool is None:
+        word = "H" if work.has("H") else name
+        return work.refuse(error_numbers.TOOL, word, f"tool {number:g} is not in the table")
+    work.use("H")
+    work.changes.update(tool_offset=name, tool_length=tool.offset)
+    return None
+
+
+def change_data(work: Work) -> Refused | None:
+    """G10."""
+    if work.command("nonmodal") != "G10":
+        return None
+    kind, number = int(work.value("L")), work.value("P")
+    if kind > 0:
+        if not (work.named or (kind != 20 and work.has("R"))):
+            return work.refuse(error_numbers.NO_AXIS_WORDS, "G10", "needs axis words")
+        if number < 0:
+            return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
+    if refused := _joints_have_none(work, "G10"):
+        return refused
+    if kind in (2, 20) and not (kind == 2 and work.has("R")):
+        refused = _set_work_offset(work, kind, int(number))
+    elif kind in _TO_TABLE and work.old.tools:
+        refused = _set_tool_row(work, kind, int(number))
+    else:
+        word = "R" if work.has("R") else "L" if work.has("L") else "G10"
+        refused = work.refuse(error_numbers.UNSUPPORTED, word, "G10 knows L2 and L20 without R")
+    work.use("LP")
+    return refused
+
+
+def _set_work_offset(work: Work, kind: int, number: int) -> Refused | None:
+    if number > len(COORDINATE_SYSTEMS):
+        last = len(COORDINATE_SYSTEMS)
+        return work.refuse(
+            error_numbers.COORDINATE_SYSTEM, "P", f"systems are numbered 1 to {last}"
+        )
+    index = number - 1 if number else work.coordinates
+    offset = list(work.old.offsets[index])
+    for axis, value in work.named.items():
+        offset[axis] = value if kind == 2 else _here_is(work, axis, value, work.old.g92[axis])
+    offsets = list(work.old.offsets)
+    offsets[index] = six(offset)
+    work.changes["offsets"] = tuple(offsets)
+    return None
+
+
+def _here_is(work: Work, axis: int, value: float, other: float) -> float:
+    """The offset under which the present position reads `value`, with another one in force."""
+    rest = work.exact(work.exact(work.here[axis] - value) - other)
+    return work.exact(rest - work.old.tool_length[axis])
+
+
+def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
+    """L1: as given. L10: so that here reads the values; L11: so that G59.3 reads them."""
+    tool = work.old.tool_in_table(number)
+    if tool is None:
+        return work.refuse(error_numbers.TOOL, "P", "is no tool of the table")
+    offset = list(tool.offset if kind == 1 else work.old.tool_length)
+    for axis, value in work.named.items():
+        zero = 0.0
+        if kind == 10:
+            g5x = work.old.offsets[work.coordinates][axis]
+            zero = work.here[axis] - g5x - work.old.g92[axis]
+        elif kind == 11:
+            zero = work.old.offsets[_G59_3][axis]
+        offset[axis] = value if kind == 1 else zero - value
+    scale = MM_PER_INCH if work.imperial else 1.0
+    radius = work.value("R") * scale if work.has("R") else tool.radius
+    work.use("R")
+    row = replace(tool, offset=six(offset), radius=radius)
+    work.changes["tools"] = tuple(row if old is tool else old for old in work.old.tools)
+    return None
+
+
+def shift_zero(work: Work) -> Refused | None:
+    """G92 and its sisters."""
+    name = work.command("nonmodal")
+    if name == "G92":
+        if not work.named:
+            return work.refuse(error_numbers.NO_AXIS_WORDS, "G92", "needs axis words")
+        if refused := _joints_have_none(work, "G92"):
+            return refused
+        offset = list(work.old.g92)
+        for axis, value in work.named.items():
+            g5x = work.old.offsets[work.coordinates][axis]
+            rest = work.exact(work.exact(work.here[axis] - g5x) - value)
+            offset[axis] = work.exact(rest - work.old.tool_length[axis])
+        work.changes.update(g92=six(offset), g92_kept=six(offset))
+    elif name == "G92.1":
+        work.changes.update(g92=ZERO, g92_kept=ZERO)
+    elif name == "G92.2":
+        work.changes.update(g92=ZERO)
+    elif name == "G92.3":
+        work.changes.update(g92=work.old.g92_kept)
+    return None
+
+
+def report_offsets(work: Work) -> Refused | None:
+    """Says so if this block shifts the zero that counts."""
+    if _OFFSET_FIELDS.isdisjoint(work.changes):
+        return None
+    fields = {name: work.changes[name] for name in _OFFSET_FIELDS if name in work.changes}
+    after = replace(work.old, **fields)
+    if after != work.old:
+        work.requests.append(OffsetsChanged(work_offset(after)))
+    return None
+
+
+def store_position(work: Work) -> Refused | None:
+    """G28.1 and G30.1: before any motion of the same line."""
+    name = work.command("nonmodal")
+    here = work.position.axes
+    if name == "G28.1":
+        work.changes["g28"] = here
+        work.requests.append(SetHome("G28", here))
+    elif name == "G30.1":
+        work.changes["g30"] = here
+        work.requests.append(SetHome("G30", here))
+    return None
+
+
+def _joints_have_none(work: Work, name: str) -> Refused | None:
+    if work.dialect.two_frames and work.frame == "axes" and work.named:
+        return work.refuse(
+            error_numbers.UNSUPPORTED, name, "shifts only the tool's frame, no joints"
+        )
+    return None

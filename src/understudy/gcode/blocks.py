@@ -1,34 +1,325 @@
-"""Words into a block: which commands, which values. Conflicts inside one line are found here.
+"""One line of text to words, and words to a block.
 
-Words are judged from left to right, and the first fault counts, as on the real controller.
+A word is a letter and a number. White space, comments and stray `)` are ignored wherever they
+stand, even inside a number, as on the real controller: ``G 0 X1 (to) 0`` is ``G0 X10``. A block
+holds the commands and values of a line; conflicts inside one line are found here. Words are
+checked from left to right and the first fault is reported, as on the real controller. Nothing here
+raises, whatever the text.
 """
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
+import numpy as np
 from msgspec import Struct
 
-from understudy.gcode import faults
-from understudy.gcode.commands import (
-    COMMANDS,
-    GROUP_ORDER,
-    AxisUse,
-    Command,
-    Group,
-    find,
-    whole_and_hundredths,
-)
-from understudy.gcode.dialect import Dialect
-from understudy.gcode.words import Line, Problem, Word, number_text, short_text, tokenize
+from understudy.errors import Refused
+from understudy.gcode import error_numbers
+from understudy.gcode.dialect import Dialect, Spelling, single
+
+DOUBLE_DIGITS = 15
+SINGLE_DIGITS = 9
+MOST_DECIMALS = 22
+"""Powers of ten up to here are exact, so digits / 10**n is the nearest number to the text."""
+LARGEST = 1e12
+"""No machine goes there; squares and sums of such numbers stay finite in single precision."""
+
+
+class Word(NamedTuple):
+    letter: str
+    value: float
+    column: int
+
+    def __str__(self) -> str:
+        return self.letter + short_text(self.value)
+
+
+class Problem(Struct, frozen=True):
+    """What is wrong where; `code` is grblHAL's error number."""
+
+    code: int
+    message: str
+    word: str = ""
+    column: int = 0
+    line: int = 0
+
+    def __str__(self) -> str:
+        places = (("line", self.line), ("column", self.column))
+        where = ", ".join(f"{name} {place}" for name, place in places if place)
+        return ": ".join(part for part in (where, self.word, self.message) if part)
+
+    def refused(self) -> Refused:
+        return Refused(str(self), self.code)
+
+
+class LineWords(Struct, frozen=True):
+    """The words of a line up to its end or the first `problem`."""
+
+    words: tuple[Word, ...] = ()
+    problem: Problem | None = None
+    message: str | None = None
+    demarcation: bool = False
+
+
+_TENTH, _HUNDREDTH = float(np.float32(0.1)), float(np.float32(0.01))
+
+
+class _Reading(NamedTuple):
+    value: float
+    stop: int
+
+
+def number_text(value: float | np.float32) -> str:
+    """The shortest text that is read back as this number: no exponent, no trailing zeros."""
+    if value == int(value) and abs(value) < 10**DOUBLE_DIGITS:
+        return str(int(value))
+    return np.format_float_positional(value, unique=True, trim="-")
+
+
+def short_text(value: float) -> str:
+    """A number for the reader's eye, to the digits that single precision carries."""
+    return number_text(value if value == int(value) else np.float32(value))
+
+
+def scaled(digits: int, exponent: int) -> float:
+    """digits · 10^exponent."""
+    if exponent < 0:
+        return digits / 10.0**-exponent
+    return digits * 10.0**exponent
+
+
+def scaled_single(digits: int, exponent: int) -> float:
+    """The same in single precision, two decimals at a time, as the firmware does it.
+
+    A coordinate midway between two steps goes up or down by these roundings.
+    """
+    # The product of two such numbers is exact in double precision: rounding it is multiplying.
+    value = single(digits)
+    while exponent <= -2:
+        value = single(value * _HUNDREDTH)
+        exponent += 2
+    if exponent == -1:
+        value = single(value * _TENTH)
+    for _ in range(exponent):
+        value = single(value * 10.0)
+    return value
+
+
+def tokenize(text: str, spelling: Spelling | None = None, *, line: int = 0) -> LineWords:
+    """The words of one line (without its line end)."""
+    spelling = spelling or Spelling()
+    body = text.lstrip("".join(map(chr, range(33))))
+    if 0 < spelling.longest < sum(character >= " " for character in body):
+        message = f"a line has at most {spelling.longest} characters"
+        return LineWords(problem=Problem(error_numbers.TOO_LONG, message, line=line))
+    if body.startswith("/"):
+        if spelling.block_delete:
+            return LineWords()
+        text = text.replace("/", " ", 1)
+    kept, message_text = _without_comments(text)
+    if [character for character, _ in kept] == ["%"]:
+        return LineWords(demarcation=True, message=message_text)
+    if kept and kept[0][0] == "$":
+        problem = Problem(error_numbers.SYSTEM_LINE, "a $ line is no G-code", "$", kept[0][1], line)
+        return LineWords(problem=problem)
+    words, problem_found = _words(kept, spelling, line)
+    return LineWords(tuple(words), problem_found, message_text)
+
+
+def _without_comments(text: str) -> tuple[list[tuple[str, int]], str | None]:
+    """What counts, in capitals, with its column; and the first (MSG, …)."""
+    kept: list[tuple[str, int]] = []
+    message: str | None = None
+    begin = -1
+    for column, character in enumerate(text, 1):
+        if begin >= 0:
+            if character == "(":
+                begin = column
+            elif character == ")":
+                comment = text[begin : column - 1]
+                if message is None and comment[:4].upper() == "MSG,":
+                    message = comment[4:].lstrip(" ")
+                begin = -1
+        elif character == "(":
+            begin = column
+        elif character == ";":
+            break
+        elif character > " " and character != ")":
+            kept.append((_capital(character), column))
+    return kept, message
+
+
+def _capital(character: str) -> str:
+    return character.upper() if "a" <= character <= "z" else character
+
+
+def _words(
+    kept: list[tuple[str, int]], spelling: Spelling, line: int
+) -> tuple[list[Word], Problem | None]:
+    words: list[Word] = []
+    at = 0
+    while at < len(kept):
+        letter, column = kept[at]
+        if letter == "*" and spelling.checksum and _is_checksum(kept[at + 1 :]):
+            break
+        if not ("A" <= letter <= "Z" or letter == "$"):
+            message = f"a word begins with a letter, not with {letter!r}"
+            return words, Problem(error_numbers.BAD_LETTER, message, letter, column, line)
+        reading = _number(kept, at + 1, spelling.single)
+        if math.isnan(reading.value):
+            message = f"{letter} needs a number"
+            return words, Problem(error_numbers.BAD_NUMBER, message, letter, column, line)
+        words.append(Word(letter, reading.value, column))
+        at = reading.stop
+    return words, None
+
+
+def _is_checksum(kept: list[tuple[str, int]]) -> bool:
+    return bool(kept) and all("0" <= character <= "9" for character, _ in kept)
+
+
+def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Reading:
+    """The number that begins here; not a number where there is none, or one beyond all bounds."""
+    most = SINGLE_DIGITS if single_precision else DOUBLE_DIGITS
+    negative = at < len(kept) and kept[at][0] == "-"
+    at += at < len(kept) and kept[at][0] in "+-"
+    digits = exponent = significant = 0
+    point = found = False
+    while at < len(kept):
+        character = kept[at][0]
+        if "0" <= character <= "9":
+            found = True
+            significant += character != "0" or digits > 0
+            if significant <= most and exponent > -MOST_DECIMALS:
+                digits = digits * 10 + ord(character) - ord("0")
+                exponent -= point
+            elif not point:
+                exponent += 1
+        elif character == "." and not point:
+            point = True
+        else:
+            break
+        at += 1
+    if not found or exponent > MOST_DECIMALS:
+        return _Reading(math.nan, at)
+    value = scaled_single(digits, exponent) if single_precision else scaled(digits, exponent)
+    if value > LARGEST:
+        return _Reading(math.nan, at)
+    return _Reading(-value if negative else value, at)
+
+
+def normalized(text: str) -> str:
+    """What counts of a line, in capitals: no spaces, no comments."""
+    return "".join(character for character, _ in _without_comments(text)[0])
+
+
+Group = Literal[
+    "nonmodal", "motion", "plane", "distance", "arc distance", "feed mode", "units", "cutter",
+    "tool offset", "coordinates", "path", "retract", "macro", "scaling",
+    "flow", "io", "tool", "spindle", "coolant", "overrides", "kinematics",
+]  # fmt: skip
+
+AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
+"""Who takes the axis words of a line; empty: no code asked for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    group: Group
+    axis: AxisUse = ""
+
+
+COORDINATE_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59", "G59.1", "G59.2", "G59.3")
+PROBES = ("G38.2", "G38.3", "G38.4", "G38.5")
+ARCS = ("G2", "G3")
+SYNCHRONIZED = ("G33", "G33.1", "G76")
+UNOFFERED = (
+    "G5", "G5.1", "G73", "G81", "G82", "G83", "G84", "G85", "G86", "G89", *SYNCHRONIZED,
+)  # fmt: skip
+"""Motions that the firmware checks before it finds that the machine cannot do them."""
+
+_MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
+    ("nonmodal", ""): ("G4", "G28.1", "G30.1", "G53", "G92.1", "G92.2", "G92.3"),
+    ("nonmodal", "nonmodal"): ("G10", "G28", "G30", "G92"),
+    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *UNOFFERED),
+    ("motion", ""): ("G80",),
+    ("plane", ""): ("G17", "G18", "G19"),
+    ("distance", ""): ("G90", "G91"),
+    ("arc distance", ""): ("G91.1",),
+    ("feed mode", ""): ("G93", "G94", "G95"),
+    ("units", ""): ("G20", "G21"),
+    ("cutter", ""): ("G40",),
+    ("tool offset", ""): ("G43", "G43.2", "G49"),
+    ("tool offset", "tool offset"): ("G43.1",),
+    ("coordinates", ""): COORDINATE_SYSTEMS,
+    ("path", ""): ("G61", "G61.1", "G64"),
+    ("retract", ""): ("G98", "G99"),
+    ("macro", ""): ("G65", "M98"),
+    ("scaling", "scaling"): ("G50", "G51"),
+    ("flow", ""): ("M0", "M1", "M2", "M30", "M60"),
+    ("io", ""): ("M62", "M63", "M64", "M65", "M66", "M67", "M68"),
+    ("tool", ""): ("M6", "M61"),
+    ("spindle", ""): ("M3", "M4", "M5"),
+    ("coolant", ""): ("M7", "M8", "M9"),
+    ("overrides", ""): ("M48", "M49", "M50", "M51", "M53"),
+    ("kinematics", ""): ("M428", "M429"),
+}
+
+COMMANDS = {
+    name: Command(name, group, axis) for (group, axis), names in _MEMBERS.items() for name in names
+}
+GROUP_ORDER: tuple[Group, ...] = tuple(dict.fromkeys(group for group, _ in _MEMBERS))
+
+_FRACTION_UNSUPPORTED = frozenset({5, 28, 30, 38, 43, 59, 61, 65, 90, 91, 92})
+"""G codes of which a wrong decimal is an unknown code, not a number that should be whole."""
+_FRACTION_IGNORED = frozenset({49})
+_LAST_STANDARD_M = 99
+
+_BY_NUMBER = {
+    (name[0], round(100 * float(name[1:]))): command for name, command in COMMANDS.items()
+}
+
+
+def whole_and_hundredths(value: float) -> tuple[int, int]:
+    """A code's number as the firmware sees it; below zero, no code and no whole number."""
+    whole = math.trunc(value)
+    return whole, 1 if value < 0 else math.floor(100.0 * (value - whole) + 0.5)
+
+
+@lru_cache(maxsize=1024)
+def find(letter: str, value: float, *, without: frozenset[str]) -> Command | int:
+    """The command of a G or M word, or grblHAL's error number for it."""
+    whole, hundredths = whole_and_hundredths(value)
+    if letter == "M" and 0 <= whole <= _LAST_STANDARD_M and hundredths:
+        return error_numbers.NOT_INTEGER
+    if letter == "G" and whole in _FRACTION_IGNORED:
+        hundredths = 0
+    command = _BY_NUMBER.get((letter, 100 * whole + hundredths)) if hundredths < 100 else None
+    if command is not None and value >= 0:
+        return error_numbers.UNSUPPORTED if command.name in without else command
+    if letter == "M" or value < 0 or whole in _FRACTION_UNSUPPORTED:
+        return error_numbers.UNSUPPORTED
+    base = COMMANDS.get(f"G{whole}")
+    return (
+        error_numbers.UNSUPPORTED
+        if base is None or base.name in without
+        else error_numbers.NOT_INTEGER
+    )
+
 
 _NEVER_NEGATIVE = "LNO"
 _ALWAYS_WHOLE = "LO$"
 _WORD_ORDER = "NXYZABCUVWIJKRDEHLOPQ$FST"
 
 _PLAIN_WORDS = {
-    faults.UNSUPPORTED: "is not supported by this controller",
-    faults.NOT_INTEGER: "should be a whole number",
-    faults.MODAL_CONFLICT: "cannot stand in one line with {other}",
-    faults.AXIS_CONFLICT: "and {other} both want the axis words of this line",
+    error_numbers.UNSUPPORTED: "is not supported by this controller",
+    error_numbers.NOT_INTEGER: "should be a whole number",
+    error_numbers.MODAL_CONFLICT: "cannot stand in one line with {other}",
+    error_numbers.AXIS_CONFLICT: "and {other} both want the axis words of this line",
 }
 
 
@@ -69,7 +360,7 @@ def parse(text: str, dialect: Dialect, *, line: int = 0) -> Block | Problem:
     return build(tokenize(text, dialect.spelling, line=line), dialect, line=line)
 
 
-def build(line_of_words: Line, dialect: Dialect, *, line: int = 0) -> Block | Problem:
+def build(line_of_words: LineWords, dialect: Dialect, *, line: int = 0) -> Block | Problem:
     """The words of a line into a block."""
     commands: dict[Group, str] = {}
     values: dict[str, float] = {}
@@ -109,25 +400,29 @@ def _conflict(
     if isinstance(command, int):
         base = COMMANDS.get(f"{word.letter}{int(abs(word.value))}")
         moves = base is not None and base.axis == "motion"
-        return faults.AXIS_CONFLICT if axis and command == faults.NOT_INTEGER and moves else command
+        return (
+            error_numbers.AXIS_CONFLICT
+            if axis and command == error_numbers.NOT_INTEGER and moves
+            else command
+        )
     if axis and command.axis and command.axis != "scaling":
-        return faults.AXIS_CONFLICT
-    return faults.MODAL_CONFLICT if command.group in commands else 0
+        return error_numbers.AXIS_CONFLICT
+    return error_numbers.MODAL_CONFLICT if command.group in commands else 0
 
 
 def _value_fault(letter: str, value: float, values: Mapping[str, float]) -> int:
     if letter in _ALWAYS_WHOLE and whole_and_hundredths(value)[1]:
-        return faults.NOT_INTEGER if letter != "O" or value >= 0 else faults.NEGATIVE
+        return error_numbers.NOT_INTEGER if letter != "O" or value >= 0 else error_numbers.NEGATIVE
     if letter in values:
-        return faults.WORD_REPEATED
-    return faults.NEGATIVE if letter in _NEVER_NEGATIVE and value < 0 else 0
+        return error_numbers.WORD_REPEATED
+    return error_numbers.NEGATIVE if letter in _NEVER_NEGATIVE and value < 0 else 0
 
 
 def _value_problem(code: int, word: Word, line: int) -> Problem:
     message = {
-        faults.NOT_INTEGER: "should be a whole number",
-        faults.WORD_REPEATED: f"{word.letter} stands twice in this line",
-        faults.NEGATIVE: "cannot be negative",
+        error_numbers.NOT_INTEGER: "should be a whole number",
+        error_numbers.WORD_REPEATED: f"{word.letter} stands twice in this line",
+        error_numbers.NEGATIVE: "cannot be negative",
     }[code]
     return Problem(code, message, str(word), word.column, line)
 
@@ -136,9 +431,9 @@ def _opponent(
     code: int, command: Command | int, axis: AxisUse, commands: Mapping[Group, str]
 ) -> str:
     """The command of the line that a conflict is with."""
-    if code == faults.MODAL_CONFLICT and isinstance(command, Command):
+    if code == error_numbers.MODAL_CONFLICT and isinstance(command, Command):
         return commands[command.group]
-    if code == faults.AXIS_CONFLICT:
+    if code == error_numbers.AXIS_CONFLICT:
         return next(name for name in commands.values() if COMMANDS[name].axis == axis)
     return ""
 

@@ -4,11 +4,10 @@
 `grblhal`: X Y Z A B C are six axes: the joints of an arm, or mm and deg of a plain machine.
 """
 
+import struct
 from typing import Literal
 
 from msgspec import Struct
-
-from understudy.gcode.words import LONGEST_WIRE_LINE, Spelling, single
 
 Axes = tuple[float, float, float, float, float, float]
 """One number per axis in axis units: mm where the axis is linear, deg where it is rotary."""
@@ -20,8 +19,25 @@ ZERO: Axes = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 AXIS_LETTERS = "XYZABC"
 JOINT_LETTERS = "ABCUVW"
 MM_PER_INCH = 25.4
+LONGEST_WIRE_LINE = 256
+_SINGLE = struct.Struct("f")
 _ALL_ROTARY = (True, True, True, True, True, True)
 _TOOL_ROTARY = (False, False, False, True, True, True)
+
+
+class Spelling(Struct, frozen=True):
+    """How a controller reads.
+
+    `single`: numbers in single precision, as the firmware's own reader makes them.
+    `checksum`: a ``*71`` at the end, as some senders add, is passed over.
+    `block_delete`: lines that begin with ``/`` are left out.
+    `longest`: characters in a line (0: any).
+    """
+
+    single: bool = False
+    checksum: bool = False
+    block_delete: bool = False
+    longest: int = 0
 
 
 class Dialect(Struct, frozen=True):
@@ -61,6 +77,12 @@ class Dialect(Struct, frozen=True):
     def exact(self, value: float) -> float:
         """The number as this controller keeps it: the firmware reckons in single precision."""
         return single(value) if self.spelling.single else value
+
+
+def single(value: float) -> float:
+    """The nearest single-precision number."""
+    (nearest,) = _SINGLE.unpack(_SINGLE.pack(value))
+    return float(nearest)
 
 
 _AXIS_INDEX = {letter: index for index, letter in enumerate(AXIS_LETTERS)}

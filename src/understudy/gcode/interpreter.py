@@ -1,34 +1,58 @@
-"""A block and the modal state into requests and the next modal state.
+"""A block and the modal state to requests and the next modal state.
 
-A pure function: what is refused changes nothing. The steps stand in the order of RS274/NGC,
-table 8, which is the firmware's too; the first refusal is the answer.
+`interpret` is a pure function: a refused block changes nothing. The steps stand in the order of
+RS274/NGC, table 8, which is also the firmware's; the first refusal is the answer. The steps that
+move are here: units, targets, G28 and G30, straight lines, arcs and probing.
 """
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import actions, faults, motion, offsets
-from understudy.gcode.blocks import Block
-from understudy.gcode.commands import COORDINATE_SYSTEMS, Group
-from understudy.gcode.dialect import ZERO, Axes, Dialect, Frame
+from understudy.gcode import actions, error_numbers
+from understudy.gcode.actions import Position, Work, six
+from understudy.gcode.blocks import (
+    ARCS,
+    COORDINATE_SYSTEMS,
+    PROBES,
+    SYNCHRONIZED,
+    UNOFFERED,
+    Block,
+    Group,
+)
+from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
 from understudy.gcode.modal import Modal
-from understudy.gcode.requests import Message, Request
-from understudy.gcode.work import Position, Work
+from understudy.gcode.requests import (
+    ArcMove,
+    AxisArc,
+    AxisMove,
+    GoHome,
+    JointArc,
+    JointMove,
+    LineMove,
+    Message,
+    Move,
+    Probe,
+    Request,
+)
+from understudy.space.pose import Pose
+from understudy.units import DEG, MINUTE, MM
 
 _JOG_GROUPS: tuple[Group, ...] = ("nonmodal", "distance", "units")
 
 
-class At(Struct, frozen=True):
+class KnownPosition(Struct, frozen=True):
     """A position that is known in full: axis units, and mm and deg of the tool."""
 
     axes: Axes = ZERO
     pose: Axes = ZERO
 
 
-class Step(Struct, frozen=True):
+class Interpretation(Struct, frozen=True):
     """What a block asks for and what is in force after it.
 
     `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: that of
@@ -41,12 +65,21 @@ class Step(Struct, frozen=True):
     pose: Axes | None = None
 
 
+class Circle(NamedTuple):
+    """In axis units; `angle` in rad, counter-clockwise positive, all turns included."""
+
+    plane: tuple[int, int]
+    centre: tuple[float, float]
+    radius: float
+    angle: float
+
+
 def interpret(
     block: Block, modal: Modal, *, dialect: Dialect, position: Position
-) -> Step | Refused:
+) -> Interpretation | Refused:
     """Carries a block out on the modal state and says what the machine is to do."""
     if not (block.commands or block.values):
-        return Step(modal, () if block.message is None else (Message(block.message),))
+        return Interpretation(modal, () if block.message is None else (Message(block.message),))
     work = _lay_out(block, modal, dialect, position)
     if refused := _through_steps(work):
         return refused
@@ -57,7 +90,9 @@ def interpret(
     return _step(work, after)
 
 
-def jog(block: Block, modal: Modal, *, dialect: Dialect, position: Position) -> Step | Refused:
+def jog(
+    block: Block, modal: Modal, *, dialect: Dialect, position: Position
+) -> Interpretation | Refused:
     """What stands after `$J=`: axes, F, and of the modes only G20 G21 G90 G91 G53.
 
     Modes and F hold for this jog alone. Without axis words nothing moves.
@@ -67,7 +102,9 @@ def jog(block: Block, modal: Modal, *, dialect: Dialect, position: Position) -> 
         return refused
     for group, name in block.commands.items():
         if group not in _JOG_GROUPS or (group == "nonmodal" and name != "G53"):
-            return work.refuse(faults.BAD_JOG, name, "is no part of a jog: G20 G21 G90 G91 G53 are")
+            return work.refuse(
+                error_numbers.BAD_JOG, name, "is no part of a jog: G20 G21 G90 G91 G53 are"
+            )
     return _step(work, modal)
 
 
@@ -127,7 +164,7 @@ def _check_unused(work: Work) -> Refused | None:
     if not work.left:
         return None
     letter = min(work.left, key=work.block.column)
-    return work.refuse(faults.UNUSED_WORD, letter, "means nothing in this line")
+    return work.refuse(error_numbers.UNUSED_WORD, letter, "means nothing in this line")
 
 
 def _keep_modes(work: Work) -> None:
@@ -145,15 +182,313 @@ def _keep_modes(work: Work) -> None:
         work.changes["retract"] = "G98" if cycle_ends else retract
 
 
-def _step(work: Work, after: Modal) -> Step:
+def _step(work: Work, after: Modal) -> Interpretation:
     reached = {"axes": None, "tool": None} | {work.reached_frame: work.reached}
-    return Step(after, tuple(work.requests), reached["axes"], reached["tool"])
+    return Interpretation(after, tuple(work.requests), reached["axes"], reached["tool"])
+
+
+def choose_frame(work: Work) -> Refused | None:
+    """In dialects with two frames: is it the tool or the joints that this line speaks of?"""
+    if not work.dialect.two_frames:
+        return None
+    values = work.block.values
+    tool = next((letter for letter in "XYZ" if letter in values), None)
+    joint = next((letter for letter in "UVW" if letter in values), None)
+    if tool and joint:
+        message = f"is a joint and {tool} moves the tool: one line is either joint or Cartesian"
+        return work.refuse(error_numbers.AXIS_CONFLICT, joint, message)
+    if work.frame == "axes" and work.named and work.axis == "motion" and work.motion in ARCS:
+        return work.refuse(error_numbers.UNSUPPORTED, work.motion, "moves the tool: name X, Y or Z")
+    return None
+
+
+def convert_units(work: Work) -> Refused | None:
+    if work.imperial:
+        rotary = work.dialect.is_rotary(work.frame)
+        for axis, value in work.named.items():
+            if not rotary[axis]:
+                work.named[axis] = work.exact(value * MM_PER_INCH)
+    if work.named or work.axis == "motion":
+        work.here = work.position.axes if work.frame == "axes" else work.position.pose
+    return None
+
+
+def scale(work: Work) -> Refused | None:
+    if work.command("scaling") == "G50":
+        return None
+    if not any(work.has(letter) for letter in "PIJK"):
+        return work.refuse(error_numbers.NO_AXIS_WORDS, "G51", "needs scale factors")
+    return work.refuse(error_numbers.UNSUPPORTED, "G51", "there is no scaling on this controller")
+
+
+def aim(work: Work) -> Refused | None:
+    """The target in machine coordinates; what is not named stays where it is."""
+    if work.command("nonmodal") in ("G10", "G92") or work.axis == "tool offset":
+        return None
+    in_machine = work.dialect.two_frames and work.frame == "axes"
+    absolute = in_machine or work.command("nonmodal") == "G53"
+    target = list(work.here)
+    for axis, value in work.named.items():
+        if work.incremental and work.command("nonmodal") != "G53":
+            shift = work.here[axis]
+        else:
+            shift = 0.0 if absolute else work.offset(axis)
+        target[axis] = work.exact(value + shift) if shift else value
+    work.target = six(target)
+    return None
+
+
+def go_home(work: Work) -> Refused | None:
+    """G28 and G30, past the named way point; then only the named axes go home."""
+    name = work.command("nonmodal")
+    if name == "G53" and work.motion not in ("G0", "G1"):
+        return work.refuse(
+            error_numbers.G53_MOTION, "G53", f"goes with G0 or G1, not with {work.motion}"
+        )
+    if name not in ("G28", "G30"):
+        return None
+    home = work.old.g28 if name == "G28" else work.old.g30
+    if work.named:
+        work.requests.append(_straight(work, work.target, work.frame, rapid=True))
+        if work.frame == "axes":
+            here = work.here
+            home = six([home[axis] if axis in work.named else here[axis] for axis in range(6)])
+    else:
+        work.axis = ""
+    work.requests.append(GoHome(name, _straight(work, home, "axes", rapid=True)))
+    work.reached, work.reached_frame = home, "axes"
+    return None
+
+
+def move(work: Work) -> Refused | None:
+    if work.motion == "G80":
+        if work.named and work.axis != "nonmodal":
+            return work.refuse(
+                error_numbers.AXIS_WORDS, _first_axis(work), "moves nothing under G80"
+            )
+        return None
+    if work.axis != "motion":
+        return None
+    if work.motion == "G0":
+        return _go_straight(work)
+    if work.motion in SYNCHRONIZED:
+        return work.refuse(
+            error_numbers.UNSUPPORTED, work.motion, "there is no encoder on the spindle"
+        )
+    if work.feed == 0:
+        return work.refuse(error_numbers.NO_FEED, work.motion, "needs a feed: F is 0")
+    if work.motion in UNOFFERED:
+        return work.refuse(
+            error_numbers.UNSUPPORTED, work.motion, "is not offered by this controller"
+        )
+    if work.motion in ARCS:
+        return _go_round(work)
+    if work.motion in PROBES:
+        return _probe(work)
+    return _go_straight(work)
+
+
+def _go_straight(work: Work) -> Refused | None:
+    if not work.named:
+        work.axis = ""
+        return None
+    work.requests.append(_straight(work, work.target, work.frame, rapid=work.motion == "G0"))
+    work.reached, work.reached_frame = work.target, work.frame
+    return None
+
+
+def _go_round(work: Work) -> Refused | None:
+    found = circle(work)
+    if isinstance(found, Refused):
+        return found
+    if found.radius == 0:
+        work.requests.append(_straight(work, work.target, work.frame))
+    else:
+        work.requests.append(_round(work, found))
+    work.reached, work.reached_frame = work.target, work.frame
+    return None
+
+
+def _probe(work: Work) -> Refused | None:
+    if not work.named:
+        return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "needs axis words")
+    if work.here == work.target:
+        return work.refuse(error_numbers.BAD_TARGET, work.motion, "needs a target that is not here")
+    if work.has("P"):
+        if work.value("P") != 0:
+            return work.refuse(error_numbers.RANGE, "P", "there is one probe, number 0")
+        work.use("P")
+    toward, required = work.motion in ("G38.2", "G38.3"), work.motion in ("G38.2", "G38.4")
+    work.requests.append(Probe(_straight(work, work.target, work.frame), toward, required))
+    work.reached, work.reached_frame = work.target, work.frame
+    return None
+
+
+def _first_axis(work: Work) -> str:
+    return next(letter for letter in work.block.values if letter in work.dialect.letters)
+
+
+# ── into the units of who is asked ──────────────────────────────────────────────────────────────
+
+
+def _straight(work: Work, target: Axes, frame: Frame, *, rapid: bool = False) -> Move:
+    inverse_time = work.feed_mode == "G93" and not rapid
+    if not work.dialect.arm:
+        return AxisMove(target, 0.0 if rapid else _per_minute(work), rapid, inverse_time)
+    duration = MINUTE / work.feed if inverse_time else None
+    linear, angular = _speeds(work) if not (rapid or inverse_time) else (None, None)
+    if frame == "axes":
+        return JointMove(_radians(target), angular, duration)
+    return LineMove(_pose(target), linear, angular, duration)
+
+
+def _round(work: Work, circle: Circle) -> Move:
+    plane, centre, radius, angle = circle
+    inverse_time = work.feed_mode == "G93"
+    if not work.dialect.arm:
+        feed = _per_minute(work)
+        return AxisArc(work.target, plane, centre, radius, angle, feed, inverse_time)
+    duration = MINUTE / work.feed if inverse_time else None
+    linear, angular = (None, None) if inverse_time else _speeds(work)
+    unit = DEG if work.frame == "axes" else MM
+    centre, radius = (centre[0] * unit, centre[1] * unit), radius * unit
+    if work.frame == "axes":
+        joints = _radians(work.target)
+        return JointArc(joints, plane, centre, radius, angle, angular, duration)
+    return ArcMove(_pose(work.target), plane, centre, radius, angle, linear, duration)
+
+
+def _per_minute(work: Work) -> float:
+    scaled = work.dialect.feed_per_second and work.feed_mode != "G93"
+    return work.feed * MINUTE if scaled else work.feed
+
+
+def _speeds(work: Work) -> tuple[float, float]:
+    """The feed as m/s and as rad/s."""
+    per_second = work.feed if work.dialect.feed_per_second else work.feed / MINUTE
+    return per_second * MM, per_second * DEG
+
+
+def _radians(target: Axes) -> Axes:
+    return six([math.radians(value) for value in target])
+
+
+def _pose(target: Axes) -> Pose:
+    x, y, z, rx, ry, rz = target
+    return Pose(x * MM, y * MM, z * MM, *(math.radians(angle) for angle in (rx, ry, rz)))
+
+
+PLANES = {"G17": (0, 1), "G18": (2, 0), "G19": (1, 2)}
+_CENTRE_LETTERS = "IJK"
+_AXIS_NAMES = "XYZ"
+_FULL_CIRCLE_WITHIN = 5e-7
+_WHOLE_WITHIN = 1e-3
+_RADII_DIFFER_MM, _RADII_DIFFER_MOST_MM, _RADII_DIFFER_SHARE = 0.005, 0.5, 0.001
+_HALF_CIRCLE_SLACK = 1e-12
+_LONGEST_MM = 1e5
+"""An arc is cut into pieces, and they need room."""
+MOST_TURNS = 1000
+"""Every turn is cut into chords when its line is read: so many take no time worth telling."""
+
+
+def circle(work: Work) -> Circle | Refused:
+    """The circle of a G2 or G3 line from `work.here` to `work.target`."""
+    plane = PLANES[work.plane]
+    by_radius = work.has("R")
+    if by_radius and not work.named:
+        return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "with R needs axis words")
+    if by_radius and not any(axis in work.named for axis in plane):
+        letters = " or ".join(_AXIS_NAMES[axis] for axis in sorted(plane))
+        return work.refuse(
+            error_numbers.NOT_IN_PLANE, work.motion, f"with R in {work.plane} needs {letters}"
+        )
+    turns = 1
+    if work.has("P"):
+        turns = int(work.value("P"))
+        if abs(work.value("P") - turns) >= _WHOLE_WITHIN:
+            return work.refuse(error_numbers.NOT_INTEGER, "P", "turns are whole")
+        if not 1 <= turns <= MOST_TURNS:
+            return work.refuse(error_numbers.RANGE, "P", f"is 1…{MOST_TURNS} turns")
+        work.use("P")
+    centre = _centre_by_radius(work, plane) if by_radius else _centre_by_offset(work, plane)
+    if isinstance(centre, Refused):
+        return centre
+    i, j = centre
+    absolute = work.here[plane[0]] + i, work.here[plane[1]] + j
+    radius, angle = math.hypot(i, j), _angle(work, plane, centre, turns)
+    if not radius * abs(angle) <= _LONGEST_MM:
+        message = f"is {radius * abs(angle) / 1e3:.4g} m long; {_LONGEST_MM / 1e3:g} m are allowed"
+        return work.refuse(error_numbers.RANGE, work.motion, message)
+    return Circle(plane, absolute, radius, angle)
+
+
+def _way(work: Work, plane: tuple[int, int]) -> tuple[float, float]:
+    x, y = (work.exact(work.target[axis] - work.here[axis]) for axis in plane)
+    return x, y
+
+
+def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float] | Refused:
+    """From here to the centre. Of the two circles R > 0 means the short way, R < 0 the long one.
+
+    With d the distance and h the height of the centre over the chord: h² = r² - d²/4.
+    """
+    work.use("R")
+    x, y = _way(work, plane)
+    if x == y == 0:
+        return work.refuse(
+            error_numbers.BAD_TARGET, work.motion, "with R cannot end where it begins"
+        )
+    exact = work.exact
+    radius = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
+    chord = exact(exact(x * x) + exact(y * y))
+    above = exact(exact(exact(exact(4.0 * radius) * radius) - exact(x * x)) - exact(y * y))
+    if not work.dialect.spelling.single and abs(above) <= _HALF_CIRCLE_SLACK * chord:
+        above = 0.0
+    if above < 0:
+        return work.refuse(error_numbers.BAD_RADIUS, "R", f"cannot span {math.sqrt(chord):.3f}")
+    height = math.sqrt(above / chord)
+    if (work.motion == "G2") == (radius > 0):
+        height = -height
+    return 0.5 * (x - y * height), 0.5 * (y + x * height)
+
+
+def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float] | Refused:
+    letters = [_CENTRE_LETTERS[axis] for axis in plane]
+    if not any(work.has(letter) for letter in letters):
+        names = " or ".join(sorted(letters))
+        return work.refuse(
+            error_numbers.NO_CENTRE, work.motion, f"in {work.plane} needs {names}, or R"
+        )
+    work.use(_CENTRE_LETTERS)
+    scale = MM_PER_INCH if work.imperial else 1.0
+    i, j = (work.exact(work.value(letter) * scale) for letter in letters)
+    x, y = _way(work, plane)
+    radius, end_radius = math.hypot(i, j), math.hypot(x - i, y - j)
+    apart = abs(end_radius - radius)
+    if apart > _RADII_DIFFER_MM and (
+        apart > _RADII_DIFFER_MOST_MM or apart > _RADII_DIFFER_SHARE * radius
+    ):
+        message = f"starts {radius:.3f} from its centre and ends {end_radius:.3f} from it"
+        return work.refuse(error_numbers.BAD_TARGET, work.motion, message)
+    return i, j
+
+
+def _angle(work: Work, plane: tuple[int, int], centre: tuple[float, float], turns: int) -> float:
+    """From start to end round the centre; no way at all is a full circle."""
+    i, j = centre
+    x, y = (work.target[axis] - work.here[axis] for axis in plane)
+    ex, ey = x - i, y - j
+    angle = math.atan2(-i * ey + j * ex, -i * ex - j * ey)
+    whole = math.tau * (turns - 1)
+    if work.motion == "G3":
+        return whole + (angle + math.tau if angle <= _FULL_CIRCLE_WITHIN else angle)
+    return -whole + (angle - math.tau if angle >= -_FULL_CIRCLE_WITHIN else angle)
 
 
 STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     (None, actions.announce),
     ("macro", actions.call_macro),
-    (None, motion.choose_frame),
+    (None, choose_frame),
     (None, actions.number_line),
     (None, actions.check_tool_words),
     (None, actions.set_feed),
@@ -165,19 +500,19 @@ STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     ("coolant", actions.switch_coolant),
     ("overrides", actions.allow_overrides),
     ("nonmodal", actions.dwell),
-    (None, motion.convert_units),
-    ("scaling", motion.scale),
+    (None, convert_units),
+    ("scaling", scale),
     ("kinematics", actions.choose_kinematics),
-    ("tool offset", offsets.set_tool_length),
-    ("coordinates", offsets.choose_coordinates),
+    ("tool offset", actions.set_tool_length),
+    ("coordinates", actions.choose_coordinates),
     ("path", actions.choose_path),
-    ("nonmodal", offsets.change_data),
-    ("nonmodal", offsets.shift_zero),
-    (None, offsets.tell_offsets),
-    ("nonmodal", offsets.store_position),
-    (None, motion.aim),
-    ("nonmodal", motion.go_home),
-    (None, motion.move),
+    ("nonmodal", actions.change_data),
+    ("nonmodal", actions.shift_zero),
+    (None, actions.report_offsets),
+    ("nonmodal", actions.store_position),
+    (None, aim),
+    ("nonmodal", go_home),
+    (None, move),
     (None, _check_unused),
 )
 """What is asked of a block, and the group that makes it worth asking (None: always)."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import ZERO, Axes
 
 

@@ -1,15 +1,372 @@
-"""A program: its lines, each with its number, its text and what it says or what is wrong."""
+"""Whole programs: lines with their number, their text and their block or problem.
+
+Compiled code splits a program into arrays of words, with the same result as `blocks.tokenize` for
+every line; `tokenize` is the specification. Lines are then grouped by form: the letters and codes
+of a line without its numbers. Thousands of lines share a few forms, and the form alone decides
+which words are commands and whether they conflict. So `blocks.build` runs once per form, and every
+other line of that form only contributes its numbers.
+"""
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from msgspec import Struct
+from numba import njit
+from numpy.typing import NDArray
 
-from understudy.gcode.blocks import Block
-from understudy.gcode.dialect import ARM, Dialect
-from understudy.gcode.forms import blocks
-from understudy.gcode.reader import read
-from understudy.gcode.words import Problem
+from understudy.gcode.blocks import (
+    DOUBLE_DIGITS,
+    LARGEST,
+    MOST_DECIMALS,
+    SINGLE_DIGITS,
+    Block,
+    LineWords,
+    Problem,
+    Word,
+    build,
+    tokenize,
+)
+from understudy.gcode.dialect import ARM, Dialect, Spelling
+from understudy.gcode.error_numbers import BAD_LETTER, BAD_NUMBER, SYSTEM_LINE, TOO_LONG
+
+PLAIN = 1
+"""Mark of a line that is only words: no problem, no parenthesis, no %."""
+
+_LF, _CR, _SPACE, _DOLLAR, _PERCENT, _OPEN, _CLOSE, _STAR = 10, 13, 32, 36, 37, 40, 41, 42
+_PLUS, _MINUS, _POINT, _SLASH, _ZERO, _NINE, _SEMICOLON = 43, 45, 46, 47, 48, 57, 59
+_A, _Z, _CAPITAL_BIT, _LOWER_A, _LOWER_Z = 65, 90, 32, 97, 122
+
+_TENS = 10.0 ** np.arange(MOST_DECIMALS + DOUBLE_DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramWords:
+    """Word `i` of line `n` lies in ``first[n] <= i < first[n + 1]``; columns count bytes from 1.
+
+    `codes` are grblHAL's error numbers (0: none), `places` the columns they stand at; a line's
+    bytes are ``data[starts[n]:stops[n]]``.
+    """
+
+    data: bytes
+    spelling: Spelling
+    letters: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    first: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    places: NDArray[np.int32]
+    marks: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line(self, index: int) -> LineWords:
+        """The words of a line; what is out of the ordinary is read the plain way."""
+        if self.marks[index] != PLAIN:
+            text = self.data[self.starts[index] : self.stops[index]].decode("latin-1")
+            return tokenize(text, self.spelling, line=index + 1)
+        part = slice(self.first[index], self.first[index + 1])
+        letters = self.letters[part].tobytes().decode("ascii")
+        values, columns = self.values[part].tolist(), self.columns[part].tolist()
+        return LineWords(tuple(map(Word, letters, values, columns)))
+
+
+def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
+    """All words of a program. Lines end with LF, CR LF or CR."""
+    spelling = spelling or Spelling()
+    source = np.frombuffer(data, np.uint8)
+    starts, stops = split_lines(source)
+    words, lines = len(data) // 2 + 1, len(starts)
+    letters, values = np.empty(words, np.uint8), np.empty(words)
+    columns, first = np.empty(words, np.int32), np.zeros(lines + 1, np.int64)
+    codes, places = np.zeros(lines, np.int32), np.zeros(lines, np.int32)
+    marks = np.zeros(lines, np.uint8)
+    count = tokenize_lines(
+        source, starts, stops,
+        spelling.single, spelling.checksum, spelling.block_delete, spelling.longest,
+        letters, values, columns, first, codes, places, marks,
+    )  # fmt: skip
+    return ProgramWords(
+        data, spelling, letters[:count], values[:count], columns[:count],
+        first, starts, stops, codes, places, marks,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def split_lines(  # kernel
+    source: NDArray[np.uint8],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each line starts and stops; the rest after the last line end is a line if not empty."""
+    ends = 1
+    for byte in source:
+        ends += byte in (_LF, _CR)
+    starts, stops = np.empty(ends, np.int64), np.empty(ends, np.int64)
+    lines = start = at = 0
+    while at < len(source):
+        byte = source[at]
+        if byte in (_LF, _CR):
+            starts[lines], stops[lines] = start, at
+            lines += 1
+            at += byte == _CR and at + 1 < len(source) and source[at + 1] == _LF
+            start = at + 1
+        at += 1
+    if start < len(source):
+        starts[lines], stops[lines] = start, len(source)
+        lines += 1
+    return starts[:lines], stops[:lines]
+
+
+@njit(cache=True, nogil=True)
+def _next(source: NDArray[np.uint8], at: int, stop: int) -> int:
+    """The next byte that counts: no white space, no comment, no stray parenthesis."""
+    comment = False
+    while at < stop:
+        byte = source[at]
+        if comment:
+            comment = byte != _CLOSE
+        elif byte == _OPEN:
+            comment = True
+        elif byte == _SEMICOLON:
+            return stop
+        elif byte > _SPACE and byte != _CLOSE:
+            return at
+        at += 1
+    return stop
+
+
+@njit(cache=True, nogil=True)
+def _number(source: NDArray[np.uint8], at: int, stop: int, single: bool) -> tuple[bool, float, int]:
+    """Found?, the number that begins at or after `at`, and the next byte that counts."""
+    most = SINGLE_DIGITS if single else DOUBLE_DIGITS
+    at = _next(source, at, stop)
+    negative = at < stop and source[at] == _MINUS
+    if at < stop and (negative or source[at] == _PLUS):
+        at = _next(source, at + 1, stop)
+    digits = exponent = significant = 0
+    point = found = False
+    while at < stop:
+        byte = source[at]
+        if _ZERO <= byte <= _NINE:
+            found = True
+            if byte != _ZERO or digits > 0:
+                significant += 1
+            if significant <= most and exponent > -MOST_DECIMALS:
+                digits = digits * 10 + int(byte) - _ZERO
+                exponent -= point
+            elif not point:
+                exponent += 1
+        elif byte == _POINT and not point:
+            point = True
+        else:
+            break
+        at = _next(source, at + 1, stop)
+    if exponent > MOST_DECIMALS:
+        return False, 0.0, at
+    value = _scaled_single(digits, exponent) if single else _scaled(digits, exponent)
+    return found and value <= LARGEST, -value if negative else value, at
+
+
+@njit(cache=True, nogil=True)
+def _scaled(digits: int, exponent: int) -> float:
+    return float(digits / _TENS[-exponent] if exponent < 0 else digits * _TENS[exponent])
+
+
+@njit(cache=True, nogil=True)
+def _scaled_single(digits: int, exponent: int) -> float:
+    value = np.float32(digits)
+    while exponent <= -2:
+        value = np.float32(value * np.float32(0.01))
+        exponent += 2
+    if exponent == -1:
+        value = np.float32(value * np.float32(0.1))
+    for _ in range(exponent):
+        value = np.float32(value * np.float32(10.0))
+    return float(value)
+
+
+@njit(cache=True, nogil=True)
+def _is_checksum(source: NDArray[np.uint8], at: int, stop: int) -> bool:
+    at = _next(source, at, stop)
+    if at == stop:
+        return False
+    while at < stop:
+        if not _ZERO <= source[at] <= _NINE:
+            return False
+        at = _next(source, at + 1, stop)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _too_long(source: NDArray[np.uint8], at: int, stop: int, longest: int) -> bool:
+    length = 0
+    for index in range(at, stop):
+        length += source[index] >= _SPACE
+    return length > longest
+
+
+@njit(cache=True, nogil=True)
+def tokenize_lines(  # kernel
+    source: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    single: bool,
+    checksum: bool,
+    block_delete: bool,
+    longest: int,
+    letters: NDArray[np.uint8],
+    values: NDArray[np.float64],
+    columns: NDArray[np.int32],
+    first: NDArray[np.int64],
+    codes: NDArray[np.int32],
+    places: NDArray[np.int32],
+    marks: NDArray[np.uint8],
+) -> Any:
+    """Fills the arrays from `letters` on and returns how many words there are."""
+    count = 0
+    for line in range(len(starts)):
+        start, stop = starts[line], stops[line]
+        first[line] = count
+        begin = start
+        while begin < stop and source[begin] <= _SPACE:
+            begin += 1
+        if 0 < longest < stop - begin and _too_long(source, begin, stop, longest):
+            codes[line] = TOO_LONG
+            continue
+        marks[line] = PLAIN
+        for index in range(begin, stop):
+            if source[index] == _OPEN or source[index] == _PERCENT:
+                marks[line] = 0
+        if begin < stop and source[begin] == _SLASH:
+            if block_delete:
+                marks[line] = PLAIN
+                continue
+            begin += 1
+        at = _next(source, begin, stop)
+        if at < stop and source[at] == _PERCENT and _next(source, at + 1, stop) == stop:
+            continue
+        if at < stop and source[at] == _DOLLAR:
+            codes[line], places[line], marks[line] = SYSTEM_LINE, at - start + 1, 0
+            continue
+        while at < stop:
+            letter, word_at = source[at], at
+            if _LOWER_A <= letter <= _LOWER_Z:
+                letter -= np.uint8(_CAPITAL_BIT)
+            if letter == _STAR and checksum and _is_checksum(source, at + 1, stop):
+                break
+            if not (_A <= letter <= _Z or letter == _DOLLAR):
+                codes[line], places[line], marks[line] = BAD_LETTER, at - start + 1, 0
+                break
+            found, value, at = _number(source, at + 1, stop, single)
+            if not found:
+                codes[line], places[line], marks[line] = BAD_NUMBER, word_at - start + 1, 0
+                break
+            letters[count], values[count], columns[count] = letter, value, word_at - start + 1
+            count += 1
+    first[len(starts)] = count
+    return count
+
+
+_G, _M, _N = ord("G"), ord("M"), ord("N")
+_L, _O, _DOLLAR = ord("L"), ord("O"), ord("$")
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
+
+
+def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
+    """What `build` makes of every line, one after the other."""
+    form, leads = forms(words)
+    examples = [build(words.line(lead), dialect, line=lead + 1) for lead in leads.tolist()]
+    known = [None if isinstance(each, Problem) else each for each in examples]
+    brings = (words.letters != _G) & (words.letters != _M)
+    begins = np.concatenate([[0], np.cumsum(brings)])[words.first].tolist()
+    numbers, columns = words.values[brings].tolist(), tuple(words.columns.tolist())
+    first = words.first.tolist()
+    for index, kind in enumerate(form.tolist()):
+        example = known[kind] if kind >= 0 else None
+        if example is None:  # each such line has a problem, or a message, of its own
+            yield build(words.line(index), dialect, line=index + 1)
+            continue
+        values = numbers[begins[index] : begins[index + 1]]
+        yield Block(
+            example.commands,
+            dict(zip(example.values, values)),  # noqa: B905 (the form says how many)
+            example.axis,
+            None,
+            False,
+            example.words,
+            columns[first[index] : first[index + 1]],
+            index + 1,
+        )
+
+
+def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which form each line has, -1 where it is more than words; and the first line of each form."""
+    form = np.empty(len(words), np.int64)
+    leads = np.empty(len(words), np.int64)
+    size = 1 << (2 * len(words)).bit_length()
+    table = np.full(size, -1, np.int64)
+    count = number_forms(
+        words.letters, words.values, words.first, words.marks, table, form, leads
+    )  # fmt: skip
+    return form, leads[:count]
+
+
+@njit(cache=True, nogil=True)
+def _decides(letter: int, value: float) -> float:
+    """What of a word's number belongs to the form: all of a code, the sign of a line's number."""
+    if letter in (_G, _M, _L, _O, _DOLLAR):
+        return value
+    return 1.0 if letter == _N and value < 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def number_forms(  # kernel
+    letters: NDArray[np.uint8],
+    values: NDArray[np.float64],
+    first: NDArray[np.int64],
+    marks: NDArray[np.uint8],
+    table: NDArray[np.int64],
+    form: NDArray[np.int64],
+    leads: NDArray[np.int64],
+) -> int:
+    """Fills `form` and `leads`; returns how many forms there are.
+
+    `table` is a hash table of forms; its size is a power of two, above twice the number of lines.
+    """
+    count = 0
+    mask = len(table) - 1
+    for line in range(len(marks)):
+        form[line] = -1
+        if marks[line] != PLAIN:
+            continue
+        start, length = first[line], first[line + 1] - first[line]
+        key = np.uint64(length)
+        for k in range(start, start + length):
+            told = np.int64(_decides(letters[k], values[k]) * 100.0)
+            key = (key ^ np.uint64(letters[k]) ^ np.uint64(told << 8)) * _MIXED
+        at = np.int64(key >> np.uint64(20)) & mask
+        while table[at] >= 0:
+            lead = first[leads[table[at]]]
+            same = first[leads[table[at]] + 1] - lead == length
+            for k in range(length if same else 0):
+                one, other = letters[start + k], letters[lead + k]
+                here, there = values[start + k], values[lead + k]
+                if one != other or _decides(one, here) != _decides(other, there):
+                    same = False
+                    break
+            if same:
+                break
+            at = (at + 1) & mask
+        if table[at] < 0:
+            table[at] = count
+            leads[count] = line
+            count += 1
+        form[line] = table[at]
+    return count
 
 
 class ProgramLine(Struct, frozen=True, gc=False):

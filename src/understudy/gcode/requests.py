@@ -137,6 +137,9 @@ class SetAnalog(Struct, frozen=True, tag=True):
     with_motion: bool
 
 
+Output = SetOutput | SetAnalog
+
+
 class WaitInput(Struct, frozen=True, tag=True):
     """M66: read at once, or wait for an edge or a level for at most `timeout` seconds."""
 

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode import Modal, Problem, interpret, parse
-from understudy.gcode import requests as ask
+from understudy.gcode import Modal, Problem, interpret, parse, requests
 from understudy.gcode.actions import WAIT_MODES
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
-from understudy.gcode.faults import UNSUPPORTED
+from understudy.gcode.error_numbers import UNSUPPORTED
+from understudy.gcode.meaning import MOVES
 from understudy.motion.path import Floats, Path
 from understudy.offline.setup import Mover, Setup
-from understudy.offline.walk import MOVES
 from understudy.ports import Joints
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM
@@ -91,20 +90,20 @@ class JointLines:
         self._commanded = step.axes if step.axes is not None else self._commanded
         return lines
 
-    def _write(self, request: ask.Request, number: int) -> list[str] | Refused:
-        if isinstance(request, ask.Probe):
+    def _write(self, request: requests.Request, number: int) -> list[str] | Refused:
+        if isinstance(request, requests.Probe):
             return NO_PROBING
-        move = request.move if isinstance(request, ask.GoHome) else request
+        move = request.move if isinstance(request, requests.GoHome) else request
         if isinstance(move, MOVES):
             return self._move(move, number)
-        if isinstance(request, ask.PathMode):
+        if isinstance(request, requests.PathMode):
             self._exact = request.name != "G64"
-        elif isinstance(request, ask.ToolChange) and (refused := self._mount(request.tool)):
+        elif isinstance(request, requests.ToolChange) and (refused := self._mount(request.tool)):
             return refused
         plain = PLAIN.get(type(request))
         return [] if plain is None else list(plain(request))
 
-    def _move(self, move: ask.Move, number: int) -> list[str] | Refused:
+    def _move(self, move: requests.Move, number: int) -> list[str] | Refused:
         path = self._mover.path(move, self._q, line=number, exact=False)
         if isinstance(path, Refused):
             return path
@@ -166,17 +165,17 @@ def _decimal(value: float) -> str:
 # ── everything else ─────────────────────────────────────────────────────────────────────────────
 
 
-def _wait(request: ask.WaitInput) -> Iterator[str]:
+def _wait(request: requests.WaitInput) -> Iterator[str]:
     letter = "P" if request.kind == "digital" else "E"
     mode = WAIT_MODES.index(request.mode)
     yield f"M66{letter}{request.pin}L{mode}Q{_decimal(request.timeout)}"
 
 
-def _spin(request: ask.Spindle) -> Iterator[str]:
+def _spin(request: requests.Spindle) -> Iterator[str]:
     yield request.direction + (f"S{_decimal(request.speed)}" if request.direction != "M5" else "")
 
 
-def _cool(request: ask.Coolant) -> Iterator[str]:
+def _cool(request: requests.Coolant) -> Iterator[str]:
     if request.mist:
         yield "M7"
     if request.flood:
@@ -185,36 +184,36 @@ def _cool(request: ask.Coolant) -> Iterator[str]:
         yield "M9"
 
 
-def _output(request: ask.SetOutput) -> Iterator[str]:
+def _output(request: requests.SetOutput) -> Iterator[str]:
     number = 62 + 2 * (not request.with_motion) + (not request.on)
     yield f"M{number}P{request.pin}"
 
 
-def _analog(request: ask.SetAnalog) -> Iterator[str]:
+def _analog(request: requests.SetAnalog) -> Iterator[str]:
     yield f"M{67 if request.with_motion else 68}E{request.pin}Q{_decimal(request.value)}"
 
 
-def _tool(request: ask.ToolChange) -> Iterator[str]:
+def _tool(request: requests.ToolChange) -> Iterator[str]:
     yield f"M6T{request.tool}" if request.physical else f"M61Q{request.tool}"
 
 
-def _overrides(request: ask.Overrides) -> Iterator[str]:
+def _overrides(request: requests.Overrides) -> Iterator[str]:
     yield f"M50P{int(request.feed)}"
     yield f"M51P{int(request.speed)}"
     yield f"M53P{int(request.hold)}"
 
 
 PLAIN: dict[type[Any], Callable[[Any], Iterator[str]]] = {
-    ask.Dwell: lambda request: iter([f"G4P{_decimal(request.seconds)}"]),
-    ask.SetOutput: _output,
-    ask.SetAnalog: _analog,
-    ask.WaitInput: _wait,
-    ask.Spindle: _spin,
-    ask.Coolant: _cool,
-    ask.ToolChange: _tool,
-    ask.Overrides: _overrides,
-    ask.Message: lambda request: iter([f"(MSG,{_UNSAYABLE.sub(' ', request.text)})"]),
-    ask.ProgramPause: lambda request: iter([request.name]),
-    ask.ProgramEnd: lambda request: iter([request.name]),
+    requests.Dwell: lambda request: iter([f"G4P{_decimal(request.seconds)}"]),
+    requests.SetOutput: _output,
+    requests.SetAnalog: _analog,
+    requests.WaitInput: _wait,
+    requests.Spindle: _spin,
+    requests.Coolant: _cool,
+    requests.ToolChange: _tool,
+    requests.Overrides: _overrides,
+    requests.Message: lambda request: iter([f"(MSG,{_UNSAYABLE.sub(' ', request.text)})"]),
+    requests.ProgramPause: lambda request: iter([request.name]),
+    requests.ProgramEnd: lambda request: iter([request.name]),
 }
 """Requests that the controller understands as well as we do. Others change only what we reckon."""

@@ -19,10 +19,9 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import Block
+from understudy.gcode.blocks import Block, Problem
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
-from understudy.gcode.words import Problem
 from understudy.jobs.restart import opening
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController

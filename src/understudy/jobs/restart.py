@@ -7,10 +7,8 @@ are kept. Arc, gas, spindle and outputs stay as they are: none of them comes on 
 from collections.abc import Iterable, Sequence
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import Block
-from understudy.gcode.commands import ARCS, Group
+from understudy.gcode.blocks import ARCS, Block, Group, number_text
 from understudy.gcode.program import ProgramLine
-from understudy.gcode.words import number_text
 
 MODES: tuple[Group, ...] = (
     "units", "distance", "plane", "feed mode", "coordinates", "path", "retract", "overrides",

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode.words import number_text
+from understudy.gcode.blocks import number_text
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.offline.setup import Setup

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from understudy.gcode import Block, Modal
 from understudy.gcode.actions import LAST_LINE_NUMBER
-from understudy.gcode.commands import Group
+from understudy.gcode.blocks import Group
 from understudy.gcode.dialect import MM_PER_INCH, Axes, Dialect
 from understudy.gcode.modal import work_offset
 from understudy.gcode.requests import LineMove

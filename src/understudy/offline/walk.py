@@ -3,15 +3,34 @@
 from collections.abc import Iterator
 
 from understudy.errors import Refused
-from understudy.gcode import Block, Modal, Problem, Step, interpret
-from understudy.gcode import requests as ask
+from understudy.gcode import Block, Interpretation, Modal, Problem, interpret
 from understudy.gcode.dialect import Dialect
+from understudy.gcode.meaning import (
+    homes_arm,
+    move_of,
+    rests_motion,
+    stand_kind,
+    stops_at_corners,
+)
 from understudy.gcode.program import ProgramLine, program_lines
+from understudy.gcode.requests import (
+    Dwell,
+    GoHome,
+    Move,
+    PathMode,
+    Probe,
+    ProgramEnd,
+    Request,
+    SetAnalog,
+    SetOutput,
+    Spindle,
+    ToolChange,
+    WaitInput,
+)
 from understudy.motion.path import Floats
 from understudy.offline.setup import ExplainingMover, Met, Setup
 from understudy.offline.straights import is_straight, straights
 from understudy.offline.walker import (
-    MOVES,
     OBSTACLES,
     UNSUPPORTED,
     Event,
@@ -28,7 +47,6 @@ from understudy.offline.walker import (
 )
 
 __all__ = [
-    "MOVES",
     "OBSTACLES",
     "UNSUPPORTED",
     "Event",
@@ -62,7 +80,7 @@ class Reader:
     def read(self, line: ProgramLine) -> None:
         self.carry_out(line, self.understood(line))
 
-    def understood(self, line: ProgramLine) -> Step | Refused:
+    def understood(self, line: ProgramLine) -> Interpretation | Refused:
         """What a line asks for, if it comes next; changes nothing."""
         if isinstance(line.block, Problem):
             return line.block.refused()
@@ -70,7 +88,7 @@ class Reader:
             line.block, self.modal, dialect=self._setup.dialect, position=self._walker.here
         )
 
-    def carry_out(self, line: ProgramLine, step: Step | Refused) -> None:
+    def carry_out(self, line: ProgramLine, step: Interpretation | Refused) -> None:
         self._walker.events.append(line)
         if isinstance(step, Refused):
             self._refuse(line.number, step)
@@ -79,107 +97,79 @@ class Reader:
         if step.requests:
             self._carry_out(line, step, before)
 
-    def leave_out(self, line: ProgramLine, move: ask.Move, refused: Refused) -> None:
+    def leave_out(self, line: ProgramLine, move: Move, refused: Refused) -> None:
         """A line that moves, but cannot."""
         found = impossible(line.number, refused, line.text, self._obstacle(move))
         self._walker.events.append(found)
 
-    def _carry_out(self, line: ProgramLine, step: Step, before: Modal) -> None:
+    def _carry_out(self, line: ProgramLine, step: Interpretation, before: Modal) -> None:
         walker = self._walker
         for request in step.requests:
-            move = request.move if isinstance(request, ask.GoHome | ask.Probe) else request
-            if isinstance(move, MOVES):
+            if (move := move_of(request)) is not None:
                 if refused := self._move(line.number, request, move):
                     self.leave_out(line, move, refused)
                     return
             elif refused := self._other(line.number, request, before):
                 walker.events.append(impossible(line.number, refused, line.text))
                 return
-        if step.axes is not None and not isinstance(step.requests[-1], ask.Probe):
+        if step.axes is not None and not isinstance(step.requests[-1], Probe):
             walker.commanded = step.axes
 
-    def _move(self, line: int, request: ask.Request, move: ask.Move) -> Refused | None:
+    def _move(self, line: int, request: Request, move: Move) -> Refused | None:
         walker = self._walker
         walker.commanded = None
-        if isinstance(request, ask.Probe):
+        if isinstance(request, Probe):
             return walker.probe(request, line)
         refused = walker.move(move, line)
-        if refused is None and isinstance(request, ask.GoHome) and request.name == "G28":
-            self._come_home()
+        homes = isinstance(request, GoHome) and homes_arm(request, self._setup.dialect)
+        if refused is None and homes:
+            walker.rest()
         return refused
 
-    def _come_home(self) -> None:
-        """Where G28 makes an arm homed, it comes to rest there."""
-        if self._setup.dialect.two_frames:
-            self._walker.rest()
-
-    def _other(self, line: int, request: ask.Request, before: Modal) -> Refused | None:
-        walker = self._walker
-        if isinstance(request, ask.Dwell):
+    def _other(self, line: int, request: Request, before: Modal) -> Refused | None:
+        """Carries out a request that is no move."""
+        walker, setup = self._walker, self._setup
+        if isinstance(request, SetOutput | SetAnalog):
+            walker.set_output(request, line)
+        elif isinstance(request, PathMode):
+            walker.exact = stops_at_corners(request, setup.dialect)
+        elif rests_motion(
+            request, before, self.modal, dialect=setup.dialect, at_offsets=setup.rests_at_offsets
+        ):
             walker.rest()
-            walker.stand(line, "dwell", self._met(request, line))
-        elif isinstance(request, ask.WaitInput):
-            walker.rest()
-            known = self._setup.stage is not None
-            seconds = self._met(request, line)
-            walker.stand(line, "io", seconds, None if known else request.timeout)
-        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
-            walker.throw(request, line)
-        elif isinstance(request, ask.PathMode):
-            walker.exact = self._setup.dialect.two_frames and request.name != "G64"
-        elif self._rests(request, before):
-            arc = isinstance(request, ask.Spindle) and self._setup.dialect.arm
-            walker.rest()
-            walker.stand(line, "process" if arc else "io", self._met(request, line))
-        if isinstance(request, ask.Spindle):
+            waits = setup.stage is None and isinstance(request, WaitInput)
+            timeout = getattr(request, "timeout", None) if waits else None
+            kind = stand_kind(request, setup.dialect)
+            walker.stand(line, kind, self._met(request, line), timeout)
+        if isinstance(request, Spindle):
             walker.process = request.direction != "M5"
-        if isinstance(request, ask.ProgramEnd):
+        if isinstance(request, ProgramEnd):
             walker.process = False
-        if isinstance(request, ask.ToolChange):
+        if isinstance(request, ToolChange):
             return walker.change_tool(request.tool, line)
         return None
 
-    def _met(self, request: ask.Request, line: int) -> float:
+    def _met(self, request: Request, line: int) -> float:
         """Seconds for which a request holds the program up, now that the robot stands."""
         walker, stage = self._walker, self._setup.stage
         if stage is not None:
             met: Met = stage.meet(request, line, walker.now)
             walker.events += met.remarks
             return met.seconds
-        if isinstance(request, ask.Dwell):
+        if isinstance(request, Dwell):
             return request.seconds
-        return 0.0 if isinstance(request, ask.WaitInput) else self._setup.hold_up(request)
+        return 0.0 if isinstance(request, WaitInput) else self._setup.hold_up(request)
 
-    def _obstacle(self, move: ask.Move) -> Kind | None:
+    def _obstacle(self, move: Move) -> Kind | None:
         """What is in the way of a move that was refused."""
         mover = self._walker.mover
         if not isinstance(mover, ExplainingMover):
             return None
         return OBSTACLES.get(mover.obstacle(move, self._walker.q))
 
-    def _rests(self, request: ask.Request, before: Modal) -> bool:
-        """Does motion end before this? A switch that is there already is none."""
-        if isinstance(request, ask.Spindle):
-            return (request.direction, request.speed) != (before.spindle, before.speed)
-        if isinstance(request, ask.Coolant):
-            return (request.mist, request.flood) != (before.mist, before.flood)
-        if isinstance(request, ask.Overrides):
-            return (request.speed, request.hold) != (before.speed_override, before.hold_allowed)
-        if isinstance(request, ask.OffsetsChanged):
-            return self._setup.rests_at_offsets and _zero(before) != _zero(self.modal)
-        if isinstance(request, ask.ToolChange):
-            return request.physical
-        return isinstance(request, ask.ProgramPause | ask.ProgramEnd)
-
     def _refuse(self, line: int, refused: Refused) -> None:
         kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
         self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
-
-
-def _zero(modal: Modal) -> tuple[object, ...]:
-    """All that makes the zero in force; a system that is not chosen has no part in it."""
-    chosen = modal.coordinates
-    return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
 class ReadAhead:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode import requests as ask
+from understudy.gcode import requests
 from understudy.gcode.dialect import Axes
 from understudy.gcode.program import ProgramLine
 from understudy.motion.lines import seam
@@ -32,8 +32,6 @@ from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
-MOVES = (ask.AxisMove, ask.AxisArc, ask.JointMove, ask.LineMove, ask.ArcMove, ask.JointArc)
-Switching = ask.SetOutput | ask.SetAnalog
 OBSTACLES: dict[Obstacle | None, Kind] = {
     Obstacle.LIMIT: "joint_limit",
     Obstacle.UNREACHABLE: "unreachable",
@@ -139,13 +137,13 @@ class Walker:
         self.here = Here(self)
         self.events: list[Event] = []
         self._paths: list[Path] = []
-        self._straight: list[ask.AxisMove] = []
+        self._straight: list[requests.AxisMove] = []
         self._lines: list[int] = []
-        self._with_next: list[tuple[int, Switching]] = []
-        self._thrown: list[tuple[int, int, Switching]] = []
+        self._with_next: list[tuple[int, requests.Output]] = []
+        self._thrown: list[tuple[int, int, requests.Output]] = []
 
-    def move(self, move: ask.Move, line: int) -> Refused | None:
-        if isinstance(move, ask.AxisMove) and self._straight_mover is not None:
+    def move(self, move: requests.Move, line: int) -> Refused | None:
+        if isinstance(move, requests.AxisMove) and self._straight_mover is not None:
             self._straight.append(move)
             self._lines.append(line)
             return None
@@ -180,7 +178,7 @@ class Walker:
                 done += 1
         return done, None
 
-    def probe(self, probe: ask.Probe, line: int) -> Refused | None:
+    def probe(self, probe: requests.Probe, line: int) -> Refused | None:
         """By itself: from rest, and until it has met something."""
         self.rest()
         path = self.mover.path(probe.move, self.q, line=line, exact=self.exact)
@@ -220,7 +218,7 @@ class Walker:
         self.events.append(Stand(line, kind, self.now, self.now + seconds, timeout))
         self.now += seconds
 
-    def throw(self, switch: Switching, line: int) -> None:
+    def set_output(self, switch: requests.Output, line: int) -> None:
         """Now, or when the next motion begins."""
         self.events.append(Switch(line))
         if switch.with_motion:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import Refused
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.operator.motion import pose_mm_deg
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command

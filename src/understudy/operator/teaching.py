@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.operator.models import tool_of, tools_of
 from understudy.operator.motion import Number, Six, pose_of
 from understudy.operator.robots import Robot, Robots

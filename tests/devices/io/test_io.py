@@ -8,8 +8,9 @@ import pytest
 from understudy.agenda import advance
 from understudy.devices.io.levels import levels
 from understudy.devices.io.pins import Config, Link
-from understudy.devices.io.virtual_io import HISTORY_LENGTH, Change, VirtualIO
+from understudy.devices.io.virtual_io import HISTORY_LENGTH, VirtualIO
 from understudy.errors import ConfigError, Refused
+from understudy.ports.io import PinChange
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 
 MS = NS_PER_MS
@@ -291,11 +292,15 @@ def test_a_time_that_cannot_be_waited_for_is_refused(ms: float) -> None:
 def test_onlookers_are_told_of_causes_before_effects() -> None:
     """Whatever devices and wires make of a change comes after it, for everybody who looks on."""
     io = pins(links=[Link(0, 5)])
-    told: list[Change] = []
+    told: list[PinChange] = []
     io.subscribe(told.append)
     io.on_change(lambda change: io.drive(6, True, change.at) if change.pin == 0 else None)
     io.set_digital_output(0, True, 7)
-    assert told == [Change(7, "DO", 0, True), Change(7, "DI", 6, True), Change(7, "DI", 5, True)]
+    assert told == [
+        PinChange(7, "DO", 0, True),
+        PinChange(7, "DI", 6, True),
+        PinChange(7, "DI", 5, True),
+    ]
     assert tuple(told) == io.history()
 
 
@@ -308,9 +313,9 @@ def test_devices_are_told_inside_the_change() -> None:
 
 def test_an_onlooker_may_touch_pins_itself() -> None:
     io = pins()
-    told: list[Change] = []
+    told: list[PinChange] = []
 
-    def touch(change: Change) -> None:
+    def touch(change: PinChange) -> None:
         io.set_digital_output(1, True, change.at)
 
     io.subscribe(touch)
@@ -321,7 +326,7 @@ def test_an_onlooker_may_touch_pins_itself() -> None:
 
 def test_nobody_is_told_of_what_does_not_change() -> None:
     io = pins()
-    told: list[Change] = []
+    told: list[PinChange] = []
     io.subscribe(told.append)
     io.set_digital_output(0, False, 0)
     io.set_digital_input(0, False, 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.gcode.words import Problem
+from understudy.gcode.blocks import Problem
 from understudy.robots.kuka.program import Step, read_program
 from understudy.robots.kuka.records import Record
 from understudy.units import DEG, MM

@@ -6,9 +6,10 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from understudy.devices.io.pins import Bank, Config, Number, PinNames, Wire
+from understudy.devices.io.pins import Config, Number, PinNames, Wire
 from understudy.errors import ConfigError, Refused
 from understudy.ports import AnalogIO, DigitalIO
+from understudy.ports.io import Bank, PinChange
 
 What = Literal["level", "pulse_over"]
 OUT_OF_RANGE = 44
@@ -35,15 +36,6 @@ class Span(NamedTuple):
             return None
         allowed = f"{self.low:g}…{self.high:g} V"
         return Refused(f"{volts:g} V is outside {allowed}", OUT_OF_RANGE)
-
-
-class Change(NamedTuple):
-    """A digital pin that is another now."""
-
-    at: int
-    bank: Bank
-    pin: int
-    value: bool
 
 
 class Ramp(Struct, frozen=True):
@@ -85,7 +77,7 @@ class State(Struct):
     analog_forced: dict[Number, Ramp] = {}
     pending: list[Pending] = []
     count: int = 0
-    history: list[Change] = []
+    history: list[PinChange] = []
 
 
 class Pinboard(Struct, frozen=True):

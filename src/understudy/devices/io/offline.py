@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from understudy.agenda import Wakes, advance, earliest
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
-from understudy.gcode import Modal
-from understudy.gcode import requests as ask
-from understudy.simulation.program.pins import TIMED_OUT, input_is_met, throw
+from understudy.gcode import Modal, requests
+from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
 from understudy.simulation.program.steps import State
 from understudy.simulation.rules import Config as Rules
 from understudy.units import nanoseconds, seconds
@@ -52,14 +51,14 @@ class Pinboard:
     def next_wake(self) -> int | None:
         return earliest(self._parts)
 
-    def throw(self, switch: ask.SetOutput | ask.SetAnalog) -> Refused | None:
-        return throw(switch, self.io, self.now)
+    def throw(self, switch: requests.SetOutput | requests.SetAnalog) -> Refused | None:
+        return set_output(switch, self.io, self.now)
 
-    def wait(self, request: ask.WaitInput, *, moved: bool = False) -> str:
+    def wait(self, request: requests.WaitInput, *, moved: bool = False) -> str:
         """Let time run until an input is met; if it never is, why. ``moved``: a device may."""
         state = State(Modal())
         deadline = self.now + nanoseconds(request.timeout)
-        while not input_is_met(request, state, self.io, self.now):
+        while not input_wait_is_over(request, state, self.io, self.now):
             at = self.next_wake()
             self.to(deadline if at is None else min(at, deadline))
         if state.result != TIMED_OUT:

@@ -1,16 +1,16 @@
 """Names and wiring of the pins."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.ports.io import Bank
 from understudy.units import NS_PER_MS
 
 Pins = Annotated[int, Meta(ge=0, le=32)]
 Channels = Annotated[int, Meta(ge=0, le=8)]
-Bank = Literal["DI", "DO"]
 Number = Annotated[int, Meta(ge=0, lt=32)]
 Pin = int | str
 """A number, or a name."""

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import msgspec
 
 from understudy.devices.io.levels import (
-    Change,
     Pending,
     Pinboard,
     Ramp,
@@ -23,7 +22,6 @@ from understudy.devices.io.levels import (
     with_bit,
 )
 from understudy.devices.io.pins import (
-    Bank,
     Config,
     Pin,
     Wire,
@@ -35,15 +33,16 @@ from understudy.devices.io.pins import (
 )
 from understudy.errors import Refused
 from understudy.ports import AnalogIO, DigitalIO
+from understudy.ports.io import Bank, PinChange
 
-__all__ = ["Change", "Pinboard", "Ramp", "VirtualIO"]
+__all__ = ["Pinboard", "Ramp", "VirtualIO"]
 
 HISTORY_LENGTH = 1000
 MOST_PENDING = 10_000
 PULSE_MS = 100.0
 
 
-Listener = Callable[[Change], None]
+Listener = Callable[[PinChange], None]
 Source = Callable[[int], float]
 
 
@@ -59,7 +58,7 @@ class VirtualIO:
         self._owned: set[int] = set()
         self._devices: list[Listener] = []
         self._onlookers: list[Listener] = []
-        self._untold: deque[Change] = deque()
+        self._untold: deque[PinChange] = deque()
         self._depth = 0
         for wire in self._state.wires:
             if wire.invert:
@@ -100,7 +99,7 @@ class VirtualIO:
         number = self.di.known(pin)
         return number in self._state.forced or number in self._state.pulsed
 
-    def history(self) -> tuple[Change, ...]:
+    def history(self) -> tuple[PinChange, ...]:
         """The last changes, oldest first."""
         return tuple(self._state.history)
 
@@ -121,7 +120,7 @@ class VirtualIO:
         if not found:
             return Refused(f"there is no pin {pin}")
 
-        def tell(change: Change) -> None:
+        def tell(change: PinChange) -> None:
             if (change.bank, change.pin) in found and change.value == (edge == "rise"):
                 listener(change.at)
 
@@ -337,7 +336,7 @@ class VirtualIO:
             state.inputs = with_bit(state.inputs, pin, value)
         else:
             state.outputs = with_bit(state.outputs, pin, value)
-        change = Change(now, bank, pin, value)
+        change = PinChange(now, bank, pin, value)
         state.history.append(change)
         if len(state.history) > HISTORY_LENGTH:
             del state.history[0]

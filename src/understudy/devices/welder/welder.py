@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from understudy.devices.io.virtual_io import Change, VirtualIO
+from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder import seam
 from understudy.devices.welder.config import (
     AMPERES_PER_VOLT,
@@ -41,6 +41,7 @@ from understudy.devices.welder.phases import (
 from understudy.errors import Refused
 from understudy.ports import FaultSource
 from understudy.ports.hmi import Known, PanelRow, Trail
+from understudy.ports.io import PinChange
 from understudy.units import MM, NS_PER_MS, nanoseconds, seconds
 
 
@@ -80,7 +81,7 @@ class Welder:
 
     # ── what the pins say ──
 
-    def _pin_changed(self, change: Change) -> None:
+    def _pin_changed(self, change: PinChange) -> None:
         if change.bank != "DO":
             return
         if change.pin == ARC_START:

@@ -17,7 +17,7 @@ from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import Arm
 from understudy.robots.arm.mover import ArmMover
 from understudy.simulation.collision.body import chain_of
-from understudy.simulation.program.options import ControllerOptions
+from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix

@@ -40,7 +40,7 @@ from understudy.robots.arm.wired import firmware_of
 from understudy.robots.grblhal.firmware import IN_ALARM
 from understudy.simulation.collision.body import Body
 from understudy.simulation.collision.watch import CollisionWatch
-from understudy.simulation.program.pins import no_arc
+from understudy.simulation.program.actions import no_arc
 from understudy.space.pose import Pose
 from understudy.units import seconds
 

@@ -24,10 +24,9 @@ from understudy.robots.arm.odometer import State as OdometerState
 from understudy.robots.arm.program_hooks import ArmAttendant
 from understudy.robots.arm.tool_offsets import ToolOffsets
 from understudy.robots.grblhal.controller import Override
-from understudy.simulation.program.options import ControllerOptions
 from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import Homing, Line, State
+from understudy.simulation.program.steps import ControllerOptions, GcodeLine, Homing, State
 from understudy.space.pose import Pose
 from understudy.space.transform import pose
 from understudy.units import seconds
@@ -162,7 +161,7 @@ class Drives:
         self._remember(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
-        self.runner.go_on_from(position, now)
+        self.runner.continue_from(position, now)
 
     def set_tip(self, tip: Pose | None, now: int) -> Refused | None:
         """The tool in hand ends there, seen from the flange; None: where the cell's file says."""
@@ -171,7 +170,7 @@ class Drives:
         self._odometer.mark(now, self.plan.ends)
         self.before_change(now)
         self.tips.take(self.tool, tip)
-        self.runner.mount_again()
+        self.runner.remount()
         self.put(self.motion(now).position, now)
         self.hooks.retooled(now)
         return None
@@ -291,7 +290,7 @@ class Drives:
     # ── carrying orders out ──
 
     def _line(self, order: Order, now: int) -> None:
-        self.runner.submit(Line(order.number, order.text), now)
+        self.runner.submit(GcodeLine(order.number, order.text), now)
 
     def _home(self, order: Order, now: int) -> None:
         axes = tuple(range(len(self._jog)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
-from understudy.gcode.faults import RANGE
+from understudy.gcode.error_numbers import RANGE
 from understudy.gcode.requests import (
     ArcMove,
     AxisArc,

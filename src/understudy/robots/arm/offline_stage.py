@@ -11,20 +11,21 @@ from typing import Any, Literal
 import numpy as np
 
 from understudy.devices.io.offline import Pinboard, of_places
-from understudy.devices.io.virtual_io import Change, VirtualIO
+from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder import Welder
 from understudy.devices.welder.phases import ARC_START, BURNING, GAS, READY
 from understudy.errors import Refused
-from understudy.gcode import requests as ask
+from understudy.gcode import requests
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.offline.setup import Met, Mover, Probed, Remark, Thrown
 from understudy.offline.walk import spans_of
+from understudy.ports.io import PinChange
 from understudy.robots.arm.config import Config
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
 from understudy.simulation.collision.body import Body
-from understudy.simulation.program.pins import arc_is_met
+from understudy.simulation.program.actions import arc_wait_is_over
 from understudy.simulation.program.queue import ending_at
 from understudy.simulation.program.steps import ArcWait
 from understudy.simulation.rules import Config as Rules
@@ -94,20 +95,20 @@ class CellStage:
 
     # ── stage ──
 
-    def meet(self, request: ask.Request, line: int, now: float) -> Met:
+    def meet(self, request: requests.Request, line: int, now: float) -> Met:
         self._board.to(whole_ns(now))
         begun, remarks = self._board.now, self._news(line)
-        if isinstance(request, ask.Dwell):
+        if isinstance(request, requests.Dwell):
             self._board.to(self._board.now + nanoseconds(request.seconds))
-        elif isinstance(request, ask.Spindle):
+        elif isinstance(request, requests.Spindle):
             remarks += self._spin(request, line)
-        elif isinstance(request, ask.Coolant):
+        elif isinstance(request, requests.Coolant):
             self._board.io.set_digital_output(GAS, request.mist or request.flood, self._board.now)
-        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
+        elif isinstance(request, requests.SetOutput | requests.SetAnalog):
             remarks += self._throw(request, line)
-        elif isinstance(request, ask.WaitInput):
+        elif isinstance(request, requests.WaitInput):
             remarks += self._wait(request, line)
-        elif isinstance(request, ask.ProgramEnd):
+        elif isinstance(request, requests.ProgramEnd):
             remarks += self._end(line)
         remarks += self._news(line)
         return Met(seconds(self._board.now - begun), tuple(remarks))
@@ -128,7 +129,7 @@ class CellStage:
         remarks += self._amiss(plan)
         return (*remarks, *self._news(line))
 
-    def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
+    def probed(self, probe: requests.Probe, path: Path, mover: Mover) -> Probed:
         assert isinstance(mover, ArmMover)
         contact_probe, self.mover = self._probe, mover
         if contact_probe is not None and len(path):
@@ -145,7 +146,7 @@ class CellStage:
 
     # ── what a program asks for ──
 
-    def _spin(self, request: ask.Spindle, line: int) -> list[Remark]:
+    def _spin(self, request: requests.Spindle, line: int) -> list[Remark]:
         burns = request.direction != "M5"
         self._armed, self._ended = burns, False
         if not burns:
@@ -159,7 +160,7 @@ class CellStage:
     def _wait_for_arc(self, burns: bool) -> Refused | None:
         """Why there is none; a fault of the power source is among the news anyway."""
         step = ArcWait(burns)
-        while not (met := arc_is_met(step, self._welder)) and not self._assumed:
+        while not (met := arc_wait_is_over(step, self._welder)) and not self._assumed:
             at = self._board.next_wake()
             if at is None:
                 return None
@@ -168,11 +169,11 @@ class CellStage:
         told = self._assumed or self._board.events
         return met if isinstance(met, Refused) and not told else None
 
-    def _throw(self, switch: ask.SetOutput | ask.SetAnalog, line: int) -> list[Remark]:
+    def _throw(self, switch: requests.SetOutput | requests.SetAnalog, line: int) -> list[Remark]:
         refused = self._board.throw(switch)
         return [self._remark(line, "io", refused.reason)] if refused else []
 
-    def _wait(self, request: ask.WaitInput, line: int) -> list[Remark]:
+    def _wait(self, request: requests.WaitInput, line: int) -> list[Remark]:
         welder_pin = self._welder is not None and request.pin <= READY
         if self._assumed and welder_pin and request.kind == "digital":
             return []
@@ -241,7 +242,7 @@ class CellStage:
             self._board.note(now, f"weld fault: {self._welder.reason}")
         self._burn(phase in BURNING, now)
 
-    def _pin_changed(self, change: Change) -> None:
+    def _pin_changed(self, change: PinChange) -> None:
         if self._welder is None and change.bank == "DO" and change.pin == ARC_START:
             self._burn(change.value, change.at)
 

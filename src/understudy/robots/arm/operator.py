@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.errors import Refused
+from understudy.gcode.blocks import number_text
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.requests import LineMove
-from understudy.gcode.words import number_text
 from understudy.ports.controller import MotionController
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
 from understudy.space.kinematics.chain import Frames

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode.requests import Coolant, Spindle, ToolChange
-from understudy.simulation.program.options import ProgramHooks
-from understudy.simulation.program.steps import Entry, Line, Probed, Step
+from understudy.simulation.program.steps import Entry, GcodeLine, Probed, ProgramHooks, Step
 
 ARC_START, GAS = 0, 1
 PROBE_FAILED = Refused("the probe met nothing on its way", 5)
@@ -22,14 +21,14 @@ class ArmAttendant:
         self.wire: ProgramHooks | None = None
         self.retooled: Callable[[int], None] = lambda now: None
 
-    def spin(self, step: Spindle, now: int) -> Refused | None:
+    def set_spindle(self, step: Spindle, now: int) -> Refused | None:
         if self.wire:
-            self.wire.spin(step, now)
+            self.wire.set_spindle(step, now)
         return self._io.set_digital_output(ARC_START, step.direction != "M5", now)
 
-    def cool(self, step: Coolant, now: int) -> Refused | None:
+    def set_coolant(self, step: Coolant, now: int) -> Refused | None:
         if self.wire:
-            self.wire.cool(step, now)
+            self.wire.set_coolant(step, now)
         return self._io.set_digital_output(GAS, step.mist or step.flood, now)
 
     def switch_off(self, now: int) -> None:
@@ -43,21 +42,21 @@ class ArmAttendant:
         self._io.set_digital_output(ARC_START, arc, now)
         self._io.set_digital_output(GAS, gas, now)
 
-    def probed(self, step: Probed, now: int) -> Refused | None:
+    def probe_ended(self, step: Probed, now: int) -> Refused | None:
         if self.wire and step.over_wire:
-            return self.wire.probed(step, now)
+            return self.wire.probe_ended(step, now)
         if step.early:
             return PROBE_TOUCHES
         return PROBE_FAILED if step.required and not step.touched else None
 
-    def tell(self, step: Step, now: int) -> None:
+    def report(self, step: Step, now: int) -> None:
         if isinstance(step, ToolChange):
             self.retooled(now)
         if self.wire:
-            self.wire.tell(step, now)
+            self.wire.report(step, now)
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
         if self.wire:
             self.wire.finished(entry, refused, now)
-        if refused and (not isinstance(entry, Line) or entry.how == "program"):
+        if refused and (not isinstance(entry, GcodeLine) or entry.how == "program"):
             self._failed()

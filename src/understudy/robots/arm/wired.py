@@ -7,8 +7,8 @@ from understudy.robots.arm.drives import Arm, Drives
 from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
-from understudy.simulation.program.options import ProgramHooks
 from understudy.simulation.program.runner import Runner
+from understudy.simulation.program.steps import ProgramHooks
 from understudy.units import DEG, MINUTE
 
 WIRE_LINES = 1 << 40

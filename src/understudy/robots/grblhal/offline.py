@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from understudy.config import CellConfig
 from understudy.devices.io.offline import Pinboard, of_places
 from understudy.errors import ConfigError, Refused
-from understudy.gcode import GRBLHAL_MACHINE
-from understudy.gcode import requests as ask
+from understudy.gcode import GRBLHAL_MACHINE, requests
 from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
@@ -86,19 +85,19 @@ class MachineStage:
 
     # ── stage ──
 
-    def meet(self, request: ask.Request, line: int, now: float) -> Met:
+    def meet(self, request: requests.Request, line: int, now: float) -> Met:
         board, said = self._board, ""
         board.to(whole_ns(now))
         begun = board.now
-        if isinstance(request, ask.Dwell):
+        if isinstance(request, requests.Dwell):
             board.to(board.now + nanoseconds(request.seconds))
-        elif isinstance(request, ask.Spindle):
+        elif isinstance(request, requests.Spindle):
             self._spin(request)
-        elif isinstance(request, ask.SetOutput | ask.SetAnalog):
+        elif isinstance(request, requests.SetOutput | requests.SetAnalog):
             said = self._throw(request)
-        elif isinstance(request, ask.WaitInput):
+        elif isinstance(request, requests.WaitInput):
             said = board.wait(request)
-        elif isinstance(request, ask.ProgramEnd):
+        elif isinstance(request, requests.ProgramEnd):
             self._turns = False
         remarks = [Remark(line, "io", said, board.seconds())] if said else []
         return Met(seconds(board.now - begun), (*remarks, *self._news(line)))
@@ -112,7 +111,7 @@ class MachineStage:
         board.to(whole_ns(plan.ends))
         return (*remarks, *self._news(int(plan.path.line[-1]), plan))
 
-    def probed(self, probe: ask.Probe, path: Path, mover: Mover) -> Probed:
+    def probed(self, probe: requests.Probe, path: Path, mover: Mover) -> Probed:
         """The end of a probing move: there is nothing that the probe could touch."""
         return Probed(path, NO_TOUCH if probe.required else "")
 
@@ -123,12 +122,12 @@ class MachineStage:
 
     # ── inside ──
 
-    def _spin(self, request: ask.Spindle) -> None:
+    def _spin(self, request: requests.Spindle) -> None:
         self._turns = request.direction != "M5"
         if self._turns:
             self._board.to(self._board.now + nanoseconds(self._settings.spindle_on_s))
 
-    def _throw(self, switch: ask.SetOutput | ask.SetAnalog) -> str:
+    def _throw(self, switch: requests.SetOutput | requests.SetAnalog) -> str:
         refused = self._board.throw(switch)
         return refused.reason if refused else ""
 

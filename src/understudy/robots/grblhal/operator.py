@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode.words import number_text
+from understudy.gcode.blocks import number_text
 from understudy.ports import Injectable
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
 from understudy.robots.grblhal.controller import GrblController, Notice, Override

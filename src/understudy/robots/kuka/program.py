@@ -13,7 +13,8 @@ Everything else is a `Problem` with its line, column and word.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from understudy.gcode.faults import (
+from understudy.gcode.blocks import Problem, Word, tokenize
+from understudy.gcode.error_numbers import (
     AXIS_CONFLICT,
     MISSING_WORD,
     NOT_INTEGER,
@@ -21,7 +22,6 @@ from understudy.gcode.faults import (
     UNSUPPORTED,
     WORD_REPEATED,
 )
-from understudy.gcode.words import Problem, Word, tokenize
 from understudy.robots.kuka.frames import UNIT_OF, WORDS
 from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 

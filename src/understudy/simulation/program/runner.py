@@ -1,8 +1,8 @@
 """Carries lines out: moves go into the motion queue, everything else happens in its turn.
 
-What a line asks for stands in `todo` until it is done. A move waits for room in the planner; a
-dwell, a wait or a switch for the motion before it to end. `run` goes as far as it can now, and
-`next_wake` says when it can go on.
+The steps of the current line stand in `todo` until they are done. A move waits for room in the
+planner; a `Rest` waits for the motion before it to end. `run` goes as far as it can now, and
+`next_wake` returns when it can go on.
 """
 
 from collections import deque
@@ -11,44 +11,55 @@ from collections.abc import Callable
 import numpy as np
 from msgspec import structs
 
-from understudy.devices.io.virtual_io import Change, VirtualIO
 from understudy.errors import Refused
-from understudy.gcode import Dialect, Problem, after_reset, interpret, jog, parse
-from understudy.gcode import requests as ask
+from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jog, parse, requests
+from understudy.gcode.dialect import Axes
+from understudy.gcode.meaning import MOVES, sets_outputs_without_move, zero_in_force
 from understudy.motion.path import Floats, Path
-from understudy.simulation.program.at_once import AT_ONCE, is_overridden
-from understudy.simulation.program.at_rest import AT_REST
-from understudy.simulation.program.options import (
-    Arc,
-    ControllerOptions,
-    Here,
-    Mover,
-    Probe,
-    ProgramHooks,
-)
-from understudy.simulation.program.pins import throw
+from understudy.ports.io import PinChange, ProgramPins
+from understudy.simulation.program.actions import ACTIONS, set_output, steps_of
 from understudy.simulation.program.queue import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.simulation.program.steps import (
     DROPPED,
-    MOVES,
-    TOLD,
+    REPORTED_IN_CHECK,
+    Arc,
+    ControllerOptions,
     Entry,
+    GcodeLine,
     Homed,
     Homing,
     HomingMove,
-    Line,
+    Mover,
+    Probe,
     ProbeMove,
+    ProgramHooks,
     Rest,
+    StartAction,
     State,
     Step,
-    Switch,
     SystemChosen,
-    Tagged,
     Until,
-    beyond,
+    as_alarm,
     over_a_wire,
 )
 from understudy.units import nanoseconds
+
+
+class QueueEnd:
+    """`Position` at the end of the queue; the pose is computed only if a line needs it."""
+
+    def __init__(self, mover: Mover, q: Floats, axes: Axes | None) -> None:
+        self._mover = mover
+        self._q = q
+        self._axes = axes
+
+    @property
+    def axes(self) -> Axes:
+        return self._axes or self._mover.axes(self._q)
+
+    @property
+    def pose(self) -> Axes:
+        return self._mover.pose(self._q)
 
 
 class Runner:
@@ -58,7 +69,7 @@ class Runner:
         self,
         options: ControllerOptions,
         *,
-        io: VirtualIO,
+        io: ProgramPins,
         queue: Queue,
         mount: Callable[[int], Mover | Refused],
         hooks: ProgramHooks,
@@ -104,7 +115,7 @@ class Runner:
         self.run(now)
 
     def stop(self, now: int, *, silent: bool = True) -> None:
-        """Brake along the path; what waits is forgotten; ``silent``: nothing turns or flows."""
+        """Brakes along the path and drops what waits; ``silent``: spindle and coolant go off."""
         dropped = self.state.current
         self._forget()
         self.queue.stop(now)
@@ -114,7 +125,7 @@ class Runner:
         self.run(now)
 
     def halt(self, now: int) -> None:
-        """No motion from this instant on; what waits is forgotten, nothing turns or flows."""
+        """Ends motion at this instant, drops what waits, and switches spindle and coolant off."""
         dropped = self.state.current
         self._forget()
         self.queue.halt(now)
@@ -123,30 +134,30 @@ class Runner:
         self.run(now)
 
     def fail(self, refused: Refused, now: int) -> None:
-        """Something from outside ends the program: brake, and keep the reason."""
+        """Ends the program for a reason from outside: brakes, and keeps the reason."""
         self.refuse(refused, now)
         self.stop(now)
 
     def reset(self, *, stopped: bool = False) -> None:
-        """What outlives no reset is as at the start."""
+        """Resets the modal state that a controller reset clears."""
         modal = after_reset(self.state.modal, stopped=stopped)
         self.state.modal = structs.replace(modal, path=self.options.modal.path)
         self.state.exact, self.state.error = False, None
 
-    def go_on_from(self, position: Floats, now: int) -> None:
-        """Something else has moved the joints."""
+    def continue_from(self, position: Floats, now: int) -> None:
+        """Goes on from another position: something else has moved the joints."""
         self.queue.stand_at(position, now)
         self.state.axes = None
         self.run(now)
 
-    def mount_again(self) -> None:
-        """The tool in hand is not what it was, at rest."""
+    def remount(self) -> None:
+        """Takes over changed data of the mounted tool, at rest."""
         self.mover = self._mounted(self.state.mounted)
 
     def adopt(self, options: ControllerOptions, queue: Queue) -> None:
-        """Other settings, at rest."""
+        """Takes over other settings, at rest."""
         self.options, self.queue = options, queue
-        self.mount_again()
+        self.remount()
 
     # ── what can be read ──
 
@@ -159,11 +170,11 @@ class Runner:
         return len(self.state.homed) == len(self.options.home)
 
     def idle(self, now: int) -> bool:
-        """Nothing is under way, nothing waits."""
+        """Whether nothing is under way and nothing waits."""
         return not (self.state.todo or self._waiting) and self.queue.at_rest(now)
 
     def under_way(self) -> bool:
-        """A program is being carried out, even if it waits for something else just now."""
+        """Whether a program is being carried out, even if it waits for something else just now."""
         waits = bool(self.state.todo or self._waiting) and not self.queue.held
         return not self.state.paused and (self.state.wake is not None or waits)
 
@@ -173,14 +184,14 @@ class Runner:
     # ── going on ──
 
     def run(self, now: int) -> None:
-        """Throw the switches that are due, and carry out what can be carried out."""
+        """Sets the outputs that are due, and carries out what can be carried out."""
         if self._running:
-            return  # an output has moved an input: whoever runs looks at it in its turn
+            return  # an output has moved an input; the outer call looks at it in its turn
         self._running = True
-        self._throw_tagged(now)
+        self._run_start_actions(now)
         while self._go_on(now):
             pass
-        self._throw_tagged(now)
+        self._run_start_actions(now)
         self.state.wake = self._when(now)
         self._running = False
 
@@ -193,11 +204,11 @@ class Runner:
             return done
         if state.current is not None:
             entry, state.current = state.current, None
-            state.executed += isinstance(entry, Line) and bool(entry.text.strip())
+            state.executed += isinstance(entry, GcodeLine) and bool(entry.text.strip())
             self.hooks.finished(entry, None, now)
             return True
         if not self._waiting:
-            self._throw_left_over(now)
+            self._set_outputs_left(now)
             return False
         self._begin(self._waiting.popleft(), now)
         return True
@@ -207,70 +218,70 @@ class Runner:
         state.current = entry
         if isinstance(entry, Homing):
             for group in entry.groups:
-                state.todo += (HomingMove(group), Rest(), Homed(group))
+                state.todo += (Rest(), HomingMove(group), Rest(), Homed(group))
             return
-        dialect = self._dialect(entry)
-        block = parse(entry.text, dialect, line=entry.number)
+        block = parse(entry.text, self.dialect, line=entry.number)
         if isinstance(block, Problem):
             self.refuse(block.refused(), now)
             return
-        here = Here(self.mover, self.queue.end, state.axes)
+        here = QueueEnd(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
-        step = understand(block, state.modal, dialect=dialect, position=here)
-        if isinstance(step, Refused):
-            self.refuse(step, now)
+        found = understand(block, state.modal, dialect=self.dialect, position=here)
+        if isinstance(found, Refused):
+            self.refuse(found, now)
             return
-        state.modal = step.modal
-        if step.axes or step.pose:
-            state.axes = step.axes
+        before, state.modal = state.modal, found.modal
+        if found.axes or found.pose:
+            state.axes = found.axes
         if "coordinates" in block.commands:
-            state.todo.append(SystemChosen())
-        state.todo += [s for s in step.requests if entry.how != "check" or isinstance(s, TOLD)]
-        if entry.single and any(isinstance(request, MOVES) for request in step.requests):
-            state.todo += (Rest(), ask.ProgramPause("M0"))
+            shifts = zero_in_force(before) != zero_in_force(found.modal)
+            rest = (Rest(),) if shifts and self.options.rests_at_offsets else ()
+            state.todo += (*rest, SystemChosen())
+        for request in found.requests:
+            if entry.how != "check" or isinstance(request, REPORTED_IN_CHECK):
+                state.todo += self._steps(request, before)
+        if entry.single and any(isinstance(request, MOVES) for request in found.requests):
+            state.todo += (Rest(), requests.ProgramPause("M0"))
+
+    def _steps(self, request: requests.Request, before: Modal) -> tuple[Step, ...]:
+        at_offsets = self.options.rests_at_offsets
+        after, dialect = self.state.modal, self.dialect
+        return steps_of(request, before, after, dialect=dialect, at_offsets=at_offsets)
 
     def _carry_out(self, step: Step, now: int) -> bool:
         """True when it is done, false when it must wait."""
         if isinstance(step, MOVES):
             return self.move(step, now)
-        if isinstance(step, ask.SetOutput | ask.SetAnalog):
-            return self._switch(step, now)
+        if isinstance(step, requests.SetOutput | requests.SetAnalog):
+            return self._output(step, now)
         if isinstance(step, ProbeMove):
             return self.move(step.move, now, until=step.until)
-        if type(step) in AT_ONCE:
-            return AT_ONCE[type(step)](self, step, now)
-        if type(step) in AT_REST:
-            return self.queue.at_rest(now) and AT_REST[type(step)](self, step, now)
-        shifts = isinstance(step, ask.OffsetsChanged | SystemChosen)
-        if shifts and self.options.rests_at_offsets and not self.queue.at_rest(now):
-            return False
-        self.hooks.tell(step, now)
-        return True
+        return ACTIONS[type(step)](self, step, now)
 
     def move(
-        self, move: ask.Move, now: int, share: float | None = None, until: Until = None
+        self, move: requests.Move, now: int, share: float | None = None, until: Until = None
     ) -> bool:
-        """Into the planner, as far as it has room."""
+        """Puts a move into the planner, as far as that has room."""
         state = self.state
         if not (room := self.queue.room(now)):
             return False
         path = self._path or self._path_of(move, share, until)
         if isinstance(path, Refused):
-            self.refuse(beyond(path) if over_a_wire(state.current) else path, now)
+            self.refuse(as_alarm(path) if over_a_wire(state.current) else path, now)
             return True
         if len(path) and not state.queued:
-            state.tagged += [Tagged(self.number, switch) for switch in state.with_next]
-            state.with_next = []
+            state.start_actions += [StartAction(self.number, each) for each in state.with_next_move]
+            state.with_next_move = []
         part, whole = blocks(path, state.queued, room)
         deviation = self.options.deviation
         self.queue.append(part, now, deviation=deviation, exact=state.exact)
-        self._throw_tagged(now, told=False)
+        self._run_start_actions(now, messages=False)
         self._path = None if whole else path
         state.queued = 0 if whole else state.queued + room
         state.origin = None if whole else state.origin
         return whole or self.move(move, now, share, until)
 
-    def _path_of(self, move: ask.Move, share: float | None, until: Until) -> Path | Refused:
+    def _path_of(self, move: requests.Move, share: float | None, until: Until) -> Path | Refused:
         state = self.state
         if state.origin is None:
             state.origin = self.queue.end.tolist()
@@ -279,46 +290,61 @@ class Runner:
         if isinstance(path, Refused):
             return path
         path = ending_at(path, until) if share is None else slowed(path, share)
-        return path if is_overridden(self) else as_programmed(path)
+        return path if self._is_overridden() else as_programmed(path)
+
+    def _is_overridden(self) -> bool:
+        """Whether the feed override acts on the current move."""
+        state = self.state
+        if isinstance(state.current, GcodeLine) and state.current.how == "jog":
+            return False
+        probes = isinstance(state.todo[0], ProbeMove)
+        return self.options.probes_overridden if probes else state.modal.feed_override
 
     # ── in step with motion ──
 
-    def _switch(self, switch: Switch, now: int) -> bool:
-        if switch.with_motion:
-            self.state.with_next.append(switch)
+    def _output(self, output: requests.Output, now: int) -> bool:
+        if output.with_motion:
+            self.state.with_next_move.append(output)
         else:
-            self._throw(switch, now)
+            self._act(output, now)
         return True
 
-    def _throw(self, switch: Switch | ask.Message, now: int, *, of_line: int = 0) -> None:
-        if isinstance(switch, ask.Message):
-            self.hooks.tell(switch, now)
-        elif refused := throw(switch, self.io, now):
-            place = f"line {of_line}: " if of_line else ""
+    def _act(self, action: requests.Output | requests.Message, now: int, *, line: int = 0) -> None:
+        if isinstance(action, requests.Message):
+            self.hooks.report(action, now)
+        elif refused := set_output(action, self.io, now):
+            place = f"line {line}: " if line else ""
             self.refuse(Refused(place + refused.reason, refused.code), now)
 
-    def _throw_tagged(self, now: int, *, told: bool = True) -> None:
-        """Without ``told`` messages wait: a line is answered before the message of its motion."""
-        tagged = self.state.tagged
-        if not tagged:
-            return
-        begun = self.queue.begun({tag.line for tag in tagged}, now)
-        ripe = [tag for tag in tagged if told or not isinstance(tag.switch, ask.Message)]
-        due = [tag for tag in ripe if tag.line in begun]
-        self.state.tagged = [tag for tag in tagged if tag not in due]
-        for tag in due:
-            self._throw(tag.switch, now, of_line=tag.line)
+    def _run_start_actions(self, now: int, *, messages: bool = True) -> None:
+        """Carries out what is tied to lines whose motion has begun.
 
-    def _throw_left_over(self, now: int) -> None:
-        """No motion follows: for an arm of its own the queue running empty is the moment."""
-        if self.state.with_next and self.own_dialect and self.queue.at_rest(now):
-            left, self.state.with_next = self.state.with_next, []
-            for switch in left:
-                self._throw(switch, now)
+        Without ``messages`` those wait: a line is answered before the message of its motion.
+        """
+        actions = self.state.start_actions
+        if not actions:
+            return
+        begun = self.queue.begun({each.line for each in actions}, now)
+        due = [
+            each
+            for each in actions
+            if each.line in begun and (messages or not isinstance(each.action, requests.Message))
+        ]
+        self.state.start_actions = [each for each in actions if each not in due]
+        for each in due:
+            self._act(each.action, now, line=each.line)
+
+    def _set_outputs_left(self, now: int) -> None:
+        """Sets outputs that wait for a move when the queue runs empty, if the dialect says so."""
+        wanted = sets_outputs_without_move(self.dialect)
+        if self.state.with_next_move and wanted and self.queue.at_rest(now):
+            left, self.state.with_next_move = self.state.with_next_move, []
+            for output in left:
+                self._act(output, now)
 
     # ── inside ──
 
-    def _pin_changed(self, change: Change) -> None:
+    def _pin_changed(self, change: PinChange) -> None:
         if change.bank == "DI" and self.state.waits_since is not None:
             self.run(change.at)
 
@@ -327,7 +353,7 @@ class Runner:
         return self.state.current.number if self.state.current else 0
 
     def go_next(self, *steps: Step) -> bool:
-        """These come next, before the rest of the line."""
+        """Puts steps next, before the rest of the line."""
         self.state.todo[1:1] = steps
         return True
 
@@ -336,40 +362,39 @@ class Runner:
         return self._mounted(0) if isinstance(mover, Refused) else mover
 
     @property
-    def own_dialect(self) -> bool:
-        return self.options.dialect.name == "arm" and not over_a_wire(self.state.current)
+    def dialect(self) -> Dialect:
+        """The dialect of the current line."""
+        over_wire = over_a_wire(self.state.current)
+        return self.options.wire if over_wire else self.options.dialect
 
-    def _dialect(self, line: Line) -> Dialect:
-        return self.options.wire if over_a_wire(line) else self.options.dialect
-
-    def unless(self, refused: Refused | None, now: int) -> bool:
+    def refuse_if(self, refused: Refused | None, now: int) -> bool:
         if refused:
             self.refuse(refused, now)
         return True
 
     def refuse(self, refused: Refused, now: int) -> None:
-        """The line cannot be carried out: it and all that waits behind it are forgotten.
+        """Refuses the current line: drops it and all that waits behind it.
 
-        What moves already goes on to its end, with the switches that belong to it. A line over a
-        wire has nothing behind it, and is answered where it came from.
+        Queued motion goes on to its end, with the outputs that belong to it. A line over a wire has
+        nothing behind it, and is answered where it came from.
         """
         state, line, reason = self.state, self.state.current, refused.reason
-        if isinstance(line, Line) and not reason.startswith("line "):
+        if isinstance(line, GcodeLine) and not reason.startswith("line "):
             reason = f"{reason} (line {line.number}: {line.text.strip()})"
-        tagged, with_next = state.tagged, state.with_next
+        start_actions, with_next = state.start_actions, state.with_next_move
         if over_a_wire(line):
             waiting, self._waiting = self._waiting, deque()
             self._forget()
-            self._waiting, state.with_next = waiting, with_next
+            self._waiting, state.with_next_move = waiting, with_next
         else:
             state.error = (reason, refused.code)
             self._forget()
-        state.tagged = tagged
+        state.start_actions = start_actions
         if line is not None:
             self.hooks.finished(line, Refused(reason, refused.code), now)
 
     def _drop(self, entry: Entry | None, now: int) -> None:
-        """Whoever waits for this line over a wire waits in vain."""
+        """Reports an entry over a wire that will not be carried out."""
         self.state.stops += 1
         if entry is not None and over_a_wire(entry):
             self.hooks.finished(entry, DROPPED, now)
@@ -377,7 +402,7 @@ class Runner:
     def _forget(self) -> None:
         self._waiting.clear()
         state = self.state
-        state.todo, state.with_next, state.tagged = [], [], []
+        state.todo, state.with_next_move, state.start_actions = [], [], []
         state.current = state.axes = state.origin = self._path = None
         state.waits_since = state.held_since = None
         state.queued = 0
@@ -386,9 +411,9 @@ class Runner:
     def _when(self, now: int) -> int | None:
         state = self.state
         step = state.todo[0] if state.todo else None
-        if state.waits_since is not None and isinstance(step, ask.WaitInput):
+        if state.waits_since is not None and isinstance(step, requests.WaitInput):
             return None if self.queue.held else state.waits_since + nanoseconds(step.timeout)
-        return self.queue.next_change(now, room=bool(state.todo), starts=bool(state.tagged))
+        return self.queue.next_change(now, room=bool(state.todo), starts=bool(state.start_actions))
 
     # ── snapshots ──
 

@@ -1,18 +1,22 @@
-"""What waits in a controller: lines, and the steps of the line being carried out."""
+"""What a controller works on: lines that wait, steps of the current line, and their state.
 
-from typing import Any, Literal
+Also the options of a controller, and the Protocols of what a program needs beside its queue.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.gcode import Modal
-from understudy.gcode import requests as ask
+from understudy.gcode import Dialect, Modal
 from understudy.gcode.dialect import Axes
-from understudy.gcode.requests import Message, Request, SetAnalog, SetOutput
+from understudy.gcode.requests import Coolant, Message, Move, Output, ProgramEnd, Request, Spindle
+from understudy.motion.path import Floats, Path
 from understudy.ports.refusals import SOFT_LIMIT
 
-Switch = SetOutput | SetAnalog
+# ── steps of a line, beside its requests ──
 
 
 class Rest(Struct, frozen=True, tag=True):
@@ -36,20 +40,21 @@ class Homed(Struct, frozen=True, tag=True):
 
 
 Until = tuple[int, float] | None
-"""A place on a path, the piece and how far along it; None: its end."""
+"""A place on a path, the piece and the distance along it; None: its end."""
 
 
 class ProbeMove(Struct, frozen=True, tag=True):
-    """A probing move, and where on its path the probe answers."""
+    """A probing move, and where on its path the probe makes or loses contact."""
 
-    move: ask.Move
+    move: Move
     until: Until = None
 
 
 class Probed(Struct, frozen=True, tag=True):
-    """A probing move has ended: the probe answered there, or never did, or did so before.
+    """The result of a probing move.
 
-    `required`: unless it answered that is an alarm. `early`: the probe answered before the move.
+    `touched`: the probe reached or left contact as asked. `required`: without that it is an alarm.
+    `early`: the probe was in that state before the move.
     """
 
     required: bool
@@ -70,18 +75,19 @@ class SystemChosen(Struct, frozen=True, tag=True):
 
 Step = Request | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ArcWait | SystemChosen
 
-
-MOVES = (ask.JointMove, ask.JointArc, ask.LineMove, ask.ArcMove, ask.AxisMove, ask.AxisArc)
-TOLD = (ask.Message, ask.ProgramEnd)
-"""What is told of a line that is only checked."""
+REPORTED_IN_CHECK = (Message, ProgramEnd)
+"""Requests that are reported of a line that is only checked."""
 
 
-class Line(Struct, frozen=True, tag=True):
+# ── entries of the queue of lines ──
+
+
+class GcodeLine(Struct, frozen=True, tag=True):
     """A line of G-code that waits its turn.
 
     `how` it is meant: as part of a `program`, as a single line over a `wire`, only to `check` it,
-    or as what stands after `$J=`. `single`: the operator lets the program on after it; `optional`:
-    M1 pauses, which a program asks its controller about.
+    or as the text after `$J=`. `single`: the program pauses after it; `optional`: M1 pauses (a
+    program reads that from its controller instead).
     """
 
     number: int
@@ -98,40 +104,39 @@ class Homing(Struct, frozen=True, tag=True):
     groups: tuple[tuple[int, ...], ...]
 
 
-Entry = Line | Homing
-
+Entry = GcodeLine | Homing
 
 DROPPED = Refused("dropped before it was through", -1)
 
 
-def beyond(refused: Refused) -> Refused:
-    """What a mover refuses because it lies beyond the axes, as an alarm: told by its sign."""
+def as_alarm(refused: Refused) -> Refused:
+    """A move beyond the axes as an alarm, which has a negative code; others unchanged."""
     return Refused(refused.reason, -SOFT_LIMIT) if refused.code == SOFT_LIMIT else refused
 
 
 def over_a_wire(entry: Entry | None) -> bool:
-    """Whether somebody waits for the answer to this entry alone."""
+    """Whether a client waits for the answer to this entry alone."""
     if isinstance(entry, Homing):
         return entry.number > 0
     return entry is not None and entry.how != "program"
 
 
-class Tagged(Struct, frozen=True):
-    """A switch that is thrown, or a message that is told, when the motion of a line begins."""
+class StartAction(Struct, frozen=True):
+    """An output that is set, or a message that is reported, when the motion of a line begins."""
 
     line: int
-    switch: Switch | Message
+    action: Output | Message
 
 
 class State(Struct):
-    """All that a runner remembers; what is configured is not among it.
+    """The state of a runner, without its configuration.
 
     `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
-    `mounted`: the tool in hand, while the modal one may have yet to be changed to.
-    `waits_since`, `level`: when an M66 began to wait, and what the input was when last looked at;
-    `held_since`: its time stands still since then.
-    `origin`, `queued`: where a move began that the planner has not taken whole, and how many of its
-    blocks it has taken.
+    `mounted`: the present tool; the modal one may be ahead of it until the change is carried out.
+    `waits_since`, `level`: when an M66 began to wait, and the level of its input at the last look;
+    `held_since`: since when its timeout is suspended.
+    `origin`, `queued`: where a move began that the planner has taken in part, and the number of
+    blocks that it has taken.
     """
 
     modal: Modal
@@ -141,10 +146,10 @@ class State(Struct):
     todo: list[Step] = []
     stream: dict[str, Any] = {}
     axes: Axes | None = None
-    with_next: list[Switch] = []
+    with_next_move: list[Output] = []
     origin: list[float] | None = None
     queued: int = 0
-    tagged: list[Tagged] = []
+    start_actions: list[StartAction] = []
     exact: bool = False
     waits_since: int | None = None
     held_since: int | None = None
@@ -159,8 +164,86 @@ class State(Struct):
     wake: int | None = None
 
     def copied(self) -> "State":
-        """One that goes its own way."""
-        lists = {
-            name: list(getattr(self, name)) for name in ("todo", "with_next", "tagged", "homed")
-        }
-        return replace(self, **lists)
+        """A copy that shares no list with this one."""
+        names = ("todo", "with_next_move", "start_actions", "homed")
+        return replace(self, **{name: list(getattr(self, name)) for name in names})
+
+
+# ── options, and what a program needs beside its queue ──
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    """How a controller carries out programs.
+
+    ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share``
+    of the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the zero
+    in force shifts. ``arc_wait``: M3 and M5 wait for the arc. ``probes_overridden``: the feed
+    override acts on probing moves, too.
+    """
+
+    dialect: Dialect
+    modal: Modal
+    home: Axes
+    homing_share: float
+    deviation: float
+    wire: Dialect
+    rests_at_offsets: bool = False
+    arc_wait: bool = True
+    probes_overridden: bool = False
+
+
+class Mover(Protocol):
+    """Plans moves as paths of the axes."""
+
+    def path(self, move: Move, start: Floats, *, line: int, exact: bool) -> Path | Refused: ...
+
+    def axes(self, q: Floats) -> Axes: ...
+
+    def pose(self, q: Floats) -> Axes: ...
+
+
+class Arc(Protocol):
+    """A power source, as far as a program waits for it."""
+
+    @property
+    def phase(self) -> str: ...
+
+    @property
+    def reason(self) -> str:
+        """The reason of its fault; empty if there is none."""
+        ...
+
+    def program_ended(self, now: int) -> None: ...
+
+
+class Probe(Protocol):
+    """A probe that can touch its surroundings."""
+
+    def touches(self, q: Floats) -> bool: ...
+
+    def answers(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
+        """The first place of a path, piece and distance, where contact begins or ends."""
+        ...
+
+
+class ProgramHooks(Protocol):
+    """The controller around a program: spindle, coolant, and reports of what was carried out."""
+
+    def set_spindle(self, step: Spindle, now: int) -> Refused | None: ...
+
+    def set_coolant(self, step: Coolant, now: int) -> Refused | None: ...
+
+    def switch_off(self, now: int) -> None:
+        """The program has ended or was cut off: spindle and coolant go off."""
+        ...
+
+    def probe_ended(self, step: Probed, now: int) -> Refused | None: ...
+
+    def report(self, step: Step, now: int) -> None:
+        """A step was carried out."""
+        ...
+
+    def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
+        """An entry was carried out, or was refused."""
+        ...

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from understudy.errors import Refused
 from understudy.gcode import ARM, GRBLHAL_ARM, Dialect, Problem, parse
-from understudy.gcode.faults import UNSUPPORTED
+from understudy.gcode.error_numbers import UNSUPPORTED
 from understudy.ports import Joints, Ticket
 from understudy.robots.grblhal.driver.picture import Machine
 from understudy.robots.grblhal.driver.talk import Kind, Said

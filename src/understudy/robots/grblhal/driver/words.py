@@ -15,7 +15,7 @@ import re
 from typing import NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode.faults import BAD_LETTER, TOO_LONG
+from understudy.gcode.error_numbers import BAD_LETTER, TOO_LONG
 from understudy.robots.grblhal.numbers import ALARMS, ERRORS, LONGEST_LINE
 
 AXIS_LETTERS = "XYZABC"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from understudy.errors import Refused
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.modal import modes_report
 from understudy.robots.grblhal.controller import GrblController, PinCounts, Restored, Toggle
 from understudy.robots.grblhal.face.reports import axis_values

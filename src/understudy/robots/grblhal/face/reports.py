@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from understudy.gcode.commands import COORDINATE_SYSTEMS
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.dialect import MM_PER_INCH, Axes
 from understudy.gcode.modal import work_offset
 from understudy.robots.grblhal.controller import FirmwareReading

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.gcode import Modal
+from understudy.gcode.blocks import normalized
 from understudy.gcode.modal import work_offset
-from understudy.gcode.words import normalized
 from understudy.robots.grblhal.controller import Notice, Override, Restored, Toggle
 from understudy.robots.grblhal.firmware.conditions import TRANSITIONS
 from understudy.robots.grblhal.firmware.core import NOT_IDLE, SETTABLE, FirmwareCore

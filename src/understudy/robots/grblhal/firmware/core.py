@@ -25,10 +25,9 @@ from understudy.robots.grblhal.numbers import (
     ErrorCode,
     SettingNumber,
 )
-from understudy.simulation.program.options import ControllerOptions
 from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import Homing
+from understudy.simulation.program.steps import ControllerOptions, Homing
 from understudy.units import MINUTE, MM, seconds
 
 NOT_IDLE = Refused("only when nothing moves and nothing waits", ErrorCode.NOT_IDLE)
@@ -268,7 +267,7 @@ class FirmwareCore:
 
     def sync(self, now: int) -> None:
         """Let the program continue from where the axes stand, counted in steps."""
-        self.runner.go_on_from(self.axes.on_steps(self._where(now)), now)
+        self.runner.continue_from(self.axes.on_steps(self._where(now)), now)
 
     def switch_off(self, now: int) -> None:
         """Turn spindle and coolant off."""

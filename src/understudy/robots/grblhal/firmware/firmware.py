@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from understudy.errors import Refused
-from understudy.gcode import Modal
-from understudy.gcode import requests as ask
+from understudy.gcode import Modal, requests
 from understudy.gcode.modal import work_offset
 from understudy.robots.grblhal.controller import FirmwareReading, Notice
 from understudy.robots.grblhal.firmware.commands import (
@@ -18,14 +17,14 @@ from understudy.robots.grblhal.firmware.commands import (
 from understudy.robots.grblhal.firmware.conditions import ALARM, CRITICAL, DOOR, SLEEP, reported
 from understudy.robots.grblhal.firmware.core import IN_ALARM, ControlledAxes, FirmwareCore, State
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, AlarmCode, ErrorCode, SettingNumber
-from understudy.simulation.program.options import ProgramHooks
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import (
     DROPPED,
     Entry,
+    GcodeLine,
     Homing,
-    Line,
     Probed,
+    ProgramHooks,
     Step,
     SystemChosen,
     over_a_wire,
@@ -157,16 +156,16 @@ class FirmwareLines:
             return
         number = self._next_number()
         if state.condition == "Check":
-            self._submit(Line(number, text, "check"), now)
+            self._submit(GcodeLine(number, text, "check"), now)
         else:
-            line = Line(number, text, "wire", state.single_block, state.optional_stop)
+            line = GcodeLine(number, text, "wire", state.single_block, state.optional_stop)
             self._submit(line, now)
 
     def jog(self, text: str, now: int) -> None:
         if not self._core.permits("jog", now):
             self._core.answer(ErrorCode.NOT_IDLE, now)
             return
-        self._submit(Line(self._next_number(), text, "jog"), now)
+        self._submit(GcodeLine(self._next_number(), text, "jog"), now)
 
     def home(self, axes: str, now: int) -> None:
         core = self._core
@@ -189,12 +188,12 @@ class FirmwareLines:
         for text in lines:
             number = self._next_number()
             self._core.state.starting.append((number, text))
-            self._submit(Line(number, text, "wire"), now)
+            self._submit(GcodeLine(number, text, "wire"), now)
 
     def store_startup(self, index: int, text: str, now: int) -> None:
         number = self._next_number()
         self._core.state.storing = (number, index, text)
-        self._submit(Line(number, text, "wire"), now)
+        self._submit(GcodeLine(number, text, "wire"), now)
 
     def gcode_refusal(self, now: int) -> Refused | None:
         return IN_ALARM if self._core.condition(now) in NO_GCODE else None
@@ -218,12 +217,12 @@ class FirmwareLines:
 
     # ── program hooks ──
 
-    def spin(self, step: ask.Spindle, now: int) -> Refused | None:
+    def set_spindle(self, step: requests.Spindle, now: int) -> Refused | None:
         self._core.state.spindle = step.direction
         self._core.changed(now, "spindle")
         return None
 
-    def cool(self, step: ask.Coolant, now: int) -> Refused | None:
+    def set_coolant(self, step: requests.Coolant, now: int) -> Refused | None:
         self._core.state.mist, self._core.state.flood = step.mist, step.flood
         self._core.changed(now, "coolant")
         return None
@@ -231,7 +230,7 @@ class FirmwareLines:
     def switch_off(self, now: int) -> None:
         self._core.switch_off(now)
 
-    def probed(self, step: Probed, now: int) -> Refused | None:
+    def probe_ended(self, step: Probed, now: int) -> Refused | None:
         core = self._core
         core.state.probe, core.state.touched = core.position(now), step.touched
         if step.early:
@@ -242,24 +241,24 @@ class FirmwareLines:
         core.emit(Notice("probe"), now)
         return None
 
-    def tell(self, step: Step, now: int) -> None:
+    def report(self, step: Step, now: int) -> None:
         core = self._core
-        if isinstance(step, ask.Message):
+        if isinstance(step, requests.Message):
             core.emit(Notice("message", text=step.text), now)
-        elif isinstance(step, ask.ProgramEnd):
+        elif isinstance(step, requests.ProgramEnd):
             core.changed(now, "offset", "spindle", "coolant")
             core.state.feed_allowed = core.state.speed_allowed = True
             core.notify("program end", now)
-        elif isinstance(step, ask.OffsetsChanged | SystemChosen):
+        elif isinstance(step, requests.OffsetsChanged | SystemChosen):
             self._offsets_changed(isinstance(step, SystemChosen), now)
-        elif isinstance(step, ask.WaitInput):
+        elif isinstance(step, requests.WaitInput):
             core.state.result = core.runner.state.result
             core.changed(now, "input")
-        elif isinstance(step, ask.Overrides):
+        elif isinstance(step, requests.Overrides):
             self._allow_overrides(step, now)
-        elif isinstance(step, ask.ToolSelect):
+        elif isinstance(step, requests.ToolSelect):
             core.changed(now, "tool")
-        elif isinstance(step, ask.ToolChange):
+        elif isinstance(step, requests.ToolChange):
             self._change_tool(step, now)
 
     def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
@@ -319,7 +318,7 @@ class FirmwareLines:
         if not self._submitting:
             self._core.wake_now(now)
 
-    def _note_number(self, entry: Line) -> None:
+    def _note_number(self, entry: GcodeLine) -> None:
         """Remember the N word of a queued line; forget those of lines that have been executed."""
         state, number = self._core.state, self._core.runner.state.modal.line
         if not (number or state.numbered):
@@ -337,7 +336,7 @@ class FirmwareLines:
             self._core.changed(now, "offset")
         state.system, state.shift = modal.coordinates, work_offset(modal)
 
-    def _allow_overrides(self, step: ask.Overrides, now: int) -> None:
+    def _allow_overrides(self, step: requests.Overrides, now: int) -> None:
         core, state = self._core, self._core.state
         if step.feed != state.feed_allowed:
             state.feed_allowed = step.feed
@@ -348,7 +347,7 @@ class FirmwareLines:
             core.changed(now, "overrides")
         state.speed_allowed, state.hold_allowed = step.speed, step.hold
 
-    def _change_tool(self, change: ask.ToolChange, now: int) -> None:
+    def _change_tool(self, change: requests.ToolChange, now: int) -> None:
         """Wait for the operator if the line came over the wire; in process the tool is there."""
         if change.physical and over_a_wire(self._core.runner.state.current):
             self._core.state.tool = change.previous

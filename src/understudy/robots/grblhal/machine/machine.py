@@ -21,9 +21,9 @@ from understudy.robots.grblhal.firmware import State as SavedFirmware
 from understudy.robots.grblhal.machine.mover import TravelMover
 from understudy.robots.grblhal.numbers import AlarmCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
-from understudy.simulation.program.options import ControllerOptions, ProgramHooks
 from understudy.simulation.program.queue import Queue
 from understudy.simulation.program.runner import Runner
+from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
 from understudy.simulation.program.steps import State as SavedProgram
 from understudy.units import DEG, MINUTE, MM, nanoseconds
 

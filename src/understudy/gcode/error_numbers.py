@@ -1,4 +1,4 @@
-"""grblHAL's error numbers, by name: what a line of G-code can be refused with."""
+"""grblHAL's error numbers by name: the numbers with which a line of G-code is refused."""
 
 BAD_LETTER = 1
 BAD_NUMBER = 2

@@ -1,0 +1,135 @@
+"""What each request does to motion and time: the table that every executor of programs reads.
+
+The running controller (`simulation.program`) and the offline walk (`offline.walk`) both carry out
+requests. Whether a request is a move, whether motion comes to rest before it, and how the time it
+takes is counted stands here once.
+"""
+
+from typing import Literal, cast
+
+from msgspec import Struct
+
+from understudy.gcode import requests
+from understudy.gcode.dialect import Dialect
+from understudy.gcode.modal import Modal
+from understudy.gcode.requests import Move, Request
+
+Kind = Literal["move", "stored_move", "probe", "output", "wait", "switch", "flow", "mode", "notice"]
+Rests = Literal["never", "always", "if_changed", "if_zero_shifts"]
+StandKind = Literal["dwell", "io", "process"]
+
+
+class StepMeaning(Struct, frozen=True):
+    """One row of the table.
+
+    `kind`:
+    - `move` joins the motion queue; `stored_move` does so with its `move` (G28, G30);
+    - `probe` runs its `move` alone, from rest until contact;
+    - `output` sets an output at once, or when the next move begins; motion goes on;
+    - `wait` keeps the program until a time has passed or an input has come;
+    - `switch` acts on spindle, coolant or tool; `flow` pauses or ends the program;
+    - `mode` changes how later lines are read or planned; `notice` is only reported.
+
+    `rests`: whether motion ends before the request is carried out; `on_arm` replaces it for arms,
+    whose M3 and M5 wait for an arc that can go out at any time, and whose tools change the motion.
+    `stands_for`: how the time that the program stands is counted; `on_arm_for` on arms.
+    """
+
+    kind: Kind
+    rests: Rests = "never"
+    on_arm: Rests | None = None
+    stands_for: StandKind = "io"
+    on_arm_for: StandKind | None = None
+
+
+MEANINGS: dict[type, StepMeaning] = {
+    requests.AxisMove: StepMeaning("move"),
+    requests.AxisArc: StepMeaning("move"),
+    requests.JointMove: StepMeaning("move"),
+    requests.JointArc: StepMeaning("move"),
+    requests.LineMove: StepMeaning("move"),
+    requests.ArcMove: StepMeaning("move"),
+    requests.GoHome: StepMeaning("stored_move"),
+    requests.Probe: StepMeaning("probe", "always"),
+    requests.SetHome: StepMeaning("notice"),
+    requests.Message: StepMeaning("notice"),
+    requests.Dwell: StepMeaning("wait", "always", stands_for="dwell"),
+    requests.SetOutput: StepMeaning("output"),
+    requests.SetAnalog: StepMeaning("output"),
+    requests.WaitInput: StepMeaning("wait", "always"),
+    requests.Spindle: StepMeaning("switch", "if_changed", "always", on_arm_for="process"),
+    requests.Coolant: StepMeaning("switch", "if_changed", "always"),
+    requests.ToolSelect: StepMeaning("notice"),
+    requests.ToolChange: StepMeaning("switch", "if_changed", "always"),
+    requests.Overrides: StepMeaning("mode", "if_changed"),
+    requests.OffsetsChanged: StepMeaning("mode", "if_zero_shifts"),
+    requests.PathMode: StepMeaning("mode"),
+    requests.KinematicsMode: StepMeaning("notice"),
+    requests.ProgramPause: StepMeaning("flow", "always"),
+    requests.ProgramEnd: StepMeaning("flow", "always"),
+}
+
+MOVES = tuple(request for request, meaning in MEANINGS.items() if meaning.kind == "move")
+"""The classes of requests that are moves."""
+
+
+def move_of(request: Request) -> Move | None:
+    """The move that a request is or contains."""
+    if isinstance(request, requests.GoHome | requests.Probe):
+        return request.move
+    return cast(Move, request) if MEANINGS[type(request)].kind == "move" else None
+
+
+def rests_motion(
+    request: Request, before: Modal, after: Modal, *, dialect: Dialect, at_offsets: bool
+) -> bool:
+    """Whether motion ends before a request of a line is carried out.
+
+    ``before``, ``after``: the modal state around the line. ``at_offsets``: this controller rests
+    before the zero in force shifts.
+    """
+    meaning = MEANINGS[type(request)]
+    rests = (meaning.on_arm if dialect.arm else None) or meaning.rests
+    if rests == "if_changed":
+        return _changes(request, before)
+    if rests == "if_zero_shifts":
+        return at_offsets and zero_in_force(before) != zero_in_force(after)
+    return rests == "always"
+
+
+def _changes(request: Request, before: Modal) -> bool:
+    """Whether a request asks for something that is not in force already."""
+    if isinstance(request, requests.Spindle):
+        return (request.direction, request.speed) != (before.spindle, before.speed)
+    if isinstance(request, requests.Coolant):
+        return (request.mist, request.flood) != (before.mist, before.flood)
+    if isinstance(request, requests.ToolChange):
+        return request.physical
+    return isinstance(request, requests.Overrides) and request.rests
+
+
+def zero_in_force(modal: Modal) -> tuple[object, ...]:
+    """All that makes the zero in force; a coordinate system that is not chosen has no part."""
+    chosen = modal.coordinates
+    return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
+
+
+def stand_kind(request: Request, dialect: Dialect) -> StandKind:
+    """How the time that a request keeps the program is counted."""
+    meaning = MEANINGS[type(request)]
+    return (meaning.on_arm_for if dialect.arm else None) or meaning.stands_for
+
+
+def homes_arm(request: requests.GoHome, dialect: Dialect) -> bool:
+    """Whether this is an arm's G28 in its own dialect: it comes to rest there and is homed."""
+    return dialect.two_frames and request.name == "G28"
+
+
+def stops_at_corners(request: requests.PathMode, dialect: Dialect) -> bool:
+    """Whether motion stops at the end of every move from now on: G61 in an arm's own dialect."""
+    return dialect.two_frames and request.name != "G64"
+
+
+def sets_outputs_without_move(dialect: Dialect) -> bool:
+    """Whether M62, M63 and M67 take effect at the end of a program if no move follows them."""
+    return dialect.two_frames

@@ -1,0 +1,278 @@
+"""What the steps of a line do when their turn comes, moves apart.
+
+Each action gets the program that runs it; it returns true when the step is done, false when the
+step must wait. Whether motion comes to rest before a request stands in `gcode.meaning`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.gcode import Dialect, Modal, requests
+from understudy.gcode.meaning import MOVES, homes_arm, rests_motion, stops_at_corners
+from understudy.gcode.requests import Output, Request, SetOutput, WaitInput
+from understudy.motion.path import dwell_path
+from understudy.ports.io import ProgramPins
+from understudy.simulation.program.queue import Queue
+from understudy.simulation.program.steps import (
+    Arc,
+    ArcWait,
+    ControllerOptions,
+    GcodeLine,
+    Homed,
+    HomingMove,
+    Mover,
+    Paused,
+    Probe,
+    Probed,
+    ProbeMove,
+    ProgramHooks,
+    Rest,
+    StartAction,
+    State,
+    Step,
+    SystemChosen,
+    over_a_wire,
+)
+from understudy.units import DEG, nanoseconds
+
+TIMED_OUT = -1.0
+"""The result of an M66 whose time is over."""
+MOTOR_FAULT = 17
+ARC_OUT = ("PostFlow", "Idle", "Fault")
+
+
+class Program(Protocol):
+    """A program under way, as its steps see it."""
+
+    state: State
+    queue: Queue
+    mover: Mover
+    options: ControllerOptions
+    io: ProgramPins
+    hooks: ProgramHooks
+    arc: Arc | None
+    probe: Probe | None
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def go_next(self, *steps: Step) -> bool: ...
+
+    def move(self, move: requests.Move, now: int, share: float | None = None) -> bool: ...
+
+    def mount(self, tool: int) -> Mover | Refused: ...
+
+    def refuse_if(self, refused: Refused | None, now: int) -> bool: ...
+
+    def fail(self, refused: Refused, now: int) -> None: ...
+
+
+def steps_of(
+    request: Request, before: Modal, after: Modal, *, dialect: Dialect, at_offsets: bool
+) -> tuple[Step, ...]:
+    """A request of a line as steps: with a rest before it if motion must end first."""
+    rests = rests_motion(request, before, after, dialect=dialect, at_offsets=at_offsets)
+    if not rests:
+        return (request,)
+    if isinstance(request, requests.Overrides):
+        # The feed override is allowed or barred at once, the other two after the motion so far.
+        return request, Rest(), replace(request, rests=False)
+    return Rest(), request
+
+
+# ── pins and arc ──
+
+
+def set_output(request: Output, io: ProgramPins, now: int) -> Refused | None:
+    """M62 … M65, M67, M68."""
+    if isinstance(request, SetOutput):
+        return io.set_digital_output(request.pin, request.on, now)
+    return io.set_analog_output(request.pin, request.value, now)
+
+
+def input_wait_is_over(step: WaitInput, state: State, io: ProgramPins, now: int) -> bool:
+    """M66: true when it has its result, in ``state``; false while it waits."""
+    if step.kind == "analog":
+        state.result = io.analog_input(step.pin, now)
+        return True
+    level = io.digital_input(step.pin)
+    if state.waits_since is None:
+        state.waits_since, state.level = now, level
+    rises, falls = level and not state.level, state.level and not level
+    met = {"read": True, "rise": rises, "fall": falls, "high": level, "low": not level}
+    state.level = level
+    if not met[step.mode] and now < state.waits_since + nanoseconds(step.timeout):
+        return False
+    state.result = float(level) if met[step.mode] else TIMED_OUT
+    state.waits_since = None
+    return True
+
+
+def arc_wait_is_over(step: ArcWait, arc: Arc | None) -> bool | Refused:
+    """Motion goes on in phase Weld; after M5 the torch stands until the arc is out."""
+    if arc is None:
+        return True
+    if arc.phase not in ARC_OUT:
+        return step.burns and arc.phase == "Weld"
+    return no_arc(arc.reason) if step.burns else True
+
+
+def no_arc(reason: str, line: int = 0) -> Refused:
+    """The refusal after a weld fault or an arc that was switched off; names the running line."""
+    place = f"line {line}: " if line else ""
+    return Refused(f"{place}weld fault: {reason or 'the arc is off'}", MOTOR_FAULT)
+
+
+# ── actions ──
+
+
+def choose_path_mode(program: Program, step: requests.PathMode, now: int) -> bool:
+    program.state.exact = stops_at_corners(step, program.dialect)
+    return True
+
+
+def go_to_stored(program: Program, step: requests.GoHome, now: int) -> bool:
+    if not homes_arm(step, program.dialect):
+        return program.go_next(step.move)
+    return program.go_next(step.move, Rest(), Homed(tuple(range(len(program.options.home)))))
+
+
+def report_message(program: Program, message: requests.Message, now: int) -> bool:
+    """At once, or when the motion of the same line begins."""
+    if any(isinstance(step, MOVES) for step in program.state.todo):
+        program.state.start_actions.append(StartAction(program.number, message))
+    else:
+        program.hooks.report(message, now)
+    return True
+
+
+def dwell(program: Program, step: requests.Dwell, now: int) -> bool:
+    rest = dwell_path(program.queue.end, step.seconds, line=program.number)
+    program.queue.append(rest, now, deviation=0.0, exact=True)
+    return program.go_next(Rest())
+
+
+def wait_for_input(program: Program, step: WaitInput, now: int) -> bool:
+    if program.queue.held or not input_wait_is_over(step, program.state, program.io, now):
+        return False
+    program.hooks.report(step, now)
+    return True
+
+
+def set_spindle(program: Program, step: requests.Spindle, now: int) -> bool:
+    refused = program.hooks.set_spindle(step, now)
+    if refused or not program.options.arc_wait:
+        return program.refuse_if(refused, now)
+    return program.go_next(ArcWait(step.direction != "M5"))
+
+
+def wait_for_arc(program: Program, step: ArcWait, now: int) -> bool:
+    over = arc_wait_is_over(step, program.arc)
+    if isinstance(over, Refused):
+        program.fail(over, now)
+    return bool(over)
+
+
+def set_coolant(program: Program, step: requests.Coolant, now: int) -> bool:
+    return program.refuse_if(program.hooks.set_coolant(step, now), now)
+
+
+def change_tool(program: Program, step: requests.ToolChange, now: int) -> bool:
+    mover, state = program.mount(step.tool), program.state
+    if isinstance(mover, Refused):
+        mounted = step.previous
+        state.modal = replace(state.modal, tool=mounted, selected=mounted)
+        return program.refuse_if(mover, now)
+    program.mover, state.mounted = mover, step.tool
+    program.hooks.report(step, now)
+    return True
+
+
+def pause(program: Program, step: requests.ProgramPause, now: int) -> bool:
+    line = program.state.current
+    wanted = program.state.optional_stop
+    if isinstance(line, GcodeLine) and over_a_wire(line):
+        wanted = line.optional
+    if step.name == "M1" and not wanted:
+        return True
+    program.state.paused = True
+    return program.go_next(Paused())
+
+
+def end_program(program: Program, step: requests.ProgramEnd, now: int) -> bool:
+    if program.arc is not None:
+        program.arc.program_ended(now)
+    program.hooks.switch_off(now)
+    program.hooks.report(step, now)
+    return program.go_next(ArcWait(False)) if program.options.arc_wait else True
+
+
+def move_home(program: Program, step: HomingMove, now: int) -> bool:
+    q = program.queue.end.copy()
+    for axis in step.axes:
+        q[axis] = program.options.home[axis] * DEG
+    a, b, c, u, v, w = q.tolist()
+    program.state.axes = None
+    return program.move(requests.JointMove((a, b, c, u, v, w)), now, program.options.homing_share)
+
+
+def note_home(program: Program, step: Homed, now: int) -> bool:
+    program.state.homed = sorted({*program.state.homed, *step.axes})
+    return True
+
+
+def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
+    """Finds where the move will end before it begins; without a probe it runs to its end."""
+    probe, q = program.probe, program.queue.end
+    probed = Probed(step.required, over_a_wire(program.state.current))
+    if probe is None:
+        return program.go_next(ProbeMove(step.move), Rest(), probed)
+    program.state.axes = None
+    if probe.touches(q) == step.toward:
+        return program.go_next(replace(probed, early=True))
+    path = program.mover.path(step.move, q, line=program.number, exact=False)
+    until = None if isinstance(path, Refused) else probe.answers(path, toward=step.toward)
+    probed = replace(probed, touched=until is not None)
+    return program.go_next(ProbeMove(step.move, until), Rest(), probed)
+
+
+def end_probing(program: Program, step: Probed, now: int) -> bool:
+    return program.refuse_if(program.hooks.probe_ended(step, now), now)
+
+
+def report(program: Program, step: Step, now: int) -> bool:
+    program.hooks.report(step, now)
+    return True
+
+
+ACTIONS: dict[type, Callable[[Program, Any, int], bool]] = {
+    requests.PathMode: choose_path_mode,
+    requests.GoHome: go_to_stored,
+    requests.Message: report_message,
+    requests.Dwell: dwell,
+    requests.WaitInput: wait_for_input,
+    requests.Spindle: set_spindle,
+    requests.Coolant: set_coolant,
+    requests.ToolChange: change_tool,
+    requests.ProgramPause: pause,
+    requests.ProgramEnd: end_program,
+    requests.Probe: begin_probing,
+    requests.Overrides: report,
+    requests.OffsetsChanged: report,
+    requests.SetHome: report,
+    requests.ToolSelect: report,
+    requests.KinematicsMode: report,
+    SystemChosen: report,
+    ArcWait: wait_for_arc,
+    HomingMove: move_home,
+    Homed: note_home,
+    Probed: end_probing,
+    Paused: lambda program, step, now: not program.state.paused,
+    Rest: lambda program, step, now: program.queue.at_rest(now),
+}
