@@ -5,7 +5,7 @@ requests. Whether a request is a move, whether motion comes to rest before it, a
 takes is counted stands here once.
 """
 
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
@@ -69,7 +69,7 @@ MEANINGS: dict[type, StepMeaning] = {
     requests.ProgramEnd: StepMeaning("flow", "always"),
 }
 
-MOVES = tuple(request for request, meaning in MEANINGS.items() if meaning.kind == "move")
+MOVES: tuple[Any, ...] = tuple(each for each, row in MEANINGS.items() if row.kind == "move")
 """The classes of requests that are moves."""
 
 

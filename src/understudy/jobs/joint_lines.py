@@ -20,7 +20,7 @@ from understudy.gcode import Modal, Problem, interpret, parse, requests
 from understudy.gcode.actions import WAIT_MODES
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.error_numbers import UNSUPPORTED
-from understudy.gcode.meaning import MOVES
+from understudy.gcode.meaning import move_of
 from understudy.motion.path import Floats, Path
 from understudy.offline.setup import Mover, Setup
 from understudy.ports import Joints
@@ -93,8 +93,7 @@ class JointLines:
     def _write(self, request: requests.Request, number: int) -> list[str] | Refused:
         if isinstance(request, requests.Probe):
             return NO_PROBING
-        move = request.move if isinstance(request, requests.GoHome) else request
-        if isinstance(move, MOVES):
+        if (move := move_of(request)) is not None:
             return self._move(move, number)
         if isinstance(request, requests.PathMode):
             self._exact = request.name != "G64"
