@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from understudy.gcode import faults
+from understudy.gcode import error_numbers
 from understudy.ports import refusals
 from understudy.robots.grblhal.controller import Override, Toggle
 
@@ -110,9 +110,9 @@ CRITICAL_ALARMS = (
 class ErrorCode:
     """`error:N`, as far as the controller itself refuses a line."""
 
-    BAD_NUMBER, UNKNOWN_COMMAND = faults.BAD_NUMBER, faults.SYSTEM_LINE
-    NEGATIVE, TOO_LONG = faults.NEGATIVE, faults.TOO_LONG
-    UNSUPPORTED, RANGE = faults.UNSUPPORTED, faults.RANGE
+    BAD_NUMBER, UNKNOWN_COMMAND = error_numbers.BAD_NUMBER, error_numbers.SYSTEM_LINE
+    NEGATIVE, TOO_LONG = error_numbers.NEGATIVE, error_numbers.TOO_LONG
+    UNSUPPORTED, RANGE = error_numbers.UNSUPPORTED, error_numbers.RANGE
     NO_HOMING = 5
     NOT_IDLE, LOCKED = refusals.NOT_IDLE, refusals.LOCKED
     SOFT_LIMITS_NEED_HOMING = 10
