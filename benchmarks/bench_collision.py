@@ -1,7 +1,7 @@
-"""Collision: certified sweeps and single checks beside pinocchio's sorted sweep and prune.
+"""Collision: certified sweeps and single checks compared with pinocchio's sort and sweep (SSaP).
 
-One dense cell per seed (see ``cells``). The segments are planned moves of the joints that touch
-nothing; the peer looks at each of them every millisecond. Rounds alternate; medians of CPU time.
+One dense cell per seed (see ``cells``). The segments are planned joint moves without
+contact; the peer checks each of them every millisecond. Rounds alternate; medians of CPU time.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def rows() -> list[Row]:
 
 
 def free_moves(arm: Chain, detector: CollisionDetector, rng: np.random.Generator) -> list[Plan]:
-    """Moves at full speed between any two configurations that the sweep proves clear."""
+    """Random moves at full speed that the sweep proves clear."""
     limits = Limits.of(arm.velocity, arm.acceleration)
     sweeper = Sweeper(detector)
     found: list[Plan] = []
@@ -77,7 +77,7 @@ def free_moves(arm: Chain, detector: CollisionDetector, rng: np.random.Generator
 def certified(
     detector: CollisionDetector, pin: Pinocchio, plans: list[Plan]
 ) -> tuple[float, float]:
-    """Seconds of motion that are checked in a second, by us and by the peer."""
+    """Seconds of motion checked per second, by us and by the peer."""
     sweeper = Sweeper(detector)
     motion = sum(plan.duration for plan in plans)
     few = plans[: SEGMENTS // 8]
@@ -98,8 +98,8 @@ def certified(
 def checks(
     detector: CollisionDetector, pin: Pinocchio, Q: np.ndarray
 ) -> tuple[float, float, float]:
-    """Configurations a second: all at once, those that are free one by one, and by the peer; all
-    say the same."""
+    """Configurations per second: in a batch, the free ones one by one, and by the peer; all give
+    the same results."""
     hits = detector.collides(Q)
     assert hits.tolist() == [pin.collides(q) for q in Q]
     free = Q[~hits]

@@ -1,4 +1,4 @@
-"""Own kinematics against EAIK and pinocchio: rates per core, in the same run, round by round."""
+"""Kinematics compared with EAIK and pinocchio: rates per core, in alternating rounds."""
 
 import time
 from collections.abc import Callable
@@ -26,7 +26,7 @@ ROUNDS = 7
 
 
 def rate(work: Callable[[], object], count: int) -> float:
-    """How many of ``count`` pieces are done in a second of processor time."""
+    """Items per second of CPU time, of ``count`` items."""
     start = time.process_time()
     work()
     return count / (time.process_time() - start)
@@ -37,7 +37,7 @@ def versus(
     own: tuple[Callable[[], object], int],
     other: tuple[str, Callable[[], object], int],
 ) -> Row:
-    """Both in turns, medians."""
+    """Medians of alternating rounds of both."""
     own[0]()
     other[1]()
     mine, theirs = [], []

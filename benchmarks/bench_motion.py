@@ -1,8 +1,8 @@
-"""How fast the motion room is, against peers.
+"""Speed of motion planning and sampling compared with peers.
 
 Rounds of kernel and peer alternate; the medians of CPU time are compared, so that a noisy machine
-shifts both. A sample is the position of six axes at one time. Peers have it no harder than the
-kernels: the plain passes know no window, and numpy samples positions alone.
+affects both. A sample is the position of six axes at one time. The peers do no more work than the
+kernels: the plain passes have no window, and numpy samples positions only.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def measured(targets: np.ndarray) -> Path:
 
 
 def plain_passes(path: Path) -> list[float]:
-    """Backward and forward pass over everything known, in plain Python."""
+    """Backward and forward pass over all blocks, in plain Python."""
     nominal = path.nominal().tolist()
     gain = (2.0 * path.acceleration * path.length).tolist()
     corner = path.junction.tolist()
@@ -59,7 +59,7 @@ def plain_measured(points: list[list[float]]) -> object:
 
 
 def plain_plan(points: list[list[float]], path: Path) -> object:
-    """Targets to segments in plain Python; ``path`` saves it only the reading of columns."""
+    """Targets to segments in plain Python; ``path`` only replaces reading the columns."""
     plain_measured(points)
     return plain_trapezoid(path, path.nominal().tolist(), plain_passes(path))
 
@@ -122,7 +122,7 @@ def rows() -> list[Row]:
             lambda: numpy_positions(plan, times), len(times),
         ),
         compare(
-            "the same into an array that is there (numpy)",
+            "the same into an existing array (numpy)",
             lambda: plan.positions(times, out=out), len(times),
             lambda: numpy_positions(plan, times), len(times),
         ),

@@ -1,4 +1,4 @@
-"""The reach map beside EAIK, same poses: 50 mm grid, 14 directions; ours checks limits too."""
+"""Reach map compared with EAIK on the same poses: 50 mm grid, 14 directions, limits checked."""
 
 from statistics import median
 from time import process_time

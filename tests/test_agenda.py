@@ -1,4 +1,4 @@
-"""Time jumps from wake to wake; how it is cut into slices changes nothing."""
+"""Time jumps from wake to wake; slicing the same time differently changes nothing."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,7 +14,7 @@ Diary = list[tuple[str, int]]
 
 @dataclass
 class Alarm:
-    """Wakes at the given moments, writes that down, and may set others off."""
+    """Wakes at the given times, records them, and may make other parts due."""
 
     name: str
     moments: list[int]
@@ -36,7 +36,7 @@ class Alarm:
 
 
 class Stuck:
-    """Asks for the same instant for ever."""
+    """Is due at the same instant for ever."""
 
     def next_wake(self) -> int | None:
         return 7
@@ -45,21 +45,21 @@ class Stuck:
         return None
 
 
-def test_equal_times_go_in_the_order_of_the_parts() -> None:
+def test_at_equal_times_parts_act_in_cell_file_order() -> None:
     diary: Diary = []
     parts = [Alarm("a", [5, 2], diary), Alarm("b", [5, 1], diary), Alarm("c", [5], diary)]
     advance(parts, 5)
     assert diary == [("b", 1), ("a", 2), ("a", 5), ("b", 5), ("c", 5)]
 
 
-def test_time_jumps_and_is_told_once_per_instant() -> None:
+def test_time_jumps_and_settled_is_called_once_per_instant() -> None:
     instants: list[int] = []
     parts = [Alarm("a", [10**15, 3], []), Alarm("b", [3], [])]
     advance(parts, 2 * 10**15, instants.append)
     assert instants == [3, 10**15]
 
 
-def test_the_end_belongs_to_the_slice_and_what_lies_beyond_does_not() -> None:
+def test_the_end_of_a_slice_is_included_and_later_wakes_are_not() -> None:
     diary: Diary = []
     parts = [Alarm("a", [4, 5], diary)]
     advance(parts, 4)
@@ -67,7 +67,7 @@ def test_the_end_belongs_to_the_slice_and_what_lies_beyond_does_not() -> None:
     assert earliest(parts) == 5
 
 
-def test_an_earlier_part_set_off_at_this_instant_still_acts_in_it() -> None:
+def test_an_earlier_part_made_due_at_this_instant_still_acts() -> None:
     diary: Diary = []
     lamp = Alarm("lamp", [], diary)
     switch = Alarm("switch", [5], diary, sets_off=[lamp])
@@ -75,7 +75,7 @@ def test_an_earlier_part_set_off_at_this_instant_still_acts_in_it() -> None:
     assert diary == [("switch", 5), ("lamp", 5)]
 
 
-def test_what_an_earlier_part_calls_off_at_this_instant_does_not_happen() -> None:
+def test_a_wake_cancelled_by_an_earlier_part_does_not_happen() -> None:
     diary: Diary = []
     bell = Alarm("bell", [5, 9], diary)
 
@@ -88,12 +88,12 @@ def test_what_an_earlier_part_calls_off_at_this_instant_does_not_happen() -> Non
     assert diary == [("silencer", 5), ("bell", 9)]
 
 
-def test_a_part_that_does_not_let_time_pass_is_named() -> None:
+def test_a_part_that_is_always_due_is_named() -> None:
     with pytest.raises(RuntimeError, match=r"endless loop at 7 ns: Stuck is due"):
         advance([Alarm("a", [7], []), Stuck()], 10)
 
 
-def test_nobody_wants_to_be_woken() -> None:
+def test_no_part_has_a_wake() -> None:
     assert earliest([Alarm("a", [], [])]) is None
     advance([], 100)
 
@@ -116,7 +116,7 @@ def _company(recipe: list[tuple[list[int], set[int], int]]) -> tuple[list[Alarm]
 
 
 @given(PARTS, st.lists(st.integers(0, 60)))
-def test_slices_of_time_make_no_difference(
+def test_slicing_time_changes_nothing(
     recipe: list[tuple[list[int], set[int], int]], cuts: list[int]
 ) -> None:
     whole, one_go = _company(recipe)

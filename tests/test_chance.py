@@ -1,4 +1,4 @@
-"""FaultSource is a function of seed, name and index."""
+"""Draws are a function of seed, name and index."""
 
 from collections import Counter
 from itertools import pairwise
@@ -18,7 +18,7 @@ def test_a_draw_depends_on_seed_name_and_index_and_on_nothing_else() -> None:
     assert [draw(*key) for key in reversed(keys)] == draws[::-1]
 
 
-def test_neighbouring_keys_are_not_taken_for_each_other() -> None:
+def test_similar_keys_give_different_draws() -> None:
     assert draw(1, "1/1", 1) != draw(1, "1", 1)
     assert draw(11, "a", 1) != draw(1, "1a", 1)
 
@@ -33,7 +33,7 @@ def test_draws_are_uniform_and_successive_ones_unrelated() -> None:
     assert abs(fmean(products)) < 0.003  # four standard errors
 
 
-def test_a_spread_fills_its_amplitude_on_both_sides() -> None:
+def test_symmetric_draws_fill_the_amplitude_on_both_sides() -> None:
     values = [
         v for n in range(2000) for v in symmetric_draws(7, "noise", n, count=6, amplitude=0.1)
     ]
@@ -44,12 +44,12 @@ def test_a_spread_fills_its_amplitude_on_both_sides() -> None:
     assert fmean(values) == pytest.approx(0.0, abs=0.002)
 
 
-def test_the_numbers_of_one_spread_differ() -> None:
+def test_the_draws_of_one_index_differ() -> None:
     assert len(set(symmetric_draws(7, "noise", 3, count=6, amplitude=1.0))) == 6
 
 
 def _struck(rules: dict[str, Rule]) -> list[bool]:
-    """When `lost` strikes, in a thousand questions."""
+    """Requests, of a thousand, in which the fault `lost` occurs."""
     scenario = Scenario(rules, seed=5)
     struck = []
     for now in range(1000):
@@ -70,7 +70,7 @@ LOST = Rule("communication_timeout", "bench.text_tcp", probability=0.3)
     ],
     ids=["elsewhere", "in the same place"],
 )
-def test_adding_a_rule_shifts_no_other_rules_luck(other: Rule) -> None:
+def test_adding_a_rule_changes_no_other_rules_draws(other: Rule) -> None:
     alone = _struck({"lost": LOST})
     assert 200 < sum(alone) < 400
     assert _struck({"other": other, "lost": LOST}) == alone

@@ -16,7 +16,7 @@ AXES = "XYZABC"
 
 @dataclass
 class Settings:
-    """What the planner needs of the firmware's $ settings."""
+    """The firmware's $ settings that the planner uses."""
 
     limits: Limits
     steps: np.ndarray
@@ -38,7 +38,7 @@ def settings(name: str) -> Settings:
 
 @dataclass
 class Blocks:
-    """Targets between two dwells, with what is modal at each."""
+    """Targets between two dwells, with the modal state of each."""
 
     targets: list[list[float]] = field(default_factory=list)
     feed: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The room's kernels again, in plain Python, as the contract says them: slow and readable."""
+"""The kernels of `motion` in plain Python, as in the contract: slow and readable."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Vector = Sequence[float] | NDArray[np.float64]
 
 
 class Measured(Protocol):
-    """What the speeds of a path are reckoned from, piece by piece."""
+    """The columns of a path from which speeds are computed, piece by piece."""
 
     @property
     def length(self) -> Vector: ...
@@ -211,7 +211,7 @@ def plain_stream(path: Path, arrivals: Vector, window: int) -> list[float]:
 def _run_block(
     rest: float, a: float, speeds: tuple[float, float, float], seconds: float
 ) -> tuple[float, float, float]:
-    """Time spent, way and speed after at most so many seconds on the rest of a block."""
+    """Time used, distance and speed after at most ``seconds`` on the rest of a block."""
     v0, v1, nominal = speeds
     top = max(min(nominal, math.sqrt((v0**2 + v1**2) / 2 + a * rest)), v0, v1)
     up, down = (top - v0) / a, (top - v1) / a

@@ -1,4 +1,4 @@
-"""Arcs as grblHAL cuts them."""
+"""Arcs divided into chords as in grblHAL."""
 
 import math
 
@@ -37,8 +37,8 @@ def test_an_arc_back_to_its_start_is_a_whole_turn() -> None:
     assert swept_angle([1, 0], [1, 0], [0, 0], turns=-1) == pytest.approx(-math.tau)
 
 
-def test_more_turns_are_cut_one_by_one() -> None:
-    """P3: two whole turns and then the arc, climbing evenly."""
+def test_additional_turns_are_divided_separately() -> None:
+    """P3: two whole turns and then the arc, climbing at a constant rate."""
     points = chords([5.0, 0, 0], [0.0, 5.0, 9.0], [0, 0], tolerance=0.002, turns=3)
     whole, quarter = (chord_count(angle, 5.0, 0.002) for angle in (math.tau, math.tau / 4))
     assert len(points) == 2 * whole + quarter
@@ -49,7 +49,7 @@ def test_an_arc_smaller_than_the_tolerance_is_one_line() -> None:
     assert len(chords([0.0005, 0], [-0.0005, 0], [0, 0], tolerance=0.002)) == 1
 
 
-def test_other_planes_turn_their_own_axes() -> None:
+def test_other_planes_use_their_own_axes() -> None:
     points = chords([0, 0, 0], [4, 0, 0], [0, 2], tolerance=0.01, plane=(2, 0), turns=1)
     assert np.hypot(points[:, 2], points[:, 0] - 2.0) == pytest.approx(2.0)
     assert not points[:, 1].any()

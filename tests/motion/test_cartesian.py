@@ -1,4 +1,4 @@
-"""Ways of the tool: on the line, within the joints' limits, without a step, exactly to the end."""
+"""Joint paths along tool paths: on the path, within joint limits, continuous, exact at the end."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_limits_hold_and_velocity_has_no_step(way: ToolPath, feed: float) -> Non
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
-def test_the_tool_stays_on_its_way_and_ends_exactly(way: ToolPath) -> None:
+def test_the_tool_stays_on_its_path_and_ends_exactly(way: ToolPath) -> None:
     plan = planned(path_along(way, 0.2))
     times = np.linspace(0.0, plan.ends, 500)
     there = G60.flanges(plan.positions(times))
@@ -82,7 +82,7 @@ def test_the_feed_is_the_speed_of_the_tip() -> None:
     assert np.linalg.norm(tips[1] - tips[0]) / step == pytest.approx(10 * MM, rel=1e-6)
 
 
-def test_turning_and_acceleration_of_the_tool_can_be_bounded() -> None:
+def test_rotation_and_acceleration_of_the_tool_can_be_limited() -> None:
     """max(path/F, angle/4.2 deg/s), as the KUKA moves; 0.1 m/s² here, so that the ramp shows."""
     way = ToolLine(SCAN, pose(0.45, -0.2, 0.5, 180.0, 42.0, 0.0))
     plan = planned(path_along(way, 0.1, turning=4.2 * DEG, acceleration=0.1))
@@ -90,8 +90,8 @@ def test_turning_and_acceleration_of_the_tool_can_be_bounded() -> None:
     assert plan.duration == pytest.approx(10.0 + cruise / 0.1, rel=1e-6)
 
 
-def test_where_only_the_tool_is_bounded_the_line_takes_path_over_feed_and_the_ramp() -> None:
-    """200 mm at 100 mm/s and 10 m/s²: 2.01 s; the joints are not asked."""
+def test_without_joint_limits_the_time_is_path_over_feed_plus_ramp() -> None:
+    """200 mm at 100 mm/s and 10 m/s²: 2.01 s; the joints have no limits."""
     free = Limits.of(G60.velocity, np.inf)
     way = ToolLine(SCAN, pose(0.6, -0.2, 0.5, 180.0, 0.0, 0.0))
     path = joint_path(G60, AT_SCAN, way, limits=free, feed=0.1, acceleration=10.0)
@@ -99,11 +99,11 @@ def test_where_only_the_tool_is_bounded_the_line_takes_path_over_feed_and_the_ra
     assert planned(path).duration == pytest.approx(2.01)
 
 
-def test_a_way_that_leads_nowhere_has_no_pieces() -> None:
+def test_a_tool_path_of_length_zero_has_no_pieces() -> None:
     assert len(path_along(ToolLine(SCAN, SCAN), 0.1)) == 0
 
 
-def test_a_way_that_cannot_be_followed_says_where_and_why() -> None:
+def test_a_tool_path_that_cannot_be_followed_gives_place_and_reason() -> None:
     blocked = joint_path(
         G60, AT_SCAN, ToolLine(SCAN, pose(1.5, -0.2, 0.5, 180, 0, 0)), limits=LIMITS, feed=1.0
     )
@@ -140,7 +140,7 @@ STRAIGHT_ON = pose(0.5, 0.0, 0.4, 180.0, 0.0, 0.0)
 ROUND_THE_CORNER = pose(0.45, -0.1, 0.3, 180.0, 0.0, 0.0)
 
 
-def test_lines_that_go_straight_on_are_run_through() -> None:
+def test_straight_continuations_are_run_without_a_stop() -> None:
     stream = queued(ToolLine(SCAN, MIDDLE), ToolLine(MIDDLE, STRAIGHT_ON))
     between = float(stream.plan.lines()[1][1])
     assert stream.plan.speed(between) == pytest.approx(0.1)
@@ -154,7 +154,7 @@ def test_corners_follow_the_deviation_in_joint_space() -> None:
     assert 0.0 < rounded.plan.speed(float(rounded.plan.lines()[1][1])) < 0.1
 
 
-def test_between_lines_of_the_joints_and_of_the_tool_it_rests() -> None:
+def test_motion_rests_between_joint_lines_and_tool_lines() -> None:
     stream = queued(ToolLine(SCAN, MIDDLE), deviation=0.1)
     stream.append(lines(stream.end, np.zeros(6), LIMITS, rapid=True), 0.0, deviation=0.1)
     assert stream.plan.speed(float(stream.plan.lines()[1][1])) == 0.0
@@ -163,7 +163,7 @@ def test_between_lines_of_the_joints_and_of_the_tool_it_rests() -> None:
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from(["hold", "resume", "half", "full"]), st.floats(0, 0.6))))
-def test_holds_and_overrides_keep_the_tool_on_its_way(commands: list[tuple[str, float]]) -> None:
+def test_holds_and_overrides_keep_the_tool_on_its_path(commands: list[tuple[str, float]]) -> None:
     way = WAYS[3]
     stream, now = Stream(AT_SCAN, LIMITS), 0.0
     stream.append(path_along(way, 0.3), 0.0)
@@ -188,7 +188,7 @@ def test_a_jerk_limited_line_has_no_step_of_acceleration() -> None:
     assert plan.at(plan.ends).position.tolist() == plan.path.end[-1].tolist()
 
 
-# ── beside singular poses ───────────────────────────────────────────────────────────────────────
+# ── near singular poses ─────────────────────────────────────────────────────────────────────────
 
 
 def beside(offset: float) -> tuple[np.ndarray, ToolLine]:
@@ -206,7 +206,7 @@ def beside(offset: float) -> tuple[np.ndarray, ToolLine]:
 
 
 @pytest.mark.parametrize("offset", [0.05, 0.01, 0.001])
-def test_beside_a_singular_pose_a_joint_turns_fast_and_does_not_jump(offset: float) -> None:
+def test_near_a_singular_pose_a_joint_moves_fast_without_a_jump(offset: float) -> None:
     start, way = beside(offset)
     path = joint_path(G60, start, way, limits=LIMITS, feed=0.01)
     assert isinstance(path, Path), path
@@ -220,7 +220,7 @@ def test_beside_a_singular_pose_a_joint_turns_fast_and_does_not_jump(offset: flo
     assert np.abs(off[:, [0, 2]]).max() < 2e-6
 
 
-def test_where_a_joint_jumps_however_closely_one_looks_the_way_is_blocked() -> None:
+def test_a_joint_that_jumps_at_any_knot_distance_blocks_the_path() -> None:
     home = G60.flange(np.zeros(6))
     aside = home.copy()
     aside[:3, 3] += (0.0, 0.1, -0.1)
@@ -230,7 +230,7 @@ def test_where_a_joint_jumps_however_closely_one_looks_the_way_is_blocked() -> N
     assert blocked.share < 0.001
 
 
-# ── ways and bounds ─────────────────────────────────────────────────────────────────────────────
+# ── rates and bounds ─────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
@@ -244,7 +244,7 @@ def test_rates_are_the_derivatives_of_the_poses(way: ToolPath) -> None:
     assert rates == pytest.approx(way.rates(shares)[:, 3:], abs=1e-6)
 
 
-def test_an_arc_without_an_end_of_its_own_is_a_whole_turn() -> None:
+def test_an_arc_that_ends_at_its_start_is_a_whole_turn() -> None:
     whole = tool_arc(SCAN, SCAN, (0.4, 0.0, 0.5), turns=-1)
     assert isinstance(whole, ToolArc)
     assert whole.swept == pytest.approx(-2 * np.pi)
@@ -252,7 +252,7 @@ def test_an_arc_without_an_end_of_its_own_is_a_whole_turn() -> None:
 
 
 @given(st.lists(st.floats(-2.0, 2.0), min_size=4, max_size=4))
-def test_bounds_of_a_cubic_are_reached_and_never_passed(row: list[float]) -> None:
+def test_bounds_of_a_cubic_are_reached_and_never_exceeded(row: list[float]) -> None:
     shape, h = np.array(row).reshape(1, 4, 1), np.array([[0.7]])
     s = np.linspace(0.0, 0.7, 2001)
     _, b, c, d = row

@@ -1,4 +1,4 @@
-"""Torques against pinocchio, by itself and with a load; limits are named."""
+"""Torques compared with pinocchio, without and with a payload; overloads."""
 
 import numpy as np
 import pinocchio as pin
@@ -27,7 +27,7 @@ SLIDER = """<robot name="slider">
 
 
 def pinocchio_torques(text: str, motion: Motion, payload: Payload | None = None) -> np.ndarray:
-    """The oracle of newton_euler: another's implementation of the same equations."""
+    """The oracle of newton_euler: pinocchio's implementation of the same equations."""
     model = pin.buildModelFromXML(text)
     if payload is not None:
         held = pin.Inertia(payload.mass, np.array(payload.com), np.array(payload.inertia))
@@ -52,26 +52,26 @@ def test_a_sliding_joint_counts_too() -> None:
     assert found == pytest.approx(pinocchio_torques(SLIDER, motion), abs=1e-9)
 
 
-def test_what_is_held_at_the_flange_counts() -> None:
+def test_the_payload_counts() -> None:
     load = Payload(5.0, (0.02, 0.03, 0.15), np.diag([0.02, 0.03, 0.01]))
     found = dynamics(G60, payload=load).torques(SAMPLES)
     wanted = pinocchio_torques(robot_text("g60"), SAMPLES, load)
     assert found == pytest.approx(wanted, abs=1e-9)
 
 
-def test_motors_and_friction_add_to_it() -> None:
+def test_joint_inertia_and_friction_are_added() -> None:
     bare = dynamics(G60).torques(SAMPLES)
     real = dynamics(G60, joint_inertia=[1, 1, 0.5, 0.1, 0.1, 0.05], joint_friction=0.1)
     added = SAMPLES.acceleration * [1, 1, 0.5, 0.1, 0.1, 0.05] + 0.1 * SAMPLES.velocity
     assert real.torques(SAMPLES) - bare == pytest.approx(added, abs=1e-9)
 
 
-def test_without_gravity_rest_needs_nothing() -> None:
+def test_without_gravity_rest_needs_no_torque() -> None:
     still = Motion(SAMPLES.position, np.zeros((50, 6)), np.zeros((50, 6)))
     assert not dynamics(G60, gravity=(0, 0, 0)).torques(still).any()
 
 
-def test_an_overload_says_which_joint_when_and_how_much() -> None:
+def test_an_overload_names_joint_time_and_torque() -> None:
     arm = dynamics(G60, payload=Payload(60.0, (0.0, 0.0, 0.3)))
     times = np.array([0.0, 1.0, 2.0])
     still = Motion(np.zeros((3, 6)), np.zeros((3, 6)), np.zeros((3, 6)))

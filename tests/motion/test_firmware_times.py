@@ -1,4 +1,4 @@
-"""The real firmware's times and traces, on programs that nothing here was fitted to."""
+"""Times and traces of the real firmware, for programs not used to fit parameters."""
 
 import csv
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_dwells_count_in_the_plan() -> None:
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.stem)
-def test_the_machine_is_where_the_firmware_is(trace: Path) -> None:
+def test_positions_agree_with_the_firmware(trace: Path) -> None:
     program, _, machine = trace.stem.split("__")
     rows = np.loadtxt(trace, delimiter=",", skiprows=1)
     off = np.abs(golden_plan(program, machine).positions(rows[:, 0]) - rows[:, 1:7]).max(axis=0)
@@ -44,7 +44,7 @@ def test_the_machine_is_where_the_firmware_is(trace: Path) -> None:
 
 
 def test_lines_sent_one_by_one_take_the_same_time() -> None:
-    """The wire holds lines back while the window is full; the result is that of the whole."""
+    """The wire holds lines back while the window is full; the time is that of the whole program."""
     set_up = settings("s2_jd05_pb30")
     path = path_of((GOLDEN / "programs" / "p11_tiny500.nc").read_text(), set_up)
     stream = Stream(np.zeros(6), set_up.limits, window=set_up.window)

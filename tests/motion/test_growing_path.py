@@ -1,4 +1,4 @@
-"""A path that grows: the same as joined anew each time, and what was given out stays as it was."""
+"""A growing path: equals the joined paths, and paths returned earlier do not change."""
 
 import numpy as np
 from hypothesis import given
@@ -39,7 +39,7 @@ def grown(path: Path, step: int | str, seed: int) -> list[Path]:
 
 
 @given(st.lists(STEP, max_size=12))
-def test_it_joins_as_joined_does(steps: list[int | str]) -> None:
+def test_a_growing_path_equals_the_joined_paths(steps: list[int | str]) -> None:
     roll, path, wanted, given_out = GrowingPath(), empty_path(2), empty_path(2), []
     for seed, step in enumerate(steps):
         if step == "cut":

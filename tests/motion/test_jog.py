@@ -1,4 +1,4 @@
-"""Jogging: any axis, any change of mind, never past a limit."""
+"""Jogging: any axis, any sequence of changes, never beyond a limit."""
 
 import numpy as np
 import pytest

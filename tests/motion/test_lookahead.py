@@ -177,7 +177,7 @@ def test_exact_stop_rests_between_lines_that_go_straight_on() -> None:
     assert planned(path).duration == pytest.approx(2 * planned(path.rows(0, 1)).duration)
 
 
-def test_a_feed_that_is_no_speed_is_a_bug() -> None:
+def test_a_feed_of_zero_raises_an_error() -> None:
     with pytest.raises(ValueError, match="feed must be above 0"):
         lines(np.zeros(3), [[1.0, 0, 0]], LIMITS, feed=0.0)
 

@@ -1,4 +1,4 @@
-"""A plan: cut, joined, saved, looked at from outside its time."""
+"""A plan: cut, joined, saved, sampled before its begin and after its end."""
 
 import json
 
@@ -46,7 +46,7 @@ def test_distance_and_speed_run_along_the_path() -> None:
 
 
 @given(st.lists(st.floats(-1.0, 6.0), max_size=20))
-def test_times_in_any_order_give_what_each_gives_alone(times: list[float]) -> None:
+def test_unsorted_times_give_the_same_samples(times: list[float]) -> None:
     plan = planned(SQUARE)
     found = plan.sample(np.array(times))
     for k, t in enumerate(times):
@@ -77,7 +77,7 @@ def test_one_plan_after_the_other() -> None:
     assert both.lines()[0].tolist() == [3, 4, 5, 6]
 
 
-def test_a_plan_survives_as_plain_values() -> None:
+def test_a_plan_is_restored_from_its_state() -> None:
     plan = planned(SQUARE)
     copy = Plan.from_state(json.loads(json.dumps(plan.to_state())))
     times = np.linspace(-1.0, plan.ends + 1.0, 99)
@@ -91,5 +91,5 @@ def test_a_plan_without_motion_is_at_its_target() -> None:
     assert plan.distance(2.0) == 0.0
 
 
-def test_warming_up_needs_nothing() -> None:
+def test_warming_up_needs_no_arm() -> None:
     warm()

@@ -1,4 +1,4 @@
-"""Jerk-limited motion: acceleration never steps, whatever is asked in the middle of it."""
+"""Jerk-limited motion: acceleration never steps, also with commands during the motion."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SPEEDS = st.floats(0.0, 50.0)
 
 
 def assert_no_step(plan: Plan) -> None:
-    """Speed and acceleration along the path go on from segment to segment, within their limits."""
+    """Speed and acceleration along the path are continuous between segments and within limits."""
     law, path = plan.law, plan.path
     x = np.diff(law.begins)
     v, a = law.v + x * (law.a + 0.5 * x * law.j), law.a + x * law.j
@@ -37,7 +37,9 @@ def test_acceleration_never_steps(program: Program) -> None:
 
 
 @given(programs(jerk=True), st.lists(st.floats(0.01, 0.3), max_size=4))
-def test_nor_does_it_when_held_and_resumed(program: Program, waits: list[float]) -> None:
+def test_acceleration_never_steps_when_held_and_resumed(
+    program: Program, waits: list[float]
+) -> None:
     stream, now = Stream(np.zeros(AXES), program.limits, profile="jerk_limited"), 0.0
     stream.append(program.path(), 0.0)
     for wait in waits:
@@ -63,7 +65,7 @@ def test_a_block_is_run_from_end_to_end(v0: float, wanted: float, length: float)
     assert all(abs(phase.a) <= BOUNDS.a * (1 + 1e-9) for phase in phases)
 
 
-def test_a_long_line_takes_what_the_textbook_says() -> None:
+def test_a_long_line_takes_the_theoretical_time() -> None:
     """Ramps of 0.1 s and 0.1 s more for each change: L/v + v/a + a/j."""
     limits = Limits.of([100.0], [500.0], [5000.0])
     plan = planned(lines([0.0], [[200.0]], limits, feed=100.0), profile="jerk_limited")

@@ -58,7 +58,9 @@ def assert_lawful(plan: Plan, limits: Limits) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @given(program=programs(jerk=True))
-def test_in_one_go_or_one_by_one_is_the_same_plan(program: Program, profile: Profile) -> None:
+def test_appending_at_once_or_one_by_one_gives_the_same_plan(
+    program: Program, profile: Profile
+) -> None:
     whole = running(program, profile)
     pieces = Stream(ORIGIN, program.limits, profile=profile)
     for k in range(len(program.targets)):
@@ -71,7 +73,9 @@ def test_in_one_go_or_one_by_one_is_the_same_plan(program: Program, profile: Pro
 
 
 @given(programs(), st.sampled_from([2, 3, 10]))
-def test_a_small_window_is_the_same_however_the_blocks_come(program: Program, window: int) -> None:
+def test_a_small_window_gives_the_same_plan_however_blocks_are_appended(
+    program: Program, window: int
+) -> None:
     path = program.path()
     if not len(path):
         return
@@ -87,7 +91,7 @@ def test_a_small_window_is_the_same_however_the_blocks_come(program: Program, wi
     st.lists(st.floats(0.0, 0.2), min_size=30, max_size=30),
     st.sampled_from([2, 5, 100]),
 )
-def test_blocks_that_come_while_running_are_planned_as_the_firmware_does(
+def test_blocks_appended_while_running_are_planned_as_in_the_firmware(
     program: Program, gaps: list[float], window: int
 ) -> None:
     path = program.path()
@@ -111,7 +115,7 @@ def test_blocks_that_come_while_running_are_planned_as_the_firmware_does(
     assert (begins[1:] >= np.array(ends[:-1]) - 1e-6).all()
 
 
-def test_a_block_that_comes_in_time_is_run_into_without_a_stop() -> None:
+def test_a_block_appended_in_time_is_entered_without_a_stop() -> None:
     """While nothing follows, a block is planned to end at rest; braking begins at 1.9 s."""
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
@@ -121,7 +125,7 @@ def test_a_block_that_comes_in_time_is_run_into_without_a_stop() -> None:
     assert stream.plan.speed(2.05) == pytest.approx(50.0)
 
 
-def test_a_block_that_comes_while_braking_turns_the_speed_round() -> None:
+def test_a_block_appended_while_braking_ends_the_braking() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
     stream.append(lines(stream.end, [[200.0, 0, 0]], LIMITS, feed=50.0), 2.05)
@@ -132,7 +136,7 @@ def test_a_block_that_comes_while_braking_turns_the_speed_round() -> None:
     assert plan.ends == pytest.approx(4.1 + 2 * 0.05 * 12.5 / 50.0)
 
 
-def test_what_the_firmware_has_handed_on_cannot_be_changed() -> None:
+def test_committed_motion_cannot_be_changed() -> None:
     """With 90 ms committed a block at 2.05 s comes too late: the stop at 2.1 s is already sent."""
     stream = Stream(ORIGIN, LIMITS, commit=FIRMWARE_COMMIT)
     stream.append(straight(), 0.0)
@@ -141,7 +145,7 @@ def test_what_the_firmware_has_handed_on_cannot_be_changed() -> None:
     assert stream.plan.ends == pytest.approx(4.2)
 
 
-def test_an_idle_machine_starts_when_the_line_comes() -> None:
+def test_an_idle_stream_starts_when_a_line_is_appended() -> None:
     stream = Stream(ORIGIN, LIMITS, commit=FIRMWARE_COMMIT)
     stream.append(straight(), 1.0)
     stream.append(lines(stream.end, [[200.0, 0, 0]], LIMITS, feed=50.0, line=1), 10.0)
@@ -169,7 +173,7 @@ COMMANDS = st.lists(
 
 @pytest.mark.parametrize("profile", PROFILES)
 @given(program=programs(jerk=True), commands=COMMANDS, commit=st.sampled_from([0.0, 0.09]))
-def test_whatever_the_operator_does_the_path_is_the_path(
+def test_hold_resume_and_override_keep_the_path(
     program: Program,
     commands: list[tuple[str, float]],
     commit: float,
@@ -213,7 +217,7 @@ def test_a_hold_is_never_faster_than_the_plan_was_there(
 
 
 @given(programs(), st.floats(0.0, 0.999))
-def test_braking_is_that_of_the_plain_walk(program: Program, share: float) -> None:
+def test_braking_agrees_with_the_plain_version(program: Program, share: float) -> None:
     path = program.path()
     if not len(path):
         return
@@ -245,13 +249,13 @@ def test_hold_and_resume_cost_the_ramps_and_the_wait() -> None:
     assert stream.plan.line_at(2.0) == 0
 
 
-def test_the_firmware_holds_late() -> None:
+def test_committed_motion_delays_a_hold() -> None:
     stream = Stream(ORIGIN, LIMITS, commit=FIRMWARE_COMMIT)
     stream.append(straight(), 0.0)
     assert stream.hold(1.0) == pytest.approx(1.19)
 
 
-def test_lines_that_come_in_a_hold_wait_for_the_resume() -> None:
+def test_lines_appended_in_a_hold_wait_for_the_resume() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.hold(0.0)
     stream.append(straight(), 1.0)
@@ -261,7 +265,7 @@ def test_lines_that_come_in_a_hold_wait_for_the_resume() -> None:
     assert stream.plan.ends == pytest.approx(7.1)
 
 
-def test_a_dwell_that_is_held_has_its_rest_left() -> None:
+def test_a_held_dwell_continues_with_its_remaining_time() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(dwell_path(ORIGIN, 1.0), 0.0)
     stream.append(straight(), 0.0)
@@ -272,7 +276,7 @@ def test_a_dwell_that_is_held_has_its_rest_left() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @given(program=programs(jerk=True), share=st.floats(0.0, 1.2))
-def test_stop_forgets_the_rest_and_the_next_line_starts_there(
+def test_stop_drops_the_rest_and_the_next_line_starts_there(
     program: Program, share: float, profile: Profile
 ) -> None:
     if not len(program.path()):
@@ -290,7 +294,7 @@ def test_stop_forgets_the_rest_and_the_next_line_starts_there(
     assert_lawful(plan, program.limits)
 
 
-def test_emergency_stop_stands_in_the_same_instant() -> None:
+def test_emergency_stop_is_at_rest_in_the_same_instant() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
     before = stream.at(1.0).position
@@ -302,7 +306,7 @@ def test_emergency_stop_stands_in_the_same_instant() -> None:
     assert stream.used(1.0) == 0
 
 
-def test_put_somewhere_else_it_goes_on_from_there() -> None:
+def test_after_a_change_of_position_motion_starts_from_there() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
     stream.stand_at([1.0, 2.0, 3.0], 1.0)
@@ -340,7 +344,7 @@ def test_rapid_override_leaves_feeds_alone() -> None:
 
 
 @pytest.mark.parametrize("codec", ["json", "msgpack"])
-def test_a_restored_stream_goes_on_as_the_saved_one(codec: str) -> None:
+def test_a_restored_stream_continues_like_the_saved_one(codec: str) -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
     stream.hold(1.0)
@@ -353,7 +357,7 @@ def test_a_restored_stream_goes_on_as_the_saved_one(codec: str) -> None:
     assert json.dumps(copy.save()) == json.dumps(stream.save())
 
 
-def test_the_past_is_forgotten_but_not_the_present() -> None:
+def test_past_pieces_are_dropped_and_current_ones_kept() -> None:
     stream = Stream(ORIGIN, LIMITS, window=10)
     now = 0.0
     for k in range(3000):

@@ -1,4 +1,4 @@
-"""What the kernels trace is what the plain reckoning, knot by knot, gives."""
+"""The traced paths of the kernels equal those of the plain computation, knot by knot."""
 
 from dataclasses import fields
 
@@ -45,13 +45,13 @@ from understudy.space.transform import axis_angle, translation
 from understudy.units import DEG, MM
 
 
-def limb_of(arm: Chain) -> TracedArm:
+def arm_data_of(arm: Chain) -> TracedArm:
     found = traced_arm(arm, LIMITS, FOOT_AND_FLANGE)
     assert found is not None
     return found
 
 
-ARM = limb_of(G60)
+ARM = arm_data_of(G60)
 NEXT = pose(0.4017, -0.2, 0.5, 180.0, 0.0, 0.0)
 WAYS: list[ToolLine | ToolArc] = [
     ToolLine(SCAN, NEXT),
@@ -64,7 +64,7 @@ angles = st.floats(-180.0, 180.0)
 small = st.floats(-0.1, 0.1)
 
 
-def bow_of(way: ToolLine | ToolArc) -> ArcShape:
+def arc_shape_of(way: ToolLine | ToolArc) -> ArcShape:
     if isinstance(way, ToolLine):
         return NO_ARC
     x, y, z = way.centre.tolist()
@@ -73,7 +73,7 @@ def bow_of(way: ToolLine | ToolArc) -> ArcShape:
 
 
 def assert_same(traced: Path, plain: Path) -> None:
-    """Every column; of the cubics where they lead and how, not their coefficients."""
+    """Compares every column; of the cubics the values and derivatives, not the coefficients."""
     assert len(traced) == len(plain)
     for column in fields(Path):
         if column.name != "shape":
@@ -87,12 +87,12 @@ def assert_same(traced: Path, plain: Path) -> None:
             np.testing.assert_allclose(leads, led, rtol=1e-9, atol=1e-9)
 
 
-# ── the way ──
+# ── geometry ──
 
 
 @given(st.tuples(angles, angles, angles), st.tuples(angles, angles, angles))
 @settings(max_examples=60, deadline=None)
-def test_a_turn_is_told_by_axis_and_angle(
+def test_rotation_as_axis_and_angle(
     before: tuple[float, float, float], after: tuple[float, float, float]
 ) -> None:
     """`axis_angle` is the oracle of turn_between."""
@@ -104,18 +104,18 @@ def test_a_turn_is_told_by_axis_and_angle(
         assert found[:3] == pytest.approx(axis, abs=1e-7)
 
 
-def test_no_turn_has_the_axis_z() -> None:
+def test_no_rotation_has_the_axis_z() -> None:
     assert turn_between(SCAN, NEXT) == (0.0, 0.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_ways_are_where_they_are(way: ToolLine | ToolArc) -> None:
+def test_kernels_agree_with_the_tool_paths(way: ToolLine | ToolArc) -> None:
     """`ToolPath.poses`, `rates` and `length`: the oracle of poses_on, the oracle of rates_on, the
     oracle of path_length."""
-    turn, bow = turn_between(way.start, way.end), bow_of(way)
-    length = path_length(way.start, way.end, bow)
-    poses = poses_on(way.start, way.end, turn, bow, SHARES)
-    rates = rates_on(way.start, way.end, turn, bow, poses, length)
+    turn, shape = turn_between(way.start, way.end), arc_shape_of(way)
+    length = path_length(way.start, way.end, shape)
+    poses = poses_on(way.start, way.end, turn, shape, SHARES)
+    rates = rates_on(way.start, way.end, turn, shape, poses, length)
     assert length == pytest.approx(way.length, rel=1e-12)
     np.testing.assert_allclose(poses, way.poses(SHARES), atol=1e-12)
     np.testing.assert_allclose(rates, way.rates(SHARES), atol=1e-12)
@@ -135,25 +135,25 @@ def test_a_jacobian_is_solved(seed: int) -> None:
         np.testing.assert_allclose(found, np.linalg.solve(J, rate), rtol=1e-8, atol=1e-9)
 
 
-def test_close_to_a_singular_pose_it_is_left_to_others() -> None:
+def test_near_a_singular_pose_the_kernel_does_not_solve() -> None:
     assert solved(np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 1e-3]), np.ones(6))
     assert not solved(np.diag([1.0, 1.0, 1.0, 1.0, 1.0, 1e-5]), np.ones(6))
     assert not solved(np.zeros((6, 6)), np.ones(6))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_knots_are_put_where_they_are_needed(way: ToolLine | ToolArc) -> None:
+def test_knots_agree_with_the_plain_ones(way: ToolLine | ToolArc) -> None:
     """`knots_along` is the oracle of knots_on."""
     plain = knots_along(G60, AT_SCAN, way)
     assert not isinstance(plain, Blocked)
-    s, q, slope = knots_on(way.start, way.end, bow_of(way), way.length, AT_SCAN, ARM)
+    s, q, slope = knots_on(way.start, way.end, arc_shape_of(way), way.length, AT_SCAN, ARM)
     np.testing.assert_allclose(s, plain.s, atol=1e-12)
     np.testing.assert_allclose(q, plain.q, atol=1e-12)
     np.testing.assert_allclose(slope, plain.slope, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("feed", [0.01, 1.0])
-def test_joints_allow_what_they_allow(feed: float) -> None:
+def test_limits_of_a_piece_agree_with_the_plain_ones(feed: float) -> None:
     """`path_through` is the oracle of allowed_on."""
     knots = knots_along(G60, AT_SCAN, WAYS[1])
     assert not isinstance(knots, Blocked)
@@ -165,15 +165,15 @@ def test_joints_allow_what_they_allow(feed: float) -> None:
         assert found == pytest.approx(wanted, rel=1e-9)
 
 
-# ── whole ways ──
+# ── whole tool paths ──
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("feed", [0.01, 1.0])
-def test_a_way_is_traced_as_it_is_looked_at(way: ToolLine | ToolArc, feed: float) -> None:
+def test_a_traced_path_equals_the_plain_one(way: ToolLine | ToolArc, feed: float) -> None:
     """`joint_path_by_knots` is the oracle of trace_path."""
     room = empty_columns(MOST_PIECES)
-    assert trace_path(way.start, way.end, bow_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
+    assert trace_path(way.start, way.end, arc_shape_of(way), feed, 1.0, AT_SCAN, ARM, room, 0) > 0
     traced = joint_path(G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7)
     plain = joint_path_by_knots(
         G60, AT_SCAN, way, limits=LIMITS, feed=feed, acceleration=1.0, line=7
@@ -185,7 +185,7 @@ def test_a_way_is_traced_as_it_is_looked_at(way: ToolLine | ToolArc, feed: float
 
 @given(small, small, small, st.floats(-40, 40), st.floats(-40, 40), st.floats(-40, 40))
 @settings(max_examples=25, deadline=None)
-def test_any_line_is_traced_as_it_is_looked_at(
+def test_random_traced_lines_equal_the_plain_ones(
     x: float, y: float, z: float, rx: float, ry: float, rz: float
 ) -> None:
     """With a tool, from another base."""
@@ -206,8 +206,8 @@ def test_any_line_is_traced_as_it_is_looked_at(
         assert_same(traced, plain)
 
 
-def test_what_is_not_ordinary_is_looked_at() -> None:
-    """Through a stretched wrist, far out of reach, or turning in place: the kernel traces none."""
+def test_uncommon_cases_are_computed_without_the_kernel() -> None:
+    """Through a straight wrist, out of reach, or rotating in place: the kernel returns 0 pieces."""
     room = empty_columns(MOST_PIECES)
     for start, end in (
         (np.zeros(6), translation(-0.05, 0.0, -0.1) @ G60.flange(np.zeros(6))),
@@ -246,7 +246,7 @@ def one_by_one(start: Floats, targets: Floats, feed: Floats, deviation: float) -
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.01])
-def test_lines_are_traced_as_one_by_one(deviation: float) -> None:
+def test_many_traced_lines_equal_single_ones(deviation: float) -> None:
     targets = spiral(40)
     feed, line = np.linspace(0.01, 0.5, 40), np.arange(40)
     path, done = lines_through(ARM, AT_SCAN, targets, feed=feed, line=line, deviation=deviation)
@@ -254,7 +254,7 @@ def test_lines_are_traced_as_one_by_one(deviation: float) -> None:
     assert_same(path, one_by_one(AT_SCAN, targets, feed, deviation))
 
 
-def test_lines_end_before_the_first_that_is_not_ordinary() -> None:
+def test_tracing_ends_before_the_first_uncommon_line() -> None:
     targets = np.array([*spiral(3), pose(1.5, -0.2, 0.5, 180.0, 0.0, 0.0), *spiral(3)])
     feed, line = np.full(7, 0.1), np.arange(100, 107)
     path, done = lines_through(ARM, AT_SCAN, targets, feed=feed, line=line, deviation=0.0)
@@ -263,7 +263,7 @@ def test_lines_end_before_the_first_that_is_not_ordinary() -> None:
     assert path.end[-1] == pytest.approx(joints_at(targets[2]), abs=1e-9)
 
 
-def test_no_lines_are_no_path() -> None:
+def test_no_lines_give_an_empty_path() -> None:
     none = np.empty(0)
     path, done = lines_through(
         ARM, AT_SCAN, np.empty((0, 4, 4)), feed=none, line=none.astype(np.int64), deviation=0.0
@@ -271,7 +271,7 @@ def test_no_lines_are_no_path() -> None:
     assert (len(path), done) == (0, 0)
 
 
-def test_room_that_runs_out_ends_the_path_and_no_line_is_cut() -> None:
+def test_a_full_buffer_ends_the_path_between_two_lines() -> None:
     """Lines of 300 mm have far more pieces than there is room for."""
     far = [
         pose(0.4 + 0.15 * (k % 2), -0.2 + 0.3 * (k % 2), 0.5, 180.0, 0.0, 0.0)

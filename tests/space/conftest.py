@@ -1,7 +1,7 @@
 """The two arms of the catalogue."""
 
 import pytest
-from tests.space.own_arms import catalog_text
+from tests.space.arm_models import catalog_text
 
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.urdf import read

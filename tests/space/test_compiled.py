@@ -33,6 +33,12 @@ def test_the_stamp_is_in_the_index_of_the_cache() -> None:
         assert kernel._cache._cache_file._source_stamp == stamp(kernel)
 
 
+def test_an_index_of_another_stamp_is_not_unpickled() -> None:
+    """It may name classes that no longer exist."""
+    kernel: Any = distance.distance
+    assert kernel._cache._cache_file._version == stamp(kernel)
+
+
 def test_another_process_computes_the_same_stamp() -> None:
     ask = "from understudy.space.collision.distance import distance; print(distance.cache_stamp)"
     asked = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)

@@ -34,23 +34,23 @@ def test_rotation_is_rz_ry_rx(pose: Pose) -> None:
 
 
 @given(poses)
-def test_pose_and_matrix_name_the_same_place(pose: Pose) -> None:
+def test_pose_and_matrix_agree(pose: Pose) -> None:
     there = tf.matrix(pose)
     np.testing.assert_allclose(tf.matrix(tf.pose(there)), there, atol=3e-8)
     assert abs(tf.pose(there).ry) <= math.pi / 2
 
 
-def test_angles_come_back_where_they_are_unique() -> None:
+def test_unique_angles_are_recovered() -> None:
     pose = Pose(1.0, 2.0, 3.0, 0.3, -0.4, 2.5)
     assert tf.pose(tf.matrix(pose)) == pytest.approx(pose)
 
 
-def test_in_gimbal_lock_the_turn_is_called_rz() -> None:
+def test_in_gimbal_lock_the_rotation_is_given_as_rz() -> None:
     pose = tf.pose(tf.matrix(Pose(0, 0, 0, 0.0, math.pi / 2, 0.7)))
     assert pose == pytest.approx((0, 0, 0, 0, math.pi / 2, 0.7))
 
 
-def test_kuka_abc_is_the_same_family() -> None:
+def test_kuka_abc_are_the_same_angles() -> None:
     a, b, c = 0.4, -0.2, 1.1
     there = tf.matrix(tf.from_abc(1, 2, 3, a, b, c))
     np.testing.assert_allclose(there[:3, :3], rz(a) @ ry(b) @ rx(c), atol=1e-15)
@@ -85,7 +85,7 @@ def test_angle_between(axis: tuple[float, ...], angle: float) -> None:
 
 
 @given(poses, poses)
-def test_a_line_is_straight_and_turns_evenly(start: Pose, end: Pose) -> None:
+def test_a_line_is_straight_and_rotates_at_a_constant_rate(start: Pose, end: Pose) -> None:
     one, other = tf.matrix(start), tf.matrix(end)
     line = tf.line(one, other, np.array([0.0, 0.25, 0.5, 1.0]))
     np.testing.assert_allclose(line[0], one, atol=1e-12)
@@ -97,7 +97,7 @@ def test_a_line_is_straight_and_turns_evenly(start: Pose, end: Pose) -> None:
     assert all(tf.is_rigid(there) for there in line)
 
 
-def test_what_is_no_rigid_motion() -> None:
+def test_matrices_that_are_not_rigid() -> None:
     assert not tf.is_rigid(2.0 * np.eye(4))
     assert not tf.is_rigid(np.diag([1.0, 1.0, -1.0, 1.0]))
     assert not tf.is_rigid(np.full((4, 4), np.nan))

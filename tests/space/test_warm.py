@@ -1,13 +1,13 @@
-"""Warming up calls every kernel, whatever the arm, and compiles each of them once."""
+"""Warming up calls every kernel for every arm and compiles each of them once."""
 
 import subprocess
 import sys
 
-from tests.space.own_arms import seven_axes, three_parallel
+from tests.space.arm_models import seven_axes, three_parallel
 
 from understudy.space.warm import warm
 
-# In a process of its own: what other tests ask of a kernel must not count.
+# In a process of its own: kernels compiled by other tests must not count.
 COUNT = """
 from understudy.config.files import shipped_robots
 from understudy.space.collision import certify, contact, distance, self_pairs, world
@@ -29,7 +29,7 @@ print({kernel.__name__ for kernel in kernels if len(kernel.signatures) != 1} or 
 """
 
 
-def test_after_it_every_kernel_is_compiled_for_one_kind_of_arguments() -> None:
+def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
     done = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "{}"

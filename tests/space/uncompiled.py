@@ -1,4 +1,4 @@
-"""A kernel as the Python it was written in: no machine code, the same arithmetic."""
+"""The uncompiled Python function of a kernel."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast

@@ -1,4 +1,4 @@
-"""Plain geometry that the kernels must agree with: slow, short, and made of nothing but numpy."""
+"""Plain geometry as oracles of the kernels: slow, short, numpy only."""
 
 import math
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def point_triangle(p: Array, corners: Array) -> float:
 
 
 def along(distance: Callable[[Array], float], p: Array, u: Array) -> float:
-    """The least distance of the points p…p+u, since a convex function can be closed in on.
+    """The least distance of the points p…p+u, by ternary search on a convex function.
 
     With the points above: oracle of segment_segment, oracle of segment_box,
     oracle of segment_cylinder, oracle of segment_triangle.
@@ -72,7 +72,7 @@ def directions(count: int) -> Array:
 
 
 def shallowest(a: Array, b: Array, count: int = 20_000) -> float:
-    """How far point sets a and b must be shifted apart, over many directions.
+    """Smallest shift that separates point sets a and b, over many directions.
 
     Never less than the true depth: oracle of _tetrahedron, oracle of _grow.
     """
@@ -81,7 +81,7 @@ def shallowest(a: Array, b: Array, count: int = 20_000) -> float:
 
 
 def windings(corners: Array, p: Array) -> float:
-    """How often triangles go round a point, by solid angles: oracle of inside_mesh."""
+    """Winding number of triangles about a point, by solid angles: oracle of inside_mesh."""
 
     def dot(x: Array, y: Array) -> Array:
         return np.asarray(np.einsum("ij,ij->i", x, y))

@@ -1,4 +1,4 @@
-"""Shapes, places and cells for the collision tests, and the same things as coal sees them."""
+"""Shapes, poses and cells for the collision tests, and the same scenes for coal."""
 
 import coal
 import numpy as np
@@ -38,7 +38,7 @@ def ball(radius: float = 0.25, fineness: int = 2, waves: float = 0.1) -> Triangl
 
 
 def sheet(width: float, depth: float) -> TriangleMesh:
-    """Two triangles: nothing is thinner."""
+    """Two triangles, without thickness."""
     x, y = width / 2, depth / 2
     points = np.array([(-x, -y, 0.0), (x, -y, 0.0), (x, y, 0.0), (-x, y, 0.0)])
     return TriangleMesh(points, np.array([(0, 1, 2), (0, 2, 3)]))
@@ -73,7 +73,7 @@ def our_distance(a: Shape, at_a: Array, b: Shape, at_b: Array, *, enough: float 
     return distance(solids, at.placed, at.ends, 0, 1, enough, np.inf, -1, True, scratch())[0]
 
 
-def our_touch(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Contact:
+def our_contact(a: Shape, at_a: Array, b: Shape, at_b: Array) -> Contact:
     solids, at = pair(a, at_a, b, at_b)
     return shape_contact(solids, at, 0, 1, scratch())
 

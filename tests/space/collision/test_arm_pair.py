@@ -1,4 +1,4 @@
-"""Two arms side by side, against one arm among the shapes of the other."""
+"""Two arms, compared with one arm among the shapes of the other as objects."""
 
 import numpy as np
 import pytest
@@ -23,12 +23,12 @@ def shape_of(solid: Solid) -> Shape:
     return solid.geometry
 
 
-def figure(chain: Chain, foot: Array) -> PlacedArm:
+def placed_arm(chain: Chain, foot: Array) -> PlacedArm:
     return PlacedArm(chain, foot, arm_parts(chain, {}), chain.velocity)
 
 
 def among(chain: Chain, foot: Array, other: Chain, standing: Array, r: Array) -> CollisionDetector:
-    """The arm, and the other one as so many things that stand around it."""
+    """A detector with one arm, and the shapes of the other arm as objects."""
     things = [
         as_object(f"{body.name}.{n}", shape_of(solid), standing @ link @ matrix(solid.origin))
         for link, body in zip(other.links(r), other.bodies, strict=True)
@@ -43,11 +43,11 @@ def spread(chain: Chain, share: list[float]) -> Array:
 
 @settings(max_examples=40, deadline=None)
 @given(shares, shares)
-def test_as_far_apart_as_one_arm_is_from_the_shapes_of_the_other(
+def test_distance_equals_that_of_one_arm_to_the_shapes_of_the_other(
     g60: Chain, kr6: Chain, one: list[float], other: list[float]
 ) -> None:
     q, r = spread(g60, one), spread(kr6, other)
-    between = ArmPair(figure(g60, np.eye(4)), figure(kr6, FOOT))
+    between = ArmPair(placed_arm(g60, np.eye(4)), placed_arm(kr6, FOOT))
     here = among(g60, np.eye(4), kr6, FOOT, r).get_min_distance(q)
     there = among(kr6, FOOT, g60, np.eye(4), q).get_min_distance(r)
     apart = between.distance(q, r)
@@ -61,11 +61,11 @@ def test_as_far_apart_as_one_arm_is_from_the_shapes_of_the_other(
 
 @settings(max_examples=40, deadline=None)
 @given(shares, shares, shares, shares)
-def test_no_sooner_than_it_says_they_touch(
+def test_arms_do_not_touch_within_the_safe_time(
     g60: Chain, one: list[float], other: list[float], way: list[float], way2: list[float]
 ) -> None:
-    """At full speed in any direction, a certificate lasts."""
-    between = ArmPair(figure(g60, np.eye(4)), figure(g60, FOOT))
+    """At full speed in any direction, the arms stay apart for the safe time."""
+    between = ArmPair(placed_arm(g60, np.eye(4)), placed_arm(g60, FOOT))
     q, r = spread(g60, one), spread(g60, other)
     apart = between.distance(q, r)
     if apart <= 0.0:

@@ -1,4 +1,4 @@
-"""How deep, where, and whether one thing is hidden inside another."""
+"""Penetration depth, contact point, and shapes completely inside another."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from tests.space.collision.scenes import (
     any_shape,
     ball,
     coal_depth,
+    our_contact,
     our_distance,
-    our_touch,
     pair,
     sheet,
 )
@@ -36,37 +36,37 @@ def test_depth_agrees_with_coal(kinds: tuple[str, str], seed: int) -> None:
     a, b = (any_shape(kind, rng) for kind in kinds)
     at_a, at_b = any_place(rng, 0.1), any_place(rng, 0.1)
     truth = coal_depth(a, at_a, b, at_b)
-    found = our_touch(a, at_a, b, at_b)
+    found = our_contact(a, at_a, b, at_b)
     if truth is None:
         assert found.depth <= TOLERANCE
     elif found.depth > truth - TOLERANCE:
         assert found.depth == pytest.approx(truth, abs=TOLERANCE)
     else:
-        # coal's search sometimes gives up early; then shifting by our depth must part them.
+        # coal's search sometimes ends early; then a shift by our depth must separate the shapes.
         assert "cylinder" in kinds or "capsule" in kinds
 
 
 @given(seed=seeds)
-def test_no_direction_is_shorter(seed: int) -> None:
+def test_the_depth_is_the_smallest_separating_shift(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.uniform(-0.3, 0.3, (2, 10, 3))
-    found = our_touch(Hull(a), np.eye(4), Hull(b), np.eye(4))
+    found = our_contact(Hull(a), np.eye(4), Hull(b), np.eye(4))
     if found.distance < 0.0:
         wanted = shallowest(a, b)
         assert wanted - 0.01 <= found.depth <= wanted + 1e-9
 
 
-def test_one_inside_the_other_with_one_middle() -> None:
+def test_concentric_shapes() -> None:
     inner, outer = Box((0.2, 0.2, 0.2)), Box((1.0, 0.8, 0.6))
-    assert our_touch(inner, np.eye(4), outer, np.eye(4)).depth == pytest.approx(0.4)
-    assert our_touch(Sphere(0.1), np.eye(4), outer, np.eye(4)).depth == pytest.approx(0.4)
+    assert our_contact(inner, np.eye(4), outer, np.eye(4)).depth == pytest.approx(0.4)
+    assert our_contact(Sphere(0.1), np.eye(4), outer, np.eye(4)).depth == pytest.approx(0.4)
 
 
-def test_the_contact_point_lies_amid_both_surfaces() -> None:
-    found = our_touch(Sphere(0.1), np.eye(4), Box((0.2, 1, 1)), translation(0.19, 0, 0))
+def test_the_contact_point_is_between_both_surfaces() -> None:
+    found = our_contact(Sphere(0.1), np.eye(4), Box((0.2, 1, 1)), translation(0.19, 0, 0))
     assert found.depth == pytest.approx(0.01)
     assert found.point == pytest.approx([0.095, 0, 0])
-    apart = our_touch(Sphere(0.1), np.eye(4), Box((0.2, 1, 1)), translation(0.4, 0, 0))
+    apart = our_contact(Sphere(0.1), np.eye(4), Box((0.2, 1, 1)), translation(0.4, 0, 0))
     assert apart.depth == 0.0
     assert apart.point == pytest.approx([0.2, 0, 0])
 
@@ -75,7 +75,7 @@ def test_the_contact_point_lies_amid_both_surfaces() -> None:
 
 
 @given(seed=seeds)
-def test_inside_is_where_triangles_go_round(seed: int) -> None:
+def test_inside_agrees_with_the_winding_number(seed: int) -> None:
     rng = np.random.default_rng(seed)
     mesh = ball(0.3, 1)
     solids, _ = pair(mesh, np.eye(4), Sphere(0.1), np.eye(4))
@@ -91,15 +91,15 @@ def test_inside_is_where_triangles_go_round(seed: int) -> None:
     "shape", [Sphere(0.01), Capsule(0.01, 0.05), Box((0.02, 0.02, 0.02)), Cylinder(0.01, 0.03),
               Hull(np.eye(3) * 0.02), ball(0.02, 1)], ids=lambda s: type(s).__name__,
 )  # fmt: skip
-def test_whatever_is_wholly_inside_a_mesh_collides(shape: Shape) -> None:
+def test_a_shape_completely_inside_a_mesh_collides(shape: Shape) -> None:
     mesh = ball(0.3)
     assert our_distance(shape, translation(0.1, 0, 0), mesh, np.eye(4)) < -0.1
     assert our_distance(mesh, np.eye(4), shape, translation(0.1, 0, 0)) < -0.1
     assert our_distance(shape, translation(0.5, 0, 0), mesh, np.eye(4)) > 0.0
 
 
-def test_rays_through_edges_and_corners_do_not_mislead() -> None:
-    """The middle of a box sees its corners and diagonals along many straight lines."""
+def test_rays_through_edges_and_corners_are_handled() -> None:
+    """From the middle of a box many rays meet its corners and diagonals."""
     corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     faces = [
         (0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1),
@@ -120,7 +120,7 @@ def test_a_mesh_with_a_crack_still_has_an_inside() -> None:
     assert our_distance(Sphere(0.01), np.eye(4), cracked, np.eye(4)) < 0.0
 
 
-def test_a_sheet_has_none() -> None:
+def test_a_sheet_has_no_inside() -> None:
     assert our_distance(Sphere(0.01), translation(0, 0, 0.02), sheet(1, 1), np.eye(4)) > 0.0
     assert our_distance(Sphere(0.01), translation(0, 0, -0.02), sheet(1, 1), np.eye(4)) > 0.0
 

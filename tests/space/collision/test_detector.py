@@ -1,4 +1,4 @@
-"""The CollisionDetector: the design document's tests made real, and its checklist."""
+"""The CollisionDetector: the tests and the checklist of the design document."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_no_collision_when_separated() -> None:
     assert detector.check_objects() == []
 
 
-def test_side_by_side_is_not_a_collision() -> None:
+def test_adjacent_boxes_do_not_collide() -> None:
     assert CollisionDetector(objects=[box("a"), box("b", x=100 * MM)]).check_objects() == []
 
 
@@ -87,10 +87,10 @@ def test_collision_visualization_has_names_point_and_depth(g60: Chain) -> None:
     assert found.object2_name in detector.names
 
 
-# ── the robot, what it carries, what stands around ──────────────────────────────────────────────
+# ── robot, attached objects, environment ────────────────────────────────────────────────────────
 
 
-def test_trajectories_are_looked_at_every_nth_point_and_at_their_end(g60: Chain) -> None:
+def test_every_nth_point_and_the_last_of_a_trajectory_are_checked(g60: Chain) -> None:
     detector = CollisionDetector(g60, [box("block", 0.0, 0.62, 0.995)])
     turning = np.linspace(0.0, 90 * DEG, 36)[:, None] * np.eye(6)[0]
     found = detector.check_trajectory(turning)
@@ -99,7 +99,7 @@ def test_trajectories_are_looked_at_every_nth_point_and_at_their_end(g60: Chain)
     assert detector.check_trajectory(turning, sample_rate=1)[-1].collision
 
 
-def test_many_configurations_at_once_say_the_same(g60: Chain) -> None:
+def test_batches_and_single_checks_agree(g60: Chain) -> None:
     rng = np.random.default_rng(3)
     detector = with_tools(g60)
     crowd(detector, rng)
@@ -120,7 +120,7 @@ def test_agrees_with_coal_on_random_scenes(g60: Chain, seed: int) -> None:
     for q in rng.uniform(g60.lower, g60.upper, (12, 6)):
         ours, truth = detector.check_collision(q), coal.contact(q)
         if truth is None and ours.collision:
-            # The one thing coal does not see: a part wholly inside a mesh.
+            # coal does not detect a part completely inside a mesh.
             assert ours.object2_name in meshes
             assert detector.get_min_distance(q) < 0.0
         else:
@@ -147,7 +147,7 @@ def test_frames_agree_with_the_chain(arm: Chain) -> None:
         assert ends == pytest.approx(np.concatenate([place[:3, 3] - reach, place[:3, 3] + reach]))
 
 
-def test_a_tool_collides_and_a_dropped_one_does_not(g60: Chain) -> None:
+def test_an_attached_tool_collides_and_a_detached_one_does_not(g60: Chain) -> None:
     detector = CollisionDetector(g60, [box("block", 0.8, 0.0, 0.995)])
     assert not detector.check_collision(HOME).collision
     detector.attach(as_object("torch", Capsule(0.02, 0.1), translation(0, 0, 0.07)))
@@ -164,7 +164,7 @@ def test_a_held_part_moves_with_the_flange(g60: Chain) -> None:
     assert detector.check_collision([90 * DEG, 0, 0, 0, 0, 0]).object1_name == "part"
 
 
-def test_a_robot_that_stands_elsewhere(g60: Chain) -> None:
+def test_a_robot_with_another_foot_frame(g60: Chain) -> None:
     rng = np.random.default_rng(8)
     foot = any_place(rng, 2.0)
     here = CollisionDetector(g60, [box("block", 0.6, 0.0, 1.0)])
@@ -193,11 +193,11 @@ def test_the_foot_may_stand_on_a_table_but_not_in_it(g60: Chain) -> None:
     assert (found.object1_name, found.object2_name) == ("base", "stool")
 
 
-def test_distance_without_anything_to_touch(g60: Chain) -> None:
+def test_distance_without_pairs_is_infinite(g60: Chain) -> None:
     assert CollisionDetector(g60, check_self_collision=False).get_min_distance(HOME) == np.inf
 
 
-def test_wrong_names_teach() -> None:
+def test_errors_suggest_the_right_name() -> None:
     detector = CollisionDetector(objects=[box("table")])
     with pytest.raises(ConfigError, match=r"unknown object .* did you mean 'table'"):
         detector.remove_object("tabel")
@@ -209,8 +209,8 @@ def test_wrong_names_teach() -> None:
     assert detector.objects == ()
 
 
-def test_sharing_scratch_is_not_needed(g60: Chain) -> None:
-    """Two detectors never disturb each other."""
+def test_detectors_do_not_share_working_memory(g60: Chain) -> None:
+    """Two detectors do not change each other's results."""
     one = CollisionDetector(g60, [as_object("a", Sphere(0.1), translation(0.6, 0, 1.0))])
     other = CollisionDetector(g60)
     assert one.check_collision(HOME).collision

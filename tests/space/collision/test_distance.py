@@ -54,13 +54,13 @@ def test_agrees_with_coal(kinds: tuple[str, str], seed: int, spread: float) -> N
         assert ours == pytest.approx(truth, abs=MICROMETRE)
     elif "mesh" not in kinds:
         assert truth <= MICROMETRE
-    # coal sees a mesh as a surface: what is inside without touching it is far from it there.
+    # coal treats a mesh as a surface: a shape inside without contact has a positive distance.
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 @settings(max_examples=10)
 @given(seed=seeds)
-def test_is_symmetric_and_the_same_wherever_both_are_moved(
+def test_distance_is_symmetric_and_invariant_under_rigid_motion(
     kinds: tuple[str, str], seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -72,7 +72,7 @@ def test_is_symmetric_and_the_same_wherever_both_are_moved(
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
-def test_a_search_that_ends_early_proves_less_but_never_more(kinds: tuple[str, str]) -> None:
+def test_a_search_that_ends_early_returns_a_lower_bound(kinds: tuple[str, str]) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
         a, b = (any_shape(kind, rng) for kind in kinds)
@@ -91,7 +91,7 @@ def test_a_search_that_ends_early_proves_less_but_never_more(kinds: tuple[str, s
 @example(np.zeros(6).tolist())
 @given(st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=6))
 def test_boxes_side_by_side(shift: list[float]) -> None:
-    """Edges and faces parallel, where searches like to stumble."""
+    """Parallel edges and faces, a difficult case for searches."""
     x, y, z, a, b, c = shift
     at = np.eye(4)
     at[:3, 3] = x, y, z

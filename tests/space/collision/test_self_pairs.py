@@ -1,8 +1,8 @@
-"""Which links of an arm can touch: found from the model, or said by a list."""
+"""Pairs of links that can touch: found from the model, or given by a list."""
 
 import numpy as np
 import pytest
-from tests.space.own_arms import three_parallel
+from tests.space.arm_models import three_parallel
 
 from understudy.errors import ConfigError
 from understudy.space.collision.assembly import arm_parts, assembled
@@ -20,7 +20,7 @@ BY_DESIGN = {(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)}
 SEED_LIST = [(0, 4), (0, 5), (1, 4), (1, 5)]
 
 
-def test_of_the_g60_what_overlaps_by_design_is_left_out(g60: Chain) -> None:
+def test_links_of_the_g60_that_overlap_by_design_are_not_checked(g60: Chain) -> None:
     detector = CollisionDetector(g60)
     found = set(detector.self_collision_pairs)
     assert not found & BY_DESIGN
@@ -28,7 +28,7 @@ def test_of_the_g60_what_overlaps_by_design_is_left_out(g60: Chain) -> None:
     assert detector.unproven_pairs() == ()
 
 
-def test_what_is_left_out_never_touches(arm: Chain) -> None:
+def test_unchecked_pairs_never_touch(arm: Chain) -> None:
     """Thousands of configurations: oracle of apart_everywhere."""
     detector = CollisionDetector(arm)
     parts = arm_parts(arm, {})
@@ -47,7 +47,7 @@ def test_what_is_left_out_never_touches(arm: Chain) -> None:
                 assert distance(*args)[0] > 0.0
 
 
-def test_a_proof_fails_where_parts_can_touch(g60: Chain) -> None:
+def test_no_proof_for_parts_that_can_touch(g60: Chain) -> None:
     parts = arm_parts(g60, {})
     world = assembled(g60, parts, ())
     caps = furthest(g60, world.solids, world.moving)
@@ -59,7 +59,7 @@ def test_a_proof_fails_where_parts_can_touch(g60: Chain) -> None:
     assert apart_everywhere(world, base, wrist, -narrow, narrow, caps, placement(world), scratch())
 
 
-def test_a_list_is_obeyed_and_what_it_leaves_open_is_told(g60: Chain) -> None:
+def test_a_list_of_pairs_is_used_and_missing_pairs_are_reported(g60: Chain) -> None:
     detector = CollisionDetector(g60)
     detector.set_self_collision_pairs(SEED_LIST)
     assert detector.self_collision_pairs == tuple(SEED_LIST)
@@ -70,7 +70,7 @@ def test_a_list_is_obeyed_and_what_it_leaves_open_is_told(g60: Chain) -> None:
     assert detector.unproven_pairs() == ()
 
 
-def test_a_list_with_a_link_that_is_not_there(g60: Chain) -> None:
+def test_a_list_with_an_unknown_link_is_an_error(g60: Chain) -> None:
     with pytest.raises(ConfigError, match=r"no such link \(got 9\); allowed: 0 1 2 3 4 5"):
         CollisionDetector(g60).set_self_collision_pairs([(0, 9)])
 

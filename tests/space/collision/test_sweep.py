@@ -1,4 +1,4 @@
-"""Certified sweeps: what is called proven contains no contact, what is called contact has one."""
+"""Certified sweeps: a proven line has no contact, a line with verdict contact has one."""
 
 from itertools import pairwise
 
@@ -51,7 +51,7 @@ def samples(shape: Array, length: Array, count: int) -> Array:
 def cubic(
     rng: np.random.Generator, start: Array, end: Array, pieces: int = 6
 ) -> tuple[Array, Array]:
-    """A smooth way through random knots: pieces of degree 3 that join."""
+    """A smooth path through random knots: pieces of degree 3."""
     knots = start + np.linspace(0.0, 1.0, pieces + 1)[:, None] * (end - start)
     knots[1:-1] += rng.normal(scale=0.05, size=(pieces - 1, 6))
     slopes = np.gradient(knots, axis=0) * pieces
@@ -71,7 +71,7 @@ def any_path(rng: np.random.Generator, arm: Chain) -> tuple[Array, Array]:
 def judge(
     detector: CollisionDetector, coal: Coal, rng: np.random.Generator, arm: Chain, *, looks: int
 ) -> Verdict:
-    """One random segment, certified, then looked at densely: oracle of certify."""
+    """One random segment, certified, then sampled densely: oracle of certify."""
     shape, length = any_path(rng, arm)
     (found,) = sweep_with(detector).sweep(shape, length)
     dense = samples(shape, length, looks)
@@ -149,8 +149,8 @@ def turning(by: float = 90 * DEG) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("turn", [15 * DEG, 47.3 * DEG, 80 * DEG])
 @pytest.mark.parametrize("thing", ["sheet of metal", "wire", "two triangles"])
-def test_thin_things_are_never_missed(g60: Chain, thing: str, turn: float) -> None:
-    """0.2 mm of sheet or 1 mm of wire in the way of a joint that turns half a circle."""
+def test_thin_objects_are_never_missed(g60: Chain, thing: str, turn: float) -> None:
+    """0.2 mm of sheet or 1 mm of wire in the path of a joint that rotates by half a turn."""
     things: dict[str, Shape] = {
         "sheet of metal": Box((0.3, 0.0002, 0.3)),
         "wire": Cylinder(0.0005, 0.6),
@@ -171,8 +171,8 @@ def test_thin_things_are_never_missed(g60: Chain, thing: str, turn: float) -> No
     assert spot.depth > 0.0
 
 
-def test_a_needle_that_slips_by_is_proven(g60: Chain) -> None:
-    """A wire a millimetre above the arm: near, but free, and the proof says how near."""
+def test_a_wire_passed_closely_is_proven_clear(g60: Chain) -> None:
+    """A wire a millimetre above the arm: no contact, and the proven clearance is below 1 mm."""
     height = 400 * MM + 560 * MM + 35 * MM + 65 * MM
     wire = Cylinder(0.0005, 0.6)
     place = translation(0.0, 0.0, height + 0.0005 + 0.001)
@@ -201,7 +201,7 @@ def test_the_verdict_within_eps_is_undecided(g60: Chain) -> None:
             assert 0.0 <= spot_of(found).distance < 1.1 * EPS
 
 
-def test_what_is_too_close_concerns_its_own_line_only(g60: Chain) -> None:
+def test_a_close_pair_affects_only_its_own_line(g60: Chain) -> None:
     """The flange passes a ball at 0.05 mm on the middle one of five lines, or rests there."""
     away = 0.62 - 0.05 + 0.01 + 0.04 + 0.1 + 0.05 * MM
     detector = CollisionDetector(g60, [as_object("ball", Sphere(0.1), translation(away, 0, 0.995))])
@@ -220,7 +220,7 @@ def test_what_is_too_close_concerns_its_own_line_only(g60: Chain) -> None:
     assert [line.line for line in found] == [3, 4, 7]
 
 
-def test_more_clearance_can_be_asked_for(g60: Chain) -> None:
+def test_a_larger_clearance_can_be_requested(g60: Chain) -> None:
     away = 0.62 - 0.05 + 0.01 + 0.04 + 0.1 + 0.005
     detector = CollisionDetector(g60, [as_object("ball", Sphere(0.1), translation(away, 0, 0.995))])
     way = straight(-10 * DEG * np.eye(6)[0], 10 * DEG * np.eye(6)[0])
@@ -245,7 +245,7 @@ def test_self_collision_is_swept_too(g60: Chain) -> None:
     assert spot_of(found).self_collision
 
 
-def test_the_foot_in_something_is_a_contact_of_every_line(g60: Chain) -> None:
+def test_a_contact_of_the_foot_is_a_contact_of_every_line(g60: Chain) -> None:
     detector = CollisionDetector(g60, [as_object("stool", Box((0.1, 0.1, 0.1)), np.eye(4))])
     shape, length = turning()
     found = sweep(detector, np.repeat(shape, 2, axis=0), np.repeat(length, 2), lines=[1, 2])
@@ -298,19 +298,19 @@ def test_cutting_a_path_into_pieces_changes_no_verdict(g60: Chain, seed: int, cu
         assert place == pytest.approx(whole.spot.s, abs=1e-3)
 
 
-def test_standing_still_is_looked_at(g60: Chain) -> None:
+def test_dwells_are_checked(g60: Chain) -> None:
     block = as_object("block", Box((0.1, 0.1, 0.1)), translation(0.62, 0.0, 0.995))
     still = np.stack([HOME, HOME])[None]
     assert sweep(CollisionDetector(g60, [block]), still, [0.0])[0].verdict is Verdict.CONTACT
     assert sweep(CollisionDetector(g60), still, [0.0])[0].proven
     assert sweep(CollisionDetector(g60), np.zeros((0, 2, 6)), []) == ()
-    # A pause amid a collision is one, too.
+    # A dwell in a collision is a contact, too.
     shape = np.concatenate([straight(0.1 * np.eye(6)[0], HOME)[0], still, turning()[0]])
     found = sweep(CollisionDetector(g60, [block]), shape, [0.1, 0.0, 1.5], lines=[0, 1, 2])
     assert [line.verdict for line in found] == [Verdict.CONTACT] * 3
 
 
-def test_far_lines_cost_nothing(g60: Chain) -> None:
+def test_distant_lines_need_few_configurations(g60: Chain) -> None:
     """A thousand short lines far from everything need a handful of configurations."""
     detector = CollisionDetector(g60, [as_object("far", Sphere(0.1), translation(5, 0, 0))])
     detector.set_self_collision_pairs([])
@@ -321,7 +321,7 @@ def test_far_lines_cost_nothing(g60: Chain) -> None:
     assert sweeper.configurations < 20
 
 
-def test_what_is_added_counts_from_the_next_sweep_on(g60: Chain) -> None:
+def test_added_objects_are_checked_from_the_next_sweep_on(g60: Chain) -> None:
     detector = CollisionDetector(g60)
     sweeper = Sweeper(detector)
     assert sweeper.sweep(*turning())[0].proven
@@ -332,14 +332,14 @@ def test_what_is_added_counts_from_the_next_sweep_on(g60: Chain) -> None:
     assert sweeper.sweep(*turning())[0].proven
 
 
-def test_an_arm_with_nothing_around_it_is_clear_without_end(g60: Chain) -> None:
+def test_an_arm_without_objects_has_infinite_clearance(g60: Chain) -> None:
     quiet = CollisionDetector(g60, check_self_collision=False)
     (found,) = sweep(quiet, *turning())
     assert found.proven
     assert found.clearance == np.inf
 
 
-def test_all_contacts_of_a_path_are_told_in_their_order(g60: Chain) -> None:
+def test_all_contacts_of_a_path_are_listed_in_order(g60: Chain) -> None:
     """A swing past two posts: the arm through the near one first, then through the far one."""
     posts = [
         as_object(name, Cylinder(0.02, 2.0), translation(0.6 * np.cos(a), 0.6 * np.sin(a), 1.0))
@@ -374,7 +374,7 @@ def test_the_depth_of_a_contact_is_that_of_the_rest_of_the_line(g60: Chain) -> N
 
 @settings(max_examples=20)
 @given(seed=seeds)
-def test_nothing_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
+def test_no_shape_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
     rng = np.random.default_rng(seed)
     detector = with_tools(arm)
     world = detector.world
@@ -410,35 +410,35 @@ def test_nothing_moves_further_than_its_bound(arm: Chain, seed: int) -> None:
 
 @settings(max_examples=20)
 @given(seed=seeds)
-def test_a_certificate_ends_where_its_budget_does(g60: Chain, seed: int) -> None:
+def test_a_certificate_ends_where_its_budget_is_used(g60: Chain, seed: int) -> None:
     """Small steps along the path: oracle of certified_until."""
     rng = np.random.default_rng(seed)
     detector = with_tools(g60)
     sweeper = Sweeper(detector)
-    world, watch = detector.world, sweeper._certificates
+    world, certificates = detector.world, sweeper._certificates
     start, end = rng.uniform(g60.lower, g60.upper, (2, 6))
     shape, length = cubic(rng, start, end, 8)
-    course = _sweep_path(shape, length, np.zeros(8, dtype=np.int64), None)
+    path = _sweep_path(shape, length, np.zeros(8, dtype=np.int64), None)
     piece = int(rng.integers(0, 6))
-    s = course.start[piece] + rng.uniform(0.0, length[piece])
+    s = path.start[piece] + rng.uniform(0.0, length[piece])
     i, at = world.moving - 1, placement(world)
-    x = s - course.start[piece]
+    x = s - path.start[piece]
     pose(world, x ** np.arange(4) @ shape[piece], at)
     around = world.solids.sizes[i, FAR]
-    distances_from_axes(at.frames, at.ends, world.slides, around, i, 6, watch.radii)
-    watch.now[:] = course.run[piece] + course.slopes[piece] * x
+    distances_from_axes(at.frames, at.ends, world.slides, around, i, 6, certificates.radii)
+    certificates.now[:] = path.run[piece] + path.slopes[piece] * x
 
     def moved(to: float) -> float:
-        p = min(int(np.searchsorted(course.start, to, side="right")) - 1, 7)
-        way = course.run[p] + course.slopes[p] * (to - course.start[p]) - watch.now
-        return moved_at_most(watch.radii, watch.caps, world.slides, i, 0, 6, way)
+        p = min(int(np.searchsorted(path.start, to, side="right")) - 1, 7)
+        way = path.run[p] + path.slopes[p] * (to - path.start[p]) - certificates.now
+        return moved_at_most(certificates.radii, certificates.caps, world.slides, i, 0, 6, way)
 
-    budget = rng.uniform(0.001, 0.9) * moved(course.start[-1])
+    budget = rng.uniform(0.001, 0.9) * moved(path.start[-1])
     found = uncompiled(certified_until)(
-        course.start, course.slopes, course.run, watch.radii, watch.caps, world.slides,
-        watch.now, watch.travel, i, 0, 6, piece, s, budget,
+        path.start, path.slopes, path.run, certificates.radii, certificates.caps, world.slides,
+        certificates.now, certificates.travel, i, 0, 6, piece, s, budget,
     )  # fmt: skip
-    assert s < found < course.start[-1]
+    assert s < found < path.start[-1]
     assert moved(found) <= budget * (1 + 1e-9)
     assert moved(found) >= 0.3 * budget
 
@@ -455,8 +455,8 @@ def test_slopes_bound_the_polynomials(seed: int) -> None:
             assert (np.abs(slope) <= bound[k] + 1e-9).all()
 
 
-def test_the_short_way_to_a_distance_is_the_same(g60: Chain) -> None:
-    """pairs.distance: oracle of near."""
+def test_the_fast_path_gives_the_same_distance(g60: Chain) -> None:
+    """`distance`: oracle of near."""
     rng = np.random.default_rng(1)
     detector = with_tools(g60)
     crowd(detector, rng)

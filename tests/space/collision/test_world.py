@@ -1,4 +1,4 @@
-"""A world in two arrays: the same arrays come out of it, and the same answers."""
+"""A packed world: unpacking gives the same arrays, and checks give the same results."""
 
 import numpy as np
 from tests.space.collision.scenes import ball, crowd, with_tools
@@ -18,7 +18,7 @@ def crowded(arm: Chain) -> CollisionDetector:
     return detector
 
 
-def test_what_is_packed_is_unpacked(g60: Chain) -> None:
+def test_unpacking_returns_the_packed_arrays(g60: Chain) -> None:
     """oracle of unpacked: what was put in."""
     world = crowded(g60).world
     row = packed(world)
@@ -29,14 +29,14 @@ def test_what_is_packed_is_unpacked(g60: Chain) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_its_arrays_are_stretches_of_the_two(g60: Chain) -> None:
+def test_the_arrays_are_views_of_the_packed_ones(g60: Chain) -> None:
     row = packed(crowded(g60).world)
     floats = (*row.at, row.world.boxes, row.world.solids.points, row.q)
     assert all(np.shares_memory(array, row.numbers) for array in floats)
     assert np.shares_memory(row.world.partners, row.wholes)
 
 
-def test_it_gives_the_same_answers(g60: Chain) -> None:
+def test_packed_and_plain_worlds_give_the_same_contacts(g60: Chain) -> None:
     world = crowded(g60).world
     row, at, aside = packed(world), placement(world), scratch()
     rng = np.random.default_rng(5)
@@ -47,5 +47,5 @@ def test_it_gives_the_same_answers(g60: Chain) -> None:
         assert found == (-1 if i < 0 else i * len(world.solids.traits) + j)
 
 
-def test_an_empty_world_is_one_too() -> None:
+def test_an_empty_world_can_be_packed() -> None:
     assert not CollisionDetector().check_collision([]).collision

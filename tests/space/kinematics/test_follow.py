@@ -1,8 +1,8 @@
-"""Paths: they go on from where the arm is, and say where they cannot."""
+"""Following a tool path: continuous configurations, and the reason where it fails."""
 
 import numpy as np
 import pytest
-from tests.space.own_arms import seven_axes
+from tests.space.arm_models import seven_axes
 
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.follow import FailureKind, follow
@@ -23,7 +23,7 @@ def shifted(frame: np.ndarray, *by: float) -> np.ndarray:
 
 
 def plain_follow(arm: Chain, start: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The oracle of follow_branches: all ways at every point, the nearest is taken."""
+    """The oracle of follow_branches: all branches at every point, the nearest is taken."""
     path = []
     for target in targets:
         ways = unlimited(arm, target, frames=FOOT_AND_FLANGE, near=start)
@@ -46,7 +46,7 @@ def test_a_line_is_followed_smoothly(arm: Chain, by: tuple[float, ...]) -> None:
 
 
 @pytest.mark.parametrize("way", range(8))
-def test_whatever_branch_it_starts_in_it_stays_in(g60: Chain, way: int) -> None:
+def test_the_branch_of_the_start_is_kept(g60: Chain, way: int) -> None:
     start = g60.flange(BENT)
     ways = unlimited(g60, start, frames=FOOT_AND_FLANGE, near=np.zeros(6))
     inside = [q for q in ways if (q >= g60.lower).all() and (q <= g60.upper).all()]
@@ -65,7 +65,7 @@ def test_whole_turns_are_kept(g60: Chain) -> None:
 
 
 @pytest.mark.parametrize("by", [(0.1, 0.0, 0.0), (-0.3, 0.0, 0.0), (-0.3, 0.0, -0.3)])
-def test_out_of_home_although_it_is_singular(g60: Chain, by: tuple[float, ...]) -> None:
+def test_from_the_singular_home_position(g60: Chain, by: tuple[float, ...]) -> None:
     home = g60.flange(np.zeros(6))
     targets = line(home, shifted(home, *by), STEPS)
     path = follow(g60, np.zeros(6), targets)
@@ -75,7 +75,7 @@ def test_out_of_home_although_it_is_singular(g60: Chain, by: tuple[float, ...]) 
     assert [(close.kind, close.index) for close in path.close] == [("wrist", 0)]
 
 
-def test_through_a_stretched_wrist(g60: Chain) -> None:
+def test_through_a_straight_wrist(g60: Chain) -> None:
     """Joint 5 goes through zero and joint 4 stays: no flip."""
     q = np.array([0.0, -0.2, 0.1, 0.0, 0.05, 0.0])
     start, end = g60.flange(q), g60.flange(q - [0, 0, 0, 0, 0.1, 0])
@@ -85,7 +85,7 @@ def test_through_a_stretched_wrist(g60: Chain) -> None:
     assert path.close[0].kind == "wrist"
 
 
-def test_sideways_out_of_home_the_wrist_would_jump(g60: Chain) -> None:
+def test_sideways_from_home_the_wrist_would_jump(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     path = follow(g60, np.zeros(6), line(home, shifted(home, 0.0, 0.3, 0.0), STEPS))
     assert path.failure is not None
@@ -104,7 +104,7 @@ def test_a_joint_limit_is_named(g60: Chain) -> None:
     assert (path.q >= g60.lower).all()
 
 
-def test_the_end_of_the_reach_is_named(kr6: Chain) -> None:
+def test_out_of_reach_is_named(kr6: Chain) -> None:
     start = kr6.flange(FOLDED)
     path = follow(kr6, FOLDED, line(start, shifted(start, 0.0, 0.0, 1.5), FINE))
     assert path.failure is not None
@@ -114,11 +114,11 @@ def test_the_end_of_the_reach_is_named(kr6: Chain) -> None:
 
 
 def test_a_flip_is_named(g60: Chain) -> None:
-    """With the wrist bent the other way, the same pose is a jump away."""
+    """With the other wrist branch the same pose needs a jump."""
     target = g60.flange(BENT)
     other = BENT + np.array([0, 0, 0, -np.pi, -1.6, np.pi])
     path = follow(g60, other, target[None])
-    assert path.failure is None  # the same pose, held the other way
+    assert path.failure is None  # the same pose in another branch
     path = follow(g60, np.array([0.2, -0.3, 0.6, 0.4, -0.8, -0.5]), target[None])
     assert path.failure is not None
     assert path.failure.kind is FailureKind.FLIP
@@ -152,7 +152,7 @@ def test_an_arm_of_seven_axes_follows_too() -> None:
     assert away.failure.kind is FailureKind.UNREACHABLE
 
 
-def test_no_targets_no_path(g60: Chain) -> None:
+def test_no_targets_give_an_empty_path(g60: Chain) -> None:
     path = follow(g60, BENT, np.empty((0, 4, 4)))
     assert (len(path.q), path.failure, path.close) == (0, None, ())
 
@@ -179,7 +179,7 @@ def test_manipulability_is_the_product_of_singular_values(arm: Chain) -> None:
     assert manipulability(arm, BENT) == pytest.approx(values.prod())
 
 
-def test_other_arms_have_one_measure() -> None:
+def test_arms_without_closed_form_have_one_measure() -> None:
     arm = seven_axes()
     assert kinds(arm) == ("arm",)
     assert distances(arm, np.zeros((1, 7)))[0, 0] < 1e-9

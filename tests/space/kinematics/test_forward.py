@@ -3,7 +3,7 @@
 import numpy as np
 import pinocchio
 import pytest
-from tests.space.own_arms import catalog_text, gantry, seven_axes, spherical_wrist_arm, urdf_text
+from tests.space.arm_models import catalog_text, gantry, seven_axes, spherical_wrist_arm, urdf_text
 
 from understudy.space.kinematics.chain import Chain, Frames, chain
 from understudy.space.model.urdf import read

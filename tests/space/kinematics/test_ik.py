@@ -1,4 +1,4 @@
-"""Inverse kinematics: every branch, every turn, every singular pose, and why none."""
+"""Inverse kinematics: branches, whole turns, singular poses, and reasons of failure."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from eaik.IK_HP import HPRobot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.space.own_arms import (
+from tests.space.arm_models import (
     Axis,
     built,
     frame,
@@ -56,7 +56,7 @@ def far(Q: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def eight_ways(target: np.ndarray) -> np.ndarray:
-    """The oracle of branches_at and the oracle of _prepare: the G60 by school trigonometry.
+    """The oracle of branches_at and the oracle of _prepare: the G60 by plain trigonometry.
 
     Dimensions straight from its table, angles by arc cosine, the wrist from Rz·Ry·Rz.
     """
@@ -92,7 +92,7 @@ def _wrist(target: np.ndarray, q1: float, pitch: float) -> list[tuple[float, flo
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_school_trigonometry_finds_the_same(g60: Chain, seed: int) -> None:
+def test_plain_trigonometry_finds_the_same_branches(g60: Chain, seed: int) -> None:
     target = g60.flange(np.random.default_rng(seed).uniform(g60.lower, g60.upper))
     ours = unlimited(g60, target, frames=FOOT_AND_FLANGE, near=np.zeros(6))
     plain = eight_ways(target)
@@ -104,7 +104,7 @@ def test_school_trigonometry_finds_the_same(g60: Chain, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_eaik_finds_the_same(arm: Chain, seed: int) -> None:
+def test_eaik_finds_the_same_solutions(arm: Chain, seed: int) -> None:
     axes = arm.axes_of(np.zeros((1, 6)))[0, 1:]
     zero = arm.flange(np.zeros(6))
     points = np.vstack([np.zeros(3), axes[:, :3, 3], zero[:3, 3]])
@@ -124,7 +124,7 @@ def test_eaik_finds_the_same(arm: Chain, seed: int) -> None:
 
 
 @given(shares)
-def test_every_solution_holds_the_flange(arm: Chain, share: list[float]) -> None:
+def test_every_solution_reaches_the_target(arm: Chain, share: list[float]) -> None:
     q = arm.lower + np.array(share) * (arm.upper - arm.lower)
     target = arm.flange(q)
     found = solved(arm, target, near=q)
@@ -136,7 +136,7 @@ def test_every_solution_holds_the_flange(arm: Chain, share: list[float]) -> None
 
 
 @given(shares)
-def test_the_configuration_it_came_from_is_among_them(arm: Chain, share: list[float]) -> None:
+def test_the_original_configuration_is_among_the_solutions(arm: Chain, share: list[float]) -> None:
     q = arm.lower + np.array(share) * (arm.upper - arm.lower)
     found = solved(arm, arm.flange(q), near=q)
     there = arm.flange(nearest(found, q))
@@ -145,7 +145,7 @@ def test_the_configuration_it_came_from_is_among_them(arm: Chain, share: list[fl
 
 
 @pytest.mark.parametrize("bend", [0.0, 1e-12, 1e-9, 1e-7, 9e-7, 1.1e-6, 1e-5, 1e-3])
-def test_close_to_a_stretched_wrist(arm: Chain, bend: float) -> None:
+def test_near_a_straight_wrist(arm: Chain, bend: float) -> None:
     q = np.array([0.3, -0.4, 0.5, 1.0, bend, -0.7])
     tool = Frames(np.eye(4), translation(0.0, 0.0, 0.25))
     target = tool.tcp(arm.flange(q))
@@ -156,7 +156,7 @@ def test_close_to_a_stretched_wrist(arm: Chain, bend: float) -> None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6))
-def test_any_arm_of_the_kind_is_recognised_and_solved(seed: int, q: list[float]) -> None:
+def test_random_anthropomorphic_arms_are_recognised_and_solved(seed: int, q: list[float]) -> None:
     arm = spherical_wrist_arm(seed)
     assert closed_form(arm) is not None
     target = arm.flange(q)
@@ -175,14 +175,14 @@ def test_home_is_singular_and_solved(g60: Chain) -> None:
     np.testing.assert_allclose(nearest(found, np.zeros(6)), 0.0, atol=1e-9)
 
 
-def test_a_stretched_wrist_shares_the_turn(g60: Chain) -> None:
+def test_in_a_straight_wrist_joints_4_and_6_share_the_rotation(g60: Chain) -> None:
     home = g60.flange(np.zeros(6))
     turned = home @ matrix(Pose(0, 0, 0, 0, 0, 0.6))
     best = nearest(solved(g60, turned, near=np.zeros(6)), np.zeros(6))
     np.testing.assert_allclose(best, [0, 0, 0, 0.3, 0, 0.3], atol=1e-9)
 
 
-def test_above_the_column_joint_1_stays(g60: Chain) -> None:
+def test_above_the_column_joint_1_is_kept(g60: Chain) -> None:
     """The wrist centre on axis 1 leaves joint 1 free: it is taken from the reference."""
     q = np.array([0.7, 0.0, 0.0, 0.3, -0.8, 0.2])
     ahead = math.hypot(0.035, 0.515)
@@ -211,7 +211,7 @@ def test_joint_4_offers_its_185_degrees(g60: Chain) -> None:
     assert {182, -178} <= fourth
 
 
-def test_of_two_equal_ways_the_positive_one() -> None:
+def test_of_two_equal_solutions_the_positive_one_is_nearest() -> None:
     two = np.array([[0.0, -math.pi], [0.0, math.pi + 1e-12]])
     assert nearest(two, [0.0, 0.0])[1] > 0
 
@@ -239,7 +239,7 @@ def test_kuka_line(kr6: Chain, x: float, a2: float, a3: float, a5: float) -> Non
     np.testing.assert_allclose(best[[0, 3]], 0.0, atol=1e-6)
 
 
-# ── why not ─────────────────────────────────────────────────────────────────────────────────────
+# ── reasons ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_too_far(kr6: Chain) -> None:
@@ -264,14 +264,14 @@ def test_too_close_to_the_column() -> None:
     assert "closer than 150.0 mm to the axis of j1" in answer.reason
 
 
-def test_nonsense_is_out_of_reach(g60: Chain) -> None:
+def test_a_target_that_is_not_finite_is_out_of_reach(g60: Chain) -> None:
     assert isinstance(solve(g60, np.full((4, 4), np.nan)), Refused)
 
 
 # ── many at once ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_many_targets_as_one_by_one(arm: Chain) -> None:
+def test_many_targets_agree_with_single_ones(arm: Chain) -> None:
     Q = np.random.default_rng(2).uniform(arm.lower, arm.upper, (200, 6))
     targets = arm.flanges(Q)
     for target, rows in zip(targets, solve_all(arm, targets), strict=True):
@@ -297,7 +297,7 @@ def test_an_arm_beside_its_column(lateral: float) -> None:
 
 
 def test_a_file_with_rounded_angles_is_refined() -> None:
-    """1.5708 for π/2: the closed form is off by micrometres, the answer is not."""
+    """1.5708 for π/2: the closed form has an error of micrometres, the solution has not."""
     tilt = frame(np.eye(3), np.zeros(3))
     tilt[:3, :3] = matrix(Pose(0, 0, 0, 3.7e-6, 0, 0))[:3, :3]
     plain: list[Axis] = [
@@ -335,7 +335,7 @@ def test_arms_of_other_kinds(arm: Chain) -> None:
             assert far(found, q).min() < 1e-5
 
 
-def test_a_search_tells_limits_from_reach() -> None:
+def test_a_search_distinguishes_limits_from_reach() -> None:
     arm = gantry()
     beyond = arm.flange([0.0, 2.5, 0.0, 0.1, 0.2, 0.3])
     answer = solve(arm, beyond)
@@ -359,7 +359,7 @@ def plain_search(arm: Chain, target: np.ndarray, q: np.ndarray) -> np.ndarray:
     return q
 
 
-def test_a_search_ends_where_newton_does(arm: Chain) -> None:
+def test_a_search_converges_to_newtons_solution(arm: Chain) -> None:
     q = np.array([0.3, -0.5, 0.6, 0.4, 0.7, -0.2])
     target, start = arm.flange(q), q + 0.05
     np.testing.assert_allclose(refined(arm, target[None], start[None])[0], q, atol=1e-7)

@@ -1,4 +1,4 @@
-"""Nudges, a tool's tip by four points, a work frame by three: recovered from what they make."""
+"""Step moves, TCP by four points, base frame by three points: recovered from generated poses."""
 
 import math
 
@@ -33,11 +33,11 @@ def touching(point: Array, offset: Array, turns: tuple[tuple[float, ...], ...] =
     return flanges
 
 
-# ── nudges ──
+# ── step moves ──
 
 
 @given(poses, st.integers(0, 2), st.floats(-0.1, 0.1))
-def test_a_nudge_along_an_axis_of_the_base_moves_that_coordinate(
+def test_a_step_along_a_base_axis_changes_that_coordinate(
     here: Pose, axis: int, way: float
 ) -> None:
     frame = matrix(here)
@@ -49,7 +49,7 @@ def test_a_nudge_along_an_axis_of_the_base_moves_that_coordinate(
 
 
 @given(poses, st.integers(0, 5), st.floats(-0.1, 0.1))
-def test_in_the_tool_a_nudge_is_the_same_seen_from_everywhere(
+def test_a_step_in_the_tool_frame_does_not_depend_on_the_base(
     here: Pose, axis: int, amount: float
 ) -> None:
     alone = moved_frame(np.eye(4), axis, amount, in_tool=True)
@@ -57,7 +57,7 @@ def test_in_the_tool_a_nudge_is_the_same_seen_from_everywhere(
 
 
 @given(poses, st.integers(0, 5), st.floats(-0.1, 0.1), st.booleans())
-def test_a_nudge_back_ends_where_it_began(
+def test_a_step_back_returns_to_the_start(
     here: Pose, axis: int, amount: float, in_tool: bool
 ) -> None:
     there = moved_frame(matrix(here), axis, amount, in_tool=in_tool)
@@ -66,11 +66,11 @@ def test_a_nudge_back_ends_where_it_began(
     assert np.allclose(back, matrix(here))
 
 
-# ── a tool's tip ──
+# ── TCP ──
 
 
 @given(vectors, vectors)
-def test_the_tip_is_found_where_it_is(point: Array, offset: Array) -> None:
+def test_the_tcp_is_recovered(point: Array, offset: Array) -> None:
     found = tcp_by_points(touching(point, offset))
     assert isinstance(found, TipCalibration)
     assert np.allclose(found.offset, offset, atol=1e-9)
@@ -80,7 +80,7 @@ def test_the_tip_is_found_where_it_is(point: Array, offset: Array) -> None:
 
 @settings(max_examples=30)
 @given(vectors, vectors, st.floats(1e-4, 1e-3))
-def test_a_careless_touch_is_told_by_the_residual(point: Array, offset: Array, miss: float) -> None:
+def test_a_wrong_touch_shows_in_the_residual(point: Array, offset: Array, miss: float) -> None:
     flanges = touching(point, offset)
     flanges[2, 0, 3] += miss
     found = tcp_by_points(flanges)
@@ -97,17 +97,19 @@ def test_a_careless_touch_is_told_by_the_residual(point: Array, offset: Array, m
     ],
     ids=["three points", "never turned", "turned about one axis"],
 )
-def test_points_that_show_no_tip(turns: tuple[tuple[float, ...], ...], says: str) -> None:
+def test_points_that_do_not_determine_the_tcp(
+    turns: tuple[tuple[float, ...], ...], says: str
+) -> None:
     refused = tcp_by_points(touching(np.zeros(3), np.array([0.0, 0.0, 0.15]), turns))
     assert isinstance(refused, Refused)
     assert says in refused.reason
 
 
-# ── a work frame ──
+# ── base frame ──
 
 
 @given(poses, st.floats(0.01, 0.5), st.floats(0.02, 0.5), st.floats(-0.5, 0.5))
-def test_the_frame_is_found_whatever_the_third_point(
+def test_the_frame_is_recovered_for_any_third_point(
     at: Pose, along: float, aside: float, shift: float
 ) -> None:
     frame = matrix(at)
@@ -125,7 +127,7 @@ def test_the_frame_is_found_whatever_the_third_point(
         ((0.1, 0.0, 0.0), (0.2, 0.001, 0.0), "on one line"),
     ],
 )
-def test_points_that_show_no_frame(
+def test_points_that_do_not_determine_a_frame(
     on_x: tuple[float, ...], on_plane: tuple[float, ...], says: str
 ) -> None:
     refused = frame_by_three(np.zeros(3), np.array(on_x), np.array(on_plane))

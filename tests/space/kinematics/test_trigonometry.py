@@ -1,4 +1,4 @@
-"""Trigonometry in lanes agrees with the C library's."""
+"""Vectorised trigonometry agrees with the C library."""
 
 import math
 
@@ -25,7 +25,7 @@ def test_agrees_with_the_c_library(y: float, x: float) -> None:
     assert got[0] == pytest.approx(same, rel=1e-15, abs=1e-300)
 
 
-def test_all_the_way_round() -> None:
+def test_all_four_quadrants() -> None:
     angles = np.linspace(-math.pi, math.pi, 20_001)[1:]
     y, x, got = np.sin(angles), np.cos(angles), np.empty(len(angles))
     arctan2(y, x, got)

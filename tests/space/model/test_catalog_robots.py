@@ -7,7 +7,7 @@ import coal
 import numpy as np
 import pinocchio
 import pytest
-from tests.space.own_arms import catalog_text
+from tests.space.arm_models import catalog_text
 
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.robot import Capsule, Cylinder, Geometry
@@ -33,7 +33,7 @@ def craig(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
     return out
 
 
-def test_g60_is_its_denavit_hartenberg_table(g60: Chain) -> None:
+def test_g60_matches_its_denavit_hartenberg_table(g60: Chain) -> None:
     q = np.random.default_rng(1).uniform(-180, 180, 6)
     here = np.eye(4)
     for link, (a, alpha, d, offset), angle in zip(
@@ -64,7 +64,7 @@ def test_kr6_limits(kr6: Chain) -> None:
     np.testing.assert_allclose(kr6.acceleration, 2 * kr6.velocity)
 
 
-def test_kr6_axes_turn_as_on_the_real_arm(kr6: Chain) -> None:
+def test_kr6_axes_rotate_as_on_the_real_arm(kr6: Chain) -> None:
     axes = kr6.axes_of(np.zeros((1, 6)))[0, 1:, :3, 2]
     x, y, z = np.eye(3)
     np.testing.assert_allclose(axes, [-z, y, y, -x, y, -x], atol=1e-12)
@@ -78,7 +78,7 @@ def test_kr6_upright(kr6: Chain) -> None:
     assert there == pytest.approx((0.525, 0, 0.890, 0, math.pi / 2, 0), abs=1e-9)
 
 
-def test_shapes_have_the_numbers_of_the_pairs(arm: Chain) -> None:
+def test_shapes_have_the_indices_used_in_pairs(arm: Chain) -> None:
     assert [body.index for body in arm.bodies] == [0, 1, 2, 3, 4, 5, 5]
     assert [body.name for body in arm.bodies] == [
         "base", "shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "flange",
@@ -111,14 +111,14 @@ def placed(arm: Chain) -> list[tuple[coal.CollisionGeometry, coal.Transform3s]]:
     return found
 
 
-def test_the_shapes_leave_no_gap(arm: Chain) -> None:
+def test_the_shapes_of_neighbouring_links_overlap(arm: Chain) -> None:
     for (one, here), (other, there) in pairwise(placed(arm)):
         result = coal.DistanceResult()
         assert coal.distance(one, here, other, there, coal.DistanceRequest(), result) <= 0.0
 
 
 @pytest.mark.parametrize("name", ["g60", "kr6_r900"])
-def test_masses_are_possible_and_as_pinocchio_reads_them(name: str, g60: Chain, kr6: Chain) -> None:
+def test_masses_are_physical_and_equal_to_pinocchios(name: str, g60: Chain, kr6: Chain) -> None:
     arm = {"g60": g60, "kr6_r900": kr6}[name]
     model = pinocchio.buildModelFromXML(catalog_text(name))
     for body, inertia in zip(arm.bodies[1:], model.inertias[1:], strict=True):

@@ -55,7 +55,7 @@ def no_files(name: str) -> bytes:
     raise ConfigError("no file", value=name)
 
 
-def test_fixtures_and_zones_stand_beside_the_objects() -> None:
+def test_fixtures_and_zones_are_added_to_the_objects() -> None:
     config = msgspec.convert(
         {
             "fixtures": [{"name": "jig", "urdf": "jig.urdf", "position_mm": [500, 0, 0]}],
@@ -72,7 +72,7 @@ def test_fixtures_and_zones_stand_beside_the_objects() -> None:
     assert not found.is_zone("jig.plate")
 
 
-def test_no_two_things_have_one_name() -> None:
+def test_object_names_are_unique() -> None:
     box = {"name": "a", "type": "box", "dimensions_mm": [1, 1, 1]}
     config = msgspec.convert({"objects": [box], "zones": [box]}, EnvironmentConfig)
     with pytest.raises(ConfigError, match="used twice"):
@@ -120,14 +120,12 @@ def test_errors_have_the_keys_and_units_of_the_file() -> None:
         ({"joints_deg": {"lift": 10}}, "jig.joints_deg: unknown joint (got 'lift'); allowed: none"),
     ],
 )
-def test_a_joint_that_a_fixture_does_not_have_is_no_joint(
-    joints: dict[str, object], message: str
-) -> None:
+def test_an_unknown_joint_of_a_fixture_is_an_error(joints: dict[str, object], message: str) -> None:
     jig = {"name": "jig", "urdf": "jig.urdf", **joints}
     assert message in error_of({"fixtures": [jig]}, {"jig.urdf": TABLE.encode()})
 
 
-def test_a_fixture_slides_by_millimetres() -> None:
+def test_prismatic_joints_of_a_fixture_are_in_millimetres() -> None:
     jig = {"name": "jig", "urdf": "jig.urdf", "joints_mm": {"lift": 200}}
     jaw = trimesh.creation.box((10, 10, 10)).export(file_type="stl")
     files = {"jig.urdf": TABLE.encode(), "jaw.stl": jaw}
@@ -157,7 +155,7 @@ def test_bytes_that_are_no_mesh_are_a_config_error(kind: str) -> None:
         mesh_from_bytes(b"not a mesh at all", kind)
 
 
-def test_a_place_must_be_rigid() -> None:
+def test_a_transform_must_be_rigid() -> None:
     thing = CollisionObject(
         type=ObjectType.BOX, name="b", dimensions=(1, 1, 1), transform=np.diag([2.0, 1, 1, 1])
     )
@@ -166,7 +164,7 @@ def test_a_place_must_be_rigid() -> None:
 
 
 @pytest.mark.parametrize("indices", [[], [(0, 1, 3)], [(0, -1, 2)]])
-def test_triangles_must_number_vertices(indices: list[tuple[int, int, int]]) -> None:
+def test_triangle_indices_must_be_vertices(indices: list[tuple[int, int, int]]) -> None:
     thing = CollisionObject(type=ObjectType.MESH, name="m", vertices=np.eye(3), indices=indices)
     with pytest.raises(ConfigError, match="three vertex indices each"):
         _ = thing.shape

@@ -33,7 +33,7 @@ def test_a_joint() -> None:
     assert (model.name, model.base, model.tip) == ("r", "a", "b")
 
 
-def test_what_a_file_does_not_state() -> None:
+def test_defaults_of_missing_values() -> None:
     text = robot(LINKS + JOINT).replace('effort="4"', 'effort="0"')
     text = text.replace('<understudy acceleration="6" jerk="30"/>', "")
     model = read(text)
@@ -42,7 +42,7 @@ def test_what_a_file_does_not_state() -> None:
     assert (arm.acceleration[0], arm.jerk[0]) == (6.0, 30.0)
 
 
-def test_a_continuous_joint_has_no_end() -> None:
+def test_a_continuous_joint_has_no_limits() -> None:
     text = JOINT.replace("revolute", "continuous").replace('lower="-1" upper="2" ', "")
     (joint,) = read(robot(LINKS + text)).joints
     assert (joint.lower, joint.upper) == (-math.inf, math.inf)
@@ -169,7 +169,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_what_is_wrong_is_named(case: str) -> None:
+def test_errors_name_the_wrong_element(case: str) -> None:
     text, said = MALFORMED[case]
     with pytest.raises(ConfigError) as caught:
         read(text, file="own.urdf")
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_named(case: str) -> None:
     assert str(caught.value).startswith("own.urdf:")
 
 
-def test_a_finger_that_moves_is_not_passed_over() -> None:
+def test_a_moving_joint_outside_the_arm_is_an_error() -> None:
     finger = JOINT.replace('"j"', '"finger"').replace('"b"', '"c"')
     text = robot(LINKS + '<link name="c"/>' + JOINT + finger)
     with pytest.raises(ConfigError, match="several links could be the tip"):

@@ -1,4 +1,4 @@
-"""Where the arm can bring its tool."""
+"""Reachability of poses, programs and grids."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.space.own_arms import seven_axes
+from tests.space.arm_models import seven_axes
 
 from understudy.errors import Refused
 from understudy.space.collision.detector import CollisionDetector
@@ -66,7 +66,7 @@ def test_a_pose_in_which_every_configuration_collides(g60: Chain) -> None:
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
-def test_the_map_says_what_single_poses_say(g60: Chain, seed: int) -> None:
+def test_the_map_agrees_with_single_poses(g60: Chain, seed: int) -> None:
     """Pose by pose through solve: oracle of reach_points."""
     rng = np.random.default_rng(seed)
     analyzer = ReachabilityAnalyzer(g60)
@@ -126,7 +126,7 @@ def test_an_arm_without_closed_form() -> None:
     assert 0 < len(found.reachable_points) <= 27
 
 
-def test_directions_are_turns() -> None:
+def test_directions_are_rotations() -> None:
     turns = directions(14)
     assert len({tuple(np.round(turn[:3, 2], 6)) for turn in turns}) == 14
     for turn in turns:

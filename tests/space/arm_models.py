@@ -1,4 +1,4 @@
-"""Arms a user might bring: URDF texts made from where their axes are."""
+"""Example arms of other kinds: URDF texts generated from the positions of the axes."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -127,7 +127,7 @@ def gantry() -> Chain:
 
 
 def spherical_wrist_arm(seed: int) -> Chain:
-    """Any arm of the anthropomorphic kind, anywhere, in frames nobody would choose."""
+    """A random anthropomorphic arm with random frames."""
     rng = np.random.default_rng(seed)
 
     def any_turn() -> Array:
