@@ -16,7 +16,7 @@ def in_one_go(stream: bytes) -> list[TextLine]:
 
 
 @given(st.lists(STREAMS))
-def test_packets_make_no_difference(packets: list[bytes]) -> None:
+def test_lines_do_not_depend_on_the_packets(packets: list[bytes]) -> None:
     reader = LineReader(LIMIT)
     lines = [line for packet in packets for line in reader.feed(packet)]
     assert lines == in_one_go(b"".join(packets))
@@ -56,7 +56,7 @@ def test_a_message_waits_until_there_is_room_for_all_of_it() -> None:
     assert (outbox.take(4), outbox.take(4), outbox.size) == (b"x", b"", 0)
 
 
-def test_what_was_not_taken_is_saved_and_stirs_again() -> None:
+def test_untaken_messages_are_saved_and_ready_again() -> None:
     outbox = Outbox(lambda: None)
     outbox.send(b"one")
     outbox.send(b"two")
@@ -67,7 +67,7 @@ def test_what_was_not_taken_is_saved_and_stirs_again() -> None:
     assert (again.size, again.take(9)) == (3, b"two")
 
 
-def test_peers_are_told_of_in_the_order_in_which_they_got_something() -> None:
+def test_ready_peers_are_listed_in_the_order_of_their_messages() -> None:
     ready_peers = ReadyPeers()
     for peer in ("2", "1", "2"):
         ready_peers.add(peer)

@@ -24,7 +24,7 @@ def command(seq: int, kind: int = 0, **words: float) -> bytes:
     return struct.pack("<ii8fi4x", seq, kind, *values, mask)
 
 
-class Told(NamedTuple):
+class TelemetryFrame(NamedTuple):
     """A telemetry frame."""
 
     pose: tuple[float, ...]
@@ -39,10 +39,10 @@ class Told(NamedTuple):
     rest: tuple[int, ...]
 
 
-def told(stream: bytes) -> list[Told]:
+def telemetry(stream: bytes) -> list[TelemetryFrame]:
     assert len(stream) % 128 == 0
     frames = (struct.unpack_from("<12f4if2i13i", stream, at) for at in range(0, len(stream), 128))
-    return [Told._make((f[:6], f[6:12], *f[12:19], f[19:])) for f in frames]
+    return [TelemetryFrame._make((f[:6], f[6:12], *f[12:19], f[19:])) for f in frames]
 
 
 def feedback(stream: bytes) -> list[tuple[int, int]]:
@@ -85,10 +85,10 @@ class Bench:
     def feedback(self) -> list[tuple[int, int]]:
         return feedback(self.client.received())
 
-    def frames(self) -> list[Told]:
-        return told(self.watcher.received())
+    def frames(self) -> list[TelemetryFrame]:
+        return telemetry(self.watcher.received())
 
-    def here(self) -> Told:
+    def here(self) -> TelemetryFrame:
         """The telemetry of this moment, or a little later."""
         self.watcher.received()
         self.cell.advance(0.2 if self.cell.now < 0.2 else 0.02)

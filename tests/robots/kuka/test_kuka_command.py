@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from tests.parts import part
-from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, feedback, kuka, told
+from tests.robots.kuka.kuka_wire import (
+    COMMAND,
+    TELEMETRY,
+    Bench,
+    command,
+    feedback,
+    kuka,
+    telemetry,
+)
 
 from understudy.app.build import load_cell
 from understudy.errors import ConfigError
@@ -47,7 +55,7 @@ def test_feedback_comes_after_every_record_and_every_50_ms() -> None:
     assert bench.feedback() == [(-1, 1), (-1, 1), (1, 1), (2, 1), (2, 0)]
 
 
-def test_each_record_counts_as_it_is_taken() -> None:
+def test_queue_size_is_counted_when_a_record_is_taken_up() -> None:
     bench = Bench()
     bench.say(*(command(seq, X=seq, F=100) for seq in (1, 2, 3, 4)))
     bench.cell.run_while_busy()
@@ -57,7 +65,7 @@ def test_each_record_counts_as_it_is_taken() -> None:
     assert first == {1: 1, 2: 3, 3: 2, 4: 1}
 
 
-def test_sequence_numbers_are_the_client_s_affair() -> None:
+def test_any_sequence_numbers_are_accepted() -> None:
     bench = Bench()
     bench.run(*(command(seq, X=seq % 7, F=100) for seq in (5, 5, 2, -9, 2**31 - 1)))
     seen = [seq for seq, _ in bench.feedback()]
@@ -80,7 +88,7 @@ def test_split_at_any_byte(at: int) -> None:
     assert cut.watcher.received() == whole.watcher.received()
 
 
-def test_half_a_record_does_nothing_and_dies_with_its_client() -> None:
+def test_half_a_record_does_nothing_and_ends_with_its_client() -> None:
     bench = Bench()
     bench.say(command(1, X=10, F=100)[:47])
     bench.cell.advance(1.0)
@@ -108,7 +116,7 @@ def window_of_four(cell: InProcessCell, client: Client, count: int) -> list[int]
 
 
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_a_window_of_four_loses_none(count: int) -> None:
+def test_a_window_of_four_loses_no_record(count: int) -> None:
     cell = kuka()
     client = cell.connect(COMMAND)
     cell.advance(0.05)
@@ -118,7 +126,7 @@ def test_a_window_of_four_loses_none(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [700, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_sent_blindly_none_is_lost(count: int) -> None:
+def test_no_record_is_lost_when_sent_without_waiting(count: int) -> None:
     cell = kuka()
     client = cell.connect(COMMAND)
     client.say(b"".join(command(seq, X=seq % 2, F=100) for seq in range(1, count + 1)))
@@ -132,7 +140,7 @@ def test_sent_blindly_none_is_lost(count: int) -> None:
     assert line.listening
 
 
-# ── who is listened to ──
+# ── which client is served ──
 
 
 def test_the_newest_client_takes_over() -> None:
@@ -151,22 +159,22 @@ def test_the_newest_client_takes_over() -> None:
     assert bench.here().pose[:2] == (0.0, 10.0)
 
 
-def test_flags_tell_who_is_there() -> None:
+def test_flags_show_the_connected_channels() -> None:
     cell = kuka()
     watcher = cell.connect(TELEMETRY)
     cell.advance(0.2)
-    assert told(watcher.received())[-1].flags == 0b10
+    assert telemetry(watcher.received())[-1].flags == 0b10
     client = cell.connect(COMMAND)
     cell.advance(0.02)
-    assert told(watcher.received())[-1].flags == 0b11
+    assert telemetry(watcher.received())[-1].flags == 0b11
     client.leave()
     cell.advance(0.02)
-    assert told(watcher.received())[-1].flags == 0b10
+    assert telemetry(watcher.received())[-1].flags == 0b10
 
 
 @pytest.mark.parametrize("how", ["leave", "end"])
 @pytest.mark.parametrize(("on_disconnect", "last"), [("clear", 1), ("drain", 4)])
-def test_a_client_gone_in_the_middle(how: str, on_disconnect: str, last: int) -> None:
+def test_a_client_that_disconnects_during_a_move(how: str, on_disconnect: str, last: int) -> None:
     bench = Bench(on_disconnect=on_disconnect)
     bench.say(*(command(seq, X=100 * (seq % 2), F=100) for seq in (1, 2, 3, 4)))
     bench.cell.advance(0.3)
@@ -176,7 +184,7 @@ def test_a_client_gone_in_the_middle(how: str, on_disconnect: str, last: int) ->
     assert bench.here().seq == last
 
 
-def test_who_has_said_all_is_read_to_the_end_first() -> None:
+def test_a_client_that_closes_its_sending_side_is_read_to_the_end() -> None:
     bench = Bench(on_disconnect="drain")
     count = 600
     bench.say(*(command(seq, X=seq % 2, F=100) for seq in range(1, count + 1)))
@@ -188,7 +196,7 @@ def test_who_has_said_all_is_read_to_the_end_first() -> None:
 
 
 class Deaf:
-    """`Sink` of a client that reads nothing: after so many bytes nothing goes out any more."""
+    """`Sink` of a client that reads nothing: it takes a number of bytes and then no more."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -207,7 +215,7 @@ class Deaf:
         return None
 
 
-def test_a_client_that_never_reads_holds_nothing_up() -> None:
+def test_a_client_that_never_reads_blocks_nothing() -> None:
     cell = kuka()
     deaf = Deaf(480)
     line = cell.exchange.open(COMMAND, deaf)
@@ -239,7 +247,7 @@ garbage = st.lists(st.binary(max_size=300), max_size=8)
 
 @settings(max_examples=50, deadline=None)
 @given(garbage, st.floats(0.0, 1.0))
-def test_bytes_never_break_it(packets: Iterable[bytes], wait: float) -> None:
+def test_arbitrary_bytes_raise_nothing(packets: Iterable[bytes], wait: float) -> None:
     bench = Bench()
     for packet in packets:
         bench.say(packet)
@@ -260,7 +268,9 @@ record = st.builds(
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(record, max_size=10))
-def test_fields_never_break_it(records: list[tuple[int, int, tuple[float, ...], int]]) -> None:
+def test_any_fields_raise_nothing(
+    records: list[tuple[int, int, tuple[float, ...], int]],
+) -> None:
     bench = Bench()
     for seq, kind, values, mask in records:
         bench.say(struct.pack("<ii8fi4x", seq, kind, *values, mask))
@@ -305,7 +315,7 @@ def test_a_snapshot_is_invisible(moment: float) -> None:
     assert dict(feedback(endings[0][0]))[4] in (0, 1)
 
 
-def test_restored_in_a_new_process_the_conversation_stands_in_the_transcript() -> None:
+def test_a_detached_session_writes_to_the_transcript() -> None:
     first = busy_bench()
     first.cell.advance(0.3)
     second = load_cell("kuka_eki")
@@ -329,7 +339,7 @@ def test_damaged_snapshots_are_refused_and_change_nothing() -> None:
         ("kuka", "ahead", 3),
         ("kuka", "in_flight", {"seq": 1, "kind": 77}),
         ("kuka", "waiting", [{"seq": "one"}]),
-        (COMMAND, "current", "nobody"),
+        (COMMAND, "current", "stranger"),
     ]:
         parts = snapshot.parts | {place: snapshot.parts[place] | {key: value}}
         with pytest.raises(ConfigError, match="a damaged snapshot"):

@@ -101,17 +101,17 @@ class Bench:
         data = self.driver.take(UNLIMITED)
         if not data:
             return False
-        assert self._client is not None, "something is said although nobody is there"
+        assert self._client is not None, "bytes are sent without a connection"
         self.sent.append((seconds(self.now), struct.unpack_from("<i", data)[0]))
         self._client.say(data)
         return True
 
     def _hear(self) -> bool:
-        heard = self._client.received() if self._client else b""
-        for at in range(0, 0 if self.mute else len(heard), 7):
+        data = self._client.received() if self._client else b""
+        for at in range(0, 0 if self.mute else len(data), 7):
             if self.driver.wanted() == self._call:
-                self.driver.receive(heard[at : at + 7], self.now)
-        return bool(heard)
+                self.driver.receive(data[at : at + 7], self.now)
+        return bool(data)
 
     def _dial(self) -> None:
         wanted = self.driver.wanted()
@@ -121,13 +121,13 @@ class Bench:
         if wanted is None or self._client is not None:
             return
         if not self.reachable:
-            self.driver.lost(self.now, "nobody is at home")
+            self.driver.lost(self.now, "no route to host")
             return
         self._call, self._client = wanted, self.cell.connect(COMMAND)
         self.driver.connected(self.now)
 
 
-def test_a_program_is_seen_through() -> None:
+def test_a_program_runs_to_its_end() -> None:
     bench = Bench()
     assert bench.run(program("G1 X200 F100\nT2\nG1 Y50")) == 1
     assert bench.driver.busy()
@@ -137,7 +137,7 @@ def test_a_program_is_seen_through() -> None:
     assert not bench.driver.busy()
 
 
-def test_no_more_than_four_are_unconfirmed() -> None:
+def test_at_most_four_records_are_unconfirmed() -> None:
     bench = Bench()
     bench.run([Step(n, 0, {"X": 0.01 * (n % 2), "F": 0.1}) for n in range(30)])
     while bench.driver.busy():
@@ -147,7 +147,7 @@ def test_no_more_than_four_are_unconfirmed() -> None:
     assert [seq for _, seq in bench.sent] == list(range(1, 31))
 
 
-def test_no_more_than_32_in_a_second() -> None:
+def test_at_most_32_records_per_second() -> None:
     bench = Bench()
     bench.run([Step(n, 2, {}) for n in range(65)])
     bench.advance(3.0)
@@ -170,7 +170,7 @@ def test_ten_thousand_records_none_lost(count: int) -> None:
 # ── numbers ──
 
 
-def test_a_job_begins_with_one_unless_that_could_be_mistaken() -> None:
+def test_a_job_begins_with_number_one_unless_it_is_ambiguous() -> None:
     assert first_number(-1, 10) == 1
     assert first_number(0, 10) == 1
     assert first_number(57, 10) == 1
@@ -181,7 +181,7 @@ def test_a_job_begins_with_one_unless_that_could_be_mistaken() -> None:
     assert first_number(1, 10, last=2**31 - 1) == 1
 
 
-def test_what_is_still_in_flight_of_a_job_given_up_is_not_taken_for_the_next() -> None:
+def test_records_of_a_job_given_up_are_not_counted_for_the_next_job() -> None:
     bench = Bench()
     bench.run(program("G1 X200 F100\nG1 X100\n"))
     bench.advance(0.5)
@@ -195,7 +195,7 @@ def test_what_is_still_in_flight_of_a_job_given_up_is_not_taken_for_the_next() -
     assert (job.sent, job.completed) == (2, 0), "that was another's"
 
 
-def test_what_the_robot_did_before_is_not_taken_for_this_job() -> None:
+def test_earlier_records_are_not_counted_for_this_job() -> None:
     bench = Bench()
     bench.run(zigzag(3))
     bench.advance(1.0)
@@ -207,7 +207,7 @@ def test_what_the_robot_did_before_is_not_taken_for_this_job() -> None:
     assert [seq for _, seq in bench.sent[3:]] == [4, 5, 6, 7]
 
 
-def test_a_robot_that_says_nothing_first_is_spoken_to_after_a_while() -> None:
+def test_a_job_begins_without_feedback_after_the_greeting_time() -> None:
     bench = Bench()
     bench.mute = True
     bench.run(zigzag(2))
@@ -220,7 +220,7 @@ def test_a_robot_that_says_nothing_first_is_spoken_to_after_a_while() -> None:
 # ── what goes wrong ──
 
 
-def test_a_lost_line_ends_the_job_and_nothing_is_sent_again() -> None:
+def test_a_lost_connection_ends_the_job_and_nothing_is_sent_again() -> None:
     bench = Bench()
     bench.run(zigzag(100))
     bench.advance(1.0)
@@ -239,14 +239,14 @@ def test_a_lost_line_ends_the_job_and_nothing_is_sent_again() -> None:
     assert bench.ended[-1][1] is None
 
 
-def test_nobody_at_home_is_called_again_after_longer_and_longer_rests() -> None:
+def test_an_unreachable_robot_is_tried_again_after_longer_and_longer_pauses() -> None:
     bench = Bench(Config(reconnect_s=(1.0, 2.0)))
     bench.reachable = False
     bench.cut()
     bench.advance(10.0)
     refusal = bench.run(zigzag(1))
     assert isinstance(refusal, Refused)
-    assert refusal.reason == "nobody is at home"
+    assert refusal.reason == "no route to host"
     bench.reachable = True
     bench.advance(2.0)
     assert bench.run(zigzag(1)) == 1
@@ -262,7 +262,7 @@ def test_a_silent_robot_ends_the_job() -> None:
     assert bench.ended[0][1].reason.startswith("silent for 2 s; ")
 
 
-def test_a_call_that_does_not_come_about_is_given_up() -> None:
+def test_a_connection_attempt_times_out() -> None:
     driver = build(Config(connect_timeout_ms=500))
     driver.wake(0)
     assert driver.wanted() == 1
@@ -271,7 +271,7 @@ def test_a_call_that_does_not_come_about_is_given_up() -> None:
     assert driver.status(0).trouble == "no connection within 500 ms"
 
 
-def test_one_job_at_a_time_and_none_of_nothing() -> None:
+def test_one_job_at_a_time_and_no_empty_job() -> None:
     bench = Bench()
     bench.run(zigzag(2))
     assert bench.run(zigzag(1)) == Refused("a job is under way")
@@ -279,7 +279,7 @@ def test_one_job_at_a_time_and_none_of_nothing() -> None:
     assert bench.run([]) == Refused("a job of no records")
 
 
-def test_given_up_it_hangs_up_and_the_robot_clears_its_queue() -> None:
+def test_giving_up_disconnects_and_the_robot_clears_its_queue() -> None:
     bench = Bench()
     bench.run([Step(n, 0, {"X": 0.1 * (n % 2), "F": 0.1}) for n in range(1, 9)])
     bench.advance(0.5)
@@ -290,7 +290,7 @@ def test_given_up_it_hangs_up_and_the_robot_clears_its_queue() -> None:
     assert bench.completed() == 1
 
 
-def test_garbage_breaks_nothing() -> None:
+def test_garbage_raises_nothing() -> None:
     bench = Bench()
     bench.run(zigzag(5))
     bench.driver.receive(b"\xff" * 1000, bench.now)
@@ -298,7 +298,7 @@ def test_garbage_breaks_nothing() -> None:
     assert bench.driver.busy()
 
 
-def test_a_snapshot_brings_no_robot_back() -> None:
+def test_a_snapshot_does_not_restore_a_real_robot() -> None:
     bench = Bench()
     bench.run(zigzag(5))
     saved = bench.driver.save()
@@ -311,7 +311,7 @@ def test_a_snapshot_brings_no_robot_back() -> None:
 # ── telemetry ──
 
 
-def test_the_reader_of_telemetry() -> None:
+def test_the_telemetry_reader() -> None:
     cell = load_cell("kuka_eki")
     watcher, reader = cell.connect("kuka.kuka_eki.telemetry"), TelemetryReader()
     cell.connect(COMMAND).say(struct.pack("<ii8fi4x", 1, 0, 200, 0, 0, 0, 0, 0, 100, 0, 65))
@@ -339,13 +339,13 @@ def run_send(robot: StandIn, folder: Path, text: str) -> tuple[int, str]:
 
 
 @pytest.mark.understudy(rate=100.0)
-def test_send_sees_a_program_through(kuka_robot: StandIn, tmp_path: Path) -> None:
+def test_send_runs_a_program_to_its_end(kuka_robot: StandIn, tmp_path: Path) -> None:
     code, output = run_send(kuka_robot, tmp_path, "G1 X200 F100\nG54\nG28\n")
     assert (code, "done" in output) == (0, True)
     assert kuka_robot.do("status")["parts"]["kuka"].reading.progress.completed == 3
 
 
-def test_send_fails_with_1_and_says_why(kuka_robot: StandIn, tmp_path: Path) -> None:
+def test_send_exits_with_1_and_the_reason(kuka_robot: StandIn, tmp_path: Path) -> None:
     code, output = run_send(kuka_robot, tmp_path, "G1 X200\nG3 X1")
     assert (code, "line 2, column 1: G3" in output) == (1, True)
     (tmp_path / "part.gcode").write_text("G1 X1\n")

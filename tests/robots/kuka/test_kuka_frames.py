@@ -80,20 +80,20 @@ def test_zero_is_never_negative() -> None:
     assert write_telemetry(nowhere)[:48] == bytes(48)
 
 
-def test_what_the_mask_leaves_out_is_not_looked_at() -> None:
+def test_fields_outside_the_mask_are_ignored() -> None:
     noise = struct.pack("<ii8fi4s", 9, 0, *(math.nan,) * 8, 0, b"junk")
     assert read_command(noise) == Record(9, 0)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("bit", range(8))
-def test_what_is_no_number_is_a_flaw(value: float, bit: int) -> None:
+def test_a_field_that_is_not_a_number_is_a_flaw(value: float, bit: int) -> None:
     record = read_command(struct.pack("<ii8fi4x", 4, 0, *(value,) * 8, 1 << bit))
     assert record.flaw.startswith(f"{'XYZABCFE'[bit]} = {value}")
     assert record.words == {}
 
 
-def test_bits_beyond_the_eighth_mean_nothing() -> None:
+def test_bits_beyond_the_eighth_are_ignored() -> None:
     assert read_command(struct.pack("<ii8fi4x", 1, 0, *range(8), -256)) == Record(1, 0)
 
 
@@ -114,7 +114,7 @@ def test_commands_come_back_as_they_were_written(
 
 
 @given(st.binary(max_size=700), st.lists(st.integers(0, 100), max_size=20))
-def test_frames_however_the_packets_fall(stream: bytes, cuts: list[int]) -> None:
+def test_frames_do_not_depend_on_the_packets(stream: bytes, cuts: list[int]) -> None:
     frames, at = FrameReader(48), 0
     got: list[bytes] = []
     for cut in [*cuts, len(stream)]:
@@ -125,14 +125,14 @@ def test_frames_however_the_packets_fall(stream: bytes, cuts: list[int]) -> None
     assert frames.part == stream[whole * 48 :]
 
 
-def test_a_number_too_big_for_single_precision_is_refused_at_the_other_end() -> None:
+def test_a_number_beyond_single_precision_becomes_infinite() -> None:
     assert read_command(write_command(Record(1, 0, {"X": 1e300}))).flaw == "X = inf: not a number"
 
 
 # ── transcripts ──
 
 
-def test_transcripts_are_cut_into_frames() -> None:
+def test_transcripts_are_split_into_frames() -> None:
     assert messages(FEEDBACK_7_3 * 3) == [FEEDBACK_7_3] * 3
     assert messages(TELEMETRY_ON_THE_WAY * 2) == [TELEMETRY_ON_THE_WAY] * 2
     assert messages(b"") == []

@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, command, feedback, told
+from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, command, feedback, telemetry
 
 from understudy.testing import StandIn
 
@@ -18,7 +18,7 @@ def connected(robot: StandIn, endpoint: str) -> socket.socket:
 
 
 def frames(line: socket.socket, size: int, count: int) -> bytes:
-    """Exactly so many frames."""
+    """Exactly ``count`` frames."""
     got = b""
     while len(got) < size * count:
         piece = line.recv(size * count - len(got))
@@ -41,7 +41,7 @@ def await_clients(robot: StandIn, endpoint: str, count: int) -> None:
 
 
 def first_frame(host: socket.socket, robot: StandIn) -> bytes:
-    """Take the robot's call, and hear what it says when it has noticed that somebody is there."""
+    """Accepts the connection of the robot; returns its first frame that reports the connection."""
     host.settimeout(PATIENCE_SECONDS)
     line, _ = host.accept()
     line.settimeout(0.02)
@@ -57,12 +57,12 @@ def completed(robot: StandIn) -> int:
     return int(status.reading.progress.completed)
 
 
-def test_a_move_and_what_is_told_of_it(kuka_robot: StandIn) -> None:
+def test_a_move_with_feedback_and_telemetry(kuka_robot: StandIn) -> None:
     with connected(kuka_robot, TELEMETRY) as watcher, connected(kuka_robot, COMMAND) as client:
         client.sendall(command(1, X=200, F=100))
         assert until(client, 1) == 41
         assert kuka_robot.now == pytest.approx(2.01)
-        seen = told(frames(watcher, 128, 91))
+        seen = telemetry(frames(watcher, 128, 91))
         assert [frame.pose[0] for frame in seen] == pytest.approx(
             [100.0 * t / 50 - 0.5 for t in range(10, 101)], abs=1e-3
         )
@@ -83,7 +83,7 @@ def test_a_window_of_four_at_any_speed(kuka_robot: StandIn, count: int) -> None:
 
 @pytest.mark.understudy(rate="max")
 @pytest.mark.parametrize("count", [800, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_sent_blindly_by_a_client_that_never_reads(kuka_robot: StandIn, count: int) -> None:
+def test_records_of_a_client_that_never_reads(kuka_robot: StandIn, count: int) -> None:
     with (
         connected(kuka_robot, COMMAND) as client,
         connected(kuka_robot, COMMAND.replace("command", "telemetry")) as watcher,
@@ -91,7 +91,7 @@ def test_sent_blindly_by_a_client_that_never_reads(kuka_robot: StandIn, count: i
         client.sendall(b"".join(command(n, X=n % 2, F=100) for n in range(1, count + 1)))
         seqs = [0]
         while seqs[-1] != count:
-            seqs.append(max(told(frames(watcher, 128, 1))[0].seq, 0))
+            seqs.append(max(telemetry(frames(watcher, 128, 1))[0].seq, 0))
     assert seqs == sorted(seqs)
 
 
@@ -125,17 +125,17 @@ def cell_file(folder: Path, face: str) -> str:
     return str(path)
 
 
-def test_the_robot_calls_a_host_that_listens(tmp_path: Path) -> None:
+def test_the_robot_connects_to_a_listening_host(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as host:
         port = host.getsockname()[1]
         wire = f"{{mode: client, host: 127.0.0.1, port: {port}, retry_s: 0.01}}"
         with StandIn(cell_file(tmp_path, f"{{telemetry: {wire}}}")) as robot:
             assert robot.endpoints[TELEMETRY] == f"tcp://127.0.0.1:{port}"
             for _ in range(2):  # it calls again when the host hung up
-                assert told(first_frame(host, robot))[0].flags == 0b10
+                assert telemetry(first_frame(host, robot))[0].flags == 0b10
 
 
-def test_nobody_listens_yet(tmp_path: Path) -> None:
+def test_the_robot_tries_again_until_a_host_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
     wire = f"{{mode: client, host: 127.0.0.1, port: {port}, retry_s: 0.01}}"
@@ -146,7 +146,7 @@ def test_nobody_listens_yet(tmp_path: Path) -> None:
         assert len(first_frame(host, robot)) == 128
 
 
-def test_datagrams_to_whoever_listens(tmp_path: Path) -> None:
+def test_datagrams_are_broadcast(tmp_path: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.settimeout(PATIENCE_SECONDS)
@@ -159,7 +159,7 @@ def test_datagrams_to_whoever_listens(tmp_path: Path) -> None:
     assert struct.unpack_from("<i", got[0], 60) == (0b1000,)
 
 
-def test_a_cell_file_that_is_wrong_teaches(tmp_path: Path) -> None:
+def test_config_errors_name_what_is_allowed(tmp_path: Path) -> None:
     for face, expected in [
         ("{comand: {}}", "did you mean 'command'"),
         ("{command: {prot: 1}}", r"kuka_eki\.command\.prot.*did you mean 'port'"),

@@ -36,7 +36,7 @@ def test_it_starts_at_zero_in_the_active_base(robot: Robot) -> None:
 # ── how long it takes ──
 
 
-def test_one_move_takes_its_way_at_full_speed_and_one_ramp(robot: Robot) -> None:
+def test_a_move_takes_length_over_speed_and_one_ramp(robot: Robot) -> None:
     assert robot.go(X=200, F=100) == pytest.approx(2.0 + RAMP, abs=1e-9)
     assert robot.place == [200.0, 0, 0, 0, 0, 0]
     assert robot.axes == [0.0, -45.082, 93.737, 0.0, 41.345, 180.0]
@@ -66,7 +66,7 @@ def test_the_tip_stays_on_the_line_at_an_even_speed(robot: Robot) -> None:
         ({"X": 0.0, "F": 100.0}, 0.0),
     ],
 )
-def test_the_slower_of_way_and_turn_counts(
+def test_the_slower_of_travel_and_rotation_sets_the_duration(
     robot: Robot, way: dict[str, float], seconds: float
 ) -> None:
     assert robot.go(0, **way) == pytest.approx(seconds, abs=2e-3)
@@ -80,7 +80,7 @@ def test_the_speed_is_modal_and_its_limit_can_be_set() -> None:
     assert robot.go(X=-50) == pytest.approx(1.0 + 0.025)
 
 
-def test_the_axes_slow_a_move_down_that_would_need_them_too_fast() -> None:
+def test_axis_speed_limits_slow_a_move_down() -> None:
     fast = Robot(speed_limit_mm_s=10_000.0)
     fast.say(X=200, F=10_000)
     end = fast.server.next_wake() or 0
@@ -112,7 +112,7 @@ def test_abc_are_turns_about_z_then_y_then_x(robot: Robot) -> None:
     assert pose(tip) == pytest.approx(robot.reading().pose, abs=1e-9)
 
 
-def test_the_axes_hold_the_tool_where_telemetry_says_it_is(robot: Robot) -> None:
+def test_the_axes_agree_with_the_reported_tool_pose(robot: Robot) -> None:
     arm = chain(read(model("kr6_r900").decode(), file=""))
     frames = Frames(matrix(Pose(0.45, 0, 0.2, 0, 0, 0)), matrix(Pose(0, 0, 0.15, math.pi, 0, 0)))
     robot.say(X=150, Y=-80, Z=120, A=15, B=-10, F=80)
@@ -133,7 +133,7 @@ def refused(robot: Robot, expected: str, **words: float) -> None:
     assert expected in robot.messages[-1]
 
 
-def test_below_the_table_is_refused_but_the_speed_counts(robot: Robot) -> None:
+def test_a_target_below_the_z_limit_is_refused_but_its_speed_is_kept(robot: Robot) -> None:
     refused(robot, "Z = -0.100 mm is below 0 mm", X=100, Z=-0.1, F=50)
     assert robot.go(X=50) == pytest.approx(1.0 + 0.005)
 
@@ -145,7 +145,7 @@ def test_rounding_never_refuses_zero(robot: Robot, z: float) -> None:
     assert robot.place[0] == 10.0
 
 
-def test_the_table_can_lie_elsewhere() -> None:
+def test_the_z_limit_is_configurable() -> None:
     low = Robot(lowest_z_mm=-20.0)
     low.go(Z=-10, F=100)
     assert low.place[2] == -10.0
@@ -156,7 +156,7 @@ def test_the_table_can_lie_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, 1e-9])
-def test_what_is_no_speed_leaves_the_old_one(robot: Robot, speed: float) -> None:
+def test_an_invalid_speed_keeps_the_last_one(robot: Robot, speed: float) -> None:
     robot.go(F=50)
     refused(robot, "no speed", X=10, F=speed)
     assert robot.go(X=50) == pytest.approx(1.0 + 0.005)
@@ -180,7 +180,7 @@ def test_a_flawed_record_changes_nothing(robot: Robot) -> None:
         ({"E": 65536.0}, "no weld job"),
     ],
 )
-def test_what_cannot_be_reached_is_told_and_the_queue_goes_on(
+def test_an_unreachable_target_is_reported_and_the_queue_goes_on(
     robot: Robot, words: dict[str, float], expected: str
 ) -> None:
     refused(robot, expected, **words)
@@ -188,7 +188,7 @@ def test_what_cannot_be_reached_is_told_and_the_queue_goes_on(
 
 
 @pytest.mark.parametrize("kind", [10, 27, 29, 31, 53, 60, -1, 2**31 - 1, -(2**31)])
-def test_an_unknown_kind_is_told_and_counts(robot: Robot, kind: int) -> None:
+def test_an_unknown_kind_is_reported_and_counts_as_completed(robot: Robot, kind: int) -> None:
     assert robot.go(kind, X=100) == 0.0
     assert robot.messages == (f"record 1: Unknown command type {kind}",)
     assert robot.done == [(0.0, 1)]
@@ -198,7 +198,7 @@ def test_an_unknown_kind_is_told_and_counts(robot: Robot, kind: int) -> None:
 
 
 @pytest.mark.parametrize(("tool", "length"), [(1, 150), (2, 100), (4, 200), (5, 250)])
-def test_another_tool_is_another_tip_at_once(robot: Robot, tool: int, length: int) -> None:
+def test_selecting_a_tool_changes_the_tip_at_once(robot: Robot, tool: int, length: int) -> None:
     assert robot.go(tool) == 0.0
     assert robot.reading().tool == tool
     assert robot.place == [0.0, 0.0, 150.0 - length, 0.0, 0.0, 0.0]
@@ -210,7 +210,7 @@ def test_another_tool_is_another_tip_at_once(robot: Robot, tool: int, length: in
     ("base", "place"),
     [(1, [0, -200, 0]), (2, [0, 200, 0]), (3, [0, -200, 200]), (4, [0, 200, 200]), (5, [0, 0, 0])],
 )
-def test_another_base_is_another_zero_at_once(robot: Robot, base: int, place: list[float]) -> None:
+def test_selecting_a_base_moves_the_origin(robot: Robot, base: int, place: list[float]) -> None:
     assert robot.go(53 + base) == 0.0
     assert robot.reading().base == base
     assert robot.place == [*place, 0.0, 0.0, 0.0]
@@ -224,9 +224,7 @@ def test_after_a_selection_the_actual_position_is_the_commanded_one(robot: Robot
 
 
 @pytest.mark.parametrize("kind", [3, 6, 7, 8, 9, 59])
-def test_frames_that_are_not_there_can_be_selected_but_not_moved_with(
-    robot: Robot, kind: int
-) -> None:
+def test_undefined_frames_can_be_selected_but_not_moved_with(robot: Robot, kind: int) -> None:
     robot.go(kind)
     selected = robot.reading()
     assert kind in (selected.tool, selected.base + 53)
@@ -237,7 +235,7 @@ def test_frames_that_are_not_there_can_be_selected_but_not_moved_with(
 
 
 @pytest.mark.parametrize("kind", [28, 30])
-def test_home_is_a_swing_of_the_axes_at_a_tenth_of_their_speed(robot: Robot, kind: int) -> None:
+def test_home_moves_the_axes_at_a_tenth_of_their_speed(robot: Robot, kind: int) -> None:
     robot.go(2)
     robot.go(55)
     robot.say(kind)
@@ -259,7 +257,7 @@ def test_home_from_home_takes_no_time_and_moves_go_on_from_there(robot: Robot) -
     assert robot.place == [0.0, 0.0, 100.0, 0.0, 0.0, 0.0]
 
 
-def test_a_start_that_cannot_be_is_told() -> None:
+def test_an_unreachable_start_is_a_config_error() -> None:
     with pytest.raises(Exception, match=r"start_mm_deg.*out of reach"):
         Robot(start_mm_deg=(5000.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     with pytest.raises(Exception, match=r"tool: there is no such tool \(got 3\); allowed: 1, 2"):
@@ -289,7 +287,7 @@ talk = st.lists(st.tuples(kinds, record_words, st.floats(0.0, 2.0)), max_size=12
 
 @settings(max_examples=40, deadline=None)
 @given(talk)
-def test_whatever_is_said_it_stays_in_its_limits_and_gets_to_the_end(
+def test_any_records_keep_the_limits_and_are_completed(
     said: list[tuple[int, dict[str, float], float]],
 ) -> None:
     robot = Robot()

@@ -79,7 +79,7 @@ def test_a_selection_comes_before_the_move_of_its_line() -> None:
         ("$H", "a $ line is no G-code"),
     ],
 )
-def test_what_is_not_understood_is_told_with_its_place(text: str, expected: str) -> None:
+def test_unsupported_words_are_reported_with_line_and_column(text: str, expected: str) -> None:
     assert expected in problem(text)
 
 
@@ -88,5 +88,5 @@ def test_steps_are_numbered_when_they_are_sent() -> None:
 
 
 @given(st.text())
-def test_no_text_breaks_it(text: str) -> None:
+def test_the_reader_never_raises(text: str) -> None:
     read_program(text)

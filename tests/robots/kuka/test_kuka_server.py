@@ -22,17 +22,17 @@ def square(robot: Robot) -> None:
 # ── one after the other ──
 
 
-def test_numbers_tell_how_far_it_is(robot: Robot) -> None:
+def test_progress_counts_completed_flying_and_waiting_records(robot: Robot) -> None:
     square(robot)
-    told = [robot.server.progress()[:3]]
+    counts = [robot.server.progress()[:3]]
     while robot.server.busy():
         robot.advance_to(robot.server.next_wake() or 0)
-        told.append(robot.server.progress()[:3])
+        counts.append(robot.server.progress()[:3])
     # completed, in flight, and how many waited when that one was taken
-    assert told == [(-1, 1, 1), (1, 2, 3), (2, 3, 2), (3, 4, 1), (4, 4, 0)]
+    assert counts == [(-1, 1, 1), (1, 2, 3), (2, 3, 2), (3, 4, 1), (4, 4, 0)]
 
 
-def test_it_holds_512_that_wait(robot: Robot) -> None:
+def test_the_buffer_holds_512_records(robot: Robot) -> None:
     for n in range(BUFFER + 1):
         assert robot.server.room() == BUFFER - max(n - 1, 0)
         robot.say(X=1 - n % 2, F=100)
@@ -41,7 +41,7 @@ def test_it_holds_512_that_wait(robot: Robot) -> None:
     assert [seq for _, seq in robot.done] == list(range(1, BUFFER + 2))
 
 
-def test_what_takes_no_time_is_done_when_its_turn_comes(robot: Robot) -> None:
+def test_a_record_without_duration_is_done_in_its_turn(robot: Robot) -> None:
     robot.say(X=100, F=100)
     robot.say(2)
     robot.say(77)
@@ -73,7 +73,7 @@ def test_without_blending_every_move_ends_at_rest() -> None:
     assert [at for at, _ in robot.done] == pytest.approx([0.51, 1.02, 1.53, 2.04])
 
 
-def test_blending_saves_what_it_can(robot: Robot) -> None:
+def test_blending_saves_time(robot: Robot) -> None:
     square(robot)
     robot.finish()
     # From 0.1 m/s down to 2 % and up again, instead of to rest, at 10 m/s²: v·0.02²/a at each side.
@@ -91,7 +91,7 @@ def test_the_path_is_not_cut_at_corners(robot: Robot) -> None:
     assert worst < 1e-6
 
 
-def test_a_move_said_in_the_last_moment_still_blends() -> None:
+def test_a_record_submitted_at_the_last_moment_still_blends() -> None:
     late = Robot()
     late.say(X=50, F=100)
     late.advance(0.505)  # braking already
@@ -103,14 +103,14 @@ def test_a_move_said_in_the_last_moment_still_blends() -> None:
 
 
 @pytest.mark.parametrize("kind", [1, 54, 28, 77])
-def test_before_anything_but_a_move_it_comes_to_rest(robot: Robot, kind: int) -> None:
+def test_the_robot_rests_before_a_record_that_is_no_line(robot: Robot, kind: int) -> None:
     robot.say(X=50, F=100)
     robot.say(kind)
     robot.advance(0.51 - 1e-6)
     assert robot.reading().speed < 2e-5
 
 
-def test_hops_of_a_micrometre_are_moves_like_others(robot: Robot) -> None:
+def test_moves_of_a_micrometre_are_moves(robot: Robot) -> None:
     for n in range(40):
         robot.say(X=n * 1e-3, F=100)
     robot.finish()
@@ -125,7 +125,7 @@ def leave(robot: Robot) -> None:
     robot.server.connect(0, False, robot.now)
 
 
-def test_what_is_in_flight_ends_and_what_waits_is_cleared(robot: Robot) -> None:
+def test_after_a_disconnect_the_flight_ends_and_waiting_records_are_cleared(robot: Robot) -> None:
     square(robot)
     robot.advance(0.1)
     leave(robot)
@@ -139,7 +139,7 @@ def test_what_is_in_flight_ends_and_what_waits_is_cleared(robot: Robot) -> None:
     assert robot.messages == ("connection lost: 3 records cleared",)
 
 
-def test_who_comes_back_before_the_flag_is_looked_at_loses_nothing(robot: Robot) -> None:
+def test_a_client_that_reconnects_before_the_check_loses_nothing(robot: Robot) -> None:
     square(robot)
     robot.advance(0.1)
     leave(robot)
@@ -149,7 +149,7 @@ def test_who_comes_back_before_the_flag_is_looked_at_loses_nothing(robot: Robot)
     assert [seq for _, seq in robot.done] == [1, 2, 3, 4]
 
 
-def test_drain_carries_out_what_waits() -> None:
+def test_drain_carries_out_the_waiting_records() -> None:
     robot = Robot(on_disconnect="drain")
     square(robot)
     leave(robot)
@@ -158,7 +158,7 @@ def test_drain_carries_out_what_waits() -> None:
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
-def test_the_flag_is_looked_at_every_500_ms(robot: Robot, moment: float) -> None:
+def test_the_connection_is_checked_every_500_ms(robot: Robot, moment: float) -> None:
     robot.say(X=200, F=100)
     robot.say(X=0)
     robot.advance(moment)
@@ -257,7 +257,7 @@ def test_a_stop_freezes_and_a_release_goes_on(robot: Robot) -> None:
     assert robot.now / NS_PER_SECOND == pytest.approx(10.5 + 0.505 + RAMP + 0.5 + RAMP, abs=1e-2)
 
 
-def test_records_said_during_a_stop_wait_and_may_be_cleared(robot: Robot) -> None:
+def test_records_submitted_during_a_stop_wait_and_can_be_cleared(robot: Robot) -> None:
     robot.server.inject("emergency_stop", {}, robot.now)
     robot.say(X=100, F=100)
     robot.advance(1.0)
@@ -269,7 +269,7 @@ def test_records_said_during_a_stop_wait_and_may_be_cleared(robot: Robot) -> Non
     assert robot.done == []
 
 
-def test_cleared_during_a_stop_the_move_in_flight_still_ends(robot: Robot) -> None:
+def test_a_move_is_finished_after_records_were_cleared_during_a_stop(robot: Robot) -> None:
     square(robot)
     robot.advance(0.2)
     robot.server.inject("emergency_stop", {}, robot.now)
@@ -323,7 +323,7 @@ def test_a_snapshot_is_invisible(said: Callable[[Robot], None], moment: float) -
 
 
 @pytest.mark.parametrize("moment", [0.1, 0.505, 0.6, 1.4])
-def test_restored_in_another_process_it_goes_on_as_the_first_would(moment: float) -> None:
+def test_a_restored_server_goes_on_as_the_first_would(moment: float) -> None:
     first, second = Robot(), Robot()
     square(first)
     first.advance(moment)

@@ -1,9 +1,9 @@
-"""EX2, EX3 and EX4: what the robot tells of itself, and commands that are only written down."""
+"""EX2, EX3 and EX4: telemetry, and commands that are only written to a file."""
 
 from pathlib import Path
 
 import pytest
-from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, told
+from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, telemetry
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
@@ -26,17 +26,17 @@ def test_every_20_ms_from_200_ms_on() -> None:
     assert moments(cell, TELEMETRY) == [200, 220, 240, 260, 280, 300]
 
 
-def test_who_comes_later_is_told_at_the_same_moments() -> None:
+def test_later_clients_get_frames_at_the_same_moments() -> None:
     cell = kuka()
     cell.advance(1.013)
     watchers = [cell.connect(TELEMETRY) for _ in range(3)]
     cell.advance(0.05)
     assert sorted(set(moments(cell, TELEMETRY))) == [1020, 1040, 1060]
-    heard = [watcher.received() for watcher in watchers]
-    assert heard[0] == heard[1] == heard[2]
+    received = [watcher.received() for watcher in watchers]
+    assert received[0] == received[1] == received[2]
 
 
-def test_nobody_watches_nothing_happens() -> None:
+def test_without_clients_there_is_no_wake() -> None:
     cell = kuka()
     watcher = cell.connect(TELEMETRY)
     watcher.leave()
@@ -52,7 +52,7 @@ def test_before_the_first_record() -> None:
     assert frame.rest == (76, 80, 84, 88, 92, 96, 100, 104, 108, 112, 116, 120, 124)
 
 
-def test_tool_and_base_are_those_in_force() -> None:
+def test_tool_and_base_are_the_active_ones() -> None:
     bench = Bench()
     bench.run(command(1, 4), command(2, 55))
     frame = bench.here()
@@ -60,13 +60,13 @@ def test_tool_and_base_are_those_in_force() -> None:
     assert frame.pose[:3] == pytest.approx((0.0, 200.0, -50.0), abs=1e-9)
 
 
-def test_what_watchers_say_is_not_listened_to() -> None:
+def test_bytes_of_telemetry_clients_are_ignored() -> None:
     bench = Bench()
     bench.watcher.say(command(1, X=100, F=100) * 100)
     assert bench.here().in_flight == -1
 
 
-def test_a_watcher_that_does_not_read_misses_frames_and_gets_no_half_ones() -> None:
+def test_a_client_that_does_not_read_misses_whole_frames() -> None:
     bench = Bench()
     face = bench.cell.timed_cell.faces[TELEMETRY]
     session = face.sessions()["1"]
@@ -96,23 +96,23 @@ def all_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InProcessCell:
     return InProcessCell(build_cell(load_config(str(tmp_path / "cell.yaml"))))
 
 
-def test_two_sockets_by_default_four_if_asked_for(all_four: InProcessCell) -> None:
+def test_two_sockets_by_default_four_if_configured(all_four: InProcessCell) -> None:
     assert list(kuka().timed_cell.faces) == [COMMAND, TELEMETRY]
     endpoints = ["command", "telemetry", "ex3", "ex4"]
     assert list(all_four.timed_cell.faces) == [f"kuka.kuka_eki.{name}" for name in endpoints]
 
 
-def test_ex4_tells_the_same_every_40_ms(all_four: InProcessCell) -> None:
+def test_ex4_sends_the_same_frames_every_40_ms(all_four: InProcessCell) -> None:
     stream, datagrams = all_four.connect(TELEMETRY), all_four.connect("kuka.kuka_eki.ex4")
     all_four.advance(0.3)
     assert moments(all_four, "kuka.kuka_eki.ex4") == [200, 240, 280]
-    assert told(datagrams.received()) == told(stream.received())[::2]
-    assert told(stream.received()) == []
+    assert telemetry(datagrams.received()) == telemetry(stream.received())[::2]
+    assert telemetry(stream.received()) == []
     all_four.advance(0.02)
-    assert told(stream.received())[-1].flags == 0b1010
+    assert telemetry(stream.received())[-1].flags == 0b1010
 
 
-def test_ex3_writes_down_and_moves_nothing(all_four: InProcessCell, tmp_path: Path) -> None:
+def test_ex3_writes_to_a_file_and_moves_nothing(all_four: InProcessCell, tmp_path: Path) -> None:
     client = all_four.connect("kuka.kuka_eki.ex3")
     stream = command(1, X=200, F=100) + command(2, 28) + command(3, X=float("nan"))
     for at in range(0, len(stream), 7):
@@ -125,12 +125,12 @@ def test_ex3_writes_down_and_moves_nothing(all_four: InProcessCell, tmp_path: Pa
     ]
     watcher = all_four.connect(TELEMETRY)
     all_four.advance(0.02)
-    frame = told(watcher.received())[-1]
+    frame = telemetry(watcher.received())[-1]
     assert (frame.in_flight, frame.flags) == (-1, 0b0110)
     assert client.received() == b""
 
 
-def test_ex3_listens_to_the_newest(all_four: InProcessCell, tmp_path: Path) -> None:
+def test_ex3_serves_the_newest_client(all_four: InProcessCell, tmp_path: Path) -> None:
     first = all_four.connect("kuka.kuka_eki.ex3")
     first.say(command(1)[:10])
     second = all_four.connect("kuka.kuka_eki.ex3")
@@ -142,14 +142,14 @@ def test_ex3_listens_to_the_newest(all_four: InProcessCell, tmp_path: Path) -> N
     assert (tmp_path / "dry.log").read_text() == "seq=2 type=0 X=1\nseq=3 type=0 X=1\n"
 
 
-def test_a_log_that_cannot_be_written_is_no_reason_to_fall_over(
+def test_a_log_that_cannot_be_written_raises_nothing(
     all_four: InProcessCell, tmp_path: Path
 ) -> None:
     (tmp_path / "dry.log").mkdir()
     all_four.connect("kuka.kuka_eki.ex3").say(command(1))
 
 
-def test_the_face_of_a_channel_says_which(all_four: InProcessCell) -> None:
+def test_each_face_reports_its_own_channel(all_four: InProcessCell) -> None:
     faces = all_four.timed_cell.faces
     assert isinstance(faces["kuka.kuka_eki.ex4"], TelemetryFace)
     assert isinstance(faces["kuka.kuka_eki.ex3"], DryRunFace)
@@ -160,7 +160,7 @@ def test_the_face_of_a_channel_says_which(all_four: InProcessCell) -> None:
     )
 
 
-def test_what_is_written_down_is_in_the_units_of_the_wire() -> None:
+def test_the_ex3_file_has_the_units_of_the_wire() -> None:
     assert text_of(Record(-3, 0, {"X": 0.2, "A": 0.0, "E": 2.5})) == (
         "seq=-3 type=0 X=200 A=0 E=2.5"
     )

@@ -119,11 +119,11 @@ class DriverBench:
             self._dial()
             moved = False
             while data := self.robot.take(UNLIMITED):
-                assert self._client is not None, "something is said although nobody is there"
+                assert self._client is not None, "bytes are sent without a connection"
                 self._client.say(data)
                 moved = True
-            heard = self._client.received() if self._client else b""
-            for piece in self._cut(heard) if heard and not self.mute else []:
+            data = self._client.received() if self._client else b""
+            for piece in self._cut(data) if data and not self.mute else []:
                 if self.robot.wanted() == self._call:
                     self.robot.receive(piece, self.now)
                     moved = True
@@ -137,7 +137,7 @@ class DriverBench:
         if wanted is None or self._client is not None:
             return
         if not self.reachable:
-            self.robot.lost(self.now, "nobody is at home")
+            self.robot.lost(self.now, "no route to host")
             return
         self._call, self._client = wanted, self.virtual_cell.connect()
         self.robot.connected(self.now)

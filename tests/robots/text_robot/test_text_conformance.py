@@ -24,7 +24,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
     return made
 
 
-def told(bench: Bench) -> tuple[str, int, int]:
+def summary(bench: Bench) -> tuple[str, int, int]:
     reading = bench.robot.reading(bench.now)
     return reading.state, reading.error_code, reading.load_percent
 
@@ -41,7 +41,7 @@ def assert_at(bench: Bench, pose: Pose) -> None:
 
 class TestConformance:
     def test_rests_where_it_starts(self, bench: Bench) -> None:
-        assert told(bench) == ("Idle", 0, 10)
+        assert summary(bench) == ("Idle", 0, 10)
         assert bench.robot.stopped() is None
         assert not bench.robot.busy()
         assert_at(bench, HERE)
@@ -54,16 +54,16 @@ class TestConformance:
         bench.advance(0.0001)
         assert ended(bench) == [(ticket, None, 0.5)]
         assert not bench.robot.busy()
-        assert told(bench) == ("Idle", 0, 10)
+        assert summary(bench) == ("Idle", 0, 10)
         assert_at(bench, THERE)
 
-    def test_who_is_told_of_the_end_finds_it_there(self, bench: Bench) -> None:
+    def test_a_listener_finds_the_robot_at_its_target(self, bench: Bench) -> None:
         bench.robot.on_finished(lambda *_: assert_at(bench, THERE))
         bench.do(lambda now: bench.robot.move_to(THERE, now))
         bench.advance(0.5)
         assert len(bench.ended) == 1
 
-    def test_a_face_in_front_of_it_speaks_the_same(self, bench: Bench) -> None:
+    def test_a_face_gives_the_same_answers(self, bench: Bench) -> None:
         face = TextTcpFace("front", bench.robot, scenario.build(rules.Config(), 1))
         client = face.open("1", bench.now)
         client.receive(b"MOVE_ABS 1,2,3,0,0,0\nGET_POS\nMOVE_REL 1\nHOME\n", bench.now)
@@ -119,16 +119,16 @@ class TestConformance:
         assert bench.robot.stopped() == STOPPED
         bench.advance(1.0)
         assert len(bench.ended) == len(tickets)
-        assert told(bench) == ("EmergencyStopped", 4, 0)
+        assert summary(bench) == ("EmergencyStopped", 4, 0)
         assert_at(bench, Pose(50 * MM, -10 * MM, 125 * MM, 0.0, 0.0, 45 * DEG))
 
     def test_nothing_is_accepted_in_emergency_stop(self, bench: Bench) -> None:
         bench.do(bench.robot.stop)
-        assert told(bench) == ("EmergencyStopped", 0, 0)
+        assert summary(bench) == ("EmergencyStopped", 0, 0)
         assert bench.do(lambda now: bench.robot.move_to(THERE, now)) == STOPPED
         assert bench.do(lambda now: bench.robot.move_by(1.0, 0.0, 0.0, now)) == STOPPED
         assert bench.do(bench.robot.home) == STOPPED
-        assert told(bench) == ("EmergencyStopped", 4, 0)
+        assert summary(bench) == ("EmergencyStopped", 4, 0)
         assert not bench.ended
 
     def test_reset_lets_it_move_again_at_once(self, bench: Bench) -> None:
@@ -139,7 +139,7 @@ class TestConformance:
         assert not isinstance(ticket, Refused)
         bench.advance(0.5)
         assert ended(bench) == [(ticket, None, 0.5)]
-        assert told(bench) == ("Idle", 0, 10)
+        assert summary(bench) == ("Idle", 0, 10)
 
     def test_stop_after_reset_counts(self, bench: Bench) -> None:
         for deed in (bench.robot.stop, bench.robot.reset, bench.robot.stop):
@@ -147,17 +147,17 @@ class TestConformance:
         assert bench.robot.stopped() == STOPPED
         bench.advance(1.0)
         assert bench.robot.stopped() == STOPPED
-        assert told(bench)[0] == "EmergencyStopped"
+        assert summary(bench)[0] == "EmergencyStopped"
 
-    def test_an_error_that_was_noted_stands_until_reset(self, bench: Bench) -> None:
+    def test_a_noted_error_is_kept_until_reset(self, bench: Bench) -> None:
         bench.robot.note_error(3)
         bench.advance(1.0)
-        assert told(bench) == ("Idle", 3, 10)
+        assert summary(bench) == ("Idle", 3, 10)
         bench.do(bench.robot.reset)
-        assert told(bench) == ("Idle", 0, 10)
+        assert summary(bench) == ("Idle", 0, 10)
 
-    def test_a_listener_may_go_on_from_within(self, bench: Bench) -> None:
-        """A program that submits its next move when it is told of the last one's end."""
+    def test_a_listener_may_submit_the_next_move(self, bench: Bench) -> None:
+        """A program that submits its next move when the last one ends."""
         rest = [THERE, HERE]
 
         def go_on(ticket: Ticket, outcome: Refused | None, now: int) -> None:

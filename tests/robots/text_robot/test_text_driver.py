@@ -37,7 +37,7 @@ POLL = "GET_POS GET_STATUS"
 
 
 class Desk:
-    """A driver whose robot is played by hand, line by line."""
+    """A driver; the test plays its robot line by line."""
 
     def __init__(self, config: Config = Config()) -> None:  # noqa: B008
         self.driver: TextTcpDriver = build(config)
@@ -97,13 +97,13 @@ class Desk:
 # ── calling ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_connecting_asks_and_does_nothing_else() -> None:
+def test_connecting_only_polls() -> None:
     bench = DriverBench()
     bench.advance(1.0)
     assert set(bench.heard_by_robot()) == {"GET_POS", "GET_STATUS"}
 
 
-def test_before_the_robot_was_asked_nothing_is_known() -> None:
+def test_before_the_first_answer_the_state_is_unknown() -> None:
     desk = Desk()
     assert (desk.state, desk.error_code) == ("Unknown", 5)
     assert math.isnan(desk.driver.reading(0).pose.x)
@@ -118,7 +118,7 @@ def test_before_the_robot_was_asked_nothing_is_known() -> None:
     assert desk.state == "Idle"
 
 
-def test_rests_longer_after_each_failure_and_begins_anew_after_an_answer() -> None:
+def test_pauses_grow_with_each_failure_and_restart_after_an_answer() -> None:
     bench = DriverBench(Config(command_timeout_ms=500))
     bench.reachable = False
     bench.cut_line()
@@ -137,7 +137,7 @@ def test_rests_longer_after_each_failure_and_begins_anew_after_an_answer() -> No
     assert bench.robot.next_wake() == bench.now + nanoseconds(1.0)
 
 
-def test_a_connection_that_does_not_answer_does_not_shorten_the_rest() -> None:
+def test_a_connection_without_an_answer_does_not_shorten_the_pause() -> None:
     desk = Desk()
     rests = []
     for _ in range(3):
@@ -150,7 +150,7 @@ def test_a_connection_that_does_not_answer_does_not_shorten_the_rest() -> None:
     assert rests == [1, 2, 4]
 
 
-def test_a_call_that_does_not_come_about_is_given_up() -> None:
+def test_a_connection_attempt_times_out() -> None:
     desk = Desk()
     assert desk.driver.wanted() == 1
     desk.advance(3.0)
@@ -170,7 +170,7 @@ def test_polls_every_period_from_the_connection_on() -> None:
     assert polls == [n * 100 * NS_PER_MS for n in range(11)]
 
 
-def test_reading_is_what_was_told_last() -> None:
+def test_the_reading_is_the_last_report() -> None:
     desk = Desk().ready()
     reading = desk.driver.reading(desk.now)
     assert reading.pose == Pose(1 * MM, 2 * MM, 3 * MM, 0.0, 0.0, 90 * DEG)
@@ -184,7 +184,7 @@ def test_reading_is_what_was_told_last() -> None:
     assert desk.driver.status(desk.now).reported_at == nanoseconds(0.1)
 
 
-def test_does_not_poll_while_an_answer_is_awaited_but_right_after() -> None:
+def test_no_poll_while_an_answer_is_pending_but_right_after() -> None:
     desk = Desk().ready()
     desk.move()
     assert desk.said().startswith("MOVE_ABS")
@@ -211,7 +211,7 @@ def test_a_poll_that_the_robot_refuses_changes_nothing() -> None:
 # ── moving ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_one_move_is_said_at_a_time() -> None:
+def test_one_move_is_sent_at_a_time() -> None:
     desk = Desk().ready()
     desk.driver.move_by(1 * MM, 0.0, -0.5 * MM, desk.now)
     desk.driver.home(desk.now)
@@ -230,7 +230,7 @@ def test_the_queue_of_moves_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e307])
-def test_what_cannot_be_said_as_a_number_is_refused(value: float) -> None:
+def test_values_that_are_not_finite_are_refused(value: float) -> None:
     desk = Desk().ready()
     refused = desk.driver.move_by(value, 0.0, 0.0, desk.now)
     assert refused == Refused("Invalid parameters (expected: dx,dy,dz)", code=3)
@@ -265,7 +265,7 @@ def test_refusals_of_the_simulated_robot_arrive() -> None:
     assert bench.robot.reading(bench.now).error_code == 2
 
 
-def test_a_move_has_ended_when_the_robot_was_asked_where_it_is() -> None:
+def test_a_move_ends_after_the_next_poll() -> None:
     desk = Desk().ready()
     poses = []
     desk.driver.on_finished(lambda _, __, now: poses.append(desk.driver.reading(now).pose))
@@ -278,8 +278,8 @@ def test_a_move_has_ended_when_the_robot_was_asked_where_it_is() -> None:
     assert not desk.driver.busy()
 
 
-@pytest.mark.parametrize("then", ["lost", "stopped", "refused to tell"])
-def test_a_move_that_is_completed_stays_so_whatever_comes_before_it_is_told(then: str) -> None:
+@pytest.mark.parametrize("then", ["lost", "stopped", "poll refused"])
+def test_a_completed_move_stays_completed_before_its_end_is_reported(then: str) -> None:
     desk = Desk().ready()
     completed, unsaid = desk.move(), desk.move()
     desk.hear(b"OK Movement completed\n")
@@ -291,10 +291,10 @@ def test_a_move_that_is_completed_stays_so_whatever_comes_before_it_is_told(then
         desk.hear(b"ERROR Communication timeout\n" * 2)
     assert desk.outcome(completed) is None
     assert desk.ended[0][0] == completed
-    assert [ticket for ticket, *_ in desk.ended[1:]] == ([] if "tell" in then else [unsaid])
+    assert [ticket for ticket, *_ in desk.ended[1:]] == ([] if "poll" in then else [unsaid])
 
 
-def test_a_lost_command_is_refused_and_the_next_one_said() -> None:
+def test_a_lost_command_is_refused_and_the_next_one_is_sent() -> None:
     """RESET, as every command but STOP, may be lost in the robot."""
     lost = Rule("communication_timeout", "bench.text_tcp", from_s=0.55, until_s=0.56)
     bench = DriverBench(rules={"lost": lost})
@@ -311,7 +311,7 @@ def test_a_lost_command_is_refused_and_the_next_one_said() -> None:
 # ── stop and reset ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_stop_is_said_behind_a_move_that_is_awaited() -> None:
+def test_stop_is_sent_behind_a_pending_move() -> None:
     desk = Desk().ready()
     desk.move()
     desk.said()
@@ -325,7 +325,7 @@ def test_stop_is_said_behind_a_move_that_is_awaited() -> None:
     assert len(desk.ended) == 1
 
 
-def test_a_move_that_was_faster_than_the_stop_stays_refused() -> None:
+def test_a_move_that_ended_before_the_stop_stays_refused() -> None:
     desk = Desk().ready()
     ticket = desk.move()
     desk.driver.stop(desk.now)
@@ -334,7 +334,7 @@ def test_a_move_that_was_faster_than_the_stop_stays_refused() -> None:
     assert desk.driver.stopped() == STOPPED
 
 
-def test_reset_is_said_behind_a_move_that_is_awaited() -> None:
+def test_reset_is_sent_behind_a_pending_move() -> None:
     desk = Desk().ready()
     ticket = desk.move()
     desk.driver.reset(desk.now)
@@ -343,7 +343,7 @@ def test_reset_is_said_behind_a_move_that_is_awaited() -> None:
     assert desk.outcome(ticket) is None
 
 
-def test_each_stop_stands_until_its_own_answer() -> None:
+def test_each_stop_is_pending_until_its_own_answer() -> None:
     desk = Desk().ready()
     for deed in (desk.driver.stop, desk.driver.reset, desk.driver.stop):
         deed(desk.now)
@@ -353,7 +353,7 @@ def test_each_stop_stands_until_its_own_answer() -> None:
     assert desk.driver.home(desk.now) == STOPPED
 
 
-def test_reset_says_nothing_about_the_motion_of_others() -> None:
+def test_reset_does_not_change_the_reported_motion() -> None:
     desk = Desk().connect()
     desk.hear(POSITION + b"OK Moving,27.5,1,75\n")
     desk.driver.reset(desk.now)
@@ -373,7 +373,7 @@ def test_a_move_behind_a_reset_waits_for_its_answer() -> None:
     assert desk.said() == f"{POLL} HOME"
 
 
-def test_a_move_behind_a_reset_that_fails_is_refused_and_never_said() -> None:
+def test_a_move_behind_a_failed_reset_is_refused_and_never_sent() -> None:
     desk = Desk().connect()
     desk.hear(POSITION + LOCKED)
     desk.driver.reset(desk.now)
@@ -384,7 +384,7 @@ def test_a_move_behind_a_reset_that_fails_is_refused_and_never_said() -> None:
 
 
 @pytest.mark.parametrize("sign", ["by its answer", "by a poll"])
-def test_a_stop_by_somebody_else_refuses_what_waits(sign: str) -> None:
+def test_a_stop_by_another_client_refuses_the_queued_moves(sign: str) -> None:
     """Otherwise the moves would begin as soon as that person resets the robot."""
     desk = Desk().ready()
     first, second = desk.move(), desk.move()
@@ -397,7 +397,7 @@ def test_a_stop_by_somebody_else_refuses_what_waits(sign: str) -> None:
     assert desk.outcome(second) == STOPPED
 
 
-def test_a_reset_does_not_revive_what_waited_when_somebody_stopped() -> None:
+def test_a_reset_does_not_bring_back_moves_queued_before_the_stop() -> None:
     desk = Desk().ready()
     before = [desk.move(), desk.move()]
     desk.driver.reset(desk.now)
@@ -413,10 +413,10 @@ def test_a_reset_does_not_revive_what_waited_when_somebody_stopped() -> None:
     assert desk.outcome(after) is None
 
 
-@pytest.mark.parametrize("told", ["never said", "said and not confirmed"])
-def test_a_stop_that_is_not_confirmed_is_the_first_word_of_the_next_call(told: str) -> None:
+@pytest.mark.parametrize("stop", ["never sent", "sent and not confirmed"])
+def test_an_unconfirmed_stop_is_the_first_command_of_the_next_connection(stop: str) -> None:
     desk = Desk().ready()
-    if told == "said and not confirmed":
+    if stop == "sent and not confirmed":
         desk.driver.stop(desk.now)
     desk.driver.lost(desk.now, "gone")
     desk.driver.stop(desk.now)
@@ -427,7 +427,7 @@ def test_a_stop_that_is_not_confirmed_is_the_first_word_of_the_next_call(told: s
     assert desk.driver.stopped() == STOPPED
 
 
-def test_a_stop_that_was_taken_back_before_it_could_be_said_is_not_said() -> None:
+def test_a_stop_that_was_reset_before_it_was_sent_is_not_sent() -> None:
     desk = Desk()
     desk.driver.stop(desk.now)
     desk.driver.reset(desk.now)
@@ -435,7 +435,7 @@ def test_a_stop_that_was_taken_back_before_it_could_be_said_is_not_said() -> Non
     assert desk.said() == POLL
 
 
-def test_a_robot_that_refuses_to_stop_is_believed() -> None:
+def test_a_refused_stop_does_not_lock_the_driver() -> None:
     desk = Desk().ready()
     desk.driver.stop(desk.now)
     assert desk.driver.stopped() == STOPPED
@@ -443,7 +443,7 @@ def test_a_robot_that_refuses_to_stop_is_believed() -> None:
     assert desk.driver.stopped() is None
 
 
-def test_commands_that_nobody_answers_do_not_pile_up() -> None:
+def test_unanswered_commands_do_not_accumulate() -> None:
     desk = Desk().ready()
     for _ in range(PENDING_LIMIT):
         desk.driver.stop(desk.now)
@@ -469,7 +469,7 @@ def test_a_robot_that_never_answers() -> None:
     assert desk.driver.home(desk.now) == Refused(late, code=1)
 
 
-def test_a_poll_that_nobody_answers_ends_the_call() -> None:
+def test_an_unanswered_poll_ends_the_connection() -> None:
     desk = Desk().ready()
     desk.advance(0.1)
     desk.hear(POSITION)
@@ -477,7 +477,7 @@ def test_a_poll_that_nobody_answers_ends_the_call() -> None:
     assert desk.trouble == "Communication timeout: no answer to GET_STATUS within 3000 ms"
 
 
-def test_an_answer_after_its_time_is_not_taken_for_another() -> None:
+def test_a_late_answer_is_not_taken_for_another() -> None:
     desk = Desk().ready()
     desk.move()
     desk.said()
@@ -535,7 +535,7 @@ def test_a_connection_lost_in_the_middle_of_a_move() -> None:
         POSITION + IDLE + b"OK Hello\n",
     ],
 )
-def test_garbage_ends_the_call_with_a_reason(garbage: bytes) -> None:
+def test_garbage_ends_the_connection_with_a_reason(garbage: bytes) -> None:
     desk = Desk().connect()
     desk.hear(garbage)
     assert desk.driver.wanted() is None
@@ -545,7 +545,7 @@ def test_garbage_ends_the_call_with_a_reason(garbage: bytes) -> None:
     assert desk.trouble.isprintable()
 
 
-def test_wrong_words_after_a_move_refuse_it() -> None:
+def test_a_wrong_answer_refuses_the_move() -> None:
     desk = Desk().ready()
     ticket = desk.move()
     desk.hear(b"OK Homing completed\n")
@@ -553,7 +553,7 @@ def test_wrong_words_after_a_move_refuse_it() -> None:
     assert desk.outcome(ticket) == Refused(reason, code=1)
 
 
-def test_what_comes_after_garbage_is_not_heard() -> None:
+def test_lines_after_garbage_are_ignored() -> None:
     desk = Desk().connect()
     desk.hear(b"garbage\n" + POSITION + IDLE)
     assert desk.state == "Unknown"
@@ -561,7 +561,7 @@ def test_what_comes_after_garbage_is_not_heard() -> None:
 
 @pytest.mark.parametrize("size", [4097, 4098, 1_000_000])
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_a_line_without_an_end_ends_the_call(size: int, end: bytes) -> None:
+def test_an_endless_line_ends_the_connection(size: int, end: bytes) -> None:
     desk = Desk().connect()
     desk.hear(b"x" * size + end)
     desk.hear(b"x")
@@ -575,7 +575,7 @@ def test_lines_may_end_with_a_carriage_return() -> None:
     assert desk.state == "Idle"
 
 
-def test_half_a_line_is_no_answer_and_does_not_survive_the_call() -> None:
+def test_half_a_line_does_not_survive_the_connection() -> None:
     desk = Desk().connect()
     desk.hear(POSITION[:9])
     desk.driver.lost(0, "gone")
@@ -584,7 +584,7 @@ def test_half_a_line_is_no_answer_and_does_not_survive_the_call() -> None:
     assert desk.state == "Idle"
 
 
-def test_nothing_unsaid_survives_the_call() -> None:
+def test_unsent_bytes_do_not_survive_the_connection() -> None:
     desk = Desk().ready()
     desk.move()
     desk.driver.lost(desk.now, "gone")
@@ -594,7 +594,7 @@ def test_nothing_unsaid_survives_the_call() -> None:
 # ── snapshots ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_after_a_snapshot_the_call_begins_anew_and_what_was_under_way_is_refused() -> None:
+def test_after_a_restore_the_driver_reconnects_and_refuses_saved_tickets() -> None:
     desk = Desk().ready()
     first, second = desk.move(), desk.move()
     saved = msgspec.to_builtins(desk.driver.save())
@@ -610,7 +610,7 @@ def test_after_a_snapshot_the_call_begins_anew_and_what_was_under_way_is_refused
     assert other.move() == second + 1
 
 
-def test_a_ticket_restored_before_its_end_was_told_ends_once() -> None:
+def test_a_ticket_restored_before_its_end_was_reported_ends_once() -> None:
     desk = Desk().ready()
     ticket = desk.move()
     desk.hear(b"OK Movement completed\n")
@@ -646,7 +646,7 @@ STORY: list[tuple[float, Deed]] = [
 ]
 
 
-def told(bench: DriverBench) -> tuple[object, ...]:
+def summary(bench: DriverBench) -> tuple[object, ...]:
     said = [(e.at, e.data) for e in bench.virtual_cell.transcript if e.kind != "<"]
     return bench.ended, said, bench.robot.status(bench.now)
 
@@ -658,7 +658,7 @@ def play(bench: DriverBench, cuts: list[float]) -> tuple[object, ...]:
         bench.advance(at - seconds(bench.now))
         deed(bench)
         bench.advance(0.0)
-    return told(bench)
+    return summary(bench)
 
 
 @settings(max_examples=40, deadline=None)
@@ -683,7 +683,7 @@ def test_packets_of_answers_change_nothing(sizes: list[int]) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_every_ticket_ends_once_and_no_move_is_said_twice(data: st.DataObject) -> None:
+def test_every_ticket_ends_once_and_no_move_is_sent_twice(data: st.DataObject) -> None:
     bench = DriverBench(Config(command_timeout_ms=700, reconnect_s=(0.1, 0.3)))
     tickets: list[Ticket] = []
 
@@ -750,8 +750,8 @@ def test_a_pose_survives_the_wire(values: tuple[float, ...]) -> None:
     pose = read_answer("GET_POS", b"OK " + request.removeprefix(b"MOVE_ABS ").rstrip())
     assert isinstance(pose, Pose)
     units = (MM, MM, MM, DEG, DEG, DEG)
-    for told, meant, unit in zip(pose, values, units, strict=True):
-        assert told / unit == pytest.approx(meant, abs=6e-7)
+    for read, meant, unit in zip(pose, values, units, strict=True):
+        assert read / unit == pytest.approx(meant, abs=6e-7)
 
 
 def test_a_condition_is_read_field_by_field() -> None:

@@ -42,12 +42,12 @@ def test_a_line_of_4096_bytes_is_a_line(client: Client) -> None:
 
 
 @pytest.mark.parametrize("size", [LONGEST_LINE + 1, LONGEST_LINE + 2, 1_000_000])
-def test_a_longer_one_is_unknown_and_the_connection_goes_on(client: Client, size: int) -> None:
+def test_a_longer_line_is_unknown_and_the_connection_goes_on(client: Client, size: int) -> None:
     assert client.ask(b"GET_POS".ljust(size) + b"\n") == b"ERROR Unknown command: GET_POS\n"
     assert client.ask(b"HOME\n") == b"OK Homing completed\n"
 
 
-def test_of_a_long_word_32_characters_are_told(client: Client) -> None:
+def test_an_answer_repeats_32_characters_of_a_long_word(client: Client) -> None:
     assert client.ask(b"a" * 5000 + b"\n") == b"ERROR Unknown command: " + b"A" * 32 + b"\n"
 
 
@@ -55,7 +55,7 @@ def test_a_long_line_of_blanks_has_no_first_word(client: Client) -> None:
     assert client.ask(b" " * 5000 + b"\n") == b"ERROR Unknown command: \n"
 
 
-def test_a_line_held_back_takes_no_memory(client: Client) -> None:
+def test_an_endless_line_takes_no_memory(client: Client) -> None:
     session = client._line.session
     assert isinstance(session, TextSession)
     for _ in range(1000):
@@ -74,7 +74,7 @@ def test_a_flood_of_waiting_commands_is_held_back(robot: InProcessCell, client: 
     assert client.received().count(b"\n") == flood + 1
 
 
-def test_a_reset_in_line_undoes_no_emergency_stop_that_came_later(robot: InProcessCell) -> None:
+def test_a_queued_reset_does_not_undo_a_later_emergency_stop(robot: InProcessCell) -> None:
     client = robot.connect()
     client.say(b"MOVE_ABS 1,2,3,4,5,6\nRESET\nGET_STATUS\n")
     robot.advance(0.1)
@@ -97,16 +97,16 @@ def test_plain_decimals(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "1e3", "1_0", "0x10", "nan", "inf", "-", ".", "1,", "٣", "1 2", "9" * 400]
 )
-def test_what_is_no_plain_decimal(text: str) -> None:
+def test_refused_numbers(text: str) -> None:
     assert numbers(text.encode(), count=1) is None
 
 
-def test_nothing_is_less_than_nothing() -> None:
+def test_zero_is_never_negative() -> None:
     assert two_decimals(-0.001) == "0.00"
     assert two_decimals(-0.01) == "-0.01"
 
 
-def test_absurd_distances_end_in_a_refusal_not_in_infinity(client: Client) -> None:
+def test_huge_distances_are_refused(client: Client) -> None:
     far = "9" * 300
     assert client.ask(f"MOVE_ABS {far},0,0,0,0,0\n".encode()) == b"OK Movement completed\n"
     for _ in range(3):
@@ -150,7 +150,7 @@ def test_a_lost_command_is_not_carried_out_and_leaves_its_code() -> None:
     assert status.split(b",")[2] == b"1"
 
 
-def test_positions_waver_within_a_tenth() -> None:
+def test_position_noise_stays_within_a_tenth() -> None:
     client = load_cell("text_robot").connect()
     answers = [client.ask(b"GET_POS\n") for _ in range(300)]
     poses = [[float(v) for v in a[3:].split(b",")] for a in answers if a.startswith(b"OK")]
@@ -184,8 +184,8 @@ Steps = list[tuple[int, bytes, int]]
 
 
 def act(cell: InProcessCell, clients: list[Client], script: Steps, cuts: int = 1) -> None:
-    for who, said, pause in script:
-        clients[who].say(said)
+    for client, said, pause in script:
+        clients[client].say(said)
         start = cell.timed_cell.now
         for cut in range(1, cuts + 1):
             cell.advance_to(start + pause * cut // cuts)
@@ -246,7 +246,7 @@ def test_arbitrary_bytes_get_one_answer_a_line_and_stop_nothing(chunks: list[byt
     assert cell.connect().ask(b"STOP\n") == b"OK Emergency stop executed\n"
 
 
-# ── names for people who compare transcripts ──
+# ── names of fields in transcripts ──
 
 
 def test_fields_have_names() -> None:

@@ -22,7 +22,7 @@ FAR = "G1 X5000"
 
 
 class Watched(Bench):
-    """A bench whose driver also sees the telemetry; ``blind``: it comes no more."""
+    """A bench whose driver also sees the telemetry; ``blind``: it has stopped."""
 
     def __init__(self, config: Config = Config()) -> None:  # noqa: B008
         super().__init__(config)
@@ -39,7 +39,7 @@ class Watched(Bench):
             super()._carry()
 
     def outcome(self, text: str, patience: float = 60.0) -> str:
-        """How a program ends: seen, unseen, or in whose words."""
+        """How a program ends: seen, unseen, or the reason of its refusal."""
         assert self.run(program(text)) is not None
         ends = self.now + nanoseconds(patience)
         while self.driver.busy() and self.now < ends:
@@ -60,7 +60,7 @@ def test_a_job_is_done_when_the_robot_is_seen_at_its_end() -> None:
 @pytest.mark.parametrize(
     "text", ["G28\nG1 X100\nG55\nT2\nG1 X0 Y0 Z50\n", "T2\n", "G28\n", "F50\n"]
 )
-def test_what_the_records_do_not_tell_is_not_held_against_the_robot(text: str) -> None:
+def test_unknown_coordinates_are_not_compared(text: str) -> None:
     assert Watched().outcome(f"G1 F100\n{text}") == "seen"
 
 
@@ -77,19 +77,19 @@ def test_what_the_records_do_not_tell_is_not_held_against_the_robot(text: str) -
         ("G1 X20 F100\nG1 Z-9\nG1 X20 Z-5\nG1 X20 Y8 Z0\n", "one of lines 2…3"),
     ],
 )
-def test_a_record_that_moved_nothing_ends_the_job(text: str, line: str) -> None:
+def test_a_refused_record_ends_the_job(text: str, line: str) -> None:
     reason = Watched().outcome(text)
     assert reason.startswith(f"{line}: the robot did not go there (it is at X")
     assert "records completed" in reason
 
 
-def test_what_comes_after_it_is_not_run() -> None:
+def test_records_after_a_refused_one_are_not_run() -> None:
     bench = Watched()
     bench.outcome(f"G1 X50 F100\n{FAR}\n" + "G1 X60 Y80\nG1 X50 Y0\n" * 20)
     assert bench.completed() < 8
 
 
-def test_without_telemetry_it_cannot_be_known() -> None:
+def test_without_telemetry_a_refusal_is_not_found() -> None:
     bench = Bench()
     bench.run(program(f"{FAR} F100\n"))
     bench.advance(1.0)
@@ -97,7 +97,7 @@ def test_without_telemetry_it_cannot_be_known() -> None:
     assert not bench.driver.status(bench.now).seen
 
 
-def test_telemetry_that_falls_silent_holds_a_job_up_for_a_while_only() -> None:
+def test_missing_telemetry_delays_the_end_of_a_job_for_a_limited_time() -> None:
     bench = Watched(Config(sight_s=2.0))
     bench.run(program("G1 X10 F100\n"))
     bench.blind = True
@@ -108,7 +108,7 @@ def test_telemetry_that_falls_silent_holds_a_job_up_for_a_while_only() -> None:
     assert not bench.driver.status(bench.now).seen
 
 
-def test_a_robot_that_is_still_under_way_when_the_job_begins_has_no_known_start() -> None:
+def test_a_robot_in_motion_has_no_known_start() -> None:
     bench = Watched()
     bench.run(program("G1 X200 F100\nG1 X100\n"))
     bench.advance(0.5)
@@ -126,7 +126,7 @@ moves = st.tuples(
 
 @given(st.lists(moves, min_size=1, max_size=6))
 @settings(max_examples=15, deadline=None)
-def test_a_robot_that_goes_where_it_is_sent_is_never_blamed(
+def test_a_robot_that_follows_its_records_never_ends_the_job(
     places: list[tuple[int, int, int, int]],
 ) -> None:
     lines = (f"G1 X{x} Y{y} Z{z} F{f}\n" for x, y, z, f in places)
@@ -155,7 +155,7 @@ def send(robot: StandIn, folder: Path, text: str, *more: str) -> tuple[int, str]
 
 
 @pytest.mark.understudy(rate=10.0)
-def test_send_sees_whether_the_robot_moves(kuka_robot: StandIn, tmp_path: Path) -> None:
+def test_send_finds_out_whether_the_robot_moved(kuka_robot: StandIn, tmp_path: Path) -> None:
     host, port = kuka_robot.address(TELEMETRY)
     axis_reading = ("--telemetry", f"{host}:{port}")
     code, output = send(kuka_robot, tmp_path, "G1 X50 F100\n", *axis_reading)
@@ -166,7 +166,7 @@ def test_send_sees_whether_the_robot_moves(kuka_robot: StandIn, tmp_path: Path) 
     assert (code, "not known: --telemetry would show it" in output) == (0, True), output
 
 
-def test_telemetry_that_was_asked_for_and_is_not_there(kuka_robot: StandIn, tmp_path: Path) -> None:
+def test_missing_required_telemetry_is_an_error(kuka_robot: StandIn, tmp_path: Path) -> None:
     code, output = send(kuka_robot, tmp_path, "G1 X1\n", "--telemetry", "127.0.0.1:1")
     assert (code, "no telemetry from tcp://127.0.0.1:1" in output) == (1, True), output
 
@@ -180,7 +180,7 @@ robots:
 """
 
 
-def test_a_robot_that_calls_with_its_telemetry_is_listened_to(tmp_path: Path) -> None:
+def test_send_listens_for_a_robot_that_connects_with_its_telemetry(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         unused_port = held.getsockname()[1]
     (tmp_path / "cell.yaml").write_text(CALLING % unused_port)
@@ -190,7 +190,7 @@ def test_a_robot_that_calls_with_its_telemetry_is_listened_to(tmp_path: Path) ->
         assert (code, "line 2: the robot did not go there" in output) == (1, True), output
 
 
-def test_how_telemetry_is_named() -> None:
+def test_forms_of_the_telemetry_option() -> None:
     here = Destination("127.0.0.1", 60002)
     assert Telemetry.of(":60002") == Telemetry(here, wanted=True)
     for text in ("listen:60002", "listen:127.0.0.1:60002"):
