@@ -1,6 +1,7 @@
-"""The house keeps its shape: floors, sizes, words."""
+"""Shape of the source tree: layers, sizes, laws of file names, wording."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +10,25 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "understudy").rglob("*.py"))
-MODULE_LIMIT = 400
+MODULE_LIMIT = 600
 FUNCTION_LIMIT = 40
 KERNEL_LIMIT = 120
 PROTOCOL_LIMIT = 6
+TEXTS = [
+    path
+    for folder in ("src/understudy", "docs")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".js", ".css", ".yaml", ".md", ".urdf", ".gcode")
+] + [ROOT / "README.md"]
+BANNED = re.compile(
+    r"\b(told|nobody|whoever|whom|whomever|somebody|so many|how manyeth|befalls?|befell|luck|"
+    r"reckon|reckons|reckoned|reckoning|haze|mischief|whereabouts|stylus|lobby|habits|attendant)\b",
+    re.IGNORECASE,
+)
+"""Idioms that a reader has to puzzle over: say who does what, in the words of the field."""
+CODEC_ROOMS = ("errors", "units", "ports", "protocol", "gcode", "robots")
+CODEC_VALUES = ("space.pose", "space.transform")
+SIMULATED = ("robot", "server", "firmware", "machine", "drives", "mover", "assembly")
 
 
 def name_of(path: Path) -> str:
@@ -60,8 +76,40 @@ def test_every_kernel_has_a_plain_oracle_in_the_tests() -> None:
                 assert f"oracle of {node.name}" in tests, f"{name_of(path)}: {node.name}"
 
 
+def codecs() -> list[Path]:
+    """The files of faces and drivers: `face*.py`, `driver*.py`, `face/`, `driver/`."""
+    robots = ROOT / "src/understudy/robots"
+    return [
+        path
+        for path in sorted(robots.rglob("*.py"))
+        if any(part.startswith(("face", "driver")) for part in path.relative_to(robots).parts[1:])
+    ]
+
+
+@pytest.mark.parametrize("path", codecs(), ids=name_of)
+def test_faces_and_drivers_know_no_physics_no_sockets_and_no_simulated_robot(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = [node.module] if isinstance(node, ast.ImportFrom) else []
+        modules += [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        for module in filter(None, modules):
+            assert module.split(".")[0] not in ("asyncio", "socket", "time", "datetime"), module
+            room, _, inside = module.removeprefix("understudy.").partition(".")
+            if not module.startswith("understudy.") or f"{room}.{inside}" in CODEC_VALUES:
+                continue
+            assert room in CODEC_ROOMS, module
+            if room == "robots":
+                assert inside.partition(".")[2].split(".")[0] not in SIMULATED, module
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name_of)
+def test_wording_is_plain(path: Path) -> None:
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    found = [f"{number}: {line.strip()}" for number, line in lines if BANNED.search(line)]
+    assert not found, "\n".join(found)
+
+
 def test_floors_hold() -> None:
-    """import-linter's contracts: who may import whom."""
+    """The contracts of import-linter in pyproject.toml."""
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

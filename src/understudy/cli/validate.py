@@ -32,11 +32,18 @@ SHOWN = 50
 """Most violations printed to the terminal; the report files have all of them."""
 
 
+Programs = Annotated[
+    list[Path], typer.Argument(metavar="PROGRAM...", help="G-code, or moves of a text robot")
+]
+Clearance = Annotated[
+    float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
+]
+WithStops = Annotated[bool, typer.Option(help="also check a stop at any time")]
+MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N violations")]
+
+
 def validate(
-    programs: Annotated[
-        list[Path],
-        typer.Argument(metavar="PROGRAM...", help="G-code files, or moves of a text robot"),
-    ],
+    programs: Programs,
     cell: Annotated[str, typer.Option(help="cell whose first arm or robot runs them")] = "default",
     robot: Annotated[str, typer.Option(help="another robot of this cell")] = "",
     dialect: DialectName = "",
@@ -45,15 +52,9 @@ def validate(
     junit: Annotated[Path | None, typer.Option(help="write JUnit XML")] = None,
     sarif: Annotated[Path | None, typer.Option(help="write SARIF 2.1.0")] = None,
     html: Annotated[Path | None, typer.Option(help="write a page with a 3D view")] = None,
-    clearance_mm: Annotated[
-        float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
-    ] = None,
-    with_stops: Annotated[
-        bool, typer.Option(help="also check the braking path of a stop at any time")
-    ] = False,
-    max_violations: Annotated[
-        int | None, typer.Option(min=1, help="stop after N violations")
-    ] = None,
+    clearance_mm: Clearance = None,
+    with_stops: WithStops = False,
+    max_violations: MaxViolations = None,
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
 ) -> None:
     """Check programs: syntax, reach, limits, speed, torque, collisions, process, inputs."""
