@@ -1,8 +1,7 @@
-"""The page's process: started with the cell, started again if it dies, ended with the cell.
+"""Supervisor of the HMI process: starts it with the cell, restarts it if it dies, ends it.
 
-The listening socket belongs to the cell's process and is lent to the page's: its port stays the
-same when the page is started again, and who calls meanwhile waits a moment instead of being turned
-away.
+The listening socket belongs to the cell's process, and the HMI process inherits it: the port stays
+the same after a restart, and connections that arrive meanwhile wait instead of being refused.
 """
 
 import asyncio
@@ -30,13 +29,13 @@ log = logging.getLogger(__name__)
 ENDPOINT = "hmi"
 NEEDS = {"nicegui": "nicegui", "zmq": "pyzmq"}
 CLOSING_SECONDS = 1.0
-FIRST_REST_SECONDS, LONGEST_REST_SECONDS = 0.25, 15.0
+FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.25, 15.0
 HEALTHY_SECONDS = 30.0
-"""A page that lived so long did not fail to start."""
+"""A process that ran for this long has started properly: the next restart delay is the first."""
 
 
 def missing_extra() -> str | None:
-    """What has to be installed before there can be a page, in a line."""
+    """A line that names the packages the HMI needs; None if they are installed."""
     missing = [package for module, package in NEEDS.items() if find_spec(module) is None]
     if not missing:
         return None
@@ -44,14 +43,14 @@ def missing_extra() -> str | None:
 
 
 class PageProcess:
-    """From when it is made its port is taken; from `start` on it is looked after."""
+    """Owns the port from the beginning; supervises the process after `start`."""
 
     def __init__(self, config: Hmi, port: int) -> None:
         self._access = read_access(config.host, config.token, config.viewer_token)
         self._listener = _listen(config.host, port)
-        self._told = False
+        self._was_ready = False
         self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._supervisor: asyncio.Task[None] | None = None
 
     @property
     def address(self) -> str:
@@ -63,38 +62,38 @@ class PageProcess:
         return self._process.pid if self._process else None
 
     def start(self, endpoints: Mapping[str, str], ready: Callable[[str], None]) -> None:
-        """``ready`` is told the address when the page is served for the first time."""
+        """Calls ``ready`` with the address when the page is served for the first time."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))
         doors = {"link": link, "status": f"{link}.status", "state": "state"}
         addresses = [f"--{door}={endpoints[name]}" for door, name in doors.items()]
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(addresses, ready))
+        self._supervisor = asyncio.get_running_loop().create_task(self._supervise(addresses, ready))
 
     async def stop(self) -> int | None:
-        """It is told to end, and ended where it does not; returns its exit code."""
-        if self._keeper is not None:
-            self._keeper.cancel()
+        """Ends the process, by force after a timeout; returns its exit code."""
+        if self._supervisor is not None:
+            self._supervisor.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
+                await self._supervisor
         return await self._end()
 
     def close(self) -> None:
-        """Its port is free again."""
+        """Frees the port."""
         self._listener.close()
 
-    # ── inside ──
+    # ── process ──
 
-    async def _keep(self, addresses: list[str], ready: Callable[[str], None]) -> None:
-        rest = FIRST_REST_SECONDS
+    async def _supervise(self, addresses: list[str], ready: Callable[[str], None]) -> None:
+        delay = FIRST_DELAY_SECONDS
         while True:
             begun = time.monotonic()
-            code = await self._live_once(addresses, ready)
+            code = await self._run_once(addresses, ready)
             if time.monotonic() - begun > HEALTHY_SECONDS:
-                rest = FIRST_REST_SECONDS
-            log.warning("the page's process ended (%s); started again in %g s", code, rest)
-            await asyncio.sleep(rest)
-            rest = min(2.0 * rest, LONGEST_REST_SECONDS)
+                delay = FIRST_DELAY_SECONDS
+            log.warning("the page's process ended (%s); it is started again in %g s", code, delay)
+            await asyncio.sleep(delay)
+            delay = min(2.0 * delay, LONGEST_DELAY_SECONDS)
 
-    async def _live_once(self, addresses: list[str], ready: Callable[[str], None]) -> int:
+    async def _run_once(self, addresses: list[str], ready: Callable[[str], None]) -> int:
         fd = self._listener.fileno()
         own = [f"--host={self._access.host}", f"--fd={fd}", "--follow-stdin"]
         self._process = await asyncio.create_subprocess_exec(
@@ -103,20 +102,20 @@ class PageProcess:
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[fd],
             env=_environment(self._access),
-            # Ctrl-C in a terminal goes to the whole group; this one ends when the cell does.
+            # Ctrl-C in a terminal goes to the whole group; this process ends with the cell instead.
             start_new_session=True,
         )
         output = self._process.stdout
         assert output is not None
         while line := await output.readline():
-            self._hear(line.decode("utf-8", "replace").rstrip(), ready)
+            self._read_line(line.decode("utf-8", "replace").rstrip(), ready)
         return await self._process.wait()
 
-    def _hear(self, line: str, ready: Callable[[str], None]) -> None:
+    def _read_line(self, line: str, ready: Callable[[str], None]) -> None:
         if line != "ready":
             log.info("page: %s", line)
-        elif not self._told:
-            self._told = True
+        elif not self._was_ready:
+            self._was_ready = True
             ready(self.address)
 
     async def _end(self) -> int | None:
@@ -125,7 +124,7 @@ class PageProcess:
             return None
         try:
             async with asyncio.timeout(CLOSING_SECONDS):
-                await process.communicate(b"")  # its input ends: without a word it would stay open
+                await process.communicate(b"")  # closes its input
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -144,7 +143,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _environment(access: Access) -> dict[str, str]:
-    """The tokens go by the environment: everybody can read a command line."""
+    """Tokens are passed by the environment: every user can read a command line."""
     tokens = {TOKEN_VARIABLE: access.token, VIEWER_TOKEN_VARIABLE: access.viewer_token}
     own = {name: token for name, token in tokens.items() if token}
     return {**os.environ, **own}

@@ -200,7 +200,7 @@ class Link:
 
 
 def _read(frames: list[bytes]) -> Message:
-    """The last frame as a message; an empty error message if it is none."""
+    """The last frame as a message; an empty error message if it cannot be read."""
     try:
         return _decoder.decode(frames[-1])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

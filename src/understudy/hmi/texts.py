@@ -28,7 +28,7 @@ class Texts:
         return {key: text[self.language] for key, text in _section(name)}
 
     def translated(self, section: str, sentence: str) -> str:
-        """The translation of an English text of the cell; the text itself if there is none."""
+        """The translation of an English text of the cell; the text itself without one."""
         return self.translations(section).get(sentence, sentence)
 
     def translations(self, section: str) -> dict[str, str]:
