@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from understudy.app.build import build_cell, load_cell
 from understudy.config import CellConfig, load_config, shipped_cells
-from understudy.config.cell import read_cell
+from understudy.config.cell import read_config
 from understudy.config.document import parse
 from understudy.errors import ConfigError
-from understudy.registry import module_of
 
 GOOD = """\
 description: a bench
@@ -333,14 +332,7 @@ VALUES = st.recursive(
 
 def _read(text: str) -> None:
     with suppress(ConfigError):
-        build_cell(
-            read_cell(
-                text,
-                "f.yaml",
-                robot_schema=lambda kind: module_of("robots", kind).Config,
-                face_schema=lambda kind: module_of("faces", kind).Config,
-            )
-        )
+        build_cell(read_config(text, "f.yaml"))
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))

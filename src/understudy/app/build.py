@@ -2,19 +2,19 @@
 
 import logging
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
-from understudy.config import CellConfig, endpoint_name, load_config
+from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.errors import ConfigError, located_at
 from understudy.ports import Deps, Face, Injectable, Part
-from understudy.registry import ROBOTS, module_of
+from understudy.ports.operation import parts_of
+from understudy.registry import FACES, kinds, module_of
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
-from understudy.simulation.environment import CellEnvironment
+from understudy.simulation.environment import CellEnvironment, Neighbour
 from understudy.simulation.points import Points
 from understudy.wire.in_process import InProcessCell
 
@@ -39,29 +39,18 @@ def _build(config: CellConfig) -> Cell:
     deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line)
     parts: dict[str, Part] = {}
     faces: dict[str, Face] = {}
-    places: dict[str, Injectable] = {}
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built = module_of("robots", robot.kind).build(name, robot.config, deps)
-        parts[name] = places[name] = built
-        for own, part in getattr(built, "parts", {}).items():
-            parts[f"{name}.{own}"] = part
-            if hasattr(part, "faults"):
-                places[f"{name}.{own}"] = part
-        for face_name, face in robot.faces.items():
-            module = module_of("faces", face.kind)
-            if getattr(module, "BESIDE_THE_CELL", False):
-                continue  # it commands the clock; whoever runs the cell opens it
-            where, endpoint = f"robots.{name}.faces.{face_name}", f"{name}.{face_name}"
-            with located_at(where):
-                _check_fit(face.kind, module, robot.kind)
-                fronts = module.build(endpoint, face.config, built, deps)
-            for suffix in face.wires:
-                full = endpoint_name(name, face_name, suffix)
-                parts[full] = places[full] = faces[full] = fronts[suffix] if suffix else fronts
-        parts |= _beside(name, built)
-    parts["environment"] = surroundings = CellEnvironment(config.environment())
-    surroundings.join(parts)
+        own_faces = _faces(name, robot, built, deps)
+        parts[name] = built
+        parts |= {f"{name}.{own}": part for own, part in parts_of(built).items()}
+        parts |= own_faces
+        parts |= _operator_parts(name, robot.kind, built)
+        faces |= own_faces
+    places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
+    parts["environment"] = environment = CellEnvironment(config.environment())
+    environment.join(parts)
     parts |= _encounters(parts)
     fault_source.act_on(places, faces)
     parts["scenario"] = fault_source
@@ -76,33 +65,57 @@ def _build(config: CellConfig) -> Cell:
     )
 
 
-def _encounters(parts: Mapping[str, Any]) -> dict[str, Part]:
-    """Where several arms do not stand on one spot, they can meet."""
-    ending = ".collision"
-    watches = {n.removesuffix(ending): part for n, part in parts.items() if n.endswith(ending)}
-    if len(watches) < 2:
-        return {}
-    from understudy.simulation.collision.encounters import RobotEncounters
-
-    meeting = RobotEncounters(watches)
-    return {"encounters": meeting} if meeting.any() else {}
-
-
-def _beside(name: str, robot: Any) -> dict[str, Part]:
-    """What the desk keeps for a robot: its points, and the program it runs if it can run one."""
-    kept: dict[str, Part] = {f"{name}.points": Points(name)}
-    if hasattr(robot, "send_gcode"):
-        from understudy.jobs.program_run import ProgramRun
-
-        kept[f"{name}.program"] = ProgramRun(robot, robot.arm.options.dialect)
-    return kept
+def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, Face]:
+    """The faces of a robot by endpoint; one that commands the clock is opened by the live cell."""
+    faces: dict[str, Face] = {}
+    for face_name, face in robot.faces.items():
+        module = module_of("faces", face.kind)
+        if getattr(module, "BESIDE_THE_CELL", False):
+            continue
+        with located_at(f"robots.{name}.faces.{face_name}"):
+            _check_fit(face.kind, robot.kind)
+            fronts = module.build(f"{name}.{face_name}", face.config, built, deps)
+        for suffix in face.wires:
+            endpoint = endpoint_name(name, face_name, suffix)
+            faces[endpoint] = fronts[suffix] if suffix else fronts
+    return faces
 
 
-def _check_fit(face: str, module: ModuleType, robot: str) -> None:
-    """A face may say which kinds of robot it stands in front of; installed kinds it cannot know."""
-    fits: tuple[str, ...] | None = getattr(module, "ROBOTS", None)
-    if fits is not None and robot in ROBOTS and robot not in fits:
+def _check_fit(face: str, robot: str) -> None:
+    """A kind of robot declares the shipped faces that fit it; other faces are not checked."""
+    if face in FACES and face not in _fitting(robot, face):
+        fit = [kind for kind in kinds("robots") if face in _fitting(kind)]
         raise ConfigError(
             f"the face {face} does not fit a robot of kind {robot}",
-            allowed=" or ".join(f"kind {kind}" for kind in fits),
+            allowed=" or ".join(f"kind {kind}" for kind in fit),
         )
+
+
+def _fitting(robot: str, *otherwise: str) -> tuple[str, ...]:
+    declared: tuple[str, ...] = getattr(module_of("robots", robot), "FACES", otherwise)
+    return declared
+
+
+def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Part]:
+    """What the operator has for a robot: taught points and, if it runs programs, the program."""
+    own: dict[str, Part] = {f"{name}.points": Points(name)}
+    program_run = getattr(module_of("robots", kind), "program_run", None)
+    if program_run is not None:
+        own[f"{name}.program"] = program_run(robot)
+    return own
+
+
+def _encounters(parts: Mapping[str, Part]) -> dict[str, Part]:
+    """The watch over robots that can touch each other: those that do not stand on one spot."""
+    if sum(isinstance(part, Neighbour) for part in parts.values()) < 2:
+        return {}
+    from understudy.simulation.collision.encounters import RobotEncounters
+    from understudy.simulation.collision.watch import CollisionWatch
+
+    watches = {
+        name.partition(".")[0]: part
+        for name, part in parts.items()
+        if isinstance(part, CollisionWatch)
+    }
+    encounters = RobotEncounters(watches)
+    return {"encounters": encounters} if encounters.any() else {}

@@ -7,9 +7,10 @@ from understudy.config.cell import (
     RobotConfig,
     Wire,
     endpoint_name,
+    load_config,
+    read_config,
 )
 from understudy.config.files import shipped_cells
-from understudy.config.load import load_config, read_config
 
 __all__ = [
     "CellConfig",

@@ -11,13 +11,13 @@ from msgspec import Meta, Struct, structs
 
 from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import found_beside, read_model, read_text
+from understudy.config.files import find_cell, found_beside, read_model, read_text
 from understudy.config.real import Controller, Real, RealPlace, place_of
 from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
-from understudy.registry import with_present_names
+from understudy.registry import module_of, with_present_names
 from understudy.simulation.rules import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig
 from understudy.wire.outbound import Outbound
@@ -33,10 +33,6 @@ PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
-Schema = Callable[[str], type[Struct]]
-"""Kind of robot or face → its Config class; a ConfigError where there is none."""
-Sockets = Callable[[str], Mapping[str, Endpoint]]
-"""Kind of face → its sockets, where it has more than one."""
 Wire = Address | Outbound | Broadcast | Bound
 
 
@@ -171,32 +167,27 @@ def endpoint_name(robot: str, face: str, suffix: str) -> str:
     return ".".join(part for part in (robot, face, suffix) if part)
 
 
-def read_cell(
-    text: str,
-    file: str,
-    *,
-    robot_schema: Schema,
-    face_schema: Schema,
-    sockets: Sockets = lambda kind: {},
-) -> CellConfig:
+def load_config(name: str, *, seed: int | None = None) -> CellConfig:
+    """The configuration of a cell, by path or by the name of a shipped one."""
+    file, text = find_cell(name)
+    config = read_config(text, file)
+    return config if seed is None else config.with_seed(seed)
+
+
+def read_config(text: str, file: str) -> CellConfig:
+    """The configuration that the text of a cell file describes."""
     document = parse(text, file)
     head: Head = _at(document, (), read, document.value, Head)
     head = _with_environment(document, _with_rules(document, head))
     included = _included(document, head.include)
-    robots = {}
-    for name, body in head.robots.items():
-        keys = ("robots", name)
+    for name in head.robots:
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
-            raise document.error(keys, problem)
-        whole = included.under(body)
-        robots[name] = _robot(
-            document,
-            keys,
-            whole,
-            robot_schema=robot_schema,
-            read_face=lambda keys, face: _face(document, keys, face, face_schema, sockets),
-        )
+            raise document.error(("robots", name), problem)
+    robots = {
+        name: _robot(document, ("robots", name), with_present_names(body), included)
+        for name, body in head.robots.items()
+    }
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
     return CellConfig(stem, head, robots, document, included)
 
@@ -249,33 +240,28 @@ def read_environment(text: str, file: str) -> EnvironmentConfig:
 
 
 def _robot(
-    document: Document,
-    keys: Keys,
-    body: dict[str, Any],
-    *,
-    robot_schema: Schema,
-    read_face: Callable[[Keys, dict[str, Any]], FaceConfig],
+    document: Document, keys: Keys, body: dict[str, Any], included: SimulationFile
 ) -> RobotConfig:
-    body = with_present_names(body)
     common = {key: body[key] for key in RobotHead.__struct_fields__ if key in body}
     head: RobotHead = _at(document, keys, read, common, RobotHead)
-    kind = head.kind
-    schema = _at(document, (*keys, "kind"), robot_schema, kind)
-    own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, schema)
-    config = _at(document, keys, read, own, schema)
+    module = _at(document, (*keys, "kind"), module_of, "robots", head.kind)
+    body = included.under(body, getattr(module, "SIMULATION_SECTIONS", ()))
+    own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, module.Config)
+    config = _at(document, keys, read, own, module.Config)
     faces = {
-        name: read_face((*keys, "faces", name), face or {}) for name, face in head.faces.items()
+        name: _face(document, (*keys, "faces", name), face or {})
+        for name, face in head.faces.items()
     }
     real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
-    return RobotConfig(kind, config, faces, real)
+    return RobotConfig(head.kind, config, faces, real)
 
 
-def _face(
-    document: Document, keys: Keys, body: dict[str, Any], schema: Schema, sockets: Sockets
-) -> FaceConfig:
+def _face(document: Document, keys: Keys, body: dict[str, Any]) -> FaceConfig:
+    """A face; one with several sockets declares them in `ENDPOINTS`."""
     kind = keys[-1]
-    config_class = _at(document, keys, schema, kind)
-    several = sockets(kind)
+    module = _at(document, keys, module_of, "faces", kind)
+    config_class: type[Struct] = module.Config
+    several: Mapping[str, Endpoint] = getattr(module, "ENDPOINTS", {})
     common = _keys_of(several) or Address.__struct_fields__
     own = _at(document, keys, _rest, body, common, config_class)
     given = {key: value for key, value in body.items() if key not in own}

@@ -1,5 +1,6 @@
 """The document's simulation.yaml as it stands: timing, collision, visualization, links."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -54,19 +55,17 @@ class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
     visualization: Visualization = Visualization()
     virtual_io: VirtualIo = VirtualIo()
 
-    def under(self, robot: dict[str, Any]) -> dict[str, Any]:
-        """A robot as its cell file has it, on top of what stands here."""
-        collision = _over(robot.get("collision"), to_builtins(self.collision))
-        if robot.get("kind") == "kuka":
-            return {**robot, "collision": collision}
-        if robot.get("kind") != "arm":
-            return robot
-        ours = to_builtins(self.simulation)
-        ours.pop("default_time_scale", None)
-        io = dict(robot.get("io") or {})
-        io.setdefault("links", to_builtins(self.virtual_io.links))
-        simulation = _over(robot.get("simulation"), ours)
-        return {**robot, "simulation": simulation, "io": io, "collision": collision}
+    def defaults(self, section: str) -> dict[str, Any]:
+        """A section as the defaults of the robot's key of the same name."""
+        if section == "io":
+            return {"links": to_builtins(self.virtual_io.links)}
+        values: dict[str, Any] = to_builtins(getattr(self, section))
+        values.pop("default_time_scale", None)
+        return values
+
+    def under(self, robot: dict[str, Any], sections: Iterable[str]) -> dict[str, Any]:
+        """A robot of the cell file with these sections as defaults of its own keys."""
+        return robot | {key: _over(robot.get(key), self.defaults(key)) for key in sections}
 
 
 def _over(own: Any, ours: dict[str, Any]) -> Any:

@@ -3,9 +3,9 @@
 Files are read here. One that is broken leaves everything as it was.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -24,7 +24,8 @@ from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
-    from understudy.simulation.collision.watch import CollisionWatch  # it brings compiled code
+    from understudy.motion.path import Floats
+    from understudy.space.model.shapes import CollisionObject
 
 
 class FromFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +56,23 @@ class Detach(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
+@runtime_checkable
+class HoldsObjects(Protocol):
+    """A part that carries objects with a robot's flange: the collision watch of an arm."""
+
+    def attach(self, thing: "CollisionObject", now: int) -> Refused | None: ...
+
+    def detach(self, name: str, now: int) -> "CollisionObject | Refused": ...
+
+    def held(self) -> "Sequence[CollisionObject]": ...
+
+    def flange(self, now: int) -> "Floats":
+        """The flange in the cell: 4×4."""
+        ...
+
+    def status(self, now: int) -> Any: ...
+
+
 class SurroundingsDesk:
     """The environment of a cell, and the actions that take things out of it."""
 
@@ -66,7 +84,9 @@ class SurroundingsDesk:
         assert isinstance(engine, SimulationEngine)
         self.here, self._engine = here, engine
         self._watches = {
-            name.removesuffix(".collision"): part for name, part in parts.items() if _holds(part)
+            name.partition(".")[0]: part
+            for name, part in parts.items()
+            if isinstance(part, HoldsObjects)
         }
 
     def commands(self) -> list[Command]:
@@ -150,7 +170,7 @@ class SurroundingsDesk:
         refused = self._pump.act(lambda now: self._take(watch, given, now))
         return refused or watch.status(self._pump.now())
 
-    def _take(self, watch: "CollisionWatch", given: Attach, now: int) -> Refused | None:
+    def _take(self, watch: HoldsObjects, given: Attach, now: int) -> Refused | None:
         if given.object is not None:
             try:
                 return watch.attach(given.object.build(self._config.read_file), now)
@@ -182,7 +202,7 @@ class SurroundingsDesk:
         now = self._pump.now()
         return {name: watch.status(now) for name, watch in self._watches.items()}
 
-    def _watch(self, robot: str) -> "CollisionWatch | Refused":
+    def _watch(self, robot: str) -> HoldsObjects | Refused:
         if robot in self._watches:
             return self._watches[robot]
         return Refused(str(unknown("robot that is watched", robot, self._watches)))
@@ -202,7 +222,3 @@ def _object(thing: Thing, *, zone: bool) -> dict[str, Any]:
         "height_mm": thing.height / MM,
         "triangles": len(thing.indices),
     }
-
-
-def _holds(part: Part) -> "TypeGuard[CollisionWatch]":
-    return hasattr(part, "attach") and hasattr(part, "detach")

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.operator.motion import pose_mm_deg
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, nanoseconds, seconds
 
 PERIOD_SECONDS = 0.05

@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.operator.motion import pose_mm_deg
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import DigitalIO
@@ -82,15 +80,11 @@ def view_of(robot: Robot) -> RobotView:
 
 
 def chain_of(robot: Robot) -> "Chain | Refused":
-    """The model of an arm, which is the simulated one's on REAL as well."""
-    part = robot.simulated.controller
-    if robot.kind == "arm":
-        arm: Chain = part.arm.movers[0].chain
-        return arm
-    if robot.kind == "kuka":
-        kuka: Chain = part.model.chain
-        return kuka
-    return Refused(f"{robot.name} ({robot.kind}) is no arm")
+    """The kinematic chain of an arm; a REAL one has that of its simulated sibling."""
+    if robot.model.chain is None:
+        return Refused(f"{robot.name} ({robot.kind}) is no arm")
+    chain: Chain = robot.model.chain
+    return chain
 
 
 def joints_of(chain: "Chain") -> list[dict[str, Any]]:
@@ -107,54 +101,29 @@ def joints_of(chain: "Chain") -> list[dict[str, Any]]:
 
 
 def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:
-    """By number; 0 is the bare flange."""
-    if robot.kind == "arm":
-        measured = robot.simulated.controller.tips.measured
-        return {
-            str(number): {
-                "name": tool.name,
-                "tcp_mm_deg": pose_mm_deg(measured[number])
-                if number in measured
-                else list(tool.tcp_mm_deg),
-                "measured": number in measured,
-            }
-            for number, tool in robot.config.tools.items()
-        }
-    if robot.kind == "kuka":
-        from understudy.space.transform import pose
-
-        return {
-            str(number): {"name": f"tool {number}", "tcp_mm_deg": pose_mm_deg(pose(frame))}
-            for number, frame in robot.simulated.controller.model.tools.items()
-        }
-    return {}
+    """The tools by number; 0 is the flange."""
+    return {
+        str(number): {"name": tool.name, "tcp_mm_deg": tool.tcp_mm_deg}
+        | ({} if tool.measured is None else {"measured": tool.measured})
+        for number, tool in robot.model.tools().items()
+    }
 
 
 def tool_of(robot: Robot) -> int:
-    """The one in use."""
-    part = robot.simulated.controller
-    if robot.kind == "kuka":
-        tool: int = part.reading(robot.simulated.time.now()).tool
-        return tool
-    if robot.kind in ("arm", "machine"):
-        held: int = part.firmware.reading(robot.simulated.time.now()).tool
-        return held
-    return 0
+    """The number of the active tool."""
+    return robot.model.tool(robot.simulated.time.now())
 
 
 def work_offsets_of(robot: Robot) -> dict[str, list[float]]:
-    """G54 … G59.3 that are not zero, where they are offsets of the tool."""
-    if robot.kind != "arm" or robot.real is not None or "base" not in robot.side.actions.frames:
+    """G54 … G59.3 that are not zero; those of a REAL controller are not known."""
+    if robot.real is not None:
         return {}
-    modal = robot.simulated.controller.firmware.modal
-    pairs = zip(COORDINATE_SYSTEMS, modal.offsets, strict=True)
-    return {name: list(offset) for name, offset in pairs if any(offset)}
+    return {name: list(offset) for name, offset in robot.model.work_offsets().items()}
 
 
 def overrides_of(robot: Robot) -> dict[str, float] | None:
-    """Of feed and rapid as they are set, where the simulated controller can be asked."""
-    if robot.real is not None or robot.kind not in ("arm", "machine"):
+    """Feed and rapid override in percent; those of a REAL controller are not known."""
+    if robot.real is not None:
         return None
-    firmware, time = robot.simulated.controller.firmware, robot.simulated.time
-    feed, rapid, _ = firmware.reading(time.now()).overrides
-    return {"feed": float(feed), "rapid": float(rapid)}
+    overrides = robot.model.overrides(robot.simulated.time.now())
+    return None if overrides is None else dict(overrides)

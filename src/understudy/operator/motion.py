@@ -8,7 +8,7 @@ from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.operation import Frame, Jog, Target
-from understudy.space.pose import Pose
+from understudy.space.pose import pose_of
 from understudy.units import DEG, MM
 
 Axis = Annotated[int, Meta(ge=0, le=5)]
@@ -190,12 +190,3 @@ def jog_of(given: JogOrder) -> Jog:
     return Jog(
         frame, given.axis, given.speed * unit, None if given.step is None else given.step * unit
     )
-
-
-def pose_of(mm_deg: Six) -> Pose:
-    x, y, z, rx, ry, rz = mm_deg
-    return Pose(x * MM, y * MM, z * MM, rx * DEG, ry * DEG, rz * DEG)
-
-
-def pose_mm_deg(pose: Pose) -> list[float]:
-    return [value / MM for value in pose[:3]] + [value / DEG for value in pose[3:]]

@@ -5,12 +5,13 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.operator.motion import OfRobot, Six, pose_mm_deg, pose_of
+from understudy.operator.motion import OfRobot, Six
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Part
 from understudy.ports.operation import Target
 from understudy.simulation.points import LONGEST_NAME, Points
+from understudy.space.pose import pose_mm_deg, pose_of
 from understudy.units import DEG, MM
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -104,7 +105,7 @@ class PointDesk:
         point = points.find(given.name)
         if isinstance(point, Refused):
             return point
-        straight = given.line or not point.joints or robot.kind == "kuka"
+        straight = given.line or not point.joints or "joint" not in robot.side.actions.frames
         target = Target(
             None if straight else point.joints,
             point.pose if straight else None,

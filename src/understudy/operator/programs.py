@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, structs, to_builtins
+from msgspec import Meta, Struct, to_builtins
 
 from understudy.config import CellConfig
-from understudy.errors import ConfigError, Refused
+from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.motion import OfRobot
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.slices import Slices, Work
@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # imported where needed: it brings compiled code
 LONGEST_PROGRAM = 16 * 1024 * 1024
 READ_AT_ONCE = 10_000
 """Characters: some hundred lines, some milliseconds."""
-LASTING = ("offsets", "g92", "tool", "tools", "tool_length")
-"""What of the modal state a program finds as the one before has left it."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
@@ -146,29 +144,26 @@ class ProgramDesk:
         text = given.text
         if text is None:
             text = robot.side.program.text if robot.side.program else ""
-        setup = _as_it_is(setup, robot)
         here = robot.axis_reading().joints
         known = all(math.isfinite(angle) for angle in here)
         return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
-        from understudy.robots.arm.offline import mover_of
+        """What its programs are previewed on, with the tool and offsets of now."""
+        from understudy.offline.robot import offline_robot
 
+        if robot.simulated.program is None:
+            able = [each.name for each in self._robots if each.simulated.program is not None]
+            return Refused(str(unknown("robot that runs programs", robot.name, able)))
         if robot.name not in self._setups:
             try:
-                self._setups[robot.name] = mover_of(self._config, robot.name)
+                found = offline_robot(self._config, robot.name).setup()
             except ConfigError as problem:
                 return Refused(str(problem))
-        return self._setups[robot.name]
-
-
-def _as_it_is(setup: "Setup", robot: Robot) -> "Setup":
-    """With the tool in hand, its tip and the offsets of now, where a simulated arm can be asked."""
-    if robot.kind != "arm" or robot.real is not None:
-        return setup
-    part = robot.simulated.controller
-    live = part.firmware.modal
-    kept = {name: getattr(live, name) for name in LASTING}
-    mover = part.tips.mover(live.tool)
-    modal = structs.replace(setup.modal, **kept, selected=live.tool)
-    return replace(setup, mount=part.tips.mover, mover=mover, modal=modal)
+            assert found is not None, "what runs programs from the table runs G-code"
+            self._setups[robot.name] = replace(found, stage=None)
+        setup = self._setups[robot.name]
+        if robot.real is not None:
+            return setup
+        live: Setup = robot.model.live_setup(setup)
+        return live

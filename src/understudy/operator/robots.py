@@ -10,7 +10,14 @@ from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
 from understudy.operator.bare import StopOnlyActions
 from understudy.ports import Part
-from understudy.ports.operation import AxisReading, Condition, OperatorActions, skills
+from understudy.ports.operation import (
+    AxisReading,
+    Condition,
+    OperatorActions,
+    RobotModel,
+    parts_of,
+    skills,
+)
 from understudy.registry import module_of
 
 if TYPE_CHECKING:
@@ -56,6 +63,7 @@ class Robot:
         self.config = config.config
         self.place = config.real
         self.simulated = simulated
+        self.model = _model(config, simulated.controller)
         self.real: Side | None = None
 
     @property
@@ -69,7 +77,7 @@ class Robot:
     def skills(self) -> tuple[str, ...]:
         found = list(skills(self.side.actions))
         part = self.simulated.controller
-        own = getattr(part, "parts", {})
+        own = parts_of(part)
         found += [name for name in ("io", "welder") if name in own]
         found += ["trail"] if any(hasattr(each, "clear_trail") for each in own.values()) else []
         return (*found, "program") if self.side.program else tuple(found)
@@ -141,6 +149,13 @@ def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: Timekeeper
     part: Any = parts[name]
     program: Any = parts.get(f"{name}.program")
     return Side(part, actions_for(kind, part), time, program)
+
+
+def _model(config: RobotConfig, part: Any) -> RobotModel:
+    """The model of a simulated robot; a kind that declares none has an empty one."""
+    declared = getattr(module_of("robots", config.kind), "robot_model", None)
+    model: RobotModel = declared(config.config, part) if declared else RobotModel()
+    return model
 
 
 def actions_for(kind: str, part: Any) -> OperatorActions:

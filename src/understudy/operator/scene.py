@@ -8,20 +8,18 @@ from msgspec import to_builtins
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
+from understudy.operator.environment import HoldsObjects
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
-from understudy.operator.motion import pose_of
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports.operation import IDENTITY, ModelAxis, parts_of
 from understudy.simulation.environment import CellEnvironment
+from understudy.space.pose import pose_of
 
 if TYPE_CHECKING:
     from understudy.space.kinematics.chain import Chain
     from understudy.space.model.robot import Geometry, Solid
     from understudy.space.model.shapes import CollisionObject
-
-IDENTITY = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-MACHINE = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
-TURNING = {"A": MACHINE["X"], "B": MACHINE["Y"], "C": MACHINE["Z"]}
 
 
 class SceneDesk:
@@ -52,17 +50,16 @@ class SceneDesk:
         ]
 
     def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
-        """Seen from the flange; only an arm's tools have any."""
-        if robot.kind != "arm":
-            return []
+        """The space that a tool takes, seen from the flange."""
         read = self._config.read_file
-        return [object_of(shape.build(read)) for shape in robot.config.tools[number].shapes]
+        return [object_of(shape.build(read)) for shape in robot.model.tools()[number].shapes]
 
     def _robot(self, robot: Robot) -> dict[str, Any]:
         if robot.name not in self._still:
             self._still[robot.name] = self._geometry(robot)
-        watch = getattr(robot.simulated.controller, "parts", {}).get("collision")
-        held = [object_of(thing) for thing in watch.held()] if watch else []
+        parts = parts_of(robot.simulated.controller).values()
+        watches = [part for part in parts if isinstance(part, HoldsObjects)]
+        held = [object_of(thing) for watch in watches for thing in watch.held()]
         still = self._still[robot.name]
         tools = {
             number: {**still["tools"][number], **_tool(tool)}
@@ -74,7 +71,7 @@ class SceneDesk:
 
     def _geometry(self, robot: Robot) -> dict[str, Any]:
         chain = chain_of(robot)
-        joints, links = _axes(robot.kind), list[dict[str, Any]]()
+        joints, links = [_axis(axis) for axis in robot.model.axes], list[dict[str, Any]]()
         if not isinstance(chain, Refused):
             joints, links = joints_of(chain), self._links(chain)
         tools = {
@@ -84,7 +81,7 @@ class SceneDesk:
         return {
             "kind": robot.kind,
             "model": getattr(robot.config, "model", ""),
-            "base": _foot(robot),
+            "base": list(robot.model.base),
             "joints": joints,
             "links": links,
             "tools": tools,
@@ -185,33 +182,16 @@ def _frame(offset_mm_deg: list[float]) -> list[float]:
     return rows
 
 
-def _foot(robot: Robot) -> list[float]:
-    """Where the foot stands, seen from the frame in which the tool's pose is told."""
-    from understudy.space.model.environment import place
-    from understudy.space.transform import inverse
-
-    if robot.kind == "kuka":
-        x, y, z, rx, ry, rz = robot.config.base_mm_deg
-        stands: list[float] = place((x, y, z), (rx, ry, rz)).reshape(-1).tolist()
-        return stands
-    if robot.kind != "arm":
-        return IDENTITY
-    base = robot.simulated.controller.arm.movers[0].frames.base
-    foot: list[float] = inverse(base).reshape(-1).tolist()
-    return foot
-
-
-def _axes(kind: str) -> list[dict[str, Any]]:
-    """A machine has no model: three slides and three turns."""
-    if kind != "machine":
-        return []
-    slides = [_axis(name, "prismatic", axis) for name, axis in MACHINE.items()]
-    return slides + [_axis(name, "revolute", axis) for name, axis in TURNING.items()]
-
-
-def _axis(name: str, kind: str, axis: tuple[float, ...]) -> dict[str, Any]:
-    none = {"lower": None, "upper": None}
-    return {"name": name, "type": kind, "origin": IDENTITY, "axis": list(axis), **none}
+def _axis(axis: ModelAxis) -> dict[str, Any]:
+    """An axis of a robot without a chain."""
+    return {
+        "name": axis.name,
+        "type": axis.kind,
+        "origin": list(IDENTITY),
+        "axis": list(axis.direction),
+        "lower": None,
+        "upper": None,
+    }
 
 
 def _bound(value: float) -> float | None:

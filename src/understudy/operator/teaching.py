@@ -8,9 +8,10 @@ from msgspec import Meta, Struct
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.operator.models import tool_of, tools_of
-from understudy.operator.motion import Number, Six, pose_of
+from understudy.operator.motion import Number, Six
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.space.pose import pose_of
 
 Three = tuple[Number, Number, Number]
 System = Literal["G54", "G55", "G56", "G57", "G58", "G59"]

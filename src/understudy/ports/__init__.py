@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NewType, Protocol
+from typing import Annotated, Any, NewType, Protocol, runtime_checkable
 
 from msgspec import Meta, Struct
 
@@ -162,6 +162,7 @@ class FaultSource(Protocol):
         ...
 
 
+@runtime_checkable
 class Injectable(Protocol):
     """A part on which faults can be brought about, by script or by hand."""
 

@@ -1,23 +1,40 @@
-"""What an operator can do with a robot, kind by kind.
+"""How a robot is operated: what its kind declares, and the values that are exchanged.
 
-An `OperatorActions` offers those of the verbs below that its robot can do, and no others; that is
-how the command table knows its skills. Every verb takes the moment last and returns at once, with
-a `Refused` or None.
+A kind of robot is a module in the table `robots` of the registry. It must declare the first two
+names; without the others the robot is part of the cell and can be stopped, and no more:
+
+    Config                               the keys of the cell file
+    build(name, config, deps)            the simulated robot, a `Part` that is `Injectable`
+    operator_actions(robot)              `OperatorActions` on the simulated robot
+    robot_model(config, robot)           `RobotModel`: axes, tools, offsets, overrides
+    program_run(robot)                   `ProgramRun` on the simulated robot, if it runs programs
+    real_client(config, name, robot)     `RealClient`: the driver of the REAL robot
+    offline_robot(config, name)          the robot without a running cell, for `validate`
+    sender()                             `Sender`: how `understudy send` streams a program to it
+    FACES                                the faces that fit; without it every face is accepted
+    SIMULATION_SECTIONS                  the sections of simulation.yaml that apply to it
+
+`OperatorActions` has those of the actions below that its robot can do, and no others: this is how
+the command table knows the capabilities of a robot. An action takes the time last and returns at
+once: `Refused` or None.
 
     enable disable · home(axis) · stop emergency_stop reset · hold cycle_start
     send_gcode(text) · override_feed(percent) override_rapid(percent) · set_tool(number)
     jog(Jog) stop_jog · move_to(Target) · set_joint_positions(radians) · set_tcp(pose)
 """
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from understudy.ports import Joints
+from understudy.errors import Refused
+from understudy.ports import Caller, Joints, Part
 from understudy.space.pose import Pose
 
 Frame = Literal["joint", "base", "tool"]
+SixNumbers = tuple[float, float, float, float, float, float]
 
 SKILLS: Mapping[str, str] = {
     "drives": "enable",
@@ -32,12 +49,17 @@ SKILLS: Mapping[str, str] = {
     "set_tcp": "set_tcp",
     "set_joint_positions": "set_joint_positions",
 }
-"""What a page asks for, and the verb that shows it is there."""
+"""Capability in the query `robots` → the action that an `OperatorActions` has for it."""
+
+
+# ── operator actions ────────────────────────────────────────────────────────────────────────────
 
 
 class Jog(NamedTuple):
-    """Axis 0–5 at a speed: rad/s, or m/s along an axis of a frame; ``step``: so far and no further
-    (rad or m), None: until told to stop."""
+    """A jog of axis 0–5 at a speed (rad/s, or m/s along an axis of a frame).
+
+    `step`: the distance (rad or m); None: the jog goes on until `stop_jog`.
+    """
 
     frame: Frame
     axis: int
@@ -46,7 +68,10 @@ class Jog(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where to go: joints (rad) or the tool's pose; straight or not; m/s along a line."""
+    """The target of a move: joints (rad) or a pose of the tool.
+
+    `line`: the tool goes straight, at `speed` (m/s).
+    """
 
     joints: Joints | None
     pose: Pose | None
@@ -55,7 +80,7 @@ class Target(NamedTuple):
 
 
 class Condition(Struct, frozen=True):
-    """How a robot stands, whatever kind it is."""
+    """The state of a robot of any kind. `line`: of its program, 0 if none is executed."""
 
     state: str
     moving: bool = False
@@ -67,8 +92,7 @@ class Condition(Struct, frozen=True):
 
 
 class AxisReading(Struct, frozen=True):
-    """What plots and points are made of: rad, rad/s, Nm, metres; nothing where there are no
-    joints."""
+    """Joints, velocities and torques (rad, rad/s, Nm; empty without joints) and the tool's pose."""
 
     joints: Joints
     velocities: Joints
@@ -77,11 +101,11 @@ class AxisReading(Struct, frozen=True):
 
 
 class OperatorActions(Protocol):
-    """What all of them offer."""
+    """The actions and readings that every robot has."""
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        """In which its axes can be jogged."""
+        """The frames in which the robot can be jogged; `joint`: it also moves to joint targets."""
         ...
 
     def condition(self, now: int) -> Condition: ...
@@ -96,9 +120,165 @@ class OperatorActions(Protocol):
 
 
 def skills(actions: OperatorActions) -> tuple[str, ...]:
-    able = [skill for skill, verb in SKILLS.items() if hasattr(actions, verb)]
+    """The capabilities that these actions come to, in the words of the query `robots`."""
+    able = [skill for skill, action in SKILLS.items() if hasattr(actions, action)]
     return (*able, *(f"jog_{_side(frame)}" for frame in actions.frames if frame != "tool"))
 
 
 def _side(frame: Frame) -> str:
     return "joint" if frame == "joint" else "cartesian"
+
+
+# ── model ───────────────────────────────────────────────────────────────────────────────────────
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+class ModelTool(NamedTuple):
+    """A tool. `shapes`: the space it takes, as cell files describe objects, seen from the flange.
+
+    `measured`: the TCP was taught and differs from the cell file; None: it cannot be taught.
+    """
+
+    name: str
+    tcp_mm_deg: list[float]
+    shapes: tuple[Any, ...] = ()
+    measured: bool | None = None
+
+
+class ModelAxis(NamedTuple):
+    """An axis of a robot without a kinematic chain: along or about a unit vector."""
+
+    name: str
+    kind: Literal["prismatic", "revolute"]
+    direction: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class RobotModel:
+    """What queries and pages show of a simulated robot beside its state.
+
+    A kind declares the fields it has; the defaults are those of a robot without any of it.
+    """
+
+    chain: Any = None
+    """The kinematic chain (`understudy.space.kinematics.chain.Chain`) of an arm."""
+    axes: tuple[ModelAxis, ...] = ()
+    """The axes of a robot that has no chain."""
+    base: tuple[float, ...] = IDENTITY
+    """The foot, seen from the frame in which tool poses are reported: 4×4, row by row."""
+    tools: Callable[[], Mapping[int, ModelTool]] = dict
+    """The tools by number; 0 is the flange."""
+    tool: Callable[[int], int] = lambda now: 0
+    """The number of the active tool."""
+    work_offsets: Callable[[], Mapping[str, SixNumbers]] = dict
+    """The offsets of G54 … G59.3 (mm, deg) that are not zero."""
+    overrides: Callable[[int], Mapping[str, float] | None] = lambda now: None
+    """Feed and rapid override in percent."""
+    live_setup: Callable[[Any], Any] = field(default=lambda setup: setup)
+    """An offline `Setup` with the tool and offsets that the robot has now, for previews."""
+
+
+# ── parts and REAL robots ───────────────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class HasParts(Protocol):
+    """A robot that brings parts of its own into the cell: pins, devices, its collision watch."""
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Own name → part; in the cell the part is called `<robot>.<own name>`."""
+        ...
+
+
+def parts_of(robot: Any) -> Mapping[str, Part]:
+    """The parts that a robot brings into the cell."""
+    return robot.parts if isinstance(robot, HasParts) else {}
+
+
+@dataclass(frozen=True)
+class RealClient:
+    """The REAL sibling of a simulated robot: a driver and what operates it.
+
+    `driver` is a `Part` too. `program`: its `ProgramRun`, if it runs programs. `connect` and
+    `disconnect` begin and end its session with the robot; neither enables, homes or resets.
+    """
+
+    driver: Caller
+    actions: OperatorActions
+    program: Any = None
+    connect: Callable[[int], Any] = lambda now: None
+    disconnect: Callable[[int], Any] = lambda now: None
+
+
+# ── programs that are streamed from the command line ────────────────────────────────────────────
+
+
+class SendOptions(NamedTuple):
+    """Options of `understudy send`. `cell`: the cell file with the robot of the program."""
+
+    dialect: str = ""
+    cell: str = ""
+
+
+class ProgramStream(Protocol):
+    """A program on its way to a robot, as the command line starts it and reports its progress."""
+
+    @property
+    def driver(self) -> Caller: ...
+
+    @property
+    def total(self) -> int:
+        """The number of lines, records or moves."""
+        ...
+
+    def start(self, now: int, ended: "StreamEnded") -> bool | Refused:
+        """Starts the program; False while the robot has not answered yet: call again."""
+        ...
+
+    def progress(self) -> int | None:
+        """The number of lines, records or moves that are done."""
+        ...
+
+    def give_up(self, now: int) -> None:
+        """Stops the robot; the program ends with a refusal."""
+        ...
+
+    def closing(self, now: int) -> bool:
+        """Called after a program failed: True while the driver still needs its connection."""
+        ...
+
+
+StreamEnded = Callable[[Refused | None], None]
+"""Called once when a program has ended: None if the robot has done all of it."""
+
+
+@runtime_checkable
+class WatchesTelemetry(Protocol):
+    """A `ProgramStream` that learns from a second connection what the robot really did."""
+
+    def telemetry_reader(self) -> Callable[[bytes, int], bool]:
+        """A reader of one connection: takes received bytes, True if they completed a reading."""
+        ...
+
+    def confirmed(self) -> bool:
+        """The telemetry has shown the robot at the end of the program."""
+        ...
+
+
+class Sender(NamedTuple):
+    """How programs are streamed to a kind of robot.
+
+    `name`: for the command line, when `--to` names an address. `endpoint` and `telemetry`: the
+    endings of its endpoints in a running cell. `unit`: what the progress bar counts.
+    """
+
+    name: str
+    endpoint: str
+    unit: str
+    read: Callable[[str, SendOptions], ProgramStream | Refused | None]
+    """The program as a stream; None if it is empty."""
+    dialects: tuple[str, ...] = ()
+    """The dialects that programs may be written in; empty: one language, without a name."""
+    telemetry: str = ""

@@ -10,7 +10,7 @@ from tests.robots.kuka.test_kuka_driver import COMMAND, Bench, program
 from typer.testing import CliRunner
 
 from understudy.cli import app
-from understudy.cli.telemetry import Telemetry
+from understudy.cli.send import Telemetry
 from understudy.errors import ConfigError
 from understudy.robots.kuka.driver import Config, TelemetryReader
 from understudy.testing import StandIn

@@ -6,25 +6,38 @@ can follow; the stop ends it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import number_text
+from understudy.gcode.blocks import COORDINATE_SYSTEMS, number_text
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.requests import LineMove
 from understudy.ports.controller import MotionController
-from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.ports.operation import (
+    AxisReading,
+    Condition,
+    Frame,
+    Jog,
+    ModelTool,
+    RobotModel,
+    SixNumbers,
+    Target,
+)
 from understudy.space.kinematics.chain import Frames
 from understudy.space.kinematics.teach import moved_frame
-from understudy.space.pose import Pose
+from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import inverse, matrix, pose
 from understudy.units import DEG, MINUTE, MM
 
 if TYPE_CHECKING:
+    from understudy.offline.setup import Setup
+    from understudy.robots.arm.config import Config
+    from understudy.robots.arm.controller import VirtualController
     from understudy.robots.arm.drives import Arm
 
 LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 2, 1))
@@ -32,6 +45,8 @@ ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
 """What is tried for a jog without a step, the longest first."""
 NO_WAY = Refused("the arm cannot go any further that way")
 NO_LINES = Refused("this controller knows joints only: dialect `arm` has lines of the tool")
+KEPT_BETWEEN_PROGRAMS = ("offsets", "g92", "tool", "tools", "tool_length")
+"""Modal state that a program finds as the one before left it."""
 JOINTS, TOOL = {"arm": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
 
 
@@ -178,3 +193,54 @@ class ArmActions:
 def _words(letters: str, values: np.ndarray[Any, Any]) -> str:
     pairs = zip(letters, values.tolist(), strict=True)
     return " ".join(letter + number_text(round(value, 9)) for letter, value in pairs)
+
+
+# ── model ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def model_of(config: "Config", robot: "VirtualController") -> RobotModel:
+    mover = robot.arm.movers[0]
+    return RobotModel(
+        chain=mover.chain,
+        base=tuple(inverse(mover.frames.base).reshape(-1).tolist()),
+        tools=lambda: _tools(config, robot.tips.measured),
+        tool=lambda now: robot.firmware.reading(now).tool,
+        work_offsets=lambda: _work_offsets(robot),
+        overrides=lambda now: _overrides(robot, now),
+        live_setup=lambda setup: _live_setup(robot, setup),
+    )
+
+
+def _tools(config: "Config", measured: Mapping[int, Pose]) -> dict[int, ModelTool]:
+    return {
+        number: ModelTool(
+            tool.name,
+            pose_mm_deg(measured[number]) if number in measured else list(tool.tcp_mm_deg),
+            tool.shapes,
+            measured=number in measured,
+        )
+        for number, tool in config.tools.items()
+    }
+
+
+def _work_offsets(robot: "VirtualController") -> dict[str, SixNumbers]:
+    """Only where they are offsets of the tool: in grblHAL's dialect they shift joints."""
+    if robot.arm.options.dialect.name != "arm":
+        return {}
+    pairs = zip(COORDINATE_SYSTEMS, robot.firmware.modal.offsets, strict=True)
+    return {name: offset for name, offset in pairs if any(offset)}
+
+
+def _overrides(robot: "VirtualController", now: int) -> dict[str, float]:
+    feed, rapid, _ = robot.firmware.reading(now).overrides
+    return {"feed": float(feed), "rapid": float(rapid)}
+
+
+def _live_setup(robot: "VirtualController", setup: "Setup") -> "Setup":
+    live = robot.firmware.modal
+    kept = {name: getattr(live, name) for name in KEPT_BETWEEN_PROGRAMS}
+    modal = structs.replace(setup.modal, **kept, selected=live.tool)
+    mover = robot.tips.mover(live.tool)
+    if isinstance(mover, Refused):
+        return setup
+    return replace(setup, mount=robot.tips.mover, mover=mover, modal=modal)

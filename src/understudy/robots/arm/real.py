@@ -2,13 +2,36 @@
 
 from understudy.config import CellConfig
 from understudy.jobs.joint_lines import JointLines
+from understudy.jobs.program_run import ProgramRun
+from understudy.ports.operation import RealClient
+from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.operator import ArmActions
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
 
 
+def real_client(config: CellConfig, name: str, robot: VirtualController) -> RealClient:
+    """Model, dialect and pin names are those of the simulated arm."""
+    arm, io = robot.arm, robot.io
+    settings = GrblHalConfig(
+        dialect=config.robots[name].config.dialect,
+        digital_output_names={io.do.name(pin): pin for pin in range(io.do.count)},
+        analog_output_names={io.ao.name(pin): pin for pin in range(io.ao.count)},
+    )
+    driver = driver_of(config, name, settings)
+    dialect = arm.options.dialect if settings.dialect == "arm" else arm.options.wire
+    return RealClient(
+        driver,
+        ArmActions(driver, arm, dialect=dialect),
+        program=ProgramRun(driver, dialect),
+        connect=driver.connect,
+        disconnect=driver.disconnect,
+    )
+
+
 def driver_of(config: CellConfig, robot: str, settings: GrblHalConfig) -> GrblHalDriver:
-    """A REAL grblHAL with the joints of an arm of the cell; of the first one if none is named."""
+    """A driver with the joints of an arm of the cell; of the first arm if none is named."""
     setup = mover_of(config, robot, settings.dialect)
     lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None

@@ -8,7 +8,15 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.gcode.blocks import number_text
 from understudy.ports import Injectable
-from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.ports.operation import (
+    AxisReading,
+    Condition,
+    Frame,
+    Jog,
+    ModelAxis,
+    RobotModel,
+    Target,
+)
 from understudy.robots.grblhal.controller import GrblController, Notice, Override
 from understudy.robots.grblhal.machine.machine import UNITS
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, OVERRIDE_RANGES, SettingNumber
@@ -126,3 +134,25 @@ class MachineActions:
     def _receive(self, notice: Notice, now: int) -> None:
         if notice.kind == "answer":
             self._answer = notice.code
+
+
+AXES = (
+    ModelAxis("X", "prismatic", (1.0, 0.0, 0.0)),
+    ModelAxis("Y", "prismatic", (0.0, 1.0, 0.0)),
+    ModelAxis("Z", "prismatic", (0.0, 0.0, 1.0)),
+    ModelAxis("A", "revolute", (1.0, 0.0, 0.0)),
+    ModelAxis("B", "revolute", (0.0, 1.0, 0.0)),
+    ModelAxis("C", "revolute", (0.0, 0.0, 1.0)),
+)
+
+
+def model_of(machine: ControlledMachine) -> RobotModel:
+    """Three slides and three turns; a machine has no chain of links."""
+
+    def overrides(now: int) -> dict[str, float]:
+        feed, rapid, _ = machine.firmware.reading(now).overrides
+        return {"feed": float(feed), "rapid": float(rapid)}
+
+    return RobotModel(
+        axes=AXES, tool=lambda now: machine.firmware.reading(now).tool, overrides=overrides
+    )

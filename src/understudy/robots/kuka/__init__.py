@@ -8,10 +8,22 @@ if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
-    from understudy.ports.operation import OperatorActions
+    from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.kuka.robot import KukaGcodeServer
 
-__all__ = ["Config", "build", "offline_robot", "operator_actions"]
+__all__ = [
+    "FACES",
+    "SIMULATION_SECTIONS",
+    "Config",
+    "build",
+    "offline_robot",
+    "operator_actions",
+    "robot_model",
+    "sender",
+]
+
+FACES = ("kuka_eki",)
+SIMULATION_SECTIONS = ("collision",)
 
 # The simulated robot, its check and its actions are imported when they are asked for: they bring
 # compiled code, which a driver or a configuration does not need.
@@ -27,6 +39,18 @@ def operator_actions(robot: Any) -> "OperatorActions":
     from understudy.robots.kuka.operator import KukaActions
 
     return KukaActions(robot)
+
+
+def robot_model(config: Config, robot: "KukaGcodeServer") -> "RobotModel":
+    from understudy.robots.kuka.operator import model_of
+
+    return model_of(config, robot)
+
+
+def sender() -> "Sender":
+    from understudy.robots.kuka.send import SENDER
+
+    return SENDER
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":

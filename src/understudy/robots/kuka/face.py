@@ -34,8 +34,6 @@ from understudy.units import NS_PER_MS
 
 __all__ = ["ENDPOINTS", "CommandFace", "Config", "build", "messages", "name_field"]
 
-ROBOTS = ("kuka",)
-"""Kinds of robot that this face fits."""
 MOST_FRAMES = 1024
 READ_SIZE = 4096
 NO_STALL_S = 3600.0

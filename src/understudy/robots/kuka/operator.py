@@ -1,15 +1,28 @@
 """Operator actions on a KUKA: they submit records, numbered like the last completed one."""
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from understudy.errors import Refused
 from understudy.ports import Injectable
-from understudy.ports.operation import AxisReading, Condition, Frame, Jog, Target
+from understudy.ports.operation import (
+    AxisReading,
+    Condition,
+    Frame,
+    Jog,
+    ModelTool,
+    RobotModel,
+    Target,
+)
 from understudy.robots.kuka.records import HOMES, LINEAR, POSITION, GcodeServer, Record
 from understudy.space.kinematics.teach import moved_frame
-from understudy.space.pose import Pose
+from understudy.space.model.environment import place
+from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import matrix, pose
+
+if TYPE_CHECKING:
+    from understudy.robots.kuka.config import Config
+    from understudy.robots.kuka.robot import KukaGcodeServer
 
 LINES_ONLY = Refused("the G-code server knows lines of the tool only: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
@@ -87,3 +100,17 @@ class KukaActions:
         number = max(self._server.progress().completed, 0)
         self._server.submit(Record(number, kind, words), now)
         return None
+
+
+def model_of(config: "Config", robot: "KukaGcodeServer") -> RobotModel:
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    tools = {
+        number: ModelTool(f"tool {number}", pose_mm_deg(pose(frame)))
+        for number, frame in robot.model.tools.items()
+    }
+    return RobotModel(
+        chain=robot.model.chain,
+        base=tuple(place((x, y, z), (rx, ry, rz)).reshape(-1).tolist()),
+        tools=lambda: tools,
+        tool=lambda now: robot.reading(now).tool,
+    )

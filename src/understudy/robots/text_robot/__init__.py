@@ -7,9 +7,20 @@ from understudy.robots.text_robot.robot import Config, TextRobot, build
 if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
-    from understudy.ports.operation import OperatorActions
+    from understudy.ports.operation import OperatorActions, RealClient, Sender
 
-__all__ = ["Config", "TextRobot", "build", "offline_robot", "operator_actions"]
+__all__ = [
+    "FACES",
+    "Config",
+    "TextRobot",
+    "build",
+    "offline_robot",
+    "operator_actions",
+    "real_client",
+    "sender",
+]
+
+FACES = ("text_tcp",)
 
 # The offline check brings compiled code; it is imported when it is asked for.
 
@@ -18,6 +29,21 @@ def operator_actions(robot: Any) -> "OperatorActions":
     from understudy.robots.text_robot.operator import TextRobotActions
 
     return TextRobotActions(robot)
+
+
+def real_client(config: "CellConfig", name: str, robot: "TextRobot") -> "RealClient":
+    from understudy.ports.operation import RealClient
+    from understudy.robots.text_robot.driver import Config, build
+    from understudy.robots.text_robot.operator import TextRobotActions
+
+    driver = build(Config())
+    return RealClient(driver, TextRobotActions(driver))
+
+
+def sender() -> "Sender":
+    from understudy.robots.text_robot.send import SENDER
+
+    return SENDER
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":

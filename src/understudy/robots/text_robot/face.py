@@ -30,8 +30,6 @@ from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERRO
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
-ROBOTS = ("text_robot",)
-"""Kinds of robot that this face fits."""
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024

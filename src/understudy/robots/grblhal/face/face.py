@@ -34,8 +34,6 @@ from understudy.robots.grblhal.face.reports import SavedReports, StatusReports
 from understudy.robots.grblhal.numbers import ErrorCode, Realtime, SettingNumber
 from understudy.units import NS_PER_MS
 
-ROBOTS = ("arm", "machine")
-"""Kinds of robot that this face can serve."""
 BACKLOG = 64 * 1024
 """Bytes beyond the firmware's buffer that are kept for a client that ignores `Bf`."""
 READ_SIZE = 1024

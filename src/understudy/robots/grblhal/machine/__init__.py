@@ -8,10 +8,20 @@ if TYPE_CHECKING:
     from understudy.config import CellConfig
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
-    from understudy.ports.operation import OperatorActions
+    from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
 
-__all__ = ["Config", "build", "offline_robot", "operator_actions"]
+__all__ = [
+    "FACES",
+    "Config",
+    "build",
+    "offline_robot",
+    "operator_actions",
+    "robot_model",
+    "sender",
+]
+
+FACES = ("grblhal",)
 
 # The simulated robot, its check and its actions are imported when they are asked for: they bring
 # compiled code, which a driver or a configuration does not need.
@@ -27,6 +37,18 @@ def operator_actions(robot: Any) -> "OperatorActions":
     from understudy.robots.grblhal.operator import MachineActions
 
     return MachineActions(robot)
+
+
+def robot_model(config: Config, robot: "Machine") -> "RobotModel":
+    from understudy.robots.grblhal.operator import model_of
+
+    return model_of(robot)
+
+
+def sender() -> "Sender":
+    from understudy.robots.grblhal.send import SENDER
+
+    return SENDER
 
 
 def offline_robot(config: "CellConfig", robot: str) -> "OfflineRobot":
