@@ -72,6 +72,10 @@ class ExplainingMover(Protocol):
     def obstacle(self, move: Move, start: Floats) -> Obstacle | None: ...
 
 
+ARC_LEFT_ON = "the arc is left on at the end of the program"
+"""Message of a remark, the same for every robot."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """Something a line does that it should not; it is run all the same. `slight`: a warning."""

@@ -18,7 +18,7 @@ from understudy.errors import Refused
 from understudy.gcode import requests
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
-from understudy.offline.setup import Met, Mover, Probed, Remark, Thrown
+from understudy.offline.setup import ARC_LEFT_ON, Met, Mover, Probed, Remark, Thrown
 from understudy.offline.walk import spans_of
 from understudy.ports.io import PinChange
 from understudy.robots.arm.config import Config
@@ -38,7 +38,6 @@ from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 COLD = NS_PER_MS
 """An arc may come so much late before its seam is called cold."""
 NO_GAS = "the arc is started with the gas closed"
-LEFT_ON = "the arc is left on at the end of the program"
 NO_TOUCH = "the probe meets nothing on its way"
 TOUCHES = "the probe touches something before the move"
 NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
@@ -183,7 +182,7 @@ class CellStage:
     def _end(self, line: int) -> list[Remark]:
         self._ended = True
         left = self._board.io.digital_output(ARC_START)
-        remarks = [self._remark(line, "process", LEFT_ON)] if left else []
+        remarks = [self._remark(line, "process", ARC_LEFT_ON)] if left else []
         self._armed = self._assumed = False
         for pin in (ARC_START, GAS):
             self._board.io.set_digital_output(pin, False, self._board.now)

@@ -12,10 +12,9 @@ from understudy.gcode.program import ProgramLine
 from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
-from understudy.offline.setup import Remark
+from understudy.offline.setup import ARC_LEFT_ON, Remark
 from understudy.offline.validate import Arm, Subject
 from understudy.offline.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, Run, Violation
-from understudy.robots.arm.offline_stage import LEFT_ON
 from understudy.robots.kuka.assembly import body_of, model_of
 from understudy.robots.kuka.config import Config
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
@@ -142,7 +141,7 @@ class _Walk:
         """The end of the program."""
         yield from self.rest()
         if self._job:
-            yield Remark(self._line, "process", LEFT_ON, self._now)
+            yield Remark(self._line, "process", ARC_LEFT_ON, self._now)
 
     def rest(self) -> Iterator[Event]:
         """The motion comes to rest."""
