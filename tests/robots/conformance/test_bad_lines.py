@@ -106,7 +106,7 @@ class TestAnswers:
         run = Run(bad(rule("message_duplicate", ", from_s: 0.3, times: 10")))
         outcome = run.see_through()
         assert outcome is not None
-        assert "nobody asked" in outcome.reason
+        assert "without a request" in outcome.reason
         assert run.said_once()
 
     @pytest.mark.parametrize("fault", ["message_loss", "message_duplicate", "message_garble"])

@@ -109,7 +109,7 @@ def test_a_long_program(count: int, tmp_path: Path, most_unread: list[int]) -> N
             if n % (count // 4) == count // 8:
                 memory.append(psutil.Process().memory_info().rss)
             if (progress := driver.progress()) is not None:
-                ahead.append(progress.read - progress.taken)
+                ahead.append(progress.read - progress.accepted)
             yield line
 
     with StandIn(str(tmp_path / "machine.yaml"), rate="max") as machine:

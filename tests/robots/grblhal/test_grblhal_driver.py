@@ -12,17 +12,17 @@ from understudy.errors import ConfigError, Refused
 from understudy.ports import ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
-from understudy.robots.grblhal.driver.words import (
+from understudy.robots.grblhal.driver.messages import (
+    Answer,
     Banner,
     Info,
     Other,
     Report,
     Setting,
-    Verdict,
     feed_override,
     numbered,
     read_line,
-    sayable,
+    sendable,
 )
 from understudy.units import DEG, nanoseconds
 from understudy.wire.exchange import UNLIMITED
@@ -366,7 +366,7 @@ class TestTrouble:
         ticket = peer.driver.run(["G0 X1"], 0)
         peer.say("ok", "ok")
         assert peer.ended[0][0] == ticket
-        assert "answers what nobody asked" in str(peer.ended[0][1])
+        assert "answer without a request" in str(peer.ended[0][1])
         assert not peer.status.enabled
 
     def test_a_controller_that_begins_anew_by_itself(self) -> None:
@@ -375,8 +375,8 @@ class TestTrouble:
         peer.tell("G1 X2")
         peer.say(BANNER)
         assert [outcome.reason for outcome in peer.lines.values() if outcome] == [
-            "the controller has begun anew",
-            "the controller has begun anew",
+            "the controller has restarted",
+            "the controller has restarted",
         ]
         assert not peer.status.enabled
 
@@ -589,7 +589,7 @@ class TestOperator:
         assert peer.driver.digital_io().outputs == 0b100
         progress = peer.driver.progress()
         assert progress is not None
-        assert progress.taken == said + 1, "it is no line of the program"
+        assert progress.accepted == said + 1, "it is no line of the program"
         assert 0 not in peer.lines
 
     def test_what_only_a_simulation_can(self) -> None:
@@ -632,8 +632,8 @@ class TestWords:
     @pytest.mark.parametrize(
         ("data", "word"),
         [
-            (b"ok", Verdict(0)),
-            (b"error:33", Verdict(33)),
+            (b"ok", Answer(0)),
+            (b"error:33", Answer(33)),
             (b"error:", Other("error:")),
             (b"okay", Other("okay")),
             (b"<Hold:0|Bf:1,2>", Report("Hold", 0, {"Bf": "1,2"})),
@@ -653,7 +653,7 @@ class TestWords:
 
     @given(st.text(max_size=60))
     def test_what_is_sayable_is_one_plain_line(self, text: str) -> None:
-        line = sayable(text)
+        line = sendable(text)
         if not isinstance(line, Refused):
             assert all(32 <= ord(character) < 127 for character in line)
             assert not set(line) & set("?!~")

@@ -1,14 +1,14 @@
-"""What a grblHAL says, read; and what it is told, written.
+"""Messages of a grblHAL controller, and the lines and bytes that are sent to it.
 
-    ok                                     Verdict(0)
-    error:9                                Verdict(9)
+    ok                                     Answer(0)
+    error:9                                Answer(9)
     ALARM:3                                Alarm(3)
     <Run|MPos:1.0,…|Bf:99,1023|FS:100,0>   Report("Run", 0, {"MPos": "1.0,…", …})
     [GC:G0 G54 …]                          Info("GC", "G0 G54 …")
     $110=6000.000                          Setting(110, "6000.000")
     GrblHAL 1.1f ['$' or '$HELP' for help] Banner()
 
-Whatever else comes is Other: a plug-in's words, or noise on the line.
+Everything else is Other: messages of a plug-in, or noise on the line.
 """
 
 import re
@@ -16,18 +16,15 @@ from typing import NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.error_numbers import BAD_LETTER, TOO_LONG
-from understudy.robots.grblhal.numbers import ALARMS, ERRORS, LONGEST_LINE
+from understudy.robots.grblhal.numbers import ALARMS, ERRORS, LONGEST_LINE, Realtime
 
-AXIS_LETTERS = "XYZABC"
-HOLD, START, RESET, STOP, JOG_CANCEL = b"!", b"~", b"\x18", b"\x19", b"\x85"
-STATUS, FULL_STATUS, OPTIONAL_STOP = b"?", b"\x87", b"\x88"
-RAPID = {100: b"\x95", 50: b"\x96", 25: b"\x97"}
-FEED_100, FEED_UP_10, FEED_DOWN_10, FEED_UP_1, FEED_DOWN_1 = (bytes([0x90 + n]) for n in range(5))
-
+RAPID_BYTES = {100: Realtime.RAPID_100, 50: Realtime.RAPID_50, 25: Realtime.RAPID_25}
+"""Rapid overrides in per cent that have a byte."""
 MOST_LINE_NUMBER = 10_000_000
 NUMBER_ROOM = len(f"N{MOST_LINE_NUMBER - 1}")
+"""Characters that a line number needs."""
 
-_VERDICT = re.compile(r"error:(\d{1,4})")
+_ANSWER = re.compile(r"error:(\d{1,4})")
 _ALARM = re.compile(r"ALARM:(\d{1,4})")
 _SETTING = re.compile(r"\$(\d{1,4})=(.*)")
 _INFO = re.compile(r"\[([^:\]]+):(.*)\]")
@@ -35,53 +32,63 @@ _REPORT = re.compile(r"<([A-Z][A-Za-z]*)(?::(\d{1,3}))?((?:\|[^|<>]*)*)>")
 _NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{0,9})?")
 _COMMENT = re.compile(r"\((?!\s*(?:MSG|PRINT|DEBUG)\s*,)[^)]*\)|;.*", re.IGNORECASE)
 _OWN_NUMBER = re.compile(r"[Nn]\s*\d+(?:\.0*)?\s*")
-_SAYABLE = re.compile(r"[ -~]*")
-_AT_ONCE = re.compile(r"[?!~]")
+_PRINTABLE = re.compile(r"[ -~]*")
+_REALTIME = re.compile(r"[?!~]")
 
 
-class Verdict(NamedTuple):
-    """A line was taken (0) or refused."""
+class Answer(NamedTuple):
+    """The controller accepts a line (0) or refuses it."""
 
     code: int
 
 
 class Alarm(NamedTuple):
+    """`ALARM:N`."""
+
     code: int
 
 
 class Report(NamedTuple):
+    """A status report; ``fields`` by name, without the state."""
+
     state: str
     substate: int
     fields: dict[str, str]
 
 
 class Info(NamedTuple):
+    """`[NAME:TEXT]`."""
+
     name: str
     text: str
 
 
 class Setting(NamedTuple):
+    """`$NUMBER=TEXT`."""
+
     number: int
     text: str
 
 
 class Banner(NamedTuple):
-    """The controller has begun anew."""
+    """The controller has restarted."""
 
 
 class Other(NamedTuple):
+    """A line without a known form."""
+
     text: str
 
 
-Word = Verdict | Alarm | Report | Info | Setting | Banner | Other
+Message = Answer | Alarm | Report | Info | Setting | Banner | Other
 
 
-def read_line(data: bytes) -> Word:
+def read_line(data: bytes) -> Message:
     text = data.decode("latin-1").strip()
     if text == "ok":
-        return Verdict(0)
-    if found := _VERDICT.fullmatch(text):
-        return Verdict(int(found[1]))
+        return Answer(0)
+    if found := _ANSWER.fullmatch(text):
+        return Answer(int(found[1]))
     if found := _ALARM.fullmatch(text):
         return Alarm(int(found[1]))
     if found := _REPORT.fullmatch(text):
@@ -95,7 +102,7 @@ def read_line(data: bytes) -> Word:
 
 
 def numbers(text: str) -> tuple[float, ...] | None:
-    """Numbers between commas; None if one of them is none."""
+    """Numbers between commas; None if one of them is not a number."""
     pieces = text.split(",")
     if not all(_NUMBER.fullmatch(piece) for piece in pieces):
         return None
@@ -103,6 +110,7 @@ def numbers(text: str) -> tuple[float, ...] | None:
 
 
 def whole(text: str) -> int | None:
+    """A single number without its decimals; None if there is none or more than one."""
     values = numbers(text)
     return int(values[0]) if values and len(values) == 1 else None
 
@@ -111,12 +119,13 @@ def whole(text: str) -> int | None:
 
 
 def refusal(code: int, line: str) -> Refused:
-    """An `error:N` in words."""
+    """The refusal for `error:N`, with its text."""
     words = ERRORS.get(code) or "the controller does not say why"
     return Refused(f"error:{code} ({line}): {words}", code)
 
 
 def alarm(code: int) -> Refused:
+    """The refusal for `ALARM:N`, with its text."""
     words = ALARMS.get(code) or "the controller does not say why"
     return Refused(f"ALARM:{code}: {words}", code)
 
@@ -124,12 +133,12 @@ def alarm(code: int) -> Refused:
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def sayable(text: str) -> str | Refused:
-    """A line as it goes out: without remarks, and without bytes that act at once."""
+def sendable(text: str) -> str | Refused:
+    """The line without comments; refused if it contains a byte that acts at once."""
     line = _COMMENT.sub("", text).strip()
-    if not _SAYABLE.fullmatch(line):
+    if not _PRINTABLE.fullmatch(line):
         return Refused(f"{text!r}: a line is printable ASCII, and one line", BAD_LETTER)
-    if found := _AT_ONCE.search(line):
+    if found := _REALTIME.search(line):
         reason = f"{found[0]!r} acts at once on the wire and cannot stand in a line: {text.strip()}"
         return Refused(reason, BAD_LETTER)
     if len(line) + NUMBER_ROOM > LONGEST_LINE:
@@ -139,7 +148,7 @@ def sayable(text: str) -> str | Refused:
 
 
 def numbered(line: str, number: int) -> str:
-    """The line under this number, so that reports (Ln) tell which one is being run."""
+    """The line with this number, so that `Ln` in the reports shows which line is executed."""
     bare = _OWN_NUMBER.sub("", line, count=1) if line[:1] in "Nn" else line
     if not bare[:1].isalpha() or bare[0] in "Oo":
         return line
@@ -147,16 +156,17 @@ def numbered(line: str, number: int) -> str:
 
 
 def decimal(value: float) -> str:
-    """Four decimals at most, the shortest way to write it."""
+    """The shortest text with at most four decimals."""
     text = f"{value:.4f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
 
 
-def feed_override(percent: int, told: int | None) -> bytes:
-    """Bytes that bring the feed override from what it is (None: nobody knows) to ``percent``."""
-    known = told is not None and percent != 100
-    said, ahead = (b"", percent - (told or 0)) if known else (FEED_100, percent - 100)
-    tens = round(ahead / 10)
-    ones = ahead - 10 * tens
-    said += (FEED_UP_10 if tens > 0 else FEED_DOWN_10) * abs(tens)
-    return said + (FEED_UP_1 if ones > 0 else FEED_DOWN_1) * abs(ones)
+def feed_override(percent: int, present: int | None) -> bytes:
+    """Bytes that change the feed override from ``present`` (None: unknown) to ``percent``."""
+    known = present is not None and percent != 100
+    first, rest = ([], percent - (present or 0)) if known else ([Realtime.FEED_100], percent - 100)
+    tens = round(rest / 10)
+    ones = rest - 10 * tens
+    steps = [Realtime.FEED_UP_10 if tens > 0 else Realtime.FEED_DOWN_10] * abs(tens)
+    steps += [Realtime.FEED_UP_1 if ones > 0 else Realtime.FEED_DOWN_1] * abs(ones)
+    return bytes(first + steps)
