@@ -35,7 +35,7 @@ class LineStream:
 
     def progress(self) -> int | None:
         progress = self.driver.progress()
-        return progress.taken if progress else None
+        return progress.accepted if progress else None
 
     def give_up(self, now: int) -> None:
         self.driver.stop(now)
