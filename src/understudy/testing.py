@@ -87,7 +87,7 @@ class StandIn:
         from understudy.errors import Refused
         from understudy.ports.hmi import Later
 
-        result = self._call(lambda live: live.desk.call(command, parameters, "operator"))
+        result = self._call(lambda live: live.commands.call(command, parameters, "operator"))
         if isinstance(result, Later):
             result = self._wait_for(result)
         if isinstance(result, Refused):

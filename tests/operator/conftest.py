@@ -28,7 +28,7 @@ class Bench:
         self._loop.close()
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
-        answer = self.live.desk.call(name, parameters, "operator")
+        answer = self.live.commands.call(name, parameters, "operator")
         if not isinstance(answer, Later):
             return answer
         ended = self._loop.create_future()
@@ -55,9 +55,9 @@ class Bench:
 
     def row(self, robot: str) -> dict[str, Any]:
         """Joints and pose now."""
-        self.live.cell_desk.history.stop()
+        self.live.operator.history.stop()
         rows: list[dict[str, Any]] = self.do("sample", robot=robot, count=1)["rows"]
-        self.live.cell_desk.history.stop()
+        self.live.operator.history.stop()
         return rows[-1]
 
     def joints(self, robot: str) -> list[float]:

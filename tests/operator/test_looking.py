@@ -184,7 +184,7 @@ def test_rows_for_plots_are_kept_while_somebody_asks(arm: Bench) -> None:
     assert first["joints_deg"][2] == pytest.approx(37.0)
     assert {"velocities_deg_s", "torques_nm", "current_amps", "voltage_volts"} <= first.keys()
     assert len(arm.do("sample", robot="g60", count=10)["rows"]) == 1, "time has stood"
-    arm.live.cell_desk.history.stop()
+    arm.live.operator.history.stop()
     arm.do("send_gcode", robot="g60", line="G1 A5 F600")
     arm.forward(0.2)
     rows = arm.do("sample", robot="g60", count=10)["rows"]
@@ -204,5 +204,5 @@ def test_thinning_keeps_the_last_row(rows: int, count: int, kept: int) -> None:
 
 def test_the_pages_name_every_command(bench: Bench) -> None:
     pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "docs").glob("*.md"))
-    table = bench.live.cell_desk.commands()
+    table = bench.live.operator.commands()
     assert [each.name for each in table if f"`{each.name}`" not in pages] == []

@@ -31,7 +31,7 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(within_patience())
 
 
-class Desk:
+class Operator:
     """A cell whose robot stands in for the one at a port."""
 
     def __init__(self, live: Live, robot: str) -> None:
@@ -39,7 +39,7 @@ class Desk:
         self.robot = robot
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
-        return self.live.desk.call(name, parameters, "operator")
+        return self.live.commands.call(name, parameters, "operator")
 
     def do(self, name: str, /, **parameters: Any) -> Any:
         answer = self.ask(name, **parameters)
@@ -78,7 +78,7 @@ class Desk:
         await self.until(lambda facts: not facts["moving"])
 
     def axis_reading(self) -> AxisReading:
-        robot = self.live.cell_desk.robots.find(self.robot)
+        robot = self.live.operator.robots.find(self.robot)
         assert not isinstance(robot, Refused)
         return robot.axis_reading()
 
@@ -111,15 +111,15 @@ async def alive(
 
 @contextlib.asynccontextmanager
 async def pair(cell: str, *, mode: str = "real", real: bool = True) -> AsyncIterator[Any]:
-    """The one that plays the real robot, and the desk in front of it."""
+    """The one that plays the real robot, and the operator in front of it."""
     async with alive(cell) as there:
         port = int(there.endpoints[FACE[cell]].rsplit(":", 1)[1])
         async with alive(cell, at=port, real=real) as here:
-            desk = Desk(here, NAME[cell])
+            operator = Operator(here, NAME[cell])
             if mode == "real":
-                assert desk.on("set_mode", mode="real")["mode"] == "REAL"
-                await desk.connected()
-            yield Desk(there, NAME[cell]), desk
+                assert operator.on("set_mode", mode="real")["mode"] == "REAL"
+                await operator.connected()
+            yield Operator(there, NAME[cell]), operator
 
 
 # ── who may ──
@@ -127,8 +127,8 @@ async def pair(cell: str, *, mode: str = "real", real: bool = True) -> AsyncIter
 
 def test_real_must_be_allowed_on_the_command_line() -> None:
     async def test() -> None:
-        async with pair(TEXT, mode="simulation", real=False) as (_, desk):
-            assert "without --real" in desk.refusal("set_mode", robot="bench", mode="real")
+        async with pair(TEXT, mode="simulation", real=False) as (_, operator):
+            assert "without --real" in operator.refusal("set_mode", robot="bench", mode="real")
         with pytest.raises(ConfigError, match="--real on the command line"):
             async with alive(TEXT, at=1, controller="real"):
                 pass
@@ -142,8 +142,8 @@ def test_real_must_be_allowed_on_the_command_line() -> None:
 def test_a_robot_without_an_address_stays_simulated() -> None:
     async def test() -> None:
         async with alive(TEXT, real=True) as live:
-            desk = Desk(live, "bench")
-            assert "does not say where" in desk.refusal("set_mode", robot="bench", mode="real")
+            operator = Operator(live, "bench")
+            assert "does not say where" in operator.refusal("set_mode", robot="bench", mode="real")
 
     run(test)
 
@@ -163,9 +163,9 @@ def test_auto_reports_what_it_finds(there: bool, allowed: bool, mode: str, says:
             if not there:
                 await other.stop()
             async with alive(TEXT, at=port, controller="auto", real=allowed) as live:
-                desk = Desk(live, "bench")
-                assert desk.facts["mode"] == mode
-                told = next(e for e in desk.do("events")["events"] if e.kind == "mode")
+                operator = Operator(live, "bench")
+                assert operator.facts["mode"] == mode
+                told = next(e for e in operator.do("events")["events"] if e.kind == "mode")
                 assert says in told.text
 
     run(test)
@@ -176,17 +176,17 @@ def test_auto_reports_what_it_finds(there: bool, allowed: bool, mode: str, says:
 
 def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None:
     async def test() -> None:
-        async with pair(TEXT) as (there, desk):
-            desk.on("move_to", pose_mm_deg=[11, 0, 100, 0, 0, 0])
+        async with pair(TEXT) as (there, operator):
+            operator.on("move_to", pose_mm_deg=[11, 0, 100, 0, 0, 0])
             await there.until(lambda facts: facts["moving"])
-            await desk.at_rest()
+            await operator.at_rest()
             assert there.on("teach_point", name="p")["points"][0]["pose_mm_deg"][0] == 11.0
-            desk.on("emergency_stop")
+            operator.on("emergency_stop")
             await there.until(lambda facts: facts["state"] == "EmergencyStopped")
-            desk.on("reset")
-            await desk.until(lambda facts: not facts["error"])
-            assert desk.on("set_mode", mode="simulation")["mode"] == "SIMULATION"
-            assert desk.on("teach_point", name="p")["points"][0]["pose_mm_deg"][0] == 0.0
+            operator.on("reset")
+            await operator.until(lambda facts: not facts["error"])
+            assert operator.on("set_mode", mode="simulation")["mode"] == "SIMULATION"
+            assert operator.on("teach_point", name="p")["points"][0]["pose_mm_deg"][0] == 0.0
 
     run(test)
 
@@ -195,14 +195,14 @@ def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
     """Who sends to it would move something that nobody looks at."""
 
     async def test() -> None:
-        async with pair(TEXT, mode="simulation") as (_, desk):
-            port = int(desk.live.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
+        async with pair(TEXT, mode="simulation") as (_, operator):
+            port = int(operator.live.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET_STATUS\n")
             assert (await reader.readline()).startswith(b"OK Idle")
-            assert desk.facts["faces"] == "open"
-            desk.on("set_mode", mode="real")
-            await desk.connected()
+            assert operator.facts["faces"] == "open"
+            operator.on("set_mode", mode="real")
+            await operator.connected()
             assert await reader.read() == b"", "hung up on"
             writer.close()
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -210,8 +210,8 @@ def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
             with contextlib.suppress(ConnectionError):
                 assert await reader.read() == b"", "turned away"
             writer.close()
-            assert desk.facts["faces"] == "closed while it is REAL"
-            desk.on("set_mode", mode="simulation")
+            assert operator.facts["faces"] == "closed while it is REAL"
+            operator.on("set_mode", mode="simulation")
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET_STATUS\n")
             assert (await reader.readline()).startswith(b"OK Idle")
@@ -222,10 +222,10 @@ def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
 
 def test_the_cells_buttons_reach_a_real_robot() -> None:
     async def test() -> None:
-        async with pair(TEXT) as (there, desk):
-            desk.do("emergency_stop")
+        async with pair(TEXT) as (there, operator):
+            operator.do("emergency_stop")
             await there.until(lambda facts: facts["state"] == "EmergencyStopped")
-            desk.do("reset")
+            operator.do("reset")
             await there.until(lambda facts: facts["state"] == "Idle")
 
     run(test)
@@ -233,8 +233,8 @@ def test_the_cells_buttons_reach_a_real_robot() -> None:
 
 def test_what_is_not_done_while_a_robot_is_real() -> None:
     async def test() -> None:
-        async with pair(TEXT) as (_, desk):
-            snapshot = desk.do("snapshot")["snapshot"]
+        async with pair(TEXT) as (_, operator):
+            snapshot = operator.do("snapshot")["snapshot"]
             for name, parameters in {
                 "rate": {"rate": 10},
                 "advance": {"seconds": 1},
@@ -242,8 +242,8 @@ def test_what_is_not_done_while_a_robot_is_real() -> None:
                 "restore": {"snapshot": snapshot},
                 "inject": {"fault": "overheat", "on": "bench"},
             }.items():
-                assert "bench is REAL" in desk.refusal(name, **parameters)
-            assert desk.do("now")["rate"] == 1.0
+                assert "bench is REAL" in operator.refusal(name, **parameters)
+            assert operator.do("now")["rate"] == 1.0
 
     run(test)
 
@@ -253,26 +253,26 @@ def test_a_lost_robot_is_called_again_and_never_simulated() -> None:
         async with alive(TEXT) as there:
             port = int(there.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
             async with alive(TEXT, at=port, real=True) as here:
-                desk = Desk(here, "bench")
-                desk.on("set_mode", mode="real")
-                await desk.connected()
+                operator = Operator(here, "bench")
+                operator.on("set_mode", mode="real")
+                await operator.connected()
                 await there.stop()
-                facts = await desk.until(lambda facts: bool(facts["error"]))
+                facts = await operator.until(lambda facts: bool(facts["error"]))
                 assert (facts["mode"], facts["state"]) == ("REAL", "Unknown")
-                assert "Connection lost" in desk.refusal("home", robot="bench")
+                assert "Connection lost" in operator.refusal("home", robot="bench")
                 async with alive(TEXT, ports={FACE[TEXT]: port}):
-                    await desk.connected()
-                    assert desk.facts["mode"] == "REAL"
+                    await operator.connected()
+                    assert operator.facts["mode"] == "REAL"
 
     run(test)
 
 
 def test_the_mode_is_changed_at_rest_only() -> None:
     async def test() -> None:
-        async with pair(TEXT) as (_, desk):
-            desk.on("move_to", pose_mm_deg=[11, 0, 100, 0, 0, 0])
-            assert desk.facts["moving"]
-            assert "at rest only" in desk.refusal("set_mode", robot="bench", mode="simulation")
+        async with pair(TEXT) as (_, operator):
+            operator.on("move_to", pose_mm_deg=[11, 0, 100, 0, 0, 0])
+            assert operator.facts["moving"]
+            assert "at rest only" in operator.refusal("set_mode", robot="bench", mode="simulation")
 
     run(test)
 
@@ -282,43 +282,43 @@ def test_the_mode_is_changed_at_rest_only() -> None:
 
 def test_connecting_enables_homes_and_resets_nothing() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            assert desk.facts["enabled"] is False
+        async with pair(ARM) as (there, operator):
+            assert operator.facts["enabled"] is False
             assert there.facts["enabled"] is False
-            assert "not enabled" in desk.refusal("send_gcode", robot="g60", line="G0 A1")
-            assert "set_joint_positions" not in desk.facts["capabilities"]
+            assert "not enabled" in operator.refusal("send_gcode", robot="g60", line="G0 A1")
+            assert "set_joint_positions" not in operator.facts["capabilities"]
 
     run(test)
 
 
 def test_a_real_arm_takes_lines_moves_and_steps() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            desk.on("enable")
-            desk.on("move_to", joints_deg=[1, 2, 3, 0, 0, 0])
-            await desk.at_rest()
+        async with pair(ARM) as (there, operator):
+            operator.on("enable")
+            operator.on("move_to", joints_deg=[1, 2, 3, 0, 0, 0])
+            await operator.at_rest()
             assert there.joints() == [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]
-            desk.on("jog", frame="joint", axis=0, speed=60, step=2)
-            await desk.at_rest()
-            assert desk.joints() == there.joints() == [3.0, 2.0, 3.0, 0.0, 0.0, 0.0]
+            operator.on("jog", frame="joint", axis=0, speed=60, step=2)
+            await operator.at_rest()
+            assert operator.joints() == there.joints() == [3.0, 2.0, 3.0, 0.0, 0.0, 0.0]
 
     run(test)
 
 
 def test_a_program_runs_on_a_real_arm_with_the_files_numbers() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            desk.on("enable")
-            desk.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A900\n", name="p")
-            desk.on("run_program")
-            shown = await desk.ended()
+        async with pair(ARM) as (there, operator):
+            operator.on("enable")
+            operator.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A900\n", name="p")
+            operator.on("run_program")
+            shown = await operator.ended()
             assert (shown["state"], shown["line"]) == ("failed", 5)
-            desk.on("reset")
-            await desk.connected()
-            desk.on("enable")
-            desk.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A0\n", name="p")
-            desk.on("run_program", from_line=4)
-            shown = await desk.ended()
+            operator.on("reset")
+            await operator.connected()
+            operator.on("enable")
+            operator.on("load_program", text="G90\n\n(out)\nG1 A5 F6000\nG1 A0\n", name="p")
+            operator.on("run_program", from_line=4)
+            shown = await operator.ended()
             assert (shown["state"], shown["error"]) == ("done", "")
             assert there.joints()[0] == 0.0
 
@@ -327,32 +327,32 @@ def test_a_program_runs_on_a_real_arm_with_the_files_numbers() -> None:
 
 def test_the_tool_of_a_real_arm_goes_straight() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            desk.on("enable")
-            desk.on("move_to", joints_deg=[0, 0, 37, 0, 53, 0])
-            await desk.at_rest()
+        async with pair(ARM) as (there, operator):
+            operator.on("enable")
+            operator.on("move_to", joints_deg=[0, 0, 37, 0, 53, 0])
+            await operator.at_rest()
             before = there.pose()
-            desk.on("jog", frame="base", axis=1, speed=100, step=20)
-            await desk.at_rest()
+            operator.on("jog", frame="base", axis=1, speed=100, step=20)
+            await operator.at_rest()
             assert there.pose() == pytest.approx([before[0], before[1] + 20.0, before[2]], abs=0.05)
-            assert desk.pose() == pytest.approx(there.pose(), abs=0.05)
+            assert operator.pose() == pytest.approx(there.pose(), abs=0.05)
 
     run(test)
 
 
 def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            desk.on("enable")
-            desk.on("jog", frame="joint", axis=0, speed=20)
+        async with pair(ARM) as (there, operator):
+            operator.on("enable")
+            operator.on("jog", frame="joint", axis=0, speed=20)
             for _ in range(8):
                 await asyncio.sleep(0.1)
-                assert desk.on("heartbeat")["jogging"] is True
-            assert desk.facts["state"] == "Jog"
-            await desk.until(lambda facts: facts["state"] == "Idle")
-            assert desk.on("heartbeat")["jogging"] is False
+                assert operator.on("heartbeat")["jogging"] is True
+            assert operator.facts["state"] == "Jog"
+            await operator.until(lambda facts: facts["state"] == "Idle")
+            assert operator.on("heartbeat")["jogging"] is False
             assert there.joints()[0] > 10.0
-            told = [event.text for event in desk.do("events")["events"]]
+            told = [event.text for event in operator.do("events")["events"]]
             assert "jog ended: no heartbeat" in told
 
     run(test)
@@ -360,17 +360,17 @@ def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
 
 def test_a_heartbeat_revives_no_jog_that_was_stopped() -> None:
     async def test() -> None:
-        async with pair(ARM) as (there, desk):
-            desk.on("enable")
-            desk.on("jog", frame="joint", axis=0, speed=20)
+        async with pair(ARM) as (there, operator):
+            operator.on("enable")
+            operator.on("jog", frame="joint", axis=0, speed=20)
             await there.until(lambda facts: facts["moving"])
-            assert desk.on("heartbeat")["jogging"] is True
-            desk.on("emergency_stop")
-            assert desk.on("heartbeat")["jogging"] is False
-            desk.on("reset")
-            await desk.connected()
-            desk.on("enable")
-            assert desk.on("heartbeat")["jogging"] is False
+            assert operator.on("heartbeat")["jogging"] is True
+            operator.on("emergency_stop")
+            assert operator.on("heartbeat")["jogging"] is False
+            operator.on("reset")
+            await operator.connected()
+            operator.on("enable")
+            assert operator.on("heartbeat")["jogging"] is False
             stands = there.joints()
             await asyncio.sleep(0.1)
             assert there.joints() == stands

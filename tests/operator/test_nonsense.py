@@ -31,7 +31,7 @@ def worn() -> Any:
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_nonsense_is_answered(worn: Bench, data: st.DataObject) -> None:
-    table = [each for each in worn.live.desk if each.name not in FILES]
+    table = [each for each in worn.live.commands if each.name not in FILES]
     command = data.draw(st.sampled_from(table))
     keys = command.parameters.__struct_fields__
     given = {key: data.draw(VALUES) for key in keys if data.draw(st.booleans()) or key == "robot"}

@@ -43,7 +43,7 @@ def address(live: Live, endpoint: str) -> tuple[str, int]:
 
 
 def advance(live: Live, seconds: float) -> Any:
-    return live.desk.call("advance", {"seconds": seconds}, "operator")
+    return live.commands.call("advance", {"seconds": seconds}, "operator")
 
 
 async def answer(later: Any) -> Any:
@@ -73,7 +73,7 @@ def test_what_is_asked_for_meanwhile_begins_where_that_ends() -> None:
 def test_a_stop_acts_between_two_slices() -> None:
     async def scene(live: Live) -> None:
         later = advance(live, 60.0)
-        live.desk.call("emergency_stop", {}, "operator")
+        live.commands.call("emergency_stop", {}, "operator")
         at = live.now
         assert at < 60.0
         await answer(later)
@@ -84,11 +84,11 @@ def test_a_stop_acts_between_two_slices() -> None:
 
 def test_a_moment_that_is_brought_back_overtakes_it() -> None:
     async def scene(live: Live) -> None:
-        taken = live.desk.call("snapshot", {}, "operator")
+        taken = live.commands.call("snapshot", {}, "operator")
         assert not isinstance(taken, Refused)
         kept = taken["snapshot"]
         later = advance(live, 60.0)
-        live.desk.call("restore", {"snapshot": kept}, "operator")
+        live.commands.call("restore", {"snapshot": kept}, "operator")
         refused = await answer(later)
         assert isinstance(refused, Refused)
         assert refused.code == 4

@@ -13,7 +13,7 @@ from understudy.app.build import build_cell
 from understudy.config import CellConfig, Wire
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, unknown
-from understudy.operator import CellDesk
+from understudy.operator import OperatorApi
 from understudy.operator.background import KINDS, Runs, run_commands
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.hmi_link import HmiLinkFace
@@ -71,13 +71,13 @@ class Live:
         )
         self._cell.clock_state.keep_up(options.rate)
         self._cell.clock_state.on_change(self._obey_tempo)
-        self.cell_desk = CellDesk(
+        self.operator = OperatorApi(
             config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
         )
         self._runs = Runs(KINDS, {"cell": self._name()})
         traffic = self._traffic.commands()
-        self.desk = Commands([*self.cell_desk.commands(), *run_commands(self._runs), *traffic])
-        self.watch = CellWatch(self._cell.parts, self._pump, self.cell_desk.real_views)
+        self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
+        self.watch = CellWatch(self._cell.parts, self._pump, self.operator.real_views)
         self._links: dict[str, HmiLinkFace] = {}
         self._servers = self._make_servers(options)
 
@@ -100,7 +100,7 @@ class Live:
         try:
             for server in self._servers:
                 self.endpoints[server.endpoint] = await server.start()
-            await self.cell_desk.modes.begin()
+            await self.operator.modes.begin()
         except ConfigError:
             await self.stop()
             raise
@@ -123,7 +123,7 @@ class Live:
                 yield from part.prepare()
 
     async def stop(self) -> None:
-        await self.cell_desk.stop()
+        await self.operator.stop()
         self._pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
@@ -173,7 +173,7 @@ class Live:
     def _lobby(self) -> Exchange:
         """The doors beside the cell, where nobody waits for its time."""
         loop = asyncio.get_running_loop()
-        control = control_face(self.desk, late=lambda: loop.call_soon(untimed.settle))
+        control = control_face(self.commands, late=lambda: loop.call_soon(untimed.settle))
         untimed = Exchange(UntimedFaces({"control": control, "state": state_face(self.watch)}))
         return untimed
 
@@ -198,7 +198,7 @@ class Live:
         return (ZmqPublisher if socket else ZmqRouter)(endpoint, wire, face)
 
     def _link(self, robot: str) -> HmiLinkFace:
-        return HmiLinkFace(robot, self.desk, self.watch, time.time)
+        return HmiLinkFace(robot, self.commands, self.watch, time.time)
 
 
 def _server(endpoint: str, wire: Address | Outbound | Broadcast, board: Switchboard) -> Server:

@@ -88,7 +88,7 @@ class ProgramOnStart:
 
 async def _call(live: Live, name: str, parameters: dict[str, Any]) -> Refused | None:
     """Calls a command, waits for a late answer, returns the refusal if there is one."""
-    answer = live.desk.call(name, parameters, "operator")
+    answer = live.commands.call(name, parameters, "operator")
     if isinstance(answer, Later):
         ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         answer.then(ended.set_result)
@@ -97,7 +97,7 @@ async def _call(live: Live, name: str, parameters: dict[str, Any]) -> Refused | 
 
 
 def _runner(live: Live, name: str) -> Robot:
-    able = {r.name: r for r in live.cell_desk.robots if r.side.program is not None}
+    able = {r.name: r for r in live.operator.robots if r.side.program is not None}
     if not able:
         raise ConfigError(f"no robot of the cell {live.config.name} runs programs")
     if name and name not in able:

@@ -4,30 +4,30 @@ from collections.abc import Callable
 from typing import Any
 
 from understudy.config import CellConfig
-from understudy.operator.clock import BUTTONS, ENGINE, ClockDesk
-from understudy.operator.devices import DeviceDesk
-from understudy.operator.environment import SurroundingsDesk
+from understudy.operator.clock import BUTTONS, ENGINE, ClockCommands
+from understudy.operator.devices import DeviceQuery
+from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, Watch
 from understudy.operator.history import History
-from understudy.operator.models import ModelDesk, view_of
-from understudy.operator.modes import ModeDesk
-from understudy.operator.motion import MotionDesk
-from understudy.operator.pins import PinDesk
-from understudy.operator.points import PointDesk
-from understudy.operator.programs import ProgramDesk
+from understudy.operator.models import RobotQuery, view_of
+from understudy.operator.modes import ModeCommands
+from understudy.operator.motion import MotionCommands
+from understudy.operator.pins import PinCommands
+from understudy.operator.points import PointCommands
+from understudy.operator.programs import ProgramCommands
 from understudy.operator.robots import Robots
-from understudy.operator.scene import SceneDesk
+from understudy.operator.scene import SceneQuery
 from understudy.operator.slices import Slices
 from understudy.operator.table import Commands
-from understudy.operator.teaching import TeachDesk
+from understudy.operator.teaching import TeachCommands
 from understudy.ports.hmi import RobotView
 from understudy.simulation.cell import Cell
 from understudy.wire.pump import Pump
 
-__all__ = ["BUTTONS", "ENGINE", "CellDesk"]
+__all__ = ["BUTTONS", "ENGINE", "OperatorApi"]
 
 
-class CellDesk:
+class OperatorApi:
     """Everything that can be asked of a live cell, made on the event loop it runs on."""
 
     def __init__(
@@ -45,7 +45,7 @@ class CellDesk:
         self.watch = Watch(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
         self.slices = Slices()
-        self.modes = ModeDesk(
+        self.modes = ModeCommands(
             config,
             self.robots,
             self.watch,
@@ -55,21 +55,21 @@ class CellDesk:
             close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
             now=pump.now,
         )
-        around = SurroundingsDesk(config, cell.parts, pump)
+        around = EnvironmentCommands(config, cell.parts, pump)
         self._subjects = (
-            ClockDesk(cell, pump, self.robots, self.log, facts, quit_),
-            ModelDesk(self.robots),
-            DeviceDesk(cell.parts, pump.now),
-            SceneDesk(config, self.robots, around.here),
+            ClockCommands(cell, pump, self.robots, self.log, facts, quit_),
+            RobotQuery(self.robots),
+            DeviceQuery(cell.parts, pump.now),
+            SceneQuery(config, self.robots, around.here),
             around,
             self.watch,
             self.history,
             self.modes,
-            MotionDesk(self.robots, self.modes.dead_man),
-            PinDesk(self.robots),
-            ProgramDesk(config, self.robots, self.slices),
-            PointDesk(self.robots, cell.parts),
-            TeachDesk(self.robots),
+            MotionCommands(self.robots, self.modes.dead_man),
+            PinCommands(self.robots),
+            ProgramCommands(config, self.robots, self.slices),
+            PointCommands(self.robots, cell.parts),
+            TeachCommands(self.robots),
         )
 
     def commands(self) -> Commands:

@@ -59,7 +59,7 @@ class Whom(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str | None = None
 
 
-class ClockDesk:
+class ClockCommands:
     """Turns what is asked of a live cell into what its pump and parts do."""
 
     def __init__(

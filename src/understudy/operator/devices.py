@@ -8,7 +8,7 @@ from understudy.ports import Part
 from understudy.ports.hmi import HasPanel
 
 
-class DeviceDesk:
+class DeviceQuery:
     """The query `devices`: every part of the cell that has a panel."""
 
     def __init__(self, parts: Mapping[str, Part], now: Callable[[], int]) -> None:

@@ -73,7 +73,7 @@ class HoldsObjects(Protocol):
     def status(self, now: int) -> Any: ...
 
 
-class SurroundingsDesk:
+class EnvironmentCommands:
     """The environment of a cell, and the actions that take things out of it."""
 
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from understudy.space.kinematics.chain import Chain
 
 
-class ModelDesk:
+class RobotQuery:
     """A query."""
 
     def __init__(self, robots: Robots) -> None:

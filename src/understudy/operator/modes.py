@@ -76,7 +76,7 @@ class DeadMan:
         self._log.note("message", robot.name, "jog ended: no heartbeat", self._now())
 
 
-class ModeDesk:
+class ModeCommands:
     """Switches robots between their sides."""
 
     def __init__(

@@ -93,7 +93,7 @@ class Grip(Protocol):
     def let_go(self, name: str) -> None: ...
 
 
-class MotionDesk:
+class MotionCommands:
     """Each answers with the robot's state."""
 
     def __init__(self, robots: Robots, dead_man: Grip) -> None:

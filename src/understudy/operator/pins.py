@@ -65,7 +65,7 @@ class Unlink(Struct, frozen=True, forbid_unknown_fields=True):
     output: Pin
 
 
-class PinDesk:
+class PinCommands:
     """Each command answers with all pins of the robot."""
 
     def __init__(self, robots: Robots) -> None:

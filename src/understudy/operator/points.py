@@ -53,7 +53,7 @@ class ThreePoints(Struct, frozen=True, forbid_unknown_fields=True):
     poses_mm_deg: Poses = []
 
 
-class PointDesk:
+class PointCommands:
     """The points live in the cell: they are in its snapshots."""
 
     def __init__(self, robots: Robots, parts: dict[str, Part]) -> None:

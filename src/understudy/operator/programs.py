@@ -46,7 +46,7 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
     text: Text | None = None
 
 
-class ProgramDesk:
+class ProgramCommands:
     """Each command answers with the program's state."""
 
     def __init__(self, config: CellConfig, robots: Robots, slices: Slices) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from understudy.space.model.shapes import CollisionObject
 
 
-class SceneDesk:
+class SceneQuery:
     """A query. `here`: what stands around the robots now."""
 
     def __init__(self, config: CellConfig, robots: Robots, here: CellEnvironment) -> None:

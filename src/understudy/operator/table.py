@@ -45,7 +45,7 @@ class Command:
 
 
 class Commands:
-    """`Desk`: looks a command up, checks who asks and what comes with it, runs it."""
+    """`CommandTable`: looks a command up, checks who asks and what comes with it, runs it."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
         own = (

@@ -38,7 +38,7 @@ class WorkFrame(Struct, frozen=True, forbid_unknown_fields=True):
     origin_only: Annotated[bool, Meta()] = False
 
 
-class TeachDesk:
+class TeachCommands:
     """Each answers with what counts now, and where the cell's file would hold it."""
 
     def __init__(self, robots: Robots) -> None:

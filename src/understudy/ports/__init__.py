@@ -312,7 +312,7 @@ class TimedCell(Snapshottable, Protocol):
     def busy(self) -> bool: ...
 
 
-class Desk(Protocol):
-    """The one command surface, as its doors see it."""
+class CommandTable(Protocol):
+    """The table of commands and queries of a cell, as its doors use it."""
 
     def call(self, name: str, parameters: Mapping[str, Any], role: str) -> Any | Refused: ...

@@ -17,7 +17,7 @@ from understudy.operator.table import Command, Commands
 from understudy.testing import StandIn
 from understudy.wire.exchange import UNLIMITED
 
-# ── lines and replies, with a desk that only echoes ──
+# ── lines and replies, with a table that only echoes ──
 
 
 class Echo:
@@ -27,8 +27,8 @@ class Echo:
         return {"name": name, "parameters": parameters, "role": role}
 
 
-def answers(*packets: bytes, desk: Any = None) -> list[Any]:
-    face = control_face(desk or Echo())
+def answers(*packets: bytes, table: Any = None) -> list[Any]:
+    face = control_face(table or Echo())
     session = face.open("1", 0)
     for packet in packets:
         session.receive(packet, 0)
@@ -300,9 +300,9 @@ def test_a_snapshot_of_another_configuration_is_refused(control: Control) -> Non
 
 
 @pytest.fixture(scope="module")
-def live_desk() -> Iterator[Commands]:
+def live_table() -> Iterator[Commands]:
     with StandIn("text_robot", rate=0.0) as robot:
-        yield robot._running().desk
+        yield robot._running().commands
 
 
 NAMES = st.sampled_from(
@@ -326,6 +326,6 @@ REQUESTS = st.builds(
 
 @settings(deadline=None)
 @given(packets=st.lists(st.binary() | REQUESTS, max_size=4))
-def test_nothing_breaks_it(live_desk: Commands, packets: list[bytes]) -> None:
-    for answer in answers(*packets, desk=live_desk):
+def test_nothing_breaks_it(live_table: Commands, packets: list[bytes]) -> None:
+    for answer in answers(*packets, table=live_table):
         assert answer["ok"] or answer["error"]

@@ -34,7 +34,7 @@ class Looking:
 
 
 class Echo:
-    """`Desk` that says what it was asked; `later` answers when it is told to."""
+    """`CommandTable` that says what it was asked; `later` answers when it is told to."""
 
     def __init__(self) -> None:
         self.late: list[Later] = []
@@ -48,8 +48,8 @@ class Echo:
         return {"name": name, "parameters": dict(parameters), "role": role}
 
 
-def answers(*messages: Any, desk: Echo | None = None) -> list[Any]:
-    face = HmiLinkFace("g60", desk or Echo(), Looking(), wall=lambda: 99.5)
+def answers(*messages: Any, table: Echo | None = None) -> list[Any]:
+    face = HmiLinkFace("g60", table or Echo(), Looking(), wall=lambda: 99.5)
     said: list[Any] = []
     for message in messages:
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
@@ -175,32 +175,32 @@ LATER = {"type": "COMMAND", "id": "slow", "payload": {"command": "later"}}
 
 
 def test_who_asked_for_something_slow_is_answered_when_it_is_there() -> None:
-    desk = Echo()
-    said = answers(LATER, {"type": "PING", "id": "quick"}, desk=desk)
+    table = Echo()
+    said = answers(LATER, {"type": "PING", "id": "quick"}, table=table)
     assert [answer["id"] for answer in said] == ["quick"]
-    desk.late[0].settle({"at": "last"})
+    table.late[0].settle({"at": "last"})
     assert said[1]["id"] == "slow"
     assert said[1]["payload"] == {"result": {"at": "last"}}
 
 
 def test_a_refusal_may_come_late_too() -> None:
-    desk = Echo()
-    said = answers(LATER, desk=desk)
-    desk.late[0].settle(Refused("overtaken", code=4))
+    table = Echo()
+    said = answers(LATER, table=table)
+    table.late[0].settle(Refused("overtaken", code=4))
     assert said[0]["payload"] == {"code": 4, "message": "overtaken"}
 
 
 def test_only_so_many_may_wait() -> None:
-    desk = Echo()
+    table = Echo()
     said: list[Any] = []
-    face = HmiLinkFace("g60", desk, Looking(), wall=lambda: 0.0)
+    face = HmiLinkFace("g60", table, Looking(), wall=lambda: 0.0)
     ask: Callable[[], None] = lambda: face.receive(  # noqa: E731
         json.dumps(LATER).encode(), lambda answer: said.append(json.loads(answer))
     )
     for _ in range(MOST_PENDING + 1):
         ask()
     assert [answer["payload"]["code"] for answer in said] == [12]
-    desk.late[0].settle(None)
+    table.late[0].settle(None)
     ask()
     assert [answer["type"] for answer in said] == ["ERROR", "RESULT"]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from understudy.errors import Refused
 from understudy.operator.doors.beside import FaceBeside
-from understudy.ports import Desk
+from understudy.ports import CommandTable
 from understudy.ports.hmi import Later
 from understudy.protocol.sessions import LineReader, Outbox, TextLine
 
@@ -30,8 +30,10 @@ Late = Callable[[], object]
 class ControlSession:
     """`Session` of one client, answered in the order in which it asked."""
 
-    def __init__(self, desk: Desk, outbox: Outbox, leave: Callable[[], None], late: Late) -> None:
-        self._desk = desk
+    def __init__(
+        self, commands: CommandTable, outbox: Outbox, leave: Callable[[], None], late: Late
+    ) -> None:
+        self._commands = commands
         self._outbox = outbox
         self._leave = leave
         self._late = late
@@ -78,7 +80,7 @@ class ControlSession:
         number, name = request.pop("id", None), request.pop("do", None)
         if not isinstance(name, str):
             return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
-        result = self._desk.call(name, request, "operator")
+        result = self._commands.call(name, request, "operator")
         if not isinstance(result, Later):
             return self._tell(number, result)
         self._waits = True
@@ -103,6 +105,6 @@ class ControlSession:
         self._outbox.send(msgspec.json.encode(answer) + b"\n")
 
 
-def control_face(desk: Desk, late: Late = lambda: None) -> FaceBeside[ControlSession]:
+def control_face(commands: CommandTable, late: Late = lambda: None) -> FaceBeside[ControlSession]:
     """It commands the clock, so it is no part of what the clock drives."""
-    return FaceBeside(lambda outbox, leave: ControlSession(desk, outbox, leave, late))
+    return FaceBeside(lambda outbox, leave: ControlSession(commands, outbox, leave, late))

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Desk, Endpoint
+from understudy.ports import CommandTable, Endpoint
 from understudy.ports.hmi import (
     BROKEN,
     COMMAND,
@@ -72,10 +72,12 @@ class Whose(Struct, frozen=True, forbid_unknown_fields=True):
 class HmiLinkFace:
     """`MessageFace`: the link of one robot, or of a whole cell where ``robot`` is empty."""
 
-    def __init__(self, robot: str, desk: Desk, watch: Watch, wall: Callable[[], float]) -> None:
+    def __init__(
+        self, robot: str, commands: CommandTable, watch: Watch, wall: Callable[[], float]
+    ) -> None:
         """``wall``: what time it is outside, in seconds, for the timestamps."""
         self._robot = robot
-        self._desk = desk
+        self._commands = commands
         self._watch = watch
         self._wall = wall
         self._pending = 0
@@ -129,7 +131,7 @@ class HmiLinkFace:
         if self._pending >= MOST_PENDING:
             reason = f"{MOST_PENDING} commands are under way; wait for their answers"
             return self._refuse(reply, message.id, TOO_MUCH_AT_ONCE, reason)
-        answer = self._desk.call(asked.command, asked.parameters, asked.role)
+        answer = self._commands.call(asked.command, asked.parameters, asked.role)
         if not isinstance(answer, Later):
             return self._answer(reply, message.id, answer)
         self._pending += 1
