@@ -68,6 +68,10 @@ class ConfigError(Exception):
         return text
 
 
+class NotInstalledError(ConfigError):
+    """A wire that needs a package which is not installed; the cell runs without it."""
+
+
 def _shown(value: object) -> str:
     """The value's repr, shortened to LONGEST_SHOWN characters."""
     text = repr(value)

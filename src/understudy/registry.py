@@ -1,4 +1,4 @@
-"""Tables of the kinds of robots, faces and pages: kind → module.
+"""Tables of the kinds of robots, faces, wires and pages: kind → module.
 
 A module is imported when its kind is used for the first time. A package from outside adds a row to
 a table by an entry point of the group `understudy.<table>`:
@@ -33,13 +33,21 @@ FACES = {
     "kuka_eki": "understudy.robots.kuka.face",
     "text_tcp": "understudy.robots.text_robot.face",
 }
+WIRES = {
+    "pty": "understudy.wire.pty",
+    "tcp": "understudy.wire.tcp",
+    "tcp_client": "understudy.wire.tcp_client",
+    "udp": "understudy.wire.udp",
+    "zmq_pub": "understudy.wire.zmq_pub",
+    "zmq_router": "understudy.wire.zmq_router",
+}
 PAGES = {
     "cell": "understudy.hmi.pages.cell.page",
     "program": "understudy.hmi.pages.program.page",
     "plots": "understudy.hmi.pages.plots.page",
     "log": "understudy.hmi.pages.log.page",
 }
-TABLES = {"robots": ROBOTS, "faces": FACES, "pages": PAGES}
+TABLES = {"robots": ROBOTS, "faces": FACES, "wires": WIRES, "pages": PAGES}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {

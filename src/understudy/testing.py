@@ -23,8 +23,8 @@ import pytest
 if TYPE_CHECKING:
     from understudy.app.live import Live
     from understudy.app.virtual_controller import VirtualController
+    from understudy.ports import Rate
     from understudy.ports.hmi import Later
-    from understudy.wire.clock import Rate
 
 PATIENCE_SECONDS = 60.0
 

@@ -47,7 +47,7 @@ def test_a_good_file_says_what_is_in_it(file: Path) -> None:
     bench = config.robots["bench"]
     assert (config.name, config.head.seed, config.head.poll_step_ms) == ("cell", 4, 10.0)
     assert (bench.kind, bench.config.move_abs_ms, bench.config.home_ms) == ("text_robot", 300, 1000)
-    assert bench.faces["text_tcp"].address.port == 5001
+    assert bench.faces["text_tcp"].wires[""].port == 5001
     assert config.head.scenario.rules["lost"].probability == 0.05
 
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.hmi.state import Frame, Listener, StateFeed
+from understudy.operator.doors.beside import Doors
 from understudy.operator.doors.state import state_face
 from understudy.ports.hmi import CellView, Known
-from understudy.wire.exchange import Exchange, UntimedFaces
-from understudy.wire.tcp import Address, TcpServer
+from understudy.wire.exchange import Exchange
+from understudy.wire.tcp import Config, TcpServer
 
 
 class Seam:
@@ -61,8 +62,8 @@ Scene = Callable[[Seam, StateFeed], Awaitable[None]]
 def play(scene: Scene, rate_hz: float = 500.0) -> None:
     async def run() -> None:
         seam = Seam()
-        untimed = Exchange(UntimedFaces({"state": state_face(seam)}))
-        server = TcpServer("state", Address(), untimed)
+        untimed = Exchange(Doors({"state": state_face(seam)}))
+        server = TcpServer("state", Config(), untimed)
         feed = StateFeed(await server.start(), rate_hz=rate_hz)
         await feed.start()
         try:
@@ -175,7 +176,7 @@ def test_frames_come_again_from_a_restarted_cell() -> None:
     async def run() -> None:
         seam = Seam()
         seam.grow(4)
-        server = TcpServer("state", Address(), Exchange(UntimedFaces({"state": state_face(seam)})))
+        server = TcpServer("state", Config(), Exchange(Doors({"state": state_face(seam)})))
         address = await server.start()
         feed = StateFeed(address, rate_hz=500.0)
         await feed.start()
@@ -186,8 +187,8 @@ def test_frames_come_again_from_a_restarted_cell() -> None:
             other = Seam()
             other.clear(7.0)
             port = int(address.rpartition(":")[2])
-            untimed = Exchange(UntimedFaces({"state": state_face(other)}))
-            again = TcpServer("state", Address(port=port), untimed)
+            untimed = Exchange(Doors({"state": state_face(other)}))
+            again = TcpServer("state", Config(port=port), untimed)
             await again.start()
             while browser.trail != other.points:
                 await browser.read()

@@ -84,11 +84,11 @@ def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) 
     arm.enable(0)
     cell.advance(1.0)
     io.set_digital_output("ARC_START", True, cell.timed_cell.now)
-    cell.exchange.settle()
+    cell.exchange.deliver()
     assert arm.is_enabled() == (when > 1.0)
     cell.advance(1.0)
     io.set_digital_output("ARC_START", False, cell.timed_cell.now)
-    cell.exchange.settle()
+    cell.exchange.deliver()
     assert not arm.is_enabled()
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.app.build import load_cell
-from understudy.wire.answer_faults import garbled
+from understudy.wire.exchange import garbled
 from understudy.wire.in_process import InProcessCell
 
 CELL = """

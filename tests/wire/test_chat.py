@@ -84,7 +84,7 @@ def test_people_write_less() -> None:
 
 
 MALFORMED = {
-    "GET_POS": "a line begins with '@', '>', '<', '!' or '#' (got 'GET_POS')",
+    "GET_POS": "a line begins with '@', '>', '<', '>>', '<<', '!' or '#' (got 'GET_POS')",
     ">GET_POS": "a line begins with",
     "> a\\qb": "a backslash must be followed by n, r, t, \\ or xNN",
     "> a\\x4": "a backslash must be followed by",
@@ -96,7 +96,7 @@ MALFORMED = {
     "@ 1e3": "'@' is followed by seconds",
     "@ ² bench": "'@' is followed by seconds",
     "@ 1 bench 1 more": "'@' is followed by seconds",
-    "! opened": "a client comes (open), has said all (eof) or goes (closed)",
+    "! opened": "a client connects (open), ends (eof) or leaves (closed)",
 }
 
 

@@ -17,7 +17,6 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.rules import Config as NoScenario
 from understudy.space.pose import Pose
 from understudy.units import MM
-from understudy.wire.clock import Clock
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
@@ -60,7 +59,7 @@ class Station:
         self.driver.on_finished(self._finished)
         self._ends: dict[Ticket, asyncio.Future[Refused | None]] = {}
         self.cell = Cell("station", digest="", parts={"robot": self.driver}, faces={})
-        self.pump = Pump(Exchange(self.cell), Clock(), poll_step=1)
+        self.pump = Pump(Exchange(self.cell))
         self.dial = Dial(self.driver, Destination("127.0.0.1", port), self.pump)
 
     async def __aenter__(self) -> "Station":

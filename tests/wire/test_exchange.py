@@ -6,9 +6,10 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
+from understudy.ports import UNLIMITED
 from understudy.robots.text_robot.face import LONGEST_LINE, OUTBOX_LIMIT
 from understudy.units import nanoseconds
-from understudy.wire.exchange import UNLIMITED, Exchange
+from understudy.wire.exchange import Exchange
 from understudy.wire.in_process import Client, InProcessCell
 
 CONFIG = load_config("text_robot").without_rules()
@@ -32,10 +33,10 @@ class Narrow:
         assert self.connected
         self.waiting += data
 
-    def listen(self, willing: bool) -> None:
-        self.willing = willing
+    def read_more(self, wanted: bool) -> None:
+        self.willing = wanted
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         self.connected = False
 
     def drain(self) -> None:

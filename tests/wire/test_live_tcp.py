@@ -17,9 +17,10 @@ from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.testing import StandIn
 from understudy.wire import tcp
-from understudy.wire.tcp import LARGEST_BACKLOG, Address, Connection, Switchboard, TcpServer
+from understudy.wire.interface import LARGEST_BACKLOG, PeerEvents
+from understudy.wire.tcp import Config, TcpConnection, TcpServer
 
-NOBODY = cast(Switchboard, None)
+NO_EVENTS = cast(PeerEvents, None)
 CELL = """\
 robots:
   bench:
@@ -106,7 +107,7 @@ def test_a_client_that_closed_its_sending_side_is_waited_with(robot: StandIn) ->
 
 
 def _has_heard_the_end(live: Live) -> bool:
-    lines = list(live._exchange._lines.values())
+    lines = list(live._pump._exchange._connections.values())
     return bool(lines) and all(line.ended for line in lines)
 
 
@@ -177,7 +178,7 @@ def test_nothing_is_written_to_a_line_that_is_being_closed() -> None:
     transport.closing = True
 
     async def said() -> None:
-        connection = Connection(TcpServer("x", Address(), NOBODY))
+        connection = TcpConnection(TcpServer("x", Config(), NO_EVENTS))
         connection.transport = cast(asyncio.Transport, transport)
         connection.send(b"x" * 100)
 
@@ -187,7 +188,7 @@ def test_nothing_is_written_to_a_line_that_is_being_closed() -> None:
 
 def test_bytes_are_read_in_helpings_that_keep_nobody_waiting() -> None:
     async def helping() -> int:
-        return len(Connection(TcpServer("x", Address(), NOBODY)).get_buffer(-1))
+        return len(TcpConnection(TcpServer("x", Config(), NO_EVENTS)).get_buffer(-1))
 
     assert asyncio.run(helping()) <= 4096
 
@@ -204,7 +205,7 @@ def test_slow_is_not_deaf(monkeypatch: pytest.MonkeyPatch) -> None:
             return alarms[-1]
 
         monkeypatch.setattr(asyncio.get_running_loop(), "call_later", call_later)
-        connection = Connection(TcpServer("x", Address(stalled_after_s=3.0), NOBODY))
+        connection = TcpConnection(TcpServer("x", Config(stalled_after_s=3.0), NO_EVENTS))
         connection.transport = cast(asyncio.Transport, transport)
         connection.send(b"x" * 100)
         connection.pause_writing()
@@ -332,4 +333,4 @@ def test_who_has_left_is_forgotten_at_once() -> None:
 
 
 def _connections() -> int:
-    return sum(type(thing) is Connection for thing in gc.get_objects())
+    return sum(type(thing) is TcpConnection for thing in gc.get_objects())

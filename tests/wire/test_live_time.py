@@ -12,9 +12,10 @@ import pytest
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
 from understudy.config import load_config
+from understudy.ports import Rate
+from understudy.simulation.clock_state import ClockState
 from understudy.testing import StandIn
 from understudy.wire.chat import Event, write
-from understudy.wire.clock import Clock, Rate
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
 
@@ -213,13 +214,14 @@ def test_a_change_of_rate_does_not_jump() -> None:
     async def run() -> list[float]:
         wall = Wall()
         exchange = Exchange(build_cell(load_config("text_robot")))
-        pump = Pump(exchange, Clock(0.0, wall), poll_step=1)
+        state = ClockState(0.0)
+        pump = Pump(exchange, state, wall=wall)
         moments = []
         rates: list[Rate] = [2.0, "step", 1.0, 0.0, "max"]
         for rate in rates:
             wall.now += 5_000_000_000
             moments.append(pump.now() / 1e9)
-            pump.set_rate(rate)
+            state.set_rate(rate)
             moments.append(pump.now() / 1e9)
         pump.stop()
         return moments

@@ -4,9 +4,7 @@ import pytest
 
 from understudy.config.real import Real, place_of
 from understudy.errors import ConfigError
-from understudy.wire.dial import Destination
-from understudy.wire.place import FORMS, parse_place
-from understudy.wire.serial import Device
+from understudy.wire.dial import FORMS, Destination, Device, parse_place
 
 PLACES = [
     ("/dev/ttyACM0", Device("/dev/ttyACM0")),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.wire.read_budget import FIRST, LARGEST, LONG, SHORT, SMALLEST, ReadBudget, following
+from understudy.wire.tcp import FIRST, LARGEST, LONG, SHORT, SMALLEST, ReadBudget, following
 
 BETWEEN = (LONG + SHORT) / 2
 
@@ -33,7 +33,7 @@ def test_it_stays_within_its_bounds(took: list[float]) -> None:
 
 def test_work_is_counted_in_the_threads_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([5.0, 5.0 + 2 * LONG, 6.0, 6.0])
-    monkeypatch.setattr("understudy.wire.read_budget.thread_time", lambda: next(moments))
+    monkeypatch.setattr("understudy.wire.tcp.thread_time", lambda: next(moments))
     helping = ReadBudget()
     with helping:
         pass

@@ -12,13 +12,11 @@ from understudy.cli.transcript import Transcript
 from understudy.config import load_config
 from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
-from understudy.wire.dial import Dial
+from understudy.wire.dial import Device, Dial, parse_place
 from understudy.wire.in_process import InProcessCell
-from understudy.wire.place import parse_place
 from understudy.wire.play import Tolerance, play
+from understudy.wire.pty import make_terminal, streams_over
 from understudy.wire.record import Recorder, Terminal
-from understudy.wire.serial import Device
-from understudy.wire.terminal import make_terminal, streams_over
 
 PATIENCE_S = 60.0
 MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"

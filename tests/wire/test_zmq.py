@@ -13,8 +13,12 @@ import zmq.asyncio
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.errors import ConfigError
+from understudy.operator.doors.beside import Doors
+from understudy.ports import WireMessage
+from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.testing import StandIn
-from understudy.wire import zmq as wire
+from understudy.wire import zmq_router as wire
+from understudy.wire.exchange import Exchange
 
 PATIENCE_MS = 60_000
 
@@ -108,27 +112,60 @@ def test_stop_acts_while_a_long_program_is_looked_at(cell: StandIn, connect: Con
     cell.do("reset")
 
 
-class Stumbling:
-    """`MessageFace` that fails at every other message."""
+class StumblingSession:
+    """`MessageSession` that fails at every other message."""
 
-    count = 0
+    def __init__(self, outbox: MessageOutbox) -> None:
+        self._outbox = outbox
+        self._count = 0
 
-    def receive(self, data: bytes, reply: Callable[[bytes], None]) -> None:
-        self.count += 1
-        if self.count % 2:
+    def receive(self, message: WireMessage, now: int) -> None:
+        self._count += 1
+        if self._count % 2:
             raise ZeroDivisionError
-        reply(b"answered " + data)
+        self._outbox.send(WireMessage(message.reply_to, b"answered " + message.payload))
 
-    def apology(self, data: bytes) -> bytes:
-        return b"sorry for " + data
+    def failed(self, message: WireMessage, now: int) -> None:
+        self._outbox.send(WireMessage(message.reply_to, b"sorry for " + message.payload))
 
-    def news(self) -> bytes:
-        return b""
+    def take(self, room: int) -> WireMessage | None:
+        return self._outbox.take(room)
+
+    def closed(self, now: int) -> None:
+        return None
+
+    def credit(self) -> int:
+        return 1
+
+    def owed(self) -> bool:
+        return False
+
+
+class StumblingFace(SessionFace[StumblingSession]):
+    """`MessageFace` of such sessions."""
+
+    def __init__(self) -> None:
+        self.ready = ReadyPeers()
+        self._sessions: dict[str, StumblingSession] = {}
+
+    def open(self, peer: str, now: int) -> StumblingSession:
+        self._sessions[peer] = StumblingSession(MessageOutbox(lambda: self.ready.add(peer)))
+        return self._sessions[peer]
+
+    def addresses(self) -> tuple[str, ...]:
+        return ()
+
+    def save(self) -> None:
+        return None
+
+    def load(self, state: Any) -> None:
+        return None
 
 
 def test_a_bug_takes_the_door_away_from_nobody(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> list[bytes]:
-        router = wire.ZmqRouter("g60.hmi_link", wire.Bound(), Stumbling())
+        events = Exchange(Doors({"door": StumblingFace()}))
+        router = wire.ZmqRouter("door", wire.Config(), events)
         with zmq.asyncio.Context() as context, context.socket(zmq.DEALER) as client:
             client.connect(await router.start())
             for message in (b"one", b"two"):

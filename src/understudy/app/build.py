@@ -7,7 +7,7 @@ from typing import Any
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.errors import ConfigError, located_at
-from understudy.ports import Deps, Face, Injectable, Part
+from understudy.ports import AnyFace, Deps, Injectable, Part
 from understudy.ports.operation import parts_of
 from understudy.registry import FACES, kinds, module_of
 from understudy.simulation import scenario
@@ -38,7 +38,7 @@ def _build(config: CellConfig) -> Cell:
     clock_state = ClockState()
     deps = Deps(fault_source, config.read_file, clock_state, log.info, append_line)
     parts: dict[str, Part] = {}
-    faces: dict[str, Face] = {}
+    faces: dict[str, AnyFace] = {}
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built = module_of("robots", robot.kind).build(name, robot.config, deps)
@@ -65,17 +65,18 @@ def _build(config: CellConfig) -> Cell:
     )
 
 
-def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, Face]:
+def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, AnyFace]:
     """The faces of a robot by endpoint; one that commands the clock is opened by the live cell."""
-    faces: dict[str, Face] = {}
+    faces: dict[str, AnyFace] = {}
     for face_name, face in robot.faces.items():
         module = module_of("faces", face.kind)
-        if getattr(module, "BESIDE_THE_CELL", False):
-            continue
+        timed = [suffix for suffix in face.wires if module.ENDPOINTS[suffix].timed]
+        if not timed:
+            continue  # a door beside the cell: the live cell opens it
         with located_at(f"robots.{name}.faces.{face_name}"):
             _check_fit(face.kind, robot.kind)
             fronts = module.build(f"{name}.{face_name}", face.config, built, deps)
-        for suffix in face.wires:
+        for suffix in timed:
             endpoint = endpoint_name(name, face_name, suffix)
             faces[endpoint] = fronts[suffix] if suffix else fronts
     return faces

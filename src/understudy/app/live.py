@@ -1,4 +1,4 @@
-"""A live cell: its faces on sockets, its time against the wall, and a desk to command it."""
+"""A live cell: its faces on wires, its time against the wall clock, and a table of commands."""
 
 import asyncio
 import logging
@@ -7,36 +7,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from understudy.app.build import build_cell
-from understudy.config import CellConfig, Wire
+from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import name_of_cell
-from understudy.errors import ConfigError, unknown
+from understudy.errors import ConfigError, NotInstalledError, unknown
 from understudy.operator import OperatorApi
 from understudy.operator.background import KINDS, Runs, run_commands
+from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
-from understudy.operator.doors.hmi_link import HmiLinkFace
 from understudy.operator.doors.state import state_face
 from understudy.operator.table import Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
+from understudy.ports import AnyFace, Rate
+from understudy.registry import module_of
 from understudy.units import duration_ns, nanoseconds, seconds
-from understudy.wire import zmq
 from understudy.wire.chat import Event
-from understudy.wire.clock import Clock, Rate
-from understudy.wire.exchange import Exchange, UntimedFaces
-from understudy.wire.outbound import Outbound, OutboundWire
-from understudy.wire.pty import PtyServer
+from understudy.wire.exchange import Exchange
+from understudy.wire.interface import PeerEvents, Server
 from understudy.wire.pump import Pump
-from understudy.wire.tcp import Address, Switchboard, TcpServer
-from understudy.wire.udp import Broadcast, UdpOutlet
-from understudy.wire.zmq import Bound, ZmqPublisher, ZmqRouter
 
 log = logging.getLogger(__name__)
 
-Server = TcpServer | PtyServer | OutboundWire | UdpOutlet | ZmqRouter | ZmqPublisher
-LINK = "hmi_link"
+PAGE_LINK = "hmi_link"
+"""Kind of face through which the page commands a cell; also the endpoint, if no robot has one."""
 
 
 @dataclass(frozen=True)
@@ -53,64 +47,69 @@ class Options:
 
 
 class Live:
-    """Runs on the event loop it is made on, until `finished`."""
+    """Runs a cell on the event loop it is made on, until `finished`."""
 
     def __init__(self, config: CellConfig, options: Options) -> None:
         self.config = config
         self.endpoints: dict[str, str] = {}
         self.finished = asyncio.Event()
         self._cell = build_cell(config)
+        self._cell.clock_state.set_rate(options.rate)
         self._traffic = Traffic(self._cell.faces)
-        self._exchange = Exchange(self._cell, self._noted(options.note))
         self._pump = Pump(
-            self._exchange,
-            Clock(options.rate),
+            Exchange(self._cell, self._noted(options.note)),
+            self._cell.clock_state,
             poll_step=nanoseconds(config.head.poll_step_ms / 1000.0),
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
         )
-        self._cell.clock_state.keep_up(options.rate)
-        self._cell.clock_state.on_change(self._obey_tempo)
         self.operator = OperatorApi(
             config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
         )
         self._runs = Runs(KINDS, {"cell": self._name()})
         traffic = self._traffic.commands()
         self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
-        self.watch = CellWatch(self._cell.parts, self._pump, self.operator.real_views)
-        self._links: dict[str, HmiLinkFace] = {}
+        self.watch = CellWatch(
+            self._cell.parts, self._pump, self._cell.clock_state, self.operator.real_views
+        )
         self._servers = self._make_servers(options)
 
     @property
     def rate(self) -> Rate:
-        return self._pump.rate
+        return self._cell.clock_state.running_rate
 
     @property
     def now(self) -> float:
         return seconds(self._pump.now())
 
     async def start(self) -> None:
-        """Listen everywhere, then let time run."""
+        """Opens all wires, then starts time."""
         await self.listen()
         self.go()
 
     async def listen(self) -> None:
-        """Everybody can call; time stands yet."""
-        self.watch.look()  # compiled code is loaded before anybody looks, and not while one waits
+        """Opens all wires; clients can connect, time does not run yet."""
+        self.watch.look()  # loads compiled code now, and not while a client waits
         try:
             for server in self._servers:
-                self.endpoints[server.endpoint] = await server.start()
+                await self._open(server)
             await self.operator.modes.begin()
         except ConfigError:
             await self.stop()
             raise
 
+    async def _open(self, server: Server) -> None:
+        try:
+            self.endpoints[server.endpoint] = await server.start()
+        except NotInstalledError as problem:
+            log.warning("%s is not opened: it %s", server.endpoint, problem)
+
     def go(self) -> None:
-        """Let time run."""
+        """Starts time."""
         self._pump.start()
 
     def prepare(self) -> Iterator[None]:
-        """A piece at a time, what a first motion would have to wait for."""
+        """Compiles and computes in steps what the first motion would have to wait for."""
         from understudy.motion.warm import warm, warm_tool_paths
         from understudy.simulation.collision.watch import CollisionWatch
 
@@ -125,6 +124,7 @@ class Live:
     async def stop(self) -> None:
         await self.operator.stop()
         self._pump.stop()
+        self._door_pump.stop()
         await asyncio.gather(self._runs.stop(), *(server.stop() for server in self._servers))
 
     def advance(self, duration: float) -> None:
@@ -147,77 +147,60 @@ class Live:
         seed, digest = config.head.seed, config.digest
         return {"file": name_of_cell(config.document.file), "seed": seed, "digest": digest}
 
-    def _obey_tempo(self) -> None:
-        """What a controller asks of the clock; lock-step knows no scale, but it can pause."""
-        clock_state = self._cell.clock_state
-        self._pump.set_paused(clock_state.paused)
-        if self.rate not in ("max", "step"):
-            self._pump.set_rate(0.0 if clock_state.paused else clock_state.scale)
+    # ── wires ──
 
     def _make_servers(self, options: Options) -> list[Server]:
+        """A server for each endpoint: the cell's own doors, then the faces of the robots."""
         head = self.config.head
-        untimed = self._lobby()
-        wires: dict[str, tuple[Wire, Switchboard]] = {"control": (head.control, untimed)}
-        if head.hmi is not None and options.hmi:
-            wires["state"] = (head.state, untimed)
-        for endpoint, wire in self._wires(options).items():
-            wires[endpoint] = (wire, self._pump)
+        page = head.hmi is not None and options.hmi
+        wires: dict[str, Wire] = {
+            "control": head.control,
+            **({"state": head.state} if page else {}),
+        }
+        wires |= self.config.endpoints()
+        doors = self._doors(wires, page=page)
+        self._door_pump = Pump(Exchange(Doors(doors)), skip_missed=True)
         for endpoint in options.ports:
             if endpoint not in wires:
                 raise unknown("endpoint", endpoint, wires)
-        return [
-            self._server(endpoint, _placed(endpoint, wire, options), board)
-            for endpoint, (wire, board) in wires.items()
-        ]
+        servers = []
+        for endpoint, wire in wires.items():
+            placed = wire.placed(options.ports.get(endpoint), ephemeral=options.ephemeral)
+            events: PeerEvents = self._door_pump if endpoint in doors else self._pump
+            servers.append(placed.server(endpoint, events))
+        return servers
 
-    def _lobby(self) -> Exchange:
-        """The doors beside the cell, where nobody waits for its time."""
+    def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
+        """The faces beside the cell; a page without a link of a robot gets one of its own, whose
+        wires are added."""
         loop = asyncio.get_running_loop()
-        control = control_face(self.commands, late=lambda: loop.call_soon(untimed.settle))
-        untimed = Exchange(UntimedFaces({"control": control, "state": state_face(self.watch)}))
-        return untimed
-
-    def _wires(self, options: Options) -> dict[str, Wire]:
-        """Those of the faces; a page has a link of its own where no robot has one."""
-        wires = self.config.endpoints()
-        linked = any(isinstance(wire, Bound) for wire in wires.values())
-        if self.config.head.hmi is not None and options.hmi and not linked:
-            wires |= dict.fromkeys((LINK, f"{LINK}.status"), Bound())
-        if zmq.is_installed():
-            return wires
-        for endpoint in [name for name, wire in wires.items() if isinstance(wire, Bound)]:
-            log.warning("%s is not opened: it %s", endpoint, zmq.MISSING)
-            del wires[endpoint]
-        return wires
-
-    def _server(self, endpoint: str, wire: Wire, board: Switchboard) -> Server:
-        if not isinstance(wire, Bound):
-            return _server(endpoint, wire, board)
-        robot, _, socket = endpoint.rpartition(LINK)
-        face = self._links.setdefault(robot, self._link(robot.removesuffix(".")))
-        return (ZmqPublisher if socket else ZmqRouter)(endpoint, wire, face)
-
-    def _link(self, robot: str) -> HmiLinkFace:
-        return HmiLinkFace(robot, self.commands, self.watch, time.time)
-
-
-def _server(endpoint: str, wire: Address | Outbound | Broadcast, board: Switchboard) -> Server:
-    if isinstance(wire, Outbound):
-        return OutboundWire(endpoint, wire, board)
-    if isinstance(wire, Broadcast):
-        return UdpOutlet(endpoint, wire, board)
-    return PtyServer(endpoint, board) if wire.pty else TcpServer(endpoint, wire, board)
+        late: Callable[[], object] = lambda: loop.call_soon(self._door_pump.act, _nothing)  # noqa: E731
+        context = DoorContext(self.commands, self.watch, time.time, late)
+        doors: dict[str, AnyFace] = {
+            "control": control_face(self.commands, late),
+            "state": state_face(self.watch),
+        }
+        linked = False
+        for robot_name, robot in self.config.robots.items():
+            for face_name, face in robot.faces.items():
+                module = module_of("faces", face.kind)
+                untimed = [suffix for suffix in face.wires if not module.ENDPOINTS[suffix].timed]
+                if untimed:
+                    linked |= face.kind == PAGE_LINK
+                    built = module.build_doors(robot_name, face.config, context)
+                    doors |= {
+                        endpoint_name(robot_name, face_name, suffix): built[suffix]
+                        for suffix in untimed
+                    }
+        if page and not linked:
+            module = module_of("faces", PAGE_LINK)
+            built = module.build_doors("", module.Config(), context)
+            for suffix, endpoint in module.ENDPOINTS.items():
+                name = endpoint_name(PAGE_LINK, "", suffix)
+                doors[name] = built[suffix]
+                wires[name] = read_wire(endpoint, {"port": 0})
+        return doors
 
 
-def _placed(endpoint: str, wire: Wire, options: Options) -> Wire:
-    """Where it listens; a wire that calls goes where it is sent, from a port of its own."""
-    if isinstance(wire, Bound):
-        port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
-        return msgspec.structs.replace(wire, port=port)
-    if isinstance(wire, Address):
-        port = options.ports.get(endpoint, 0 if options.ephemeral else wire.port)
-        pty = wire.pty and endpoint not in options.ports
-        return msgspec.structs.replace(wire, port=port, pty=pty)
-    port = options.ports.get(endpoint, wire.port)
-    own = 0 if options.ephemeral else wire.local_port
-    return msgspec.structs.replace(wire, port=port, local_port=own)
+def _nothing(now: int) -> None:
+    """An action that changes nothing: the pump delivers what is ready."""

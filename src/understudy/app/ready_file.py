@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.wire.clock import Rate
+from understudy.ports import Rate
 
 
 class Ready(Struct, frozen=True):

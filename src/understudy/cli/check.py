@@ -7,8 +7,6 @@ import typer
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, Hmi, Wire, load_config
 from understudy.errors import ConfigError
-from understudy.wire.tcp import Address
-from understudy.wire.zmq import Bound
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
 
@@ -31,16 +29,15 @@ def _check_ports(config: CellConfig) -> None:
     wires: dict[str, Wire | Hmi] = {"control": head.control, **page, **config.endpoints()}
     places: dict[str, tuple[str, int]] = {}
     for endpoint, wire in wires.items():
-        if not isinstance(wire, Address | Bound | Hmi) or wire.port == 0:
+        host, port = wire.listens_on() or ("", 0)
+        if port == 0:
             continue
-        if isinstance(wire, Address) and wire.pty:
-            continue
-        host = "127.0.0.1" if wire.host == "localhost" else wire.host
-        for other, (taken, port) in places.items():
-            if port == wire.port and (host == taken or {host, taken} & EVERYWHERE):
+        host = "127.0.0.1" if host == "localhost" else host
+        for other, place in places.items():
+            if port == place[1] and (host == place[0] or {host, place[0]} & EVERYWHERE):
                 problem = ConfigError(f"{other} and {endpoint} listen on the same port", value=port)
                 raise config.document.error(_keys(endpoint), problem)
-        places[endpoint] = host, wire.port
+        places[endpoint] = host, port
 
 
 def _keys(endpoint: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from understudy.hmi.access import (
     Access,
     read_access,
 )
-from understudy.wire.tcp import Address, cannot_listen
+from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, UnicodeError) as problem:
-        raise cannot_listen(ENDPOINT, Address(host=host, port=port), problem) from None
+        raise cannot_listen(ENDPOINT, host, port, problem) from None
     except OverflowError:
         raise ConfigError("hmi.port", value=port, allowed="0 to 65535") from None
 

@@ -17,7 +17,6 @@ from understudy.config.files import shipped_robots
 from understudy.registry import kinds, module_of
 from understudy.simulation.faults import FAULTS
 from understudy.units import DEG
-from understudy.wire.tcp import Address
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 EXTRAS = {
@@ -91,10 +90,10 @@ def _findings() -> list[tuple[bool, str, str, str]]:
         found.append((there, f"{purpose} ({module})", state, f"pip install 'understudy[{extra}]'"))
     config = load_config("default")
     for endpoint, wire in {"control": config.head.control, **config.endpoints()}.items():
-        if isinstance(wire, Address):
-            free = _is_free(wire.host, wire.port)
+        if (place := wire.listens_on()) is not None:
+            free = _is_free(*place)
             state = "free" if free else "taken"
-            what = f"port {wire.port} ({endpoint})"
+            what = f"port {place[1]} ({endpoint})"
             found.append((free, what, state, "end what listens there, or run with --ephemeral"))
     return found
 

@@ -9,9 +9,8 @@ import typer
 from understudy.cli.transcript import Transcript
 from understudy.errors import unknown
 from understudy.registry import kinds
-from understudy.wire.address import parse_address
-from understudy.wire.place import parse_place
-from understudy.wire.record import Recorder, Terminal
+from understudy.wire.dial import parse_place
+from understudy.wire.record import Recorder, Terminal, parse_address
 
 
 def record(

@@ -22,8 +22,9 @@ from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce, is_warm
 from understudy.config import CellConfig, load_config
 from understudy.errors import ConfigError
+from understudy.ports import Rate
+from understudy.simulation.clock_state import parse_rate
 from understudy.wire.chat import ChatWriter, Event, write_facts
-from understudy.wire.clock import Rate, parse_rate
 
 log = logging.getLogger(__name__)
 

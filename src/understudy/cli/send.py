@@ -21,12 +21,10 @@ from understudy.errors import ConfigError, Refused, unknown
 from understudy.ports.operation import ProgramStream, Sender, SendOptions, WatchesTelemetry
 from understudy.registry import kinds, module_of, present_name
 from understudy.simulation.cell import Cell
-from understudy.wire.clock import Clock
-from understudy.wire.dial import Destination, Dial, Place, words_of
+from understudy.wire.dial import Destination, Dial, Place, parse_place, words_of
 from understudy.wire.exchange import Exchange
-from understudy.wire.place import parse_place
 from understudy.wire.pump import Pump
-from understudy.wire.signals import on_signals
+from understudy.wire.record import on_signals
 
 LOOK_SECONDS = 0.05
 """Period in which the state of the driver is looked at."""
@@ -155,7 +153,7 @@ async def _send(
 async def _connection(stream: ProgramStream, place: Place) -> AsyncIterator[Pump]:
     """Connects the driver and lets wall time run for it."""
     cell = Cell("send", digest="", parts={"robot": stream.driver}, faces={})
-    pump = Pump(Exchange(cell), Clock(), poll_step=1)
+    pump = Pump(Exchange(cell))
     dial = Dial(stream.driver, place, pump)
     pump.start()
     dial.start()

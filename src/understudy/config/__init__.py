@@ -5,12 +5,13 @@ from understudy.config.cell import (
     FaceConfig,
     Hmi,
     RobotConfig,
-    Wire,
     endpoint_name,
     load_config,
     read_config,
+    read_wire,
 )
 from understudy.config.files import shipped_cells
+from understudy.wire.interface import Wire
 
 __all__ = [
     "CellConfig",
@@ -21,5 +22,6 @@ __all__ = [
     "endpoint_name",
     "load_config",
     "read_config",
+    "read_wire",
     "shipped_cells",
 ]

@@ -1,9 +1,10 @@
 """A cell file: robots with their faces, a scenario, and how time is asked for."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -20,10 +21,8 @@ from understudy.ports import Endpoint
 from understudy.registry import module_of, with_present_names
 from understudy.simulation.rules import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig
-from understudy.wire.outbound import Outbound
-from understudy.wire.tcp import Address, Port
-from understudy.wire.udp import Broadcast
-from understudy.wire.zmq import Bound
+from understudy.wire import tcp
+from understudy.wire.interface import Port, Wire
 
 CONTROL_PORT = 5550
 STATE_PORT = 5562
@@ -33,19 +32,14 @@ PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
 
 Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
-Wire = Address | Outbound | Broadcast | Bound
 
 
 class FaceConfig(Struct, frozen=True):
     """A face of a robot, and where it listens: one wire without a name, or several with."""
 
     kind: str
-    wires: dict[str, Wire]
+    wires: dict[str, Any]
     config: Any
-
-    @property
-    def address(self) -> Wire:
-        return self.wires[""]
 
 
 class RobotConfig(Struct, frozen=True):
@@ -73,6 +67,9 @@ class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
     token: str | None = None
     viewer_token: str | None = None
 
+    def listens_on(self) -> tuple[str, int] | None:
+        return self.host, self.port
+
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot."""
@@ -83,8 +80,8 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed = 0
     controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
-    control: Address = Address(port=CONTROL_PORT)
-    state: Address = Address(port=STATE_PORT)
+    control: tcp.Config = tcp.Config(port=CONTROL_PORT)
+    state: tcp.Config = tcp.Config(port=STATE_PORT)
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -257,46 +254,70 @@ def _robot(
 
 
 def _face(document: Document, keys: Keys, body: dict[str, Any]) -> FaceConfig:
-    """A face; one with several sockets declares them in `ENDPOINTS`."""
+    """A face's own keys, and those of its sockets: under their names, or among the face's own."""
     kind = keys[-1]
     module = _at(document, keys, module_of, "faces", kind)
     config_class: type[Struct] = module.Config
-    several: Mapping[str, Endpoint] = getattr(module, "ENDPOINTS", {})
-    common = _keys_of(several) or Address.__struct_fields__
+    endpoints: Mapping[str, Endpoint] = module.ENDPOINTS
+    nameless = wire_keys(endpoints[""]) if "" in endpoints else ()
+    common = (*filter(None, endpoints), *nameless)
     own = _at(document, keys, _rest, body, common, config_class)
     given = {key: value for key, value in body.items() if key not in own}
-    if several:
-        main = {key: value for key, value in given.items() if key not in several}
-        wires = {
-            name: _at(document, (*keys, name), _wire, socket, given.get(name) if name else main)
-            for name, socket in several.items()
-            if socket.on or name in given
-        }
-    else:
-        wires = {"": _at(document, keys, read, given, Address)}
+    main = {key: value for key, value in given.items() if key not in endpoints}
+    wires = {
+        name: _at(
+            document,
+            (*keys, name) if name else keys,
+            read_wire,
+            endpoint,
+            given.get(name) if name else main,
+        )
+        for name, endpoint in endpoints.items()
+        if endpoint.enabled or name in given
+    }
     return FaceConfig(kind, wires, _at(document, keys, read, own, config_class))
 
 
-def _keys_of(several: Mapping[str, Endpoint]) -> tuple[str, ...]:
-    """A socket without a name has its keys among the face's own."""
-    nameless = Bound.__struct_fields__ if "" in several else ()
-    return (*filter(None, several), *nameless)
+def wire_keys(endpoint: Endpoint) -> tuple[str, ...]:
+    """Keys of a cell file for the wires of an endpoint, those that select one included."""
+    modules = [module_of("wires", kind) for kind in endpoint.wires]
+    fields = [field for module in modules for field in module.Config.__struct_fields__]
+    return tuple(dict.fromkeys([*fields, *_selectors(modules)]))
 
 
-def _wire(socket: Endpoint, given: Any) -> Wire:
-    """One of several sockets: `mode: client` calls instead of listening."""
+def read_wire(endpoint: Endpoint, given: Any) -> Wire:
+    """The settings of an endpoint's wire: its defaults, and what the cell file says."""
     if not isinstance(given, dict | None):
         raise ConfigError("this does not fit", value=given, allowed="a mapping")
     keys = dict(given or {})
-    defaults: dict[str, Any] = {"port": socket.port, "local_port": socket.local_port}
-    kind: type[Wire] = Bound if socket.messages else Broadcast
-    if not (socket.datagrams or socket.messages):
-        mode = read(keys.pop("mode", "server"), Literal["server", "client"], "mode")
-        kind = Outbound if mode == "client" else Address
-        defaults["stalled_after_s"] = socket.stalled_after_s
-    known = {key: value for key, value in defaults.items() if key in kind.__struct_fields__}
-    wire: Wire = read(known | keys, kind)
+    modules = [module_of("wires", kind) for kind in endpoint.wires]
+    selectors = {
+        key: read(keys.pop(key), kind, key)
+        for key, kind in _selectors(modules).items()
+        if key in keys
+    }
+    chosen = next(
+        (m for m in modules if all(m.SELECTED_BY.get(k) == v for k, v in selectors.items())), None
+    )
+    if chosen is None:
+        raise ConfigError("these keys select no wire together", value=selectors)
+    settings = {k: v for k, v in endpoint.defaults.items() if k in chosen.Config.__struct_fields__}
+    wire: Wire = read(settings | keys, chosen.Config)
     return wire
+
+
+def _selectors(modules: Sequence[ModuleType]) -> dict[str, Any]:
+    """Keys that select one of several wires, and the type of their values."""
+    keys = dict.fromkeys(key for module in modules for key in module.SELECTED_BY)
+    choices = {
+        key: {module.SELECTED_BY[key]: None for module in modules if key in module.SELECTED_BY}
+        for key in keys
+    }
+    return {
+        key: bool if True in values else Literal[tuple(values)]
+        for key, values in choices.items()
+        if len(values) > 1
+    }
 
 
 def _rest(body: dict[str, Any], common: Collection[str], own: type[Struct]) -> dict[str, Any]:

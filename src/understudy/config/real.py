@@ -5,9 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.wire.dial import Destination
-from understudy.wire.place import parse_place
-from understudy.wire.serial import Device
+from understudy.wire.dial import Destination, Device, parse_place
 
 Controller = Literal["simulation", "real", "auto"]
 RealPlace = Destination | Device

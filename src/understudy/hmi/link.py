@@ -26,7 +26,7 @@ from understudy.ports.hmi import (
     NO_ANSWER,
     NOT_CONNECTED,
     PING,
-    Message,
+    LinkMessage,
 )
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ SEND_TIMEOUT_SECONDS = 1.0
 QUEUE_LIMIT = 1000
 NEVER = float("inf")
 
-_decoder = msgspec.json.Decoder(Message)
+_decoder = msgspec.json.Decoder(LinkMessage)
 
 
 class LinkError(Exception):
@@ -57,7 +57,7 @@ class Link:
         self._timeout_s = timeout_s
         self._context: zmq.asyncio.Context | None = None
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._waiting: dict[int, asyncio.Future[LinkMessage]] = {}
         self._listeners: list[Callable[[dict[str, Any]], None]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._received = -NEVER
@@ -151,10 +151,10 @@ class Link:
     async def _ask(self, type_: str, payload: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         number = next(self._numbers)
         try:
-            data = msgspec.json.encode(Message(type_, number, time.time(), payload))
+            data = msgspec.json.encode(LinkMessage(type_, number, time.time(), payload))
         except (TypeError, ValueError, RecursionError) as problem:
             raise LinkError(BAD_PARAMETERS, f"not JSON values: {problem}") from None
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[LinkMessage] = asyncio.get_running_loop().create_future()
         self._waiting[number] = future
         try:
             await self._send(data)
@@ -199,9 +199,9 @@ class Link:
                     log.exception("a status listener failed")
 
 
-def _read(frames: list[bytes]) -> Message:
+def _read(frames: list[bytes]) -> LinkMessage:
     """The last frame as a message; an empty error message if it cannot be read."""
     try:
         return _decoder.decode(frames[-1])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Message(ERROR)
+        return LinkMessage(ERROR)

@@ -22,6 +22,7 @@ from understudy.operator.table import Commands
 from understudy.operator.teaching import TeachCommands
 from understudy.ports.hmi import RobotView
 from understudy.simulation.cell import Cell
+from understudy.simulation.clock_state import ClockState
 from understudy.wire.pump import Pump
 
 __all__ = ["BUTTONS", "ENGINE", "OperatorApi"]
@@ -51,7 +52,7 @@ class OperatorApi:
             self.watch,
             self.log,
             allowed=real,
-            real_time=lambda: _real_time(cell, pump),
+            real_time=lambda: _real_time(cell.clock_state),
             close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
             now=pump.now,
         )
@@ -89,8 +90,7 @@ def _faces_of(robot: str, cell: Cell) -> list[str]:
     return [endpoint for endpoint in cell.faces if endpoint.split(".")[0] == robot]
 
 
-def _real_time(cell: Cell, pump: Pump) -> None:
-    """As fast as the wall's, whatever it was."""
-    pump.set_paused(False)
-    pump.set_rate(1.0)
-    cell.clock_state.keep_up(1.0)
+def _real_time(clock: ClockState) -> None:
+    """Sets the rate of real time and ends a pause."""
+    clock.set_rate(1.0)
+    clock.resume()

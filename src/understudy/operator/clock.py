@@ -12,11 +12,11 @@ from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports import Snapshot
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
+from understudy.simulation.clock_state import HIGHEST_RATE
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.faults import FAULTS
 from understudy.simulation.scenario import Scenario
 from understudy.units import nanoseconds, seconds
-from understudy.wire.clock import HIGHEST_RATE
 from understudy.wire.pump import Pump
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
@@ -145,8 +145,12 @@ class ClockCommands:
     # ── time ──
 
     def _now(self) -> dict[str, Any]:
-        now = self._pump.now()
-        return {"now_s": seconds(now), "now_ns": now, "rate": self._pump.rate}
+        """The rate at which time runs; while it is paused also the one that `resume` returns to."""
+        now, clock = self._pump.now(), self._cell.clock_state
+        answer: dict[str, Any] = {"now_s": seconds(now), "now_ns": now, "rate": clock.running_rate}
+        if clock.paused:
+            answer |= {"paused": True, "resumes_at": clock.rate or clock.scale}
+        return answer
 
     def _advance(self, given: Advance) -> Any:
         if refused := self._on_real("advance"):
@@ -157,8 +161,7 @@ class ClockCommands:
     def _set_rate(self, given: SetRate) -> Any:
         if given.rate != 1.0 and (refused := self._on_real("rate")):
             return refused
-        self._pump.set_rate(given.rate)
-        self._cell.clock_state.keep_up(given.rate)
+        self._cell.clock_state.set_rate(given.rate)
         return self._now()
 
     def _status(self) -> dict[str, Any]:

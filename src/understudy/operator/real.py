@@ -12,7 +12,6 @@ from understudy.ports import Part
 from understudy.ports.operation import RealClient
 from understudy.registry import kinds, module_of
 from understudy.simulation.cell import Cell
-from understudy.wire.clock import Clock
 from understudy.wire.dial import Destination, Dial
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump
@@ -54,7 +53,7 @@ def line_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealLine | Re
     parts: dict[str, Part] = {robot.name: client.driver}
     if client.program is not None:
         parts[f"{robot.name}.program"] = client.program
-    pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})), Clock(), poll_step=1)
+    pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})))
     side = Side(client.driver, client.actions, pump, client.program)
     return RealLine(client, side, Dial(client.driver, place, pump), pump)
 

@@ -1,24 +1,27 @@
-"""What a live cell looks like at this moment, for the doors that show it."""
+"""The state of a live cell at this moment, for the doors that show it."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeGuard
 
 from understudy.ports import Part
 from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
+from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
 from understudy.wire.pump import Pump
 
 
 class CellWatch:
-    """`Watch` of a cell's parts; they are looked at in the cell file's order."""
+    """`Watch` of a cell's parts, in the order of the cell file."""
 
     def __init__(
         self,
         parts: Mapping[str, Part],
         pump: Pump,
+        clock_state: ClockState,
         real: Callable[[], Mapping[str, RobotView]] = dict,
     ) -> None:
         self._pump = pump
+        self._clock_state = clock_state
         self._real = real
         self._robots = {name: part for name, part in parts.items() if _can_be_seen(part)}
         self._trails = {
@@ -38,7 +41,7 @@ class CellWatch:
             seq=self._seq,
             t=seconds(now),
             real=self._pump.real_seconds(),
-            rate=self._pump.rate,
+            rate=self._clock_state.running_rate,
             robots={name: robot.view(now) for name, robot in self._robots.items()}
             | dict(self._real()),
             trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},

@@ -1,8 +1,8 @@
 """The small Protocols between the rooms, and the values they exchange."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NewType, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NewType, Protocol, runtime_checkable
 
 from msgspec import Meta, Struct
 
@@ -38,37 +38,37 @@ class Part(Protocol):
     def load(self, state: State) -> None: ...
 
 
-# ── who talks ───────────────────────────────────────────────────────────────────────────────────
+# ── faces and their sessions ────────────────────────────────────────────────────────────────────
 
 
 UNLIMITED = 1 << 40
-"""The room on a way out on which nothing is under way: all that was sent has gone."""
+"""Room of a connection on which no bytes wait: everything that was sent has left."""
 HANG_UP = -1
-"""The credit of a session that has done with its peer; the wire hangs up."""
+"""Credit of a session that has ended: the wire closes the connection."""
 
 
 class Session(Protocol):
-    """One peer's side of a conversation."""
+    """One peer's conversation with a byte face."""
 
     def receive(self, data: bytes, now: int) -> None: ...
 
     def take(self, room: int) -> bytes:
-        """The next message to send, empty if there is none; ``room`` bytes can go out now.
+        """Removes and returns the next answer, empty if there is none; ``room`` bytes can be sent.
 
-        A message that must not be lost waits until there is room for it.
+        An answer that must not be lost stays queued until there is room for it.
         """
         ...
 
     def eof(self, now: int) -> None:
-        """The peer sends nothing more; what it is owed still goes out."""
+        """The peer sends nothing more; answers that it is still owed are sent."""
         ...
 
     def closed(self, now: int) -> None:
-        """The connection is gone, in both directions."""
+        """The connection is closed in both directions."""
         ...
 
     def credit(self) -> int:
-        """How many bytes it will read now; at 0 the wire stops reading, at HANG_UP it hangs up."""
+        """Number of bytes it accepts now; at 0 the wire stops reading, at HANG_UP it closes."""
         ...
 
     def owed(self) -> bool:
@@ -77,40 +77,101 @@ class Session(Protocol):
 
 
 class Face(Part, Protocol):
-    """A wire dialect: opened once per peer, holding what its sessions share."""
+    """A dialect of bytes: it opens a session per peer and holds what its sessions share."""
 
     def open(self, peer: str, now: int) -> Session: ...
 
     def sessions(self) -> Mapping[str, Session]:
-        """Who is in conversation, by peer name; after `load` also those whose wire is gone."""
+        """Sessions by peer name; after `load` also those of peers that are not connected."""
         ...
 
     def ready_peers(self) -> list[str]:
-        """The peers for whom there is something to take, since this was last asked."""
+        """Peers for which there is something to take, since the last call."""
         ...
+
+
+class WireMessage(Struct, frozen=True):
+    """A whole message: the address it is sent to, what it carries, and where the answer goes.
+
+    `address`: a NATS subject, MQTT or ZeroMQ topic, Modbus unit id or CAN arbitration id; empty
+    where the connection alone says it, as the identity of a ZeroMQ ROUTER's peer does. `reply_to`:
+    the address of the answer: a NATS reply subject, an MQTT response topic, a Modbus transaction
+    id, the envelope of a ZeroMQ request. A face copies it and never interprets it.
+    """
+
+    address: str
+    payload: bytes
+    reply_to: str = ""
+
+
+SUBSCRIBE, UNSUBSCRIBE = b"subscribe", b"unsubscribe"
+"""Payloads with which a publishing wire reports a subscription; the address is the topic."""
+
+
+@runtime_checkable
+class MessageSession(Protocol):
+    """One peer's conversation with a message face. Through a broker all peers are one session."""
+
+    def receive(self, message: WireMessage, now: int) -> None: ...
+
+    def take(self, room: int) -> WireMessage | None:
+        """Removes and returns the next message, if there is one; ``room`` bytes can be sent."""
+        ...
+
+    def failed(self, message: WireMessage, now: int) -> None:
+        """A bug kept `receive` from handling this message; the session may queue an error."""
+        ...
+
+    def closed(self, now: int) -> None: ...
+
+    def credit(self) -> int:
+        """Number of messages it accepts now; 0 and HANG_UP as for bytes."""
+        ...
+
+    def owed(self) -> bool: ...
+
+
+class MessageFace(Part, Protocol):
+    """A dialect of whole messages: opened, timed and saved like a byte face."""
+
+    def open(self, peer: str, now: int) -> MessageSession: ...
+
+    def sessions(self) -> Mapping[str, MessageSession]: ...
+
+    def ready_peers(self) -> list[str]: ...
+
+    def addresses(self) -> Sequence[str]:
+        """Subjects, topics or ids that a wire with a broker or a bus subscribes to for it."""
+        ...
+
+
+AnyFace = Face | MessageFace
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A socket of a face that has several, and how it is opened unless the cell file says more."""
+    """A socket of a face: the wires that can carry it, and their default settings.
 
-    port: int
-    local_port: int = 0
-    datagrams: bool = False
-    messages: bool = False
-    stalled_after_s: float = 10.0
-    on: bool = True
+    `wires`: kinds of the table WIRES; the first is used unless a key of the cell file selects
+    another (`pty: true`, `mode: client`). `defaults`: settings by key; a wire takes those it has.
+    `enabled`: opened without a key in the cell file. `timed`: driven by the cell's clock and saved
+    in its snapshot; if not, the face is a door beside the cell, on wall time.
+    """
+
+    wires: tuple[str, ...] = ("tcp", "pty")
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    enabled: bool = True
+    timed: bool = True
 
 
 class Caller(Part, Protocol):
-    """The calling side of a conversation: a driver, to whom a wire lends a line to a real thing.
+    """The connecting side of a conversation: a driver that a wire connects to a real controller.
 
-    The wire tells of the call that is wanted and of no other; what it tells may be late, never
-    out of order.
+    The wire reports events of the wanted connection and of no other: late perhaps, but in order.
     """
 
     def wanted(self) -> int | None:
-        """The number of the call that should stand now; another number is another call."""
+        """Number of the connection that should exist now; another number is a new connection."""
         ...
 
     def connected(self, now: int) -> None: ...
@@ -118,15 +179,15 @@ class Caller(Part, Protocol):
     def receive(self, data: bytes, now: int) -> None: ...
 
     def take(self, room: int) -> bytes:
-        """The next message to send, empty if there is none; ``room`` bytes can go out now."""
+        """Removes and returns the next request, empty if there is none; ``room`` as in Session."""
         ...
 
     def lost(self, now: int, reason: str) -> None:
-        """The call could not be made, or is gone."""
+        """The connection could not be made, or is closed."""
         ...
 
     def on_ready(self, listener: Callable[[], None]) -> None:
-        """Be told when there is something to take, or another call is wanted."""
+        """Calls ``listener`` when there is something to take or another connection is wanted."""
         ...
 
 
@@ -244,14 +305,30 @@ class AnalogIO:
 # ── what a robot is built with ──────────────────────────────────────────────────────────────────
 
 
+Rate = float | Literal["max", "step"]
+"""How fast simulated time runs: times real time, as fast as possible, or on request only."""
+
+
 class ClockState(Protocol):
-    """The cell's one clock, as a controller may turn it."""
+    """The cell's one clock, as a controller may set it."""
 
     def set_scale(self, scale: float) -> Refused | None: ...
 
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
+
+
+class RunningClock(Protocol):
+    """The cell's one clock, as the pump reads it."""
+
+    @property
+    def rate(self) -> Rate: ...
+
+    @property
+    def paused(self) -> bool: ...
+
+    def on_change(self, listener: Callable[[], None]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +361,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class Snapshottable(Protocol):
-    """What can be put away and brought back."""
+    """Something whose state can be saved and restored."""
 
     def snapshot(self) -> Snapshot: ...
 
@@ -292,22 +369,24 @@ class Snapshottable(Protocol):
 
 
 class TimedCell(Snapshottable, Protocol):
-    """A cell on its time axis."""
+    """A cell on its time axis, as the wires see it."""
 
     @property
     def now(self) -> int: ...
 
     @property
-    def faces(self) -> Mapping[str, Face]: ...
+    def faces(self) -> Mapping[str, AnyFace]: ...
 
     @property
     def disturbed(self) -> Mapping[str, FaultSource]:
-        """The endpoints whose answers rules may lose, delay, repeat or garble."""
+        """Endpoints whose answers scenario rules may lose, delay, repeat or garble."""
         ...
 
     def next_wake(self) -> int | None: ...
 
-    def advance(self, to: int, settled: Callable[[int], None]) -> None: ...
+    def advance(self, to: int, settled: Callable[[int], None]) -> None:
+        """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
+        ...
 
     def busy(self) -> bool: ...
 

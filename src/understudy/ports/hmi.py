@@ -1,10 +1,10 @@
-"""What goes over the HMI link and the state socket, as values: messages, views, answers that wait.
+"""Values of the HMI link and the state socket: messages, views, answers that take time.
 
 The link's message, in both directions, as JSON:
 
     {"type": "COMMAND", "id": 7, "timestamp": 1754.2, "payload": {"command": "stop"}}
 
-`timestamp` is the sender's wall clock in seconds and is not looked at. A reply repeats the id.
+`timestamp` is the sender's wall clock in seconds; the receiver ignores it. A reply repeats the id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ NO_ANSWER, NOT_CONNECTED = 20, 21
 """What the client's side says by itself."""
 
 
-class Message(Struct, frozen=True):
-    """What is said over the link, in either direction."""
+class LinkMessage(Struct, frozen=True):
+    """A message of the HMI link, in either direction."""
 
     type: str
     id: Any = None
@@ -179,17 +179,3 @@ class Watch(Protocol):
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         """``trail_from``: what is known of each trail; none is told to who does not ask."""
         ...
-
-
-class MessageFace(Protocol):
-    """A dialect of whole messages: what is asked is answered, and there is news."""
-
-    def receive(self, data: bytes, reply: Callable[[bytes], None]) -> None:
-        """``reply`` is called once, now or later, or never by whom nothing can be said to."""
-        ...
-
-    def apology(self, data: bytes) -> bytes:
-        """The answer to what a bug of ours kept from being answered."""
-        ...
-
-    def news(self) -> bytes: ...

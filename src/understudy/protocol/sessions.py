@@ -1,4 +1,4 @@
-"""Building blocks of byte faces: text lines in, whole messages out, sessions by peer."""
+"""Building blocks of faces: text lines in, queued answers out, sessions by peer."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Session
+from understudy.ports import MessageSession, Session, WireMessage
 
-S = TypeVar("S", bound=Session)
+S = TypeVar("S", bound=Session | MessageSession)
 
 
 # ── lines ───────────────────────────────────────────────────────────────────────────────────────
@@ -96,6 +96,56 @@ class Outbox:
         return list(self._messages)
 
 
+class MessageOutbox:
+    """Queue of messages that wait for their wire: at most ``most`` of them, and ``most_bytes``.
+
+    A message that does not fit displaces the oldest ones, which are counted in `dropped`; one that
+    is larger than all the room displaces every other and is sent.
+    """
+
+    def __init__(
+        self,
+        ready: Callable[[], None],
+        messages: Iterable[WireMessage] = (),
+        *,
+        most: int = 100,
+        most_bytes: int = 16 * 1024 * 1024,
+        dropped: int = 0,
+    ) -> None:
+        self._ready = ready
+        self._most = most
+        self._most_bytes = most_bytes
+        self._messages: deque[WireMessage] = deque()
+        self.size = 0
+        self.dropped = dropped
+        for message in messages:
+            self.send(message)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def send(self, message: WireMessage) -> None:
+        self._messages.append(message)
+        self.size += len(message.payload)
+        while len(self._messages) > 1 and (
+            len(self._messages) > self._most or self.size > self._most_bytes
+        ):
+            self.size -= len(self._messages.popleft().payload)
+            self.dropped += 1
+        self._ready()
+
+    def take(self, room: int) -> WireMessage | None:
+        """Removes and returns the next message if its payload fits into ``room`` bytes."""
+        if not self._messages or room < len(self._messages[0].payload):
+            return None
+        message = self._messages.popleft()
+        self.size -= len(message.payload)
+        return message
+
+    def save(self) -> list[WireMessage]:
+        return list(self._messages)
+
+
 class ReadyPeers:
     """Peers of a face that have a message to take, in the order in which they became ready."""
 
@@ -115,7 +165,7 @@ class ReadyPeers:
 
 
 class SessionFace(Protocol[S]):
-    """Those methods of a `Face` that are the same for most dialects.
+    """Those methods of a `Face` or `MessageFace` that are the same for most dialects.
 
     A face inherits them and adds `open`, `save` and `load`; a face with a timer also has its own
     `next_wake` and `wake`.

@@ -7,7 +7,7 @@ import msgspec
 
 from understudy.agenda import advance, earliest
 from understudy.errors import ConfigError
-from understudy.ports import Face, FaultSource, Part, Snapshot
+from understudy.ports import AnyFace, FaultSource, Part, Snapshot
 from understudy.simulation.clock_state import ClockState
 
 SNAPSHOT_FORMAT = 1
@@ -22,7 +22,7 @@ class Cell:
         *,
         digest: str,
         parts: Mapping[str, Part],
-        faces: Mapping[str, Face],
+        faces: Mapping[str, AnyFace],
         clock_state: ClockState | None = None,
         disturbed: Mapping[str, FaultSource] | None = None,
     ) -> None:

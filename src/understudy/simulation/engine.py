@@ -137,7 +137,7 @@ class SimulationEngine:
             return "ERROR"
         if self._stopped:
             return "STOPPED"
-        return "PAUSED" if self._tempo.paused else "RUNNING"
+        return "PAUSED" if self._tempo.running_rate == 0.0 else "RUNNING"
 
     def metrics(self, now: int) -> SimulationMetrics:
         tallies = {name: part.tally(now) for name, part in self._tallying.items()}

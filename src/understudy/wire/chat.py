@@ -1,13 +1,17 @@
-"""Transcripts: who said what, when. Written by the recorder, played by the golden tests.
+"""Transcripts: what was sent and answered on the wires, and when.
+
+The recorder writes them, the golden tests play them.
 
     # face: text_tcp                 facts about the recording
-    @ 0.500000000 bench.text_tcp 1   from here on: this time, endpoint and peer
-    > GET_POS\\n                      the client said
+    @ 0.500000000 bench.text_tcp 1   time, endpoint and peer of the lines below
+    > GET_POS\\n                      the client sent these bytes
     < OK 0.00,0.00,…\\n               the robot answered
-    ! open                           the client came (open), said all (eof), went (closed)
+    ! open                           the client connected (open), ended (eof), left (closed)
+    >> g60.move _INBOX.1 {"x": 1}    the client sent a message: address, reply address, payload
+    << _INBOX.1 - {"ok": true}       the robot sent a message without a reply address
 
 Bytes that are not printable ASCII are written as \\n, \\r, \\t, \\\\ or \\xNN, spaces at the end
-as \\x20.
+as \\x20. In an address every space is \\x20; an empty one is written as -.
 """
 
 import re
@@ -21,6 +25,8 @@ from understudy.units import NS_PER_SECOND
 Kind = Literal[">", "<", "!"]
 LONGEST_PIECE = 4096
 EVENTS = ("open", "eof", "closed")
+MESSAGE_MARKS: dict[str, Kind] = {">>": ">", "<<": "<"}
+EMPTY = "-"
 _ESCAPES = {0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x5C: "\\\\"}
 _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
 _PIECE = re.compile(r"\\x([0-9a-fA-F]{2})|\\([nrt\\])|([^\\]+)")
@@ -29,18 +35,19 @@ _PLACE = re.compile(r"([0-9]+)(?:\.([0-9]*))?(?: +(\S+))?(?: +(\S+))? *")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened on a wire."""
+    """Bytes, a message or a change of a connection; ``address``: a message's, and its reply's."""
 
     at: int
     endpoint: str
     peer: str
     kind: Kind
     data: bytes
+    address: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A transcript with the facts at its head."""
+    """A transcript and the facts at its head."""
 
     facts: dict[str, str]
     events: tuple[Event, ...]
@@ -55,7 +62,7 @@ def escape(data: bytes) -> str:
 
 
 def unescape(text: str) -> bytes:
-    """Back to bytes; ValueError where it cannot be."""
+    """The escaped bytes; ValueError if ``text`` is not escaped bytes."""
     if not text.isascii():
         raise ValueError("bytes that are not printable ASCII are written as \\xNN")
     data, at = b"", 0
@@ -77,9 +84,9 @@ def write_facts(facts: dict[str, str]) -> str:
 
 
 class ChatWriter:
-    """Turns events into lines as they happen; a new `@` line only when it is needed.
+    """Writes events as lines; an `@` line only where time, endpoint or peer change.
 
-    What a client says byte by byte at one moment becomes one line, at the latest at its end.
+    Bytes that a client sends one by one at the same moment become one line.
     """
 
     def __init__(self) -> None:
@@ -88,17 +95,17 @@ class ChatWriter:
 
     def lines(self, event: Event) -> Iterator[str]:
         said = self._said
-        if said and event.kind == ">" and _place_of(said) == _place_of(event):
+        if said and _continues(said, event):
             event = Event(event.at, event.endpoint, event.peer, ">", said.data + event.data)
         else:
             yield from self.rest()
-        whole = event.data.endswith(b"\n") or len(event.data) >= LONGEST_PIECE
+        whole = event.data.endswith(b"\n") or len(event.data) >= LONGEST_PIECE or event.address
         self._said = event if event.kind == ">" and not whole else None
         if self._said is None:
             yield from self._write(event)
 
     def rest(self) -> Iterator[str]:
-        """What was said and has not been written yet."""
+        """The lines of events that have not been written yet."""
         if self._said is not None:
             yield from self._write(self._said)
             self._said = None
@@ -108,13 +115,32 @@ class ChatWriter:
             self._place = _place_of(event)
             whole, rest = divmod(event.at, NS_PER_SECOND)
             yield f"@ {whole}.{rest:09d} {event.endpoint} {event.peer}\n"
-        yield f"{event.kind} {escape(event.data)}\n"
+        if event.address is None:
+            yield f"{event.kind} {escape(event.data)}\n"
+        else:
+            address, reply_to = map(_escape_address, event.address)
+            yield f"{event.kind * 2} {address} {reply_to} {escape(event.data)}\n"
 
 
 def write(facts: dict[str, str], events: Iterable[Event]) -> str:
     writer = ChatWriter()
     lines = [line for event in events for line in writer.lines(event)]
     return write_facts(facts) + "".join([*lines, *writer.rest()])
+
+
+def _continues(said: Event, event: Event) -> bool:
+    """Both are bytes of one client at one moment."""
+    return event.kind == ">" and not event.address and _place_of(said) == _place_of(event)
+
+
+def _escape_address(address: str) -> str:
+    if not address:
+        return EMPTY
+    return "\\x2d" if address == EMPTY else escape(address.encode()).replace(" ", "\\x20")
+
+
+def _unescape_address(text: str) -> str:
+    return "" if text == EMPTY else unescape(text).decode()
 
 
 def _place_of(event: Event) -> tuple[int, str, str]:
@@ -135,8 +161,10 @@ def parse(text: str, file: str = "") -> Chat:
                 place = _place(rest, place)
             elif mark in get_args(Kind):
                 events.append(_event(place, mark, rest))
+            elif mark in MESSAGE_MARKS:
+                events.append(_message(place, MESSAGE_MARKS[mark], rest))
             elif line.strip():
-                raise ValueError("a line begins with '@', '>', '<', '!' or '#'")
+                raise ValueError("a line begins with '@', '>', '<', '>>', '<<', '!' or '#'")
         except ValueError as problem:
             raise ConfigError(str(problem), file=file, line=number, value=line) from None
     return Chat(facts, tuple(events))
@@ -144,8 +172,17 @@ def parse(text: str, file: str = "") -> Chat:
 
 def _event(place: tuple[int, str, str], mark: str, text: str) -> Event:
     if mark == "!" and text not in EVENTS:
-        raise ValueError("a client comes (open), has said all (eof) or goes (closed)")
+        raise ValueError("a client connects (open), ends (eof) or leaves (closed)")
     return Event(*place, mark, unescape(text))  # type: ignore[arg-type]
+
+
+def _message(place: tuple[int, str, str], kind: Kind, text: str) -> Event:
+    address, _, rest = text.partition(" ")
+    reply_to, space, payload = rest.partition(" ")
+    if not address or not reply_to or not space:
+        raise ValueError("a message has an address, a reply address and a payload; - is empty")
+    addresses = (_unescape_address(address), _unescape_address(reply_to))
+    return Event(*place, kind, unescape(payload), addresses)
 
 
 def _place(text: str, before: tuple[int, str, str]) -> tuple[int, str, str]:

@@ -1,35 +1,50 @@
-"""Calls: dials out when a caller wants to talk, hangs up when it does not. Here: over TCP.
+"""Connections that drivers make to real controllers, over TCP or a serial device.
 
-When to call, how long to rest and when to give up is the caller's affair. Its time is that of the
-pump, which wakes it like every other part; here bytes go to and fro, and nothing else.
+The driver (`Caller`) decides when to connect, how long to pause and when to give up; the pump wakes
+it like every other part. Here bytes are carried in both directions, and nothing else.
 """
 
 import asyncio
 import contextlib
 import logging
+import os
+import re
 import socket
 from collections.abc import Callable
-from typing import Annotated, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar, cast
 
 from msgspec import Meta, Struct
 
-from understudy.ports import Caller
-from understudy.wire.exchange import UNLIMITED
-from understudy.wire.tcp import CLOSING_SECONDS, LARGEST_BACKLOG
+from understudy.errors import ConfigError
+from understudy.ports import UNLIMITED, Caller
+from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, RemotePort
+
+if TYPE_CHECKING:
+    from serial import Serial
 
 log = logging.getLogger(__name__)
 
-DEAF_MS = 10_000
-"""How long what was said may stay unheard before the line counts as cut."""
+UNACKNOWLEDGED_MS = 10_000
+"""How long sent bytes may stay without an acknowledgement before the connection counts as cut."""
+READ_SIZE = 4096
+BAUD = 115_200
+BAUDS = range(50, 4_000_001)
+FORMS = "HOST:PORT or tcp://HOST:PORT; /dev/NAME[@BAUD] or serial:///dev/NAME?baud=115200"
+
+_TCP = re.compile(r"(?:tcp://)?(?:\[([0-9A-Fa-f:.%]+)\]|([^\s/?#@:\[\]]*)):([0-9]{1,5})")
+_DEVICE = re.compile(r"(?:(?:serial|pty):(?://)?)?(/(?!/)[^@?]+)(?:(?:@|\?baud=)([0-9]{1,7}))?")
 
 Outcome = TypeVar("Outcome")
 
 
+# ── where a controller is ───────────────────────────────────────────────────────────────────────
+
+
 class Destination(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a real thing listens."""
+    """Host and port where a real controller listens."""
 
     host: str
-    port: Annotated[int, Meta(ge=1, le=65535)]
+    port: RemotePort
 
     def __str__(self) -> str:
         return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
@@ -38,33 +53,62 @@ class Destination(Struct, frozen=True, forbid_unknown_fields=True):
         return TcpCall(dial, number, self)
 
 
-class Timekeeper(Protocol):
-    """Whoever knows what time it is for the caller: a `Pump`."""
+class Device(Struct, frozen=True, forbid_unknown_fields=True):
+    """A serial port by the path of its device."""
 
-    def act(self, deed: Callable[[int], Outcome]) -> Outcome: ...
+    path: str
+    baud: Annotated[int, Meta(ge=50, le=4_000_000)] = BAUD
+
+    def __str__(self) -> str:
+        return f"serial:{self.path}" + (f"@{self.baud}" if self.baud != BAUD else "")
+
+    def call(self, dial: "Dial", number: int) -> "Call":
+        return SerialCall(dial, number, self)
+
+
+def parse_place(text: str) -> Destination | Device:
+    """Reads an address as it is written on the command line; without a host: this machine."""
+    if found := _TCP.fullmatch(text):
+        port = int(found[3])
+        if 1 <= port <= 65535:
+            return Destination(found[1] or found[2] or "127.0.0.1", port)
+    elif found := _DEVICE.fullmatch(text):
+        baud = int(found[2] or BAUD)
+        if baud in BAUDS:
+            return Device(found[1], baud)
+    raise ConfigError("not a place", value=text, allowed=FORMS)
+
+
+# ── calls ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class Timekeeper(Protocol):
+    """What knows the driver's time: a `Pump`."""
+
+    def act(self, action: Callable[[int], Outcome]) -> Outcome: ...
 
 
 class Call(Protocol):
-    """One attempt to reach the other side, and the connection that comes of it."""
+    """One attempt to connect, and the connection that follows."""
 
     number: int
     ended: asyncio.Event
 
     def carry(self, take: Callable[[int], bytes]) -> None:
-        """Send what there is to send, as far as there is room for it."""
+        """Sends what there is to send, as far as there is room for it."""
         ...
 
     def close(self) -> None:
-        """Hang up when all is sent."""
+        """Closes the connection when everything is sent."""
         ...
 
     def drop(self) -> None:
-        """Hang up now."""
+        """Closes the connection now."""
         ...
 
 
 class Place(Protocol):
-    """Where somebody can be called: a `Destination`, a `Device`. Its text names it for people."""
+    """Where a controller can be reached: a `Destination` or a `Device`."""
 
     def call(self, dial: "Dial", number: int) -> Call: ...
 
@@ -101,7 +145,7 @@ class TcpCall(asyncio.Protocol):
         raw = self._transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAF_MS)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS)
         if self._dropped:
             self._transport.abort()
         else:
@@ -142,8 +186,109 @@ class TcpCall(asyncio.Protocol):
         return UNLIMITED if unsent == 0 else max(0, LARGEST_BACKLOG - unsent)
 
 
+def open_device(device: Device) -> "Serial":
+    """Opens a device for us alone, non-blocking; OSError if that fails.
+
+    A second sender on the same line would mix its bytes with ours.
+    """
+    try:
+        from serial import Serial
+    except ImportError:
+        raise OSError("pyserial is missing: pip install understudy[serial]") from None
+    return Serial(device.path, device.baud, timeout=0, write_timeout=0, exclusive=True)
+
+
+class SerialCall:
+    """`Call` over a serial device or pseudo-terminal; pulling the cable ends it."""
+
+    def __init__(self, dial: "Dial", number: int, device: Device) -> None:
+        self.number = number
+        self.ended = asyncio.Event()
+        self._dial = dial
+        self._device = device
+        self._loop = asyncio.get_running_loop()
+        self._port: Serial | None = None
+        self._unsent = bytearray()
+        self._attempt = self._loop.call_soon(self._open)
+
+    def _open(self) -> None:
+        try:
+            self._port = open_device(self._device)
+        except (OSError, ValueError) as problem:
+            self.ended.set()
+            self._dial.lost(self, f"{self._device} cannot be opened: {words_of(problem)}")
+            return
+        self._loop.add_reader(self._port.fileno(), self._read)
+        self._dial.connected(self)
+
+    # ── call ──
+
+    def carry(self, take: Callable[[int], bytes]) -> None:
+        while self._port is not None and (data := take(self._room())):
+            self._unsent += data
+            self._write()
+
+    def close(self) -> None:
+        """Closes at once: unsent bytes are dropped."""
+        self.drop()
+
+    def drop(self) -> None:
+        self._attempt.cancel()
+        self.ended.set()
+        port, self._port = self._port, None
+        if port is not None:
+            self._loop.remove_reader(port.fileno())
+            self._loop.remove_writer(port.fileno())
+            with contextlib.suppress(OSError):
+                port.close()
+
+    # ── the device ──
+
+    def _read(self) -> None:
+        assert self._port is not None
+        try:
+            data = os.read(self._port.fileno(), READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError as problem:
+            self._gone(words_of(problem))
+            return
+        if data:
+            self._dial.received(self, data)
+        else:
+            self._gone("unplugged")
+
+    def _write(self) -> None:
+        assert self._port is not None
+        try:
+            del self._unsent[: os.write(self._port.fileno(), self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError as problem:
+            self._gone(words_of(problem))
+            return
+        if self._unsent:
+            self._loop.add_writer(self._port.fileno(), self._drain)
+
+    def _drain(self) -> None:
+        assert self._port is not None
+        self._loop.remove_writer(self._port.fileno())
+        self._write()
+        self._dial.look()
+
+    def _gone(self, why: str) -> None:
+        self.drop()
+        self._dial.lost(self, f"{self._device} is gone: {why}")
+
+    def _room(self) -> int:
+        return UNLIMITED if not self._unsent else max(0, LARGEST_BACKLOG - len(self._unsent))
+
+
+# ── the driver's side ───────────────────────────────────────────────────────────────────────────
+
+
 class Dial:
-    """The line of one caller, on the event loop it is made on."""
+    """Keeps the connection that one driver wants, on the event loop it is made on."""
 
     def __init__(self, caller: Caller, destination: Place, time: Timekeeper) -> None:
         self.destination = destination
@@ -151,20 +296,20 @@ class Dial:
         self._time = time
         self._loop = asyncio.get_running_loop()
         self._call: Call | None = None
-        self._looks = False
+        self._look_queued = False
         self._stopped = False
-        caller.on_ready(self._stirred)
+        caller.on_ready(self._ready)
 
     def start(self) -> None:
         self.look()
 
     async def stop(self) -> None:
-        """Send what was said, hang up, and tell the caller so; within a second, or so."""
+        """Sends what is queued, closes the connection and reports that to the driver."""
         call, self._stopped = self._call, True
         if call is None:
             return
         call.carry(self._caller.take)
-        self._tell(call, lambda now: self._caller.lost(now, "hung up"))
+        self._report(call, lambda now: self._caller.lost(now, "hung up"))
         self._call = None
         call.close()
         with contextlib.suppress(TimeoutError):
@@ -172,8 +317,8 @@ class Dial:
         call.drop()
 
     def look(self) -> None:
-        """See to it that the call stands that is wanted, and that what was said goes out."""
-        self._looks = False
+        """Makes or drops the connection as the driver wants it, and sends what it has queued."""
+        self._look_queued = False
         if self._stopped:
             return
         wanted = self._caller.wanted()
@@ -186,35 +331,36 @@ class Dial:
         if self._call is not None:
             self._call.carry(self._caller.take)
 
-    # ── what calls tell ──
+    # ── events of calls ──
 
     def connected(self, call: Call) -> None:
         log.info("%s: connected", self.destination)
-        self._tell(call, self._caller.connected)
+        self._report(call, self._caller.connected)
 
     def received(self, call: Call, data: bytes) -> None:
-        self._tell(call, lambda now: self._caller.receive(data, now))
+        self._report(call, lambda now: self._caller.receive(data, now))
 
     def lost(self, call: Call, reason: str) -> None:
         if call is self._call:
             log.info("%s: %s", self.destination, reason)
-            self._tell(call, lambda now: self._caller.lost(now, reason))
+            self._report(call, lambda now: self._caller.lost(now, reason))
             self._call = None
-            self._stirred()
+            self._ready()
 
-    def _tell(self, call: Call, deed: Callable[[int], None]) -> None:
+    def _report(self, call: Call, event: Callable[[int], None]) -> None:
         def if_wanted(now: int) -> None:
-            # Coming to this moment, the caller may have given this call up.
+            # While the cell catches up with the clock, the driver may give this call up.
             if call is self._call and call.number == self._caller.wanted():
-                deed(now)
+                event(now)
 
         self._time.act(if_wanted)
 
-    def _stirred(self) -> None:
-        if not self._looks and not self._stopped:
-            self._looks = True
+    def _ready(self) -> None:
+        if not self._look_queued and not self._stopped:
+            self._look_queued = True
             self._loop.call_soon(self.look)
 
 
 def words_of(problem: Exception) -> str:
+    """The reason of an error in words."""
     return (problem.strerror if isinstance(problem, OSError) else None) or str(problem)

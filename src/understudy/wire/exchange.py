@@ -1,77 +1,136 @@
-"""Where lines and sessions meet: bytes go in at the cell's moment, answers are carried out."""
+"""Connections of a cell: data goes to its session at the cell's time, answers go to the peer.
+
+A session gets as many bytes or messages as its credit allows; what is beyond waits here, and the
+wire stops reading. Received data comes after the wakes of the same instant.
+"""
 
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import HANG_UP, UNLIMITED, Face, FaultSource, Session, Snapshot, TimedCell
-from understudy.wire.answer_faults import AnswerFaults
+from understudy.ports import (
+    HANG_UP,
+    UNLIMITED,
+    ActiveFault,
+    FaultSource,
+    MessageSession,
+    Session,
+    Snapshot,
+    TimedCell,
+    WireMessage,
+)
+from understudy.units import NS_PER_MS, NS_PER_SECOND
 from understudy.wire.chat import Event, Kind
-
-__all__ = ["UNLIMITED", "Exchange", "Line", "Nobody", "Sink", "UntimedFaces"]
+from understudy.wire.interface import Sink
 
 log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
-"""Bytes that rules may hold back from one peer."""
+"""Bytes that scenario rules may delay for one peer."""
+MOST_UNREAD = 1000
+"""Messages that wait for a session's credit. Not every wire can stop reading: more are dropped."""
+
+Data = bytes | WireMessage
+AnySession = Session | MessageSession
 
 
-class Sink(Protocol):
-    """The way out to a peer."""
-
-    def room(self) -> int:
-        """How many bytes can go out now; UNLIMITED when nothing is under way."""
-        ...
-
-    def send(self, data: bytes) -> None: ...
-
-    def listen(self, willing: bool) -> None:
-        """Whether more bytes from the peer are wanted."""
-        ...
-
-    def hang_up(self) -> None: ...
+# ── received data that waits for credit ─────────────────────────────────────────────────────────
 
 
-class Nobody:
-    """The peer of a session whose wire is gone; what it is told stands in the transcript."""
+class ByteInbox:
+    """Received bytes that their session has not read yet."""
+
+    def __init__(self, session: Session, unread: bytes = b"") -> None:
+        self._session = session
+        self._unread = bytearray(unread)
+
+    def __bool__(self) -> bool:
+        return bool(self._unread)
+
+    def add(self, data: bytes) -> None:
+        self._unread += data
+
+    def feed(self, now: int) -> bool:
+        """Gives the session what its credit allows; true if it read something."""
+        fed = False
+        while self._unread and (credit := self._session.credit()) > 0:
+            data = bytes(self._unread[:credit])
+            del self._unread[:credit]
+            self._session.receive(data, now)
+            fed = True
+        return fed
+
+    def eof(self, now: int) -> None:
+        self._session.eof(now)
+
+    def save(self) -> bytes:
+        return bytes(self._unread)
+
+
+class MessageInbox:
+    """Received messages that their session has not read yet."""
+
+    def __init__(self, session: MessageSession, unread: Iterable[WireMessage] = ()) -> None:
+        self._session = session
+        self._unread = deque(unread)
+        self.dropped = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._unread)
+
+    def add(self, message: WireMessage) -> None:
+        if len(self._unread) < MOST_UNREAD:
+            self._unread.append(message)
+        else:
+            self.dropped += 1
+
+    def feed(self, now: int) -> bool:
+        """As for bytes. A message that runs into a bug must not keep the next from being read."""
+        fed = False
+        while self._unread and self._session.credit() > 0:
+            message = self._unread.popleft()
+            try:
+                self._session.receive(message, now)
+            except Exception:
+                log.exception("a message could not be handled")
+                self._session.failed(message, now)
+            fed = True
+        return fed
+
+    def eof(self, now: int) -> None:
+        return None
+
+    def save(self) -> list[WireMessage]:
+        return list(self._unread)
+
+
+# ── connections ─────────────────────────────────────────────────────────────────────────────────
+
+
+class DetachedSink:
+    """`Sink` of a session without a connected peer; its answers go to the transcript only."""
 
     def room(self) -> int:
         return UNLIMITED
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: Data) -> None:
         return None
 
-    def listen(self, willing: bool) -> None:
+    def read_more(self, wanted: bool) -> None:
         return None
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         return None
 
 
-@dataclass(eq=False)
-class Line:
-    """One peer's connection to a face."""
-
-    endpoint: str
-    peer: str
-    session: Session
-    sink: Sink
-    unread: bytearray = field(default_factory=bytearray)
-    ended: bool = False
-    eof_told: bool = False
-    listening: bool = True
-    held: deque[tuple[int, bytes]] = field(default_factory=deque)
-    held_size: int = 0
-
-
-class NoSession:
-    """`Session` of a peer at an endpoint behind which nobody is: it is hung up on."""
+class ClosedSession:
+    """`Session` of a peer at a closed endpoint; its connection is closed at once."""
 
     def receive(self, data: bytes, now: int) -> None:
         return None
@@ -92,47 +151,100 @@ class NoSession:
         return False
 
 
-class SavedLine(Struct):
-    """What a snapshot holds of a line: what was not yet read, and what goes out later."""
+@dataclass(eq=False)
+class Connection:
+    """One peer's connection to a face; ``delayed``: answers that rules send later, with times."""
 
-    unread: bytes
+    endpoint: str
+    peer: str
+    session: AnySession
+    sink: Sink[Any]
+    inbox: Any = None
+    ended: bool = False
+    eof_delivered: bool = False
+    reading: bool = True
+    delayed: deque[tuple[int, Data]] = field(default_factory=deque)
+    delayed_size: int = 0
+
+    def __post_init__(self) -> None:
+        self.join(self.session)
+
+    def join(self, session: AnySession, unread: Any = ()) -> None:
+        """Continues with this session, and with what it has not read yet."""
+        self.session = session
+        if isinstance(session, MessageSession):
+            self.inbox = MessageInbox(session, unread)
+        else:
+            self.inbox = ByteInbox(session, bytes(unread))
+
+
+class SavedConnection(Struct):
+    """Snapshot of a connection: unread data, and answers that are sent later."""
+
+    unread: bytes | list[WireMessage]
     ended: bool
-    held: list[tuple[int, bytes]] = []
+    held: list[tuple[int, bytes | WireMessage]] = []
 
 
-class Saved(Struct):
-    """What a snapshot holds of an endpoint's lines."""
+class SavedEndpoint(Struct):
+    """Snapshot of an endpoint's connections; ``opened``: the number of the last one."""
 
     opened: int
-    lines: dict[str, SavedLine]
+    lines: dict[str, SavedConnection]
 
 
-class UntimedFaces:
-    """`TimedCell` of the faces beside a cell: it has no time and no snapshot."""
+# ── faults of answers ───────────────────────────────────────────────────────────────────────────
 
-    def __init__(self, faces: Mapping[str, Face]) -> None:
-        self.faces = faces
-        self.disturbed: Mapping[str, FaultSource] = {}
-        self.now = 0
 
-    def next_wake(self) -> int | None:
-        return None
+class AnswerFaults:
+    """Loses, delays, repeats or garbles the answers of one endpoint as scenario rules say.
 
-    def advance(self, to: int, settled: Callable[[int], None]) -> None:
-        return None
+    Answers keep their order, as on any stream: a late one delays those behind it.
+    """
 
-    def busy(self) -> bool:
-        return False
+    def __init__(self, fault_source: FaultSource, endpoint: str) -> None:
+        self._fault_source = fault_source
+        self._endpoint = endpoint
 
-    def snapshot(self) -> Snapshot:
-        return Snapshot(0, "", "", 0, {})
+    def schedule(self, data: Data, now: int, after: int) -> list[tuple[int, Data]]:
+        """What is sent in place of ``data``, with times; not before ``after``, the last time."""
+        if self._draw("message_loss", now):
+            return []
+        due = max(now, after)
+        if delay := self._draw("message_delay", now):
+            due = max(due, now + round(delay.parameters["delay_ms"] * NS_PER_MS))
+        if slow := self._draw("slow_client", now):
+            due += round(_size(data) * NS_PER_SECOND / slow.parameters["bytes_per_s"])
+        if garble := self._draw("message_garble", now):
+            place, change = self._fault_source.deviations(garble, 2)
+            if isinstance(data, bytes):
+                data = garbled(data, place, change)
+            elif data.payload:
+                payload = garbled(data.payload, place, change)
+                data = msgspec.structs.replace(data, payload=payload)
+        copies = 2 if self._draw("message_duplicate", now) else 1
+        return [(due, data)] * copies
 
-    def restore(self, snapshot: Snapshot) -> None:
-        return None
+    def _draw(self, fault: str, now: int) -> ActiveFault | None:
+        return self._fault_source.draw_fault(fault, self._endpoint, now)
+
+
+def garbled(data: bytes, place: float, change: float) -> bytes:
+    """``data`` with one byte changed; ``place`` and ``change`` in [-1, 1) choose which and how."""
+    at = min(int((place + 1.0) / 2.0 * len(data)), len(data) - 1)
+    other = data[at] ^ (1 + int((change + 1.0) / 2.0 * 254))
+    return data[:at] + bytes([other]) + data[at + 1 :]
+
+
+def _size(data: Data) -> int:
+    return len(data) if isinstance(data, bytes) else len(data.payload)
+
+
+# ── the exchange ────────────────────────────────────────────────────────────────────────────────
 
 
 class Exchange:
-    """All lines of a stage."""
+    """All connections of a cell; ``note`` is called for everything that passes."""
 
     def __init__(
         self, timed_cell: TimedCell, note: Callable[[Event], None] = lambda event: None
@@ -140,262 +252,276 @@ class Exchange:
         self.timed_cell = timed_cell
         self._note = note
         self._opened = dict.fromkeys(timed_cell.faces, 0)
-        self._lines: dict[tuple[str, str], Line] = {}
-        self._unread: dict[Line, None] = {}
+        self._connections: dict[tuple[str, str], Connection] = {}
+        self._unread: dict[Connection, None] = {}
         self._answer_faults = {
-            e: AnswerFaults(fault_source, e) for e, fault_source in timed_cell.disturbed.items()
+            endpoint: AnswerFaults(fault_source, endpoint)
+            for endpoint, fault_source in timed_cell.disturbed.items()
         }
         self._closed: dict[str, str] = {}
 
-    # ── what peers do ──
+    # ── events of the wires ──
 
-    def open(self, endpoint: str, sink: Sink) -> Line:
-        if why := self._closed.get(endpoint):
-            log.info("%s: a client was turned away: %s", endpoint, why)
-            sink.hang_up()
-            return Line(endpoint, "", NoSession(), sink)
+    def open(self, endpoint: str, sink: Sink[Any], peer: str = "") -> Connection:
+        """Opens a session for a peer; one that has no name of its own is numbered."""
+        if reason := self._closed.get(endpoint):
+            log.info("%s: a client was turned away: %s", endpoint, reason)
+            sink.close()
+            return Connection(endpoint, "", ClosedSession(), sink)
         self._opened[endpoint] += 1
-        peer = str(self._opened[endpoint])
-        line = Line(
-            endpoint, peer, self.timed_cell.faces[endpoint].open(peer, self.timed_cell.now), sink
-        )
-        self._lines[endpoint, peer] = line
-        self._record(line, "!", b"open")
-        self.settle()
-        return line
+        peer = peer or str(self._opened[endpoint])
+        session = self.timed_cell.faces[endpoint].open(peer, self.timed_cell.now)
+        connection = Connection(endpoint, peer, session, sink)
+        self._connections[endpoint, peer] = connection
+        self._record(connection, "!", b"open")
+        self.deliver()
+        return connection
 
-    def receive(self, line: Line, data: bytes) -> bool:
-        """Hand bytes to the session; true if it answered at once."""
-        if not self._holds(line):
-            line.sink.hang_up()
+    def receive(self, connection: Connection, data: Data) -> bool:
+        """Gives data to the session; true if it answered at once."""
+        if not self._is_open(connection):
+            connection.sink.close()
             return False
-        self._record(line, ">", data)
-        line.unread += data
-        self._unread[line] = None
-        return self.settle(line)
+        self._record(connection, ">", data)
+        connection.inbox.add(data)
+        self._unread[connection] = None
+        return self.deliver(connection)
 
-    def eof(self, line: Line) -> None:
-        if self._holds(line) and not line.ended:
-            line.ended = True
-            self._record(line, "!", b"eof")
-            self._unread[line] = None
-            self.settle()
+    def eof(self, connection: Connection) -> None:
+        if self._is_open(connection) and not connection.ended:
+            connection.ended = True
+            self._record(connection, "!", b"eof")
+            self._unread[connection] = None
+            self.deliver()
 
-    def closed(self, line: Line) -> None:
-        if self._holds(line):
-            self._record(line, "!", b"closed")
-            self._drop(line)
-            self.settle()
+    def closed(self, connection: Connection) -> None:
+        if self._is_open(connection):
+            self._record(connection, "!", b"closed")
+            self._drop(connection)
+            self.deliver()
 
-    def drained(self, line: Line) -> None:
+    def drained(self, connection: Connection) -> None:
         """There is room again on the way to this peer."""
-        if self._holds(line):
-            self._deliver(line)
-            self.settle()
+        if self._is_open(connection):
+            self._send_all(connection)
+            self.deliver()
 
-    def close(self, endpoints: Iterable[str], why: str) -> None:
-        """Nobody is behind these any more: who is there is hung up on, and who comes; no ``why``:
-        they are open again."""
+    def addresses(self, endpoint: str) -> list[str]:
+        """Addresses that the message face of this endpoint wants to receive."""
+        face: Any = self.timed_cell.faces[endpoint]
+        return list(face.addresses())
+
+    def close(self, endpoints: Iterable[str], reason: str) -> None:
+        """Closes all connections of these endpoints and refuses new ones; no reason: opens them."""
         for endpoint in endpoints:
-            self._closed[endpoint] = why
-            there = [line for line in self._lines.values() if line.endpoint == endpoint]
-            for line in there if why else []:
-                self._record(line, "!", b"closed")
-                self._drop(line)
-                line.sink.hang_up()
-        self.settle()
+            self._closed[endpoint] = reason
+            there = [c for c in self._connections.values() if c.endpoint == endpoint]
+            for connection in there if reason else []:
+                self._record(connection, "!", b"closed")
+                self._drop(connection)
+                connection.sink.close()
+        self.deliver()
 
     # ── time ──
 
     def next_wake(self) -> int | None:
-        """When something happens by itself: in the cell, or to an answer that is held back."""
+        """The next instant at which something happens: in the cell, or to a delayed answer."""
         wake = self.timed_cell.next_wake()
         if not self._answer_faults:
             return wake
-        moments = [line.held[0][0] for line in self._lines.values() if line.held]
+        moments = [c.delayed[0][0] for c in self._connections.values() if c.delayed]
         return min([*moments, wake] if wake is not None else moments, default=None)
 
     def advance(self, to: int) -> None:
         while self._answer_faults and (at := self.next_wake()) is not None and at < to:
             self.timed_cell.advance(at, self._settled)
-            self._let_go()
+            self._send_delayed()
         self.timed_cell.advance(to, self._settled)
-        self._let_go()
+        self._send_delayed()
 
     def owed(self) -> bool:
-        """Somebody waits for an answer that needs time."""
-        return any(line.held or line.session.owed() for line in self._lines.values())
+        """A peer waits for an answer that needs time."""
+        return any(c.delayed or c.session.owed() for c in self._connections.values())
 
-    def alone(self) -> bool:
-        """Nobody is connected who could have a say in what happens."""
-        return all(isinstance(line.sink, Nobody) for line in self._lines.values())
+    def detached(self) -> bool:
+        """No peer is connected that could send something."""
+        return all(isinstance(c.sink, DetachedSink) for c in self._connections.values())
 
-    def settle(self, asked: Line | None = None) -> bool:
-        """Let all that can happen at this moment happen; did ``asked`` get an answer?"""
-        answered = self._carry(asked)
+    def deliver(self, asking: Connection | None = None) -> bool:
+        """Carries data both ways until nothing more happens at this instant; true if ``asking`` was
+        answered."""
+        answered = self._deliver_once(asking)
         while (at := self.timed_cell.next_wake()) is not None and at <= self.timed_cell.now:
             self.timed_cell.advance(self.timed_cell.now, lambda now: None)
-            answered |= self._carry(asked)
+            answered |= self._deliver_once(asking)
         return answered
 
     # ── snapshots ──
 
     def snapshot(self) -> Snapshot:
-        lines = {
-            endpoint: Saved(
+        saved = {
+            endpoint: SavedEndpoint(
                 self._opened[endpoint],
                 {
-                    line.peer: SavedLine(bytes(line.unread), line.ended, list(line.held))
-                    for line in self._lines.values()
-                    if line.endpoint == endpoint
+                    c.peer: SavedConnection(c.inbox.save(), c.ended, list(c.delayed))
+                    for c in self._connections.values()
+                    if c.endpoint == endpoint
                 },
             )
             for endpoint in self.timed_cell.faces
         }
-        return msgspec.structs.replace(self.timed_cell.snapshot(), lines=msgspec.to_builtins(lines))
+        whole = self.timed_cell.snapshot()
+        return msgspec.structs.replace(whole, lines=msgspec.to_builtins(saved))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Peers in the snapshot go on, others are closed, those without a wire are detached."""
+        """Restores the cell. Peers in the snapshot continue, or are detached if they are not
+        connected; connections of other peers are closed."""
         try:
-            saved = msgspec.convert(snapshot.lines, dict[str, Saved])
+            saved = msgspec.convert(snapshot.lines, dict[str, SavedEndpoint])
         except msgspec.ValidationError as problem:
             raise ConfigError(f"a damaged snapshot: {problem}") from None
         try:
             self.timed_cell.restore(snapshot)
         except ConfigError:
-            self._meet_again()
+            self._rejoin()
             raise
-        live, self._lines = self._lines, {}
+        live, self._connections = self._connections, {}
         self._unread.clear()
         for endpoint, face in self.timed_cell.faces.items():
-            was = saved.get(endpoint, Saved(0, {}))
+            was = saved.get(endpoint, SavedEndpoint(0, {}))
             self._opened[endpoint] = was.opened
-            for peer, session in face.sessions().items():
-                line = live.pop((endpoint, peer), None) or Line(endpoint, peer, session, Nobody())
-                line.session = session
-                self._reattach(line, was.lines.get(peer, SavedLine(b"", False)))
-        for line in live.values():
-            log.info("%s %s is not in the snapshot: closed", line.endpoint, line.peer)
-            line.sink.hang_up()
-        self.settle()
+            sessions: Mapping[str, AnySession] = face.sessions()
+            for peer, session in sessions.items():
+                connection = live.pop((endpoint, peer), None) or Connection(
+                    endpoint, peer, session, DetachedSink()
+                )
+                self._reattach(connection, session, was.lines.get(peer))
+        for connection in live.values():
+            log.info("%s %s is not in the snapshot: closed", connection.endpoint, connection.peer)
+            connection.sink.close()
+        self.deliver()
 
-    def _meet_again(self) -> None:
-        """All is as it was before a restore that failed, but with sessions made anew."""
-        for line in self._lines.values():
-            line.session = self.timed_cell.faces[line.endpoint].sessions()[line.peer]
+    def _rejoin(self) -> None:
+        """After a restore that failed: the state is as before, the sessions are new objects."""
+        for c in self._connections.values():
+            c.join(self.timed_cell.faces[c.endpoint].sessions()[c.peer], c.inbox.save())
 
-    def _reattach(self, line: Line, was: SavedLine) -> None:
-        line.unread = bytearray(was.unread)
-        line.ended = was.ended
-        line.held = deque(was.held)
-        line.held_size = sum(len(data) for _, data in was.held)
-        line.eof_told = False
-        self._lines[line.endpoint, line.peer] = line
-        self._unread[line] = None
-        self._deliver(line)
+    def _reattach(
+        self, connection: Connection, session: AnySession, was: SavedConnection | None
+    ) -> None:
+        connection.join(session, was.unread if was else ())
+        connection.ended = was.ended if was else False
+        connection.delayed = deque(was.held if was else ())
+        connection.delayed_size = sum(_size(data) for _, data in connection.delayed)
+        connection.eof_delivered = False
+        self._connections[connection.endpoint, connection.peer] = connection
+        self._unread[connection] = None
+        self._send_all(connection)
 
     # ── inside ──
 
     def _settled(self, now: int) -> None:
-        self._carry(None)
+        self._deliver_once(None)
 
-    def _carry(self, asked: Line | None) -> bool:
-        """Feed what is unread and carry what is said, until neither gets on."""
+    def _deliver_once(self, asking: Connection | None) -> bool:
+        """Feeds unread data to the sessions and sends their answers, until neither goes on."""
         answered = False
         moved = True
         while moved:
-            fed = [self._feed(line) for line in list(self._unread)]
+            fed = [self._feed(connection) for connection in list(self._unread)]
             moved = any(fed)
             for endpoint, face in self.timed_cell.faces.items():
                 for peer in face.ready_peers():
-                    line = self._lines.get((endpoint, peer))
-                    if line is not None and self._deliver(line):
+                    connection = self._connections.get((endpoint, peer))
+                    if connection is not None and self._send_all(connection):
                         moved = True
-                        answered |= line is asked
+                        answered |= connection is asking
         return answered
 
-    def _feed(self, line: Line) -> bool:
-        fed = False
-        while line.unread and (credit := line.session.credit()) > 0:
-            data = bytes(line.unread[:credit])
-            del line.unread[:credit]
-            line.session.receive(data, self.timed_cell.now)
-            fed = True
-        self._listen(line)
-        if not line.unread:
-            self._unread.pop(line, None)
-            if line.ended and not line.eof_told:
-                line.eof_told = True
-                line.session.eof(self.timed_cell.now)
-                fed |= self._deliver(line)
+    def _feed(self, connection: Connection) -> bool:
+        fed: bool = connection.inbox.feed(self.timed_cell.now)
+        self._read_more(connection)
+        if not connection.inbox:
+            self._unread.pop(connection, None)
+            if connection.ended and not connection.eof_delivered:
+                connection.eof_delivered = True
+                connection.inbox.eof(self.timed_cell.now)
+                fed |= self._send_all(connection)
         return fed
 
-    def _deliver(self, line: Line) -> bool:
-        told = False
-        while data := line.session.take(self._room(line)):
-            told |= self._send(line, data)
-        self._listen(line)
-        if line.session.credit() == HANG_UP and self._holds(line):
-            self._drop(line)
-            line.sink.hang_up()
-        self._end(line)
-        return told
+    def _send_all(self, connection: Connection) -> bool:
+        sent = False
+        while data := connection.session.take(self._room(connection)):
+            sent |= self._send(connection, data)
+        self._read_more(connection)
+        if connection.session.credit() == HANG_UP and self._is_open(connection):
+            self._drop(connection)
+            connection.sink.close()
+        self._close_if_finished(connection)
+        return sent
 
-    def _room(self, line: Line) -> int:
-        return max(0, MOST_HELD - line.held_size) if line.held else line.sink.room()
+    def _room(self, connection: Connection) -> int:
+        if connection.delayed:
+            return max(0, MOST_HELD - connection.delayed_size)
+        return connection.sink.room()
 
-    def _send(self, line: Line, data: bytes) -> bool:
-        """Towards the peer, now or as a rule has it; did it go out?"""
-        mischief = self._answer_faults.get(line.endpoint)
-        if mischief is None:
-            self._hand_over(line, data)
+    def _send(self, connection: Connection, data: Data) -> bool:
+        """Sends an answer now, or as a rule says; true if something was sent."""
+        faults = self._answer_faults.get(connection.endpoint)
+        if faults is None:
+            self._send_now(connection, data)
             return True
-        after = line.held[-1][0] if line.held else 0
-        for held in mischief.schedule(data, self.timed_cell.now, after):
-            line.held.append(held)
-            line.held_size += len(held[1])
-        return self._hand_over_due(line)
+        after = connection.delayed[-1][0] if connection.delayed else 0
+        for due in faults.schedule(data, self.timed_cell.now, after):
+            connection.delayed.append(due)
+            connection.delayed_size += _size(due[1])
+        return self._send_due(connection)
 
-    def _let_go(self) -> None:
-        for line in [line for line in self._lines.values() if line.held]:
-            if self._hand_over_due(line):
-                self._deliver(line)
-                self._carry(None)
+    def _send_delayed(self) -> None:
+        for connection in [c for c in self._connections.values() if c.delayed]:
+            if self._send_due(connection):
+                self._send_all(connection)
+                self._deliver_once(None)
 
-    def _hand_over_due(self, line: Line) -> bool:
-        handed = False
-        while line.held and line.held[0][0] <= self.timed_cell.now:
-            data = line.held.popleft()[1]
-            line.held_size -= len(data)
-            self._hand_over(line, data)
-            handed = True
-        return handed
+    def _send_due(self, connection: Connection) -> bool:
+        sent = False
+        while connection.delayed and connection.delayed[0][0] <= self.timed_cell.now:
+            data = connection.delayed.popleft()[1]
+            connection.delayed_size -= _size(data)
+            self._send_now(connection, data)
+            sent = True
+        return sent
 
-    def _hand_over(self, line: Line, data: bytes) -> None:
-        self._record(line, "<", data)
-        line.sink.send(data)
+    def _send_now(self, connection: Connection, data: Data) -> None:
+        self._record(connection, "<", data)
+        connection.sink.send(data)
 
-    def _listen(self, line: Line) -> None:
-        willing = not line.unread and line.session.credit() > 0
-        if willing != line.listening:
-            line.listening = willing
-            line.sink.listen(willing)
+    def _read_more(self, connection: Connection) -> None:
+        wanted = not connection.inbox and connection.session.credit() > 0
+        if wanted != connection.reading:
+            connection.reading = wanted
+            connection.sink.read_more(wanted)
 
-    def _end(self, line: Line) -> None:
-        """Hang up on a peer that said all and was told all."""
-        said_all = line.eof_told and not line.session.owed() and not line.held
-        told_all = said_all and line.sink.room() >= UNLIMITED
-        if told_all and self._holds(line):
-            self._drop(line)
-            line.sink.hang_up()
+    def _close_if_finished(self, connection: Connection) -> None:
+        """Closes the connection of a peer that sends nothing more and has all its answers."""
+        finished = connection.eof_delivered and not connection.session.owed()
+        sent = not connection.delayed and connection.sink.room() >= UNLIMITED
+        if finished and sent and self._is_open(connection):
+            self._drop(connection)
+            connection.sink.close()
 
-    def _drop(self, line: Line) -> None:
-        del self._lines[line.endpoint, line.peer]
-        self._unread.pop(line, None)
-        line.session.closed(self.timed_cell.now)
+    def _drop(self, connection: Connection) -> None:
+        del self._connections[connection.endpoint, connection.peer]
+        self._unread.pop(connection, None)
+        connection.session.closed(self.timed_cell.now)
 
-    def _holds(self, line: Line) -> bool:
-        return self._lines.get((line.endpoint, line.peer)) is line
+    def _is_open(self, connection: Connection) -> bool:
+        return self._connections.get((connection.endpoint, connection.peer)) is connection
 
-    def _record(self, line: Line, kind: Kind, data: bytes) -> None:
-        self._note(Event(self.timed_cell.now, line.endpoint, line.peer, kind, data))
+    def _record(self, connection: Connection, kind: Kind, data: Data) -> None:
+        now, endpoint, peer = self.timed_cell.now, connection.endpoint, connection.peer
+        if isinstance(data, bytes):
+            self._note(Event(now, endpoint, peer, kind, data))
+        else:
+            address = (data.address, data.reply_to)
+            self._note(Event(now, endpoint, peer, kind, data.payload, address))

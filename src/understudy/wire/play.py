@@ -1,12 +1,13 @@
-"""Plays the client's side of a transcript and finds the first byte that is answered otherwise."""
+"""Plays the client's side of a transcript and finds the first byte of the answers that differs."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Protocol
 
 from understudy.errors import unknown
+from understudy.ports import WireMessage
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Chat, Event, escape
 from understudy.wire.in_process import Client, InProcessCell
@@ -14,11 +15,11 @@ from understudy.wire.in_process import Client, InProcessCell
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
 Peer = tuple[str, str]
 CABLE = "cable"
-"""The `line` of a recording at a serial device, which greets nobody."""
+"""The `line` of a recording at a serial device, which sends no greeting."""
 
 
 class Dialect(Protocol):
-    """How a face's answers are cut into messages, and what their parts are called."""
+    """Divides a face's answers into messages, and names the fields of a message."""
 
     def messages(self, stream: bytes) -> list[bytes]: ...
 
@@ -27,7 +28,7 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far answers may be off: numbers by ``number``, moments by ``seconds`` (None: at will)."""
+    """Allowed difference of numbers and of times; ``seconds`` None: times are not compared."""
 
     number: float = 0.0
     seconds: float | None = 0.0
@@ -35,7 +36,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One message, and the moment its last byte came."""
+    """One message, and when its last byte was sent."""
 
     at: int
     data: bytes
@@ -43,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where the answers part."""
+    """The first answer that differs."""
 
     peer: Peer
     number: int
@@ -56,23 +57,23 @@ class Difference:
         endpoint, peer = self.peer
         return (
             f"{endpoint} {peer}, answer {self.number}: byte {self.byte} ({self.field}) differs\n"
-            f"  expected {_tell(self.expected)}\n"
-            f"  got      {_tell(self.got)}"
+            f"  expected {_written(self.expected)}\n"
+            f"  got      {_written(self.got)}"
         )
 
 
 def play(
-    chat: Chat, virtual_cell: InProcessCell, *, dialect: Dialect, tolerance: Tolerance
+    chat: Chat, cell: InProcessCell, *, dialect: Dialect, tolerance: Tolerance
 ) -> Difference | None:
-    """Say what was said, when it was said; the first difference in what was answered."""
-    events = [_named(event, virtual_cell) for event in chat.events]
+    """Sends what the clients sent, at the same times; returns the first different answer."""
+    events = [_named(event, cell) for event in chat.events]
     cable = chat.facts.get("line") == CABLE
-    clients = _say_all(events, virtual_cell, greeted=not cable)
+    clients = _send_all(events, cell, greeted=not cable)
     for peer in dict.fromkeys((event.endpoint, event.peer) for event in events):
         expected = _answers(events, peer, dialect)
         here = (peer[0], clients[peer].peer if peer in clients else "")
-        heard = _once_spoken_to(virtual_cell.transcript, here) if cable else virtual_cell.transcript
-        got = _answers(heard, here, dialect)
+        transcript = _without_greeting(cell.transcript, here) if cable else cell.transcript
+        got = _answers(transcript, here, dialect)
         for number, (a, b) in enumerate(zip_longest(expected, got), 1):
             difference = _difference(a, b, dialect=dialect, tolerance=tolerance)
             if difference is not None:
@@ -80,23 +81,21 @@ def play(
     return None
 
 
-def _named(event: Event, virtual_cell: InProcessCell) -> Event:
-    """A recording may name its endpoint otherwise than the cell does, if there is only one."""
-    faces = virtual_cell.timed_cell.faces
+def _named(event: Event, cell: InProcessCell) -> Event:
+    """The event at the cell's only endpoint, if the recording uses another name for it."""
+    faces = cell.timed_cell.faces
     if event.endpoint in faces or len(faces) != 1:
         return event
-    return Event(event.at, next(iter(faces)), event.peer, event.kind, event.data)
+    return replace(event, endpoint=next(iter(faces)))
 
 
-def _once_spoken_to(transcript: list[Event], peer: Peer) -> list[Event]:
-    """Without the greeting: a cable was plugged in long before the recording began."""
+def _without_greeting(transcript: list[Event], peer: Peer) -> list[Event]:
+    """The events from the client's first bytes on: a recording on a cable begins later."""
     said = (n for n, e in enumerate(transcript) if e.kind == ">" and (e.endpoint, e.peer) == peer)
     return transcript[next(said, len(transcript)) :]
 
 
-def _say_all(
-    events: Iterable[Event], virtual_cell: InProcessCell, *, greeted: bool
-) -> dict[Peer, Client]:
+def _send_all(events: Iterable[Event], cell: InProcessCell, *, greeted: bool) -> dict[Peer, Client]:
     clients: dict[Peer, Client] = {}
     due: dict[Peer, int] = {}
     for event in events:
@@ -104,30 +103,38 @@ def _say_all(
         if event.kind == "<":
             due[peer] = due.get(peer, 0) + len(event.data)
             continue
-        virtual_cell.advance_to(max(event.at, virtual_cell.timed_cell.now))
-        if event.endpoint not in virtual_cell.timed_cell.faces:
-            raise unknown("endpoint", event.endpoint, virtual_cell.timed_cell.faces)
+        cell.advance_to(max(event.at, cell.timed_cell.now))
+        if event.endpoint not in cell.timed_cell.faces:
+            raise unknown("endpoint", event.endpoint, cell.timed_cell.faces)
         if peer not in clients:
-            clients[peer] = virtual_cell.connect(event.endpoint)
+            clients[peer] = cell.connect(event.endpoint)
             clients[peer].count = clients[peer].count if greeted else 0
         client = clients[peer]
         # A client that waited for an answer before it went on waits for it here too.
-        while client.count < due.get(peer, 0) and virtual_cell.run_to_next_answer():
+        while client.count < due.get(peer, 0) and cell.run_to_next_answer():
             pass
         if event.kind == ">":
-            client.say(event.data)
+            client.say(_data(event))
         elif event.data == b"eof":
             client.end()
         elif event.data == b"closed":
             client.leave()
-    virtual_cell.run_while_owed()
+    cell.run_while_owed()
     last = max((event.at for event in events), default=0)
-    virtual_cell.advance_to(max(last, virtual_cell.timed_cell.now))
+    cell.advance_to(max(last, cell.timed_cell.now))
     return clients
+
+
+def _data(event: Event) -> bytes | WireMessage:
+    if event.address is None:
+        return event.data
+    return WireMessage(event.address[0], event.data, event.address[1])
 
 
 def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answer]:
     pieces = [e for e in events if e.kind == "<" and (e.endpoint, e.peer) == peer]
+    if any(event.address for event in pieces):
+        return [Answer(e.at, f"{e.address} ".encode() + e.data) for e in pieces]
     moments = [event.at for event in pieces for _ in event.data]
     answers, end = [], 0
     for message in dialect.messages(b"".join(event.data for event in pieces)):
@@ -139,10 +146,10 @@ def _answers(events: Iterable[Event], peer: Peer, dialect: Dialect) -> list[Answ
 def _difference(
     a: Answer | None, b: Answer | None, *, dialect: Dialect, tolerance: Tolerance
 ) -> tuple[int, str] | None:
-    """The byte of ``a`` from which on the two differ, and the field it belongs to."""
+    """The first byte of ``a`` that differs, and the field it belongs to."""
     if a is None or b is None:
         return 0, "the whole answer"
-    byte = _first_unlike(a.data, b.data, tolerance.number)
+    byte = _first_difference(a.data, b.data, tolerance.number)
     if byte is not None:
         return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
     if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
@@ -150,8 +157,8 @@ def _difference(
     return None
 
 
-def _first_unlike(a: bytes, b: bytes, tolerance: float) -> int | None:
-    """Words must be the same; numbers, which stand between them, may be off by the tolerance."""
+def _first_difference(a: bytes, b: bytes, tolerance: float) -> int | None:
+    """Index of the first different byte; numbers between the words may differ by the tolerance."""
     at = 0
     for index, (x, y) in enumerate(zip_longest(_NUMBER.split(a), _NUMBER.split(b), fillvalue=b"")):
         numbers = index % 2 == 1 and x and y and tolerance > 0.0
@@ -161,5 +168,5 @@ def _first_unlike(a: bytes, b: bytes, tolerance: float) -> int | None:
     return None
 
 
-def _tell(answer: Answer | None) -> str:
+def _written(answer: Answer | None) -> str:
     return "nothing" if answer is None else f"{seconds(answer.at):.6f} s  {escape(answer.data)}"

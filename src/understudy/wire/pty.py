@@ -1,44 +1,67 @@
-"""A face on a pseudo-terminal: what a serial port would be, for programs that want one.
+"""A face on a pseudo-terminal, for programs that want a serial port.
 
-There is one line, and it is always open: nobody hears that a program has opened or closed the other
-end, as on a serial cable. What nobody reads stays until somebody does, up to a bound. A cable is
-not hung up on: if the face does, the next bytes begin a new conversation.
+There is one connection, and it is always open, as on a serial cable: the face is not notified when
+a program opens or closes the other end. Bytes that are not read wait, up to a limit. If the face
+ends the session, the next bytes begin a new one.
 """
 
 import asyncio
 import contextlib
 import os
+import tty
+from asyncio.streams import FlowControlMixin
+from typing import Any
 
-from understudy.wire.exchange import UNLIMITED, Line
-from understudy.wire.read_budget import ReadBudget
-from understudy.wire.tcp import LARGEST_BACKLOG, Switchboard
-from understudy.wire.terminal import make_terminal
+from understudy.errors import ConfigError
+from understudy.ports import UNLIMITED
+from understudy.wire import tcp
+from understudy.wire.exchange import Connection
+from understudy.wire.interface import LARGEST_BACKLOG, PeerEvents, Server
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+SELECTED_BY: dict[str, Any] = {"pty": True, "mode": "server"}
+
+
+class Config(tcp.Config, frozen=True, forbid_unknown_fields=True):
+    """A pseudo-terminal; the keys of TCP hold if a port is given on the command line."""
+
+    def placed(self, port: int | None, *, ephemeral: bool) -> tcp.Config:
+        if port is None:
+            return self
+        return tcp.Config(self.host, port, self.stalled_after_s)
+
+    def listens_on(self) -> tuple[str, int] | None:
+        return None
+
+    def server(self, endpoint: str, events: PeerEvents) -> Server:
+        return PtyServer(endpoint, events)
 
 
 class PtyServer:
-    """One endpoint on one terminal; `Sink` of its line."""
+    """One endpoint on one terminal; `Sink` of its connection."""
 
-    def __init__(self, endpoint: str, board: Switchboard) -> None:
+    def __init__(self, endpoint: str, events: PeerEvents) -> None:
         self.endpoint = endpoint
-        self._board = board
-        self._line: Line | None = None
+        self._events = events
+        self._connection: Connection | None = None
         self._ours = self._theirs = -1
         self._unsent = bytearray()
-        self._helping = ReadBudget()
+        self._budget = tcp.ReadBudget()
 
     async def start(self) -> str:
-        """Make the terminal, and say where it is."""
+        """Makes the terminal; returns its path."""
         self._ours, self._theirs = make_terminal(self.endpoint)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._ours, self._read)
-        self._line = self._board.open(self.endpoint, self)
+        self._connection = self._events.open(self.endpoint, self)
         return f"pty:{os.ttyname(self._theirs)}"
 
     async def stop(self) -> None:
         if self._ours < 0:
             return
-        if self._line is not None:
-            self._board.closed(self._line)
+        if self._connection is not None:
+            self._events.closed(self._connection)
         self._loop.remove_reader(self._ours)
         self._loop.remove_writer(self._ours)
         os.close(self._ours)
@@ -54,27 +77,27 @@ class PtyServer:
         self._unsent += data
         self._write()
 
-    def listen(self, willing: bool) -> None:
-        if willing:
+    def read_more(self, wanted: bool) -> None:
+        if wanted:
             self._loop.add_reader(self._ours, self._read)
         else:
             self._loop.remove_reader(self._ours)
 
-    def hang_up(self) -> None:
-        """The cable stays; the conversation is over."""
-        self._line = None
+    def close(self) -> None:
+        """Ends the session; the terminal stays."""
+        self._connection = None
 
     # ── terminal ──
 
     def _read(self) -> None:
         try:
-            data = os.read(self._ours, self._helping.size)
+            data = os.read(self._ours, self._budget.size)
         except BlockingIOError:
             return
-        if self._line is None:
-            self._line = self._board.open(self.endpoint, self)
-        with self._helping:
-            self._board.receive(self._line, data)
+        if self._connection is None:
+            self._connection = self._events.open(self.endpoint, self)
+        with self._budget:
+            self._events.receive(self._connection, data)
 
     def _write(self) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -85,5 +108,44 @@ class PtyServer:
     def _drain(self) -> None:
         self._loop.remove_writer(self._ours)
         self._write()
-        if not self._unsent and self._line is not None:
-            self._board.drained(self._line)
+        if not self._unsent and self._connection is not None:
+            self._events.drained(self._connection)
+
+
+# ── terminals and streams over them ─────────────────────────────────────────────────────────────
+
+
+def make_terminal(owner: str) -> tuple[int, int]:
+    """Makes a raw pseudo-terminal; returns our end and the client's end.
+
+    While the client's end is open here too, our end is not notified when a program closes it.
+    """
+    try:
+        ours, theirs = os.openpty()
+    except OSError as problem:
+        raise ConfigError(f"{owner} gets no pseudo-terminal: {problem.strerror}") from None
+    tty.setraw(theirs)
+    os.set_blocking(ours, False)
+    return ours, theirs
+
+
+class _WriteEnd(FlowControlMixin):
+    """The writing end of a stream; it closes the reading end when it is closed."""
+
+    def __init__(self, read_end: asyncio.BaseTransport) -> None:
+        super().__init__()
+        self._read_end = read_end
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._read_end.close()
+
+
+async def streams_over(terminal: int) -> Streams:
+    """Streams over an open terminal, which stays open when they are closed."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    source, sink = (os.fdopen(os.dup(terminal), mode, buffering=0) for mode in ("rb", "wb"))
+    read_end, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    write_end, flow = await loop.connect_write_pipe(lambda: _WriteEnd(read_end), sink)
+    return reader, asyncio.StreamWriter(write_end, flow, None, loop)

@@ -1,7 +1,7 @@
-"""Joins the cell's time to the wall's: sleeps until the earliest wake or the next bytes.
+"""Runs a cell's time against the wall clock: sleeps until the earliest wake or the next bytes.
 
-At a numeric rate the wall decides how late it is. In lock-step (`step`, `max`) time runs only
-while somebody is owed an answer, or, at `max`, while something is under way.
+At a numeric rate the wall clock decides when time runs. In lock-step (`step`, `max`) time runs only
+while a peer is owed an answer, and at `max` also while something moves.
 """
 
 import asyncio
@@ -9,119 +9,176 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from understudy.errors import Refused
-from understudy.ports import Snapshot
+from understudy.ports import Rate, RunningClock, Snapshot
 from understudy.ports.hmi import Later
-from understudy.wire.clock import Clock, Rate
-from understudy.wire.exchange import Exchange, Line, Sink
+from understudy.units import NS_PER_SECOND
+from understudy.wire.exchange import Connection, Data, Exchange
+from understudy.wire.interface import Sink
 
-# How long one turn may keep the event loop from reading bytes.
 TURN_SECONDS = 0.02
-OVERTAKEN = Refused("another moment was brought back meanwhile", code=4)
+"""The longest time for which one turn keeps the event loop from reading bytes."""
+SUPERSEDED = Refused("another moment was brought back meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
 
-NONE = re.compile(rb"(?s:.)")
+EACH_BYTE = re.compile(rb"(?s:.)")
+
+
+# ── the clock ───────────────────────────────────────────────────────────────────────────────────
+
+
+class RealTime:
+    """`RunningClock` that always runs at rate 1: the time of real robots and of the doors."""
+
+    rate: Rate = 1.0
+    paused = False
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        return None
+
+
+class Clock:
+    """Simulated time from wall time and rate; a change of the rate never makes it jump."""
+
+    def __init__(
+        self,
+        state: RunningClock = RealTime(),  # noqa: B008 - it has no state
+        wall: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._state = state
+        self._wall = wall
+        self._speed = self._speed_now()
+        self._since_wall = wall()
+        self._since = 0
+        self.started = self._since_wall
+        state.on_change(self._rate_changed)
+
+    @property
+    def lock_step(self) -> bool:
+        """Time runs because a peer is owed an answer, not because wall time passes."""
+        return self._state.rate in ("max", "step")
+
+    def now(self) -> int:
+        return self._since + round((self._wall() - self._since_wall) * self._speed)
+
+    def set_now(self, now: int) -> None:
+        """Simulated time continues from here."""
+        self._since = now
+        self._since_wall = self._wall()
+
+    def seconds_until(self, at: int) -> float | None:
+        """Wall seconds until simulated time reaches ``at``; None if it does not without help."""
+        if self._speed == 0.0:
+            return None
+        return max(at - self.now(), 0) / self._speed / NS_PER_SECOND
+
+    def real_seconds(self) -> float:
+        """Wall seconds since the clock was made."""
+        return (self._wall() - self.started) / NS_PER_SECOND
+
+    def _rate_changed(self) -> None:
+        self.set_now(self.now())
+        self._speed = self._speed_now()
+
+    def _speed_now(self) -> float:
+        if self._state.paused or self._state.rate == "step":
+            return 0.0
+        return 1.0 if self._state.rate == "max" else float(self._state.rate)
+
+
+# ── the pump ────────────────────────────────────────────────────────────────────────────────────
 
 
 @runtime_checkable
-class Patient(Protocol):
-    """A session that says after which bytes it never has an answer: `silent` finds them, as many as
-    come together, and every other byte by itself."""
+class SilentBytes(Protocol):
+    """A session that says which bytes it never answers: `silent` matches a run of them, and every
+    other byte alone."""
 
     silent: re.Pattern[bytes]
 
 
 class Pump:
-    """One per live cell, on one event loop."""
+    """Runs one cell on one event loop; `PeerEvents` of its wires."""
 
     def __init__(
         self,
         exchange: Exchange,
-        clock: Clock,
+        state: RunningClock = RealTime(),  # noqa: B008 - it has no state
         *,
-        poll_step: int,
+        poll_step: int = 1,
         until: int | None = None,
         finished: Callable[[], None] = lambda: None,
+        wall: Callable[[], int] = time.monotonic_ns,
+        skip_missed: bool = False,
     ) -> None:
+        """``skip_missed``: wakes that are late happen once, at the present time."""
         self._exchange = exchange
         self._timed_cell = exchange.timed_cell
-        self._clock = clock
+        self._state = state
+        self._clock = Clock(state, wall)
         self._poll_step = poll_step
+        self._skip_missed = skip_missed
         self._until = until
         self._finished = finished
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
-        self._paused = False
         self._ahead: deque[tuple[int, Later]] = deque()
+        state.on_change(self._rate_changed)
 
-    # ── what wires tell ──
+    # ── events of the wires ──
 
-    def open(self, endpoint: str, sink: Sink) -> Line:
+    def open(self, endpoint: str, sink: Sink[Any], peer: str = "") -> Connection:
         self._catch_up()
-        line = self._exchange.open(endpoint, sink)
+        connection = self._exchange.open(endpoint, sink, peer)
         self._schedule()
-        return line
+        return connection
 
-    def receive(self, line: Line, data: bytes) -> None:
+    def receive(self, connection: Connection, data: Data) -> None:
         self._catch_up()
         if self._clock.lock_step:
-            self._receive_in_step(line, data)
+            self._receive_in_step(connection, data)
         else:
-            self._exchange.receive(line, data)
+            self._exchange.receive(connection, data)
         self._schedule()
 
-    def eof(self, line: Line) -> None:
+    def eof(self, connection: Connection) -> None:
         self._catch_up()
-        self._exchange.eof(line)
+        self._exchange.eof(connection)
         self._schedule()
 
-    def closed(self, line: Line) -> None:
+    def closed(self, connection: Connection) -> None:
         self._catch_up()
-        self._exchange.closed(line)
+        self._exchange.closed(connection)
         self._schedule()
 
-    def drained(self, line: Line) -> None:
-        self._exchange.drained(line)
+    def drained(self, connection: Connection) -> None:
+        self._exchange.drained(connection)
         self._schedule()
 
-    # ── what the desk tells ──
+    def addresses(self, endpoint: str) -> list[str]:
+        return self._exchange.addresses(endpoint)
+
+    # ── commands ──
 
     def now(self) -> int:
-        """The cell's time, after it was brought to the clock's."""
+        """The cell's time, after the cell has caught up with the clock."""
         self._catch_up()
         return self._timed_cell.now
 
-    @property
-    def rate(self) -> Rate:
-        return self._clock.rate
-
-    def set_rate(self, rate: Rate) -> None:
-        self._catch_up()
-        self._clock.set_rate(rate)
-        self._clock.set_now(self._timed_cell.now)
-        self._schedule()
-
-    def set_paused(self, paused: bool) -> None:
-        """Time stands whatever the rate, until it may run again."""
-        self._catch_up()
-        self._paused = paused
-        self._clock.set_now(self._timed_cell.now)
-        self._schedule()
-
     def advance(self, duration: int) -> None:
-        """Run ahead by this much, whatever the rate."""
+        """Runs the cell ahead by this much, at any rate."""
         self._catch_up()
         self._leap_to(self._timed_cell.now + duration)
         self._schedule()
 
     def run_ahead(self, duration: int) -> Later | None:
-        """Like `advance`, but whatever comes meanwhile gets its turn; None if it is done already.
+        """As `advance`, in turns between which the event loop runs; None if it is done already.
 
-        What was asked for first comes first: this begins where that ends.
+        Requests are served in their order: each begins where the one before ends.
         """
         self._catch_up()
         begins = self._ahead[-1][0] if self._ahead else self._timed_cell.now
@@ -131,18 +188,18 @@ class Pump:
         self._schedule()
         return later if any(waiting is later for _, waiting in self._ahead) else None
 
-    def act(self, deed: Callable[[int], Outcome]) -> Outcome:
-        """Do something to the cell at its present moment, from outside."""
+    def act(self, action: Callable[[int], Outcome]) -> Outcome:
+        """Calls ``action`` at the cell's present time, and delivers what follows from it."""
         self._catch_up()
-        outcome = deed(self._timed_cell.now)
-        self._exchange.settle()
+        outcome = action(self._timed_cell.now)
+        self._exchange.deliver()
         self._schedule()
         return outcome
 
-    def close(self, endpoints: Iterable[str], why: str) -> None:
-        """Nobody is behind these endpoints, until they are closed for no reason."""
+    def close(self, endpoints: Iterable[str], reason: str) -> None:
+        """Closes all connections of these endpoints and refuses new ones; no reason: opens them."""
         self._catch_up()
-        self._exchange.close(endpoints, why)
+        self._exchange.close(endpoints, reason)
         self._schedule()
 
     def snapshot(self) -> Snapshot:
@@ -151,9 +208,9 @@ class Pump:
 
     def restore(self, snapshot: Snapshot) -> None:
         self._exchange.restore(snapshot)
-        overtaken, self._ahead = self._ahead, deque()
-        for _, later in overtaken:
-            later.settle(OVERTAKEN)
+        superseded, self._ahead = self._ahead, deque()
+        for _, later in superseded:
+            later.settle(SUPERSEDED)
         self._clock.set_now(self._timed_cell.now)
         self._schedule()
 
@@ -170,14 +227,19 @@ class Pump:
 
     # ── inside ──
 
-    def _receive_in_step(self, line: Line, data: bytes) -> None:
-        """Byte by byte, so that packets make no difference to when time runs; but bytes that no
-        answer can follow go together."""
-        session = line.session
-        silent = session.silent if isinstance(session, Patient) else NONE
-        for part in silent.findall(data):
-            answered = self._exchange.receive(line, part)
-            runs = answered and not self._paused
+    def _rate_changed(self) -> None:
+        self._catch_up()
+        self._clock.set_now(self._timed_cell.now)
+        self._schedule()
+
+    def _receive_in_step(self, connection: Connection, data: Data) -> None:
+        """Receives a message whole and bytes one by one, so that packets make no difference to when
+        time runs; bytes that are never answered are received together."""
+        session = connection.session
+        silent = session.silent if isinstance(session, SilentBytes) else EACH_BYTE
+        for piece in silent.findall(data) if isinstance(data, bytes) else [data]:
+            answered = self._exchange.receive(connection, piece)
+            runs = answered and not self._state.paused
             if runs and self._timed_cell.busy() and not self._exchange.owed():
                 self._leap_to(self._timed_cell.now + self._poll_step)
 
@@ -193,11 +255,11 @@ class Pump:
             self._timer = self._loop.call_later(delay, self._turn)
 
     def _delay(self) -> float | None:
-        """Seconds of wall time until the next turn; None: only bytes can bring it about."""
+        """Seconds of wall time until the next turn; None: it comes with the next bytes only."""
         if self._done() or self._ahead:
             return 0.0
         at = self._next()
-        if at is None or self._paused:
+        if at is None or self._state.paused:
             return None
         return 0.0 if self._runs_free() else self._clock.seconds_until(at)
 
@@ -206,13 +268,14 @@ class Pump:
         return min(moments, default=None)
 
     def _runs_free(self) -> bool:
-        if not self._clock.lock_step:
+        """In lock-step time runs now, as fast as it can."""
+        if not self._clock.lock_step or self._state.paused:
             return False
         if self._exchange.owed():
             return True
-        if self._clock.rate != "max":
+        if self._state.rate != "max":
             return False
-        return self._timed_cell.busy() or (self._until is not None and self._exchange.alone())
+        return self._timed_cell.busy() or (self._until is not None and self._exchange.detached())
 
     def _turn(self) -> None:
         self._timer = None
@@ -222,8 +285,8 @@ class Pump:
         elif self._runs_free():
             while self._runs_free() and (at := self._next()) is not None:
                 self._leap_to(at)
-                if self._done() or not self._exchange.alone() or time.monotonic() > deadline:
-                    break  # bytes may have come
+                if self._done() or not self._exchange.detached() or time.monotonic() > deadline:
+                    break  # bytes may have arrived
         else:
             self._catch_up()
         if self._done():
@@ -232,7 +295,7 @@ class Pump:
         self._schedule()
 
     def _run_ahead(self) -> None:
-        """For as long as a turn may take, towards the first moment that somebody waits for."""
+        """Runs for at most one turn towards the first moment that was asked for."""
         deadline = time.monotonic() + TURN_SECONDS
         while self._ahead:
             to, later = self._ahead[0]
@@ -252,12 +315,14 @@ class Pump:
         self._clock.set_now(self._timed_cell.now)
 
     def _catch_up(self) -> None:
-        """Bring the cell to the clock's time; a cell that cannot keep up holds the clock back."""
-        now = self._timed_cell.now if self._paused else self._clock.now()
+        """Brings the cell to the clock's time; a cell that cannot keep up holds the clock back."""
+        now = self._clock.now()
         if self._until is not None:
             now = min(now, self._until)
         deadline = time.monotonic() + TURN_SECONDS
         while (at := self._exchange.next_wake()) is not None and at < now:
+            if self._skip_missed:
+                break
             self._exchange.advance(at)
             if time.monotonic() > deadline:
                 self._clock.set_now(self._timed_cell.now)

@@ -1,30 +1,55 @@
-"""A proxy in front of a REAL controller that writes down what is said, both ways.
+"""A proxy in front of a REAL controller that records the bytes in both directions.
 
-The client comes over TCP, or opens a pseudo-terminal that is made for it; the controller is
-called over TCP, or at a serial device.
+The client connects over TCP or opens a pseudo-terminal that is made for it; the proxy connects to
+the controller over TCP or at a serial device.
 """
 
 import asyncio
 import contextlib
 import logging
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from understudy.errors import ConfigError
-from understudy.wire.address import TcpAddress
 from understudy.wire.chat import ChatWriter, Event, Kind, write_facts
-from understudy.wire.dial import Destination, words_of
+from understudy.wire.dial import Destination, Device, open_device, words_of
 from understudy.wire.play import CABLE
-from understudy.wire.serial import Device, open_device
-from understudy.wire.signals import on_signals
-from understudy.wire.terminal import Streams, make_terminal, streams_over
+from understudy.wire.pty import Streams, make_terminal, streams_over
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 READ_SIZE = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """Host and port to listen on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> TcpAddress:
+    """Reads HOST:PORT; without a host: this machine."""
+    host, _, port = text.removeprefix("tcp://").rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise ConfigError("not an address", value=text, allowed="HOST:PORT or :PORT")
+    return TcpAddress(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def on_signals(end: Callable[[], object]) -> None:
+    """Calls ``end`` at Ctrl-C or SIGTERM; off the main thread there are no signals."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, end)
 
 
 @dataclass
@@ -43,7 +68,7 @@ class Terminal:
 
 
 class Recorder:
-    """One proxy; any number of connections, or one terminal."""
+    """A proxy for any number of connections, or for one terminal."""
 
     def __init__(
         self, listen: TcpAddress | Terminal, to: Destination | Device, *, face: str
@@ -56,13 +81,13 @@ class Recorder:
         self._opened = 0
         self._started = time.monotonic_ns()
         self.place = ""
-        """Where the client finds it, once it listens."""
+        """The address or path for the client, once the proxy listens."""
         self.finished = asyncio.Event()
 
     async def run(
-        self, write: Callable[[str], object], tell: Callable[[str], object] = lambda text: None
+        self, write: Callable[[str], object], listening: Callable[[str], object] = lambda text: None
     ) -> None:
-        """Until Ctrl-C or `finished`; ``tell`` is called once it listens."""
+        """Runs until Ctrl-C or `finished`; calls ``listening`` with a message once it listens."""
         self._write = write
         cable = {"line": CABLE} if isinstance(self._to, Device) else {}
         write(write_facts({"face": self._face, **cable}))
@@ -70,15 +95,15 @@ class Recorder:
         on_signals(self.finished.set)
         try:
             where = str(self._to).removeprefix("tcp://").removeprefix("serial:")
-            tell(f"recording {self.place} → {where}; Ctrl-C ends it")
+            listening(f"recording {self.place} → {where}; Ctrl-C ends it")
             await self.finished.wait()
         finally:
-            close()  # who is still connected is not waited for
+            close()  # open connections are not waited for
             for line in self._writer.rest():
                 write(line)
 
     async def _begin(self) -> Callable[[], None]:
-        """Listen; how to end that."""
+        """Listens; returns the function that ends it."""
         if isinstance(self._listen, Terminal):
             self.place = self._listen.open()
             return await self._serve_terminal(self._listen)
@@ -91,7 +116,7 @@ class Recorder:
         return server.close
 
     async def _serve_terminal(self, terminal: Terminal) -> Callable[[], None]:
-        """Its one client is always there; when the controller is gone, that is the end."""
+        """Serves the terminal's one client until the controller closes."""
         client = await streams_over(terminal.ends[0])
         try:
             controller = await self._reach()

@@ -5,113 +5,142 @@ import contextlib
 import errno
 import logging
 import socket
-from typing import Annotated, Protocol, cast
+from time import thread_time
+from typing import Annotated, Any, Protocol, cast
 
+import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.wire.exchange import UNLIMITED, Line, Sink
-from understudy.wire.read_budget import LARGEST, ReadBudget
+from understudy.ports import UNLIMITED
+from understudy.wire.exchange import Connection
+from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, PeerEvents, Port, Server
 
 log = logging.getLogger(__name__)
 
-LARGEST_BACKLOG = 256 * 1024
-CLOSING_SECONDS = 1.0
-
-Port = Annotated[int, Meta(ge=0, le=65535)]
+SELECTED_BY: dict[str, Any] = {"pty": False, "mode": "server"}
 
 
-class Address(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a server listens. Port 0: a free one. A peer that takes no bytes for
-    `stalled_after_s` of wall time, while some wait for it, is dropped. `pty`: a pseudo-terminal
-    instead of a port."""
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a server listens; port 0: any free one. A peer that takes no bytes for
+    `stalled_after_s` of wall time, while some wait for it, is disconnected."""
 
     host: str = "127.0.0.1"
     port: Port = 0
     stalled_after_s: Annotated[float, Meta(gt=0, le=3600)] = 10.0
-    pty: bool = False
+
+    def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
+        free = 0 if ephemeral else self.port
+        return msgspec.structs.replace(self, port=free if port is None else port)
+
+    def listens_on(self) -> tuple[str, int] | None:
+        return self.host, self.port
+
+    def server(self, endpoint: str, events: PeerEvents) -> Server:
+        return TcpServer(endpoint, self, events)
 
 
-class Switchboard(Protocol):
-    """Whoever is told what the peers do: a pump for a cell's faces, an exchange beside it."""
+# ── how much is read at a time ──────────────────────────────────────────────────────────────────
 
-    def open(self, endpoint: str, sink: Sink) -> Line: ...
-
-    def receive(self, line: Line, data: bytes) -> object: ...
-
-    def eof(self, line: Line) -> None: ...
-
-    def closed(self, line: Line) -> None: ...
-
-    def drained(self, line: Line) -> None: ...
+SMALLEST, FIRST, LARGEST = 16, 64, 2048
+"""Bytes that are read at a time."""
+LONG, SHORT = 0.010, 0.002
+"""CPU seconds for one read: above LONG the next read is smaller, below SHORT it may be larger."""
 
 
-class Door(Protocol):
-    """Whose connection it is: a server that was called, or a wire that calls."""
+def following(size: int, took: float) -> int:
+    """Next read size, from the last size and its CPU time."""
+    if took > LONG:
+        return max(SMALLEST, size // 4)
+    return min(LARGEST, size * 2) if took < SHORT else size
+
+
+class ReadBudget:
+    """The read size of one peer, so that a peer with costly requests does not delay the others.
+
+    Three bytes can ask for four thousand. CPU time of this thread is counted: on a busy machine a
+    read takes long without being costly.
+    """
+
+    def __init__(self) -> None:
+        self.size = FIRST
+        self._begun = 0.0
+
+    def __enter__(self) -> None:
+        self._begun = thread_time()
+
+    def __exit__(self, *problem: object) -> None:
+        self.size = following(self.size, thread_time() - self._begun)
+
+
+# ── connections ─────────────────────────────────────────────────────────────────────────────────
+
+
+class TcpEndpoint(Protocol):
+    """The owner of TCP connections: a server, or a client of a host."""
 
     endpoint: str
-    board: Switchboard
+    events: PeerEvents
 
     @property
     def stalled_after_s(self) -> float: ...
 
-    def came(self, connection: "Connection") -> None: ...
+    def opened(self, connection: "TcpConnection") -> None: ...
 
-    def went(self, connection: "Connection") -> None: ...
+    def closed(self, connection: "TcpConnection") -> None: ...
 
 
-class Connection(asyncio.BufferedProtocol):
-    """One peer; `Sink` for its line. Its bytes are read in small helpings, so that whoever floods
-    one wire keeps the others waiting for a moment only."""
+class TcpConnection(asyncio.BufferedProtocol):
+    """One peer over TCP; `Sink` of its connection."""
 
-    def __init__(self, server: Door) -> None:
-        self._server = server
-        self._board = server.board
-        self._line: Line | None = None
-        self._watch: asyncio.TimerHandle | None = None
+    def __init__(self, owner: TcpEndpoint) -> None:
+        self._owner = owner
+        self._events = owner.events
+        self._connection: Connection | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._taken = 0
-        self._helping = ReadBudget()
-        self._plate = memoryview(bytearray(LARGEST))
+        self._budget = ReadBudget()
+        self._buffer = memoryview(bytearray(LARGEST))
 
     # ── asyncio ──
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        # Every byte that does not go out at once is told of, and when all of them have gone.
+        # pause_writing for every byte that is not sent at once, resume_writing when all are sent.
         self.transport.set_write_buffer_limits(high=0)
         raw = self.transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._server.came(self)
-        self._line = self._board.open(self._server.endpoint, self)
+        self._owner.opened(self)
+        self._connection = self._events.open(self._owner.endpoint, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._plate[: self._helping.size]
+        return self._buffer[: self._budget.size]
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._line is not None:
-            with self._helping:
-                self._board.receive(self._line, bytes(self._plate[:nbytes]))
+        if self._connection is not None:
+            with self._budget:
+                self._events.receive(self._connection, bytes(self._buffer[:nbytes]))
 
     def eof_received(self) -> bool:
-        if self._line is not None:
-            self._board.eof(self._line)
+        if self._connection is not None:
+            self._events.eof(self._connection)
         return True
 
     def connection_lost(self, problem: Exception | None) -> None:
-        self._server.went(self)
-        self._stop_watch()
-        line, self._line = self._line, None  # the two held each other: both are gone at once
-        if line is not None:
-            self._board.closed(line)
+        self._owner.closed(self)
+        self._stop_timer()
+        connection, self._connection = self._connection, None  # ends the reference cycle
+        if connection is not None:
+            self._events.closed(connection)
 
     def pause_writing(self) -> None:
-        self._start_watch()
+        self._start_timer()
 
     def resume_writing(self) -> None:
-        self._stop_watch()
-        if self._line is not None:
-            self._board.drained(self._line)
+        self._stop_timer()
+        if self._connection is not None:
+            self._events.drained(self._connection)
 
     # ── sink ──
 
@@ -121,100 +150,102 @@ class Connection(asyncio.BufferedProtocol):
 
     def send(self, data: bytes) -> None:
         self._sent += len(data)
-        if not self.transport.is_closing():  # asyncio would complain of every write to one that is
+        if not self.transport.is_closing():  # asyncio logs every write to a closing one
             self.transport.write(data)
 
-    def listen(self, willing: bool) -> None:
-        if willing:
+    def read_more(self, wanted: bool) -> None:
+        if wanted:
             self.transport.resume_reading()
         else:
             self.transport.pause_reading()
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         self.transport.close()
 
-    # ── is it stalled? ──
+    # ── stalled peers ──
 
-    def _start_watch(self) -> None:
-        self._stop_watch()
+    def _start_timer(self) -> None:
+        self._stop_timer()
         self._taken = self._sent - self.transport.get_write_buffer_size()
         loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(self._server.stalled_after_s, self._look)
+        self._timer = loop.call_later(self._owner.stalled_after_s, self._check_stalled)
 
-    def _stop_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _look(self) -> None:
+    def _check_stalled(self) -> None:
         if self._sent - self.transport.get_write_buffer_size() > self._taken:
-            self._start_watch()
+            self._start_timer()
             return
         log.warning(
             "%s: a client took no bytes for %g s and was dropped",
-            self._server.endpoint,
-            self._server.stalled_after_s,
+            self._owner.endpoint,
+            self._owner.stalled_after_s,
         )
         self.transport.abort()
 
 
 class TcpServer:
-    """Listens for one endpoint."""
+    """Listens for the peers of one endpoint."""
 
-    def __init__(self, endpoint: str, address: Address, board: Switchboard) -> None:
+    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
         self.endpoint = endpoint
-        self.address = address
-        self.board = board
-        self._connections: set[Connection] = set()
+        self.config = config
+        self.events = events
+        self._connections: set[TcpConnection] = set()
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
 
     @property
     def stalled_after_s(self) -> float:
-        return self.address.stalled_after_s
+        return self.config.stalled_after_s
 
     async def start(self) -> str:
-        """Listen, and say where."""
+        """Listens; returns the address."""
         loop = asyncio.get_running_loop()
-        host, port = self.address.host, self.address.port
+        host, port = self.config.host, self.config.port
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self), host, port, reuse_address=True, backlog=1024
+                lambda: TcpConnection(self), host, port, reuse_address=True, backlog=1024
             )
         except (OSError, UnicodeError) as problem:
-            raise cannot_listen(self.endpoint, self.address, problem) from None
+            raise cannot_listen(self.endpoint, host, port, problem) from None
         host, port = self._server.sockets[0].getsockname()[:2]
         return f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
 
     async def stop(self) -> None:
-        """Say good-bye; cut off whoever has not taken his bytes within a second."""
+        """Closes all connections; aborts those that have not sent their bytes within a second."""
         if self._server is not None:
             self._server.close()
         for connection in list(self._connections):
-            connection.hang_up()
+            connection.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._empty.wait(), CLOSING_SECONDS)
         for connection in list(self._connections):
             connection.transport.abort()
 
-    def came(self, connection: Connection) -> None:
+    def opened(self, connection: TcpConnection) -> None:
         self._connections.add(connection)
         self._empty.clear()
 
-    def went(self, connection: Connection) -> None:
+    def closed(self, connection: TcpConnection) -> None:
         self._connections.discard(connection)
         if not self._connections:
             self._empty.set()
 
 
-def cannot_listen(endpoint: str, address: Address, problem: OSError | UnicodeError) -> ConfigError:
-    where = f"{address.host}:{address.port}"
+def cannot_listen(
+    endpoint: str, host: str, port: int, problem: OSError | UnicodeError
+) -> ConfigError:
+    where = f"{host}:{port}"
     if isinstance(problem, UnicodeError):
         return ConfigError(f"{endpoint} cannot listen on {where}: not the name of a host")
     if problem.errno == errno.EADDRINUSE:
         return ConfigError(
-            f"port {address.port} is taken, {endpoint} cannot listen on {where}; "
+            f"port {port} is taken, {endpoint} cannot listen on {where}; "
             "end what listens there, choose another port with "
             f"--port {endpoint}=N, or let every port be a free one with --ephemeral"
         )

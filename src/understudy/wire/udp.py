@@ -1,67 +1,80 @@
-"""Datagrams that go out to whoever listens; nobody answers, and nobody is waited for."""
+"""Datagrams that are sent to a host or broadcast; none are received, none are acknowledged."""
 
 import asyncio
 import logging
 import socket
-from typing import Annotated
+from typing import Any
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
-from understudy.wire.exchange import Line
-from understudy.wire.tcp import Port, Switchboard
+from understudy.wire.exchange import Connection
+from understudy.wire.interface import PeerEvents, Port, RemotePort, Server
 
 log = logging.getLogger(__name__)
 
+SELECTED_BY: dict[str, Any] = {}
 
-class Broadcast(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to, a broadcast address or one host's; from which port of our own (0: any)."""
 
-    port: Annotated[int, Meta(ge=1, le=65535)]
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The address to send to, broadcast or one host's, and the local port (0: any free one)."""
+
+    port: RemotePort
     host: str = "127.255.255.255"
     local_host: str = ""
     local_port: Port = 0
 
+    def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
+        local = 0 if ephemeral else self.local_port
+        return msgspec.structs.replace(self, port=port or self.port, local_port=local)
 
-class UdpOutlet:
-    """`Sink` of the one line of an endpoint, as long as the cell runs."""
+    def listens_on(self) -> tuple[str, int] | None:
+        return None
 
-    def __init__(self, endpoint: str, address: Broadcast, board: Switchboard) -> None:
+    def server(self, endpoint: str, events: PeerEvents) -> Server:
+        return UdpSender(endpoint, self, events)
+
+
+class UdpSender:
+    """Sends the datagrams of one endpoint; `Sink` of its one connection, which is always open."""
+
+    def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
         self.endpoint = endpoint
-        self.address = address
-        self._board = board
+        self.config = config
+        self._events = events
         self._socket: socket.socket | None = None
-        self._line: Line | None = None
-        self._trouble = ""
+        self._connection: Connection | None = None
+        self._reported = ""
 
     async def start(self) -> str:
-        to = self.address
-        line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        to = self.config
+        raw = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            line.setblocking(False)
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            line.bind((to.local_host, to.local_port))
-            # Looked up once: a name server must never hold up a datagram.
+            raw.setblocking(False)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            raw.bind((to.local_host, to.local_port))
+            # The name is resolved once: a name server must never delay a datagram.
             loop = asyncio.get_running_loop()
             found = await loop.getaddrinfo(to.host, to.port, family=socket.AF_INET)
-            line.connect(found[0][4])
+            raw.connect(found[0][4])
         except (OSError, UnicodeError) as problem:
-            line.close()
+            raw.close()
             reason = getattr(problem, "strerror", None) or str(problem)
-            whither = f"from port {to.local_port} to {to.host}:{to.port}"
-            raise ConfigError(f"{self.endpoint} cannot send {whither}: {reason}") from None
-        self._socket = line
-        self._line = self._board.open(self.endpoint, self)
+            route = f"from port {to.local_port} to {to.host}:{to.port}"
+            raise ConfigError(f"{self.endpoint} cannot send {route}: {reason}") from None
+        self._socket = raw
+        self._connection = self._events.open(self.endpoint, self)
         return f"udp://{to.host}:{to.port}"
 
     async def stop(self) -> None:
-        if self._line is not None:
-            self._board.closed(self._line)
+        if self._connection is not None:
+            self._events.closed(self._connection)
         if self._socket is not None:
             self._socket.close()
-        self._line = self._socket = None
+        self._connection = self._socket = None
 
     # ── sink ──
 
@@ -73,15 +86,15 @@ class UdpOutlet:
             return
         try:
             self._socket.send(data)
-            self._trouble = ""
+            self._reported = ""
         except OSError as problem:
-            # A datagram that cannot go is lost, like any other that does not arrive.
-            if problem.strerror != self._trouble:
+            # A datagram that cannot be sent is lost, like any other that does not arrive.
+            if problem.strerror != self._reported:
                 log.info("%s: %s", self.endpoint, problem.strerror)
-            self._trouble = problem.strerror or ""
+            self._reported = problem.strerror or ""
 
-    def listen(self, willing: bool) -> None:
+    def read_more(self, wanted: bool) -> None:
         return None
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         return None

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from understudy.errors import Refused
 from understudy.operator.doors.control import control_face
 from understudy.operator.table import Command, Commands
+from understudy.ports import UNLIMITED
 from understudy.testing import StandIn
-from understudy.wire.exchange import UNLIMITED
 
 # ── lines and replies, with a table that only echoes ──
 

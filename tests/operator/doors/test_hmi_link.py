@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.errors import Refused
-from understudy.operator.doors.hmi_link import MOST_PENDING, HmiLinkFace
+from understudy.operator.doors.beside import DoorContext
+from understudy.operator.doors.hmi_link import MOST_PENDING, HmiLinkFace, StatusFace
+from understudy.ports import SUBSCRIBE, UNLIMITED, UNSUBSCRIBE, CommandTable, WireMessage
 from understudy.ports.hmi import CellView, Known, Later, Pins, RobotView
+from understudy.units import NS_PER_MS
 
 ARM = RobotView(
     q=(0.0, math.pi / 2, 0.0, 0.0, 0.0, 0.0),
@@ -48,13 +51,31 @@ class Echo:
         return {"name": name, "parameters": dict(parameters), "role": role}
 
 
-def answers(*messages: Any, table: Echo | None = None) -> list[Any]:
-    face = HmiLinkFace("g60", table or Echo(), Looking(), wall=lambda: 99.5)
-    said: list[Any] = []
-    for message in messages:
+class Panel:
+    """A peer of the link, and all the answers it has received."""
+
+    def __init__(self, table: CommandTable, wall: float = 0.0) -> None:
+        self.said: list[Any] = []
+        context = DoorContext(table, Looking(), lambda: wall, self.collect)
+        self.face = HmiLinkFace("g60", context)
+        self.session = self.face.open("panel", 0)
+
+    def ask(self, message: Any) -> None:
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
-        face.receive(data, lambda answer: said.append(json.loads(answer)))
-    return said
+        self.session.receive(WireMessage("", data, "/"), 0)
+        self.collect()
+
+    def collect(self) -> None:
+        while answer := self.session.take(UNLIMITED):
+            assert answer.address == "/", "an answer goes where the request asked for it"
+            self.said.append(json.loads(answer.payload))
+
+
+def answers(*messages: Any, table: Echo | None = None) -> list[Any]:
+    panel = Panel(table or Echo(), wall=99.5)
+    for message in messages:
+        panel.ask(message)
+    return panel.said
 
 
 def test_ping_is_answered_with_its_id_and_the_time_outside() -> None:
@@ -192,27 +213,53 @@ def test_a_refusal_may_come_late_too() -> None:
 
 def test_only_so_many_may_wait() -> None:
     table = Echo()
-    said: list[Any] = []
-    face = HmiLinkFace("g60", table, Looking(), wall=lambda: 0.0)
-    ask: Callable[[], None] = lambda: face.receive(  # noqa: E731
-        json.dumps(LATER).encode(), lambda answer: said.append(json.loads(answer))
-    )
+    panel = Panel(table)
     for _ in range(MOST_PENDING + 1):
-        ask()
-    assert [answer["payload"]["code"] for answer in said] == [12]
+        panel.ask(LATER)
+    assert [answer["payload"]["code"] for answer in panel.said] == [12]
     table.late[0].settle(None)
-    ask()
-    assert [answer["type"] for answer in said] == ["ERROR", "RESULT"]
+    panel.ask(LATER)
+    assert [answer["type"] for answer in panel.said] == ["ERROR", "RESULT"]
 
 
 def test_a_bug_is_owned_up_to_under_the_id_it_belongs_to() -> None:
-    face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
-    told = json.loads(face.apology(b'{"type": "COMMAND", "id": 8}'))
+    panel = Panel(Echo())
+    panel.session.failed(WireMessage("", b'{"type": "COMMAND", "id": 8}', "/"), 0)
+    panel.collect()
+    (told,) = panel.said
     assert (told["type"], told["id"], told["payload"]["code"]) == ("ERROR", 8, 13)
 
 
-def test_news_are_the_status_and_count() -> None:
-    face = HmiLinkFace("g60", Echo(), Looking(), wall=lambda: 0.0)
-    first, second = json.loads(face.news()), json.loads(face.news())
+# ── the status for subscribers ──
+
+
+def published(face: StatusFace) -> list[Any]:
+    session = face.sessions()["subscribers"]
+    messages = []
+    while message := session.take(UNLIMITED):
+        assert message.address == "", "the status has no topic: one frame"
+        messages.append(json.loads(message.payload))
+    return messages
+
+
+def test_the_published_status_counts() -> None:
+    face = StatusFace("g60", DoorContext(Echo(), Looking(), lambda: 0.0))
+    session = face.open("subscribers", 0)
+    for _ in range(2):
+        session.receive(WireMessage("", SUBSCRIBE), 0)
+    first, second = published(face)
     assert (first["type"], first["id"], second["id"]) == ("STATUS", 1, 2)
     assert first["payload"]["robots"]["g60"]["state"] == "Run"
+
+
+def test_the_status_is_published_ten_times_a_second_while_a_subscriber_is_there() -> None:
+    face = StatusFace("g60", DoorContext(Echo(), Looking(), lambda: 0.0))
+    session = face.open("subscribers", 0)
+    assert face.next_wake() is None
+    session.receive(WireMessage("", SUBSCRIBE), 50)
+    assert face.next_wake() == 50 + 100 * NS_PER_MS
+    face.wake(50 + 130 * NS_PER_MS)  # late: the next one is a whole period later
+    assert face.next_wake() == 50 + 230 * NS_PER_MS
+    assert [message["id"] for message in published(face)] == [1, 2]
+    session.receive(WireMessage("", UNSUBSCRIBE), 60)
+    assert face.next_wake() is None

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.operator.doors.state import LONGEST_REQUEST, StateSession, framed, state_face
-from understudy.ports import HANG_UP
+from understudy.ports import HANG_UP, UNLIMITED
 from understudy.ports.hmi import CellView, Known, RobotView
-from understudy.wire.exchange import UNLIMITED
 
 
 class Looking:

@@ -12,16 +12,14 @@ from typing import Protocol, TypeVar
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.ports import ControllerStatus
+from understudy.ports import UNLIMITED, ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds
-from understudy.wire.dial import Dial
-from understudy.wire.exchange import UNLIMITED
+from understudy.wire.dial import Dial, parse_place
 from understudy.wire.in_process import Client, InProcessCell
-from understudy.wire.place import parse_place
 
 Outcome = TypeVar("Outcome")
 Deed = Callable[[int], Outcome]

@@ -12,11 +12,10 @@ import pytest
 from tests.robots.conformance.benches import NullModem, driver, joints, settle, status
 
 from understudy.errors import Refused
-from understudy.ports import Ticket
+from understudy.ports import UNLIMITED, Ticket
 from understudy.ports.refusals import NOT_ENABLED
 from understudy.robots.grblhal.driver import Config
 from understudy.units import nanoseconds
-from understudy.wire.exchange import UNLIMITED
 from understudy.wire.in_process import Client
 
 HERE = Path()

@@ -19,10 +19,8 @@ from understudy.robots.grblhal.face.framing import BUFFER_BYTES, ReceiveBuffer
 from understudy.simulation.cell import Cell
 from understudy.testing import StandIn
 from understudy.units import DEG
-from understudy.wire.clock import Clock
-from understudy.wire.dial import Dial
+from understudy.wire.dial import Dial, parse_place
 from understudy.wire.exchange import Exchange
-from understudy.wire.place import parse_place
 from understudy.wire.pump import Pump
 
 ARM = "robots: {{g60: {{kind: arm, faces: {{grblhal: {{{wire}}}}}}}}}\n"
@@ -42,7 +40,7 @@ def program(count: int) -> Iterator[str]:
 
 async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Refused | None:
     cell = Cell("stream", digest="", parts={"robot": driver}, faces={})
-    pump = Pump(Exchange(cell), Clock(), poll_step=1)
+    pump = Pump(Exchange(cell))
     dial = Dial(driver, parse_place(place), pump)
     ended: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import ControllerStatus, Ticket
+from understudy.ports import UNLIMITED, ControllerStatus, Ticket
 from understudy.ports.refusals import NOT_CONNECTED
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.driver.messages import (
@@ -25,7 +25,6 @@ from understudy.robots.grblhal.driver.messages import (
     sendable,
 )
 from understudy.units import DEG, nanoseconds
-from understudy.wire.exchange import UNLIMITED
 
 IDLE = "<Idle|MPos:0.000,0.000,0.000,0.000,0.000,0.000|Bf:100,1023|FS:0,0>"
 RUN = "<Run|MPos:1.000,0.000,0.000,0.000,0.000,0.000|Bf:99,1023|FS:600,0>"

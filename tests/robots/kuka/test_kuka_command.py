@@ -110,7 +110,7 @@ def window_of_four(cell: InProcessCell, client: Client, count: int) -> list[int]
         while sent < count and sent - max(seen[-1], 0) < 4:
             sent += 1
             client.say(command(sent, X=sent % 2, F=100))
-        cell.run_while(lambda: not client._heard)
+        cell.run_while(lambda: not client._received)
         seen += [seq for seq, _ in feedback(client.received()) if seq > 0]
     return seen
 
@@ -130,14 +130,15 @@ def test_no_record_is_lost_when_sent_without_waiting(count: int) -> None:
     cell = kuka()
     client = cell.connect(COMMAND)
     client.say(b"".join(command(seq, X=seq % 2, F=100) for seq in range(1, count + 1)))
-    line = client._line
+    line = client._connection
     assert line.session.credit() == 0
-    assert len(line.unread) == (count - 513) * 48  # one in flight, 512 wait, the rest is not read
-    assert not line.listening
+    # One is in flight, 512 wait, the rest is not read.
+    assert len(line.inbox.save()) == (count - 513) * 48
+    assert not line.reading
     cell.run_while_busy()
     seen = [seq for seq, _ in feedback(client.received()) if seq > 0]
     assert list(dict.fromkeys(seen)) == list(range(1, count + 1))
-    assert line.listening
+    assert line.reading
 
 
 # ── which client is served ──
@@ -208,10 +209,10 @@ class Deaf:
     def send(self, data: bytes) -> None:
         self.got += len(data)
 
-    def listen(self, willing: bool) -> None:
+    def read_more(self, wanted: bool) -> None:
         return None
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         return None
 
 
@@ -231,7 +232,7 @@ def test_a_client_that_never_reads_blocks_nothing() -> None:
 
 def test_in_step_time_runs_while_records_are_under_way() -> None:
     bench = Bench()
-    session = bench.client._line.session
+    session = bench.client._connection.session
     assert not session.owed()
     bench.say(command(1, X=10, F=100))
     assert session.owed()

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from understudy.app.build import load_cell
 from understudy.cli import app
 from understudy.errors import Refused
-from understudy.ports import Ticket
+from understudy.ports import UNLIMITED, Ticket
 from understudy.robots.kuka.driver import (
     Config,
     KukaEkiDriver,
@@ -24,7 +24,6 @@ from understudy.robots.kuka.program import Step, read_program
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.testing import StandIn
 from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
-from understudy.wire.exchange import UNLIMITED
 from understudy.wire.in_process import Client
 
 COMMAND = "kuka.kuka_eki.command"

@@ -1,6 +1,7 @@
 """EX2, EX3 and EX4: telemetry, and commands that are only written to a file."""
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, Bench, command, kuka, telemetry
@@ -75,7 +76,7 @@ def test_a_client_that_does_not_read_misses_whole_frames() -> None:
     assert session.take(UNLIMITED - 1) == b""
     assert session.take(UNLIMITED) == b""  # dropped, not kept
     face.wake(240 * NS_PER_MS)
-    assert len(session.take(UNLIMITED)) == 128
+    assert len(cast(bytes, session.take(UNLIMITED))) == 128
 
 
 # ── the sockets that are off unless asked for ──

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from understudy.agenda import advance
 from understudy.errors import Refused
-from understudy.ports import Part, Ticket
+from understudy.ports import UNLIMITED, Part, Ticket
 from understudy.robots.text_robot.driver import Config, TextTcpDriver, build
 from understudy.robots.text_robot.face import TextTcpFace
 from understudy.robots.text_robot.robot import Config as RobotConfig
@@ -15,7 +15,6 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.rules import Config as Scenario
 from understudy.simulation.rules import Rule
 from understudy.units import nanoseconds
-from understudy.wire.exchange import UNLIMITED
 from understudy.wire.in_process import Client, InProcessCell
 
 Outcome = TypeVar("Outcome")

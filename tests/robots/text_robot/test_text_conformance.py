@@ -4,12 +4,11 @@ import pytest
 from tests.robots.text_robot.driver_bench import DriverBench, RobotBench
 
 from understudy.errors import Refused
-from understudy.ports import Ticket
+from understudy.ports import UNLIMITED, Ticket
 from understudy.robots.text_robot.face import TextTcpFace
 from understudy.simulation import rules, scenario
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
-from understudy.wire.exchange import UNLIMITED
 
 Bench = RobotBench | DriverBench
 

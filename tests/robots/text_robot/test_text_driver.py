@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.robots.text_robot.driver_bench import DriverBench, Ended
 
 from understudy.errors import Refused
-from understudy.ports import Ticket
+from understudy.ports import UNLIMITED, Ticket
 from understudy.robots.text_robot.driver import (
     PENDING_LIMIT,
     QUEUE_LIMIT,
@@ -27,7 +27,6 @@ from understudy.robots.text_robot.robot import EnvelopeMm
 from understudy.simulation.rules import Rule
 from understudy.space.pose import ORIGIN, Pose
 from understudy.units import DEG, MM, NS_PER_MS, nanoseconds, seconds
-from understudy.wire.exchange import UNLIMITED
 
 STOPPED = Refused("Robot in emergency stop state", code=4)
 POSITION = b"OK 1.00,2.00,3.00,0.00,0.00,90.00\n"

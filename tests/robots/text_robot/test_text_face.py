@@ -56,7 +56,7 @@ def test_a_long_line_of_blanks_has_no_first_word(client: Client) -> None:
 
 
 def test_an_endless_line_takes_no_memory(client: Client) -> None:
-    session = client._line.session
+    session = client._connection.session
     assert isinstance(session, TextSession)
     for _ in range(1000):
         client.say(b"x" * 10_000)
@@ -66,8 +66,8 @@ def test_an_endless_line_takes_no_memory(client: Client) -> None:
 def test_a_flood_of_waiting_commands_is_held_back(robot: InProcessCell, client: Client) -> None:
     flood = 5000
     client.say(b"HOME\n" + b"GET_POS\n" * flood)
-    assert len(client._line.unread) > 0
-    session = client._line.session
+    assert len(client._connection.inbox.save()) > 0
+    session = client._connection.session
     assert isinstance(session, TextSession)
     assert len(session._waiting) < 2 * WAITING_LIMIT
     robot.run_while_owed()
@@ -79,7 +79,7 @@ def test_a_queued_reset_does_not_undo_a_later_emergency_stop(robot: InProcessCel
     client.say(b"MOVE_ABS 1,2,3,4,5,6\nRESET\nGET_STATUS\n")
     robot.advance(0.1)
     part(robot, "engine", SimulationEngine).emergency_stop(robot.timed_cell.now)
-    robot.exchange.settle()
+    robot.exchange.deliver()
     assert client.received().splitlines()[1:] == [
         b"OK Error reset",
         b"OK EmergencyStopped,26.0,4,0",

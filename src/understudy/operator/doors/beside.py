@@ -1,18 +1,67 @@
-"""Faces that stand beside the cell: doors to its desk, no part of what its clock drives."""
+"""Doors: faces beside the cell, which command its clock and are in no snapshot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from understudy.ports import Session
+from understudy.agenda import earliest
+from understudy.ports import AnyFace, CommandTable, FaultSource, Session, Snapshot
+from understudy.ports.hmi import Watch
 from understudy.protocol.sessions import Outbox, ReadyPeers, SessionFace
 
 S = TypeVar("S", bound=Session)
 Open = Callable[[Outbox, Callable[[], None]], S]
-"""A session from its way out and a word for when it is closed."""
+"""Makes a session from its outbox and a function to call when it is closed."""
 
 
-class FaceBeside(SessionFace[S]):
-    """`Face` without a state and a will of its own: it opens sessions, and forgets them."""
+@dataclass(frozen=True, slots=True)
+class DoorContext:
+    """What a door needs: the commands, the view of the cell, and two functions.
+
+    `wall`: wall time in seconds, for timestamps. `late`: called when an answer is ready that the
+    peer has not just asked for.
+    """
+
+    commands: CommandTable
+    watch: Watch
+    wall: Callable[[], float]
+    late: Callable[[], object] = lambda: None
+
+
+class Doors:
+    """`TimedCell` of the doors of a cell: their time is the wall clock's.
+
+    A wake that is late happens once, at the present time.
+    """
+
+    def __init__(self, faces: Mapping[str, AnyFace]) -> None:
+        self.faces = faces
+        self.disturbed: Mapping[str, FaultSource] = {}
+        self.now = 0
+
+    def next_wake(self) -> int | None:
+        return earliest(self.faces.values())
+
+    def advance(self, to: int, settled: Callable[[int], None]) -> None:
+        self.now = max(self.now, to)
+        for face in self.faces.values():
+            at = face.next_wake()
+            if at is not None and at <= self.now:
+                face.wake(self.now)
+                settled(self.now)
+
+    def busy(self) -> bool:
+        return False
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(0, "", "", 0, {})
+
+    def restore(self, snapshot: Snapshot) -> None:
+        return None
+
+
+class Door(SessionFace[S]):
+    """`Face` without state and timer: it opens sessions and forgets them when they close."""
 
     def __init__(self, session: Open[S]) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""The control endpoint: JSON lines, one reply a line.
+"""The control endpoint: one JSON request a line, one JSON reply a line.
 
 > {"id": 1, "do": "advance", "seconds": 3}\\n
 < {"id": 1, "ok": true, "result": {"now_s": 3.0}}\\n
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from understudy.errors import Refused
-from understudy.operator.doors.beside import FaceBeside
+from understudy.operator.doors.beside import Door
 from understudy.ports import CommandTable
 from understudy.ports.hmi import Later
 from understudy.protocol.sessions import LineReader, Outbox, TextLine
@@ -24,11 +24,11 @@ READ_SIZE = 64 * 1024
 NOT_A_REQUEST = 10
 
 Late = Callable[[], object]
-"""Told when there is an answer that nobody has just asked for."""
+"""Called when an answer is ready that the client has not just asked for."""
 
 
 class ControlSession:
-    """`Session` of one client, answered in the order in which it asked."""
+    """`Session` of one client; its requests are answered in their order."""
 
     def __init__(
         self, commands: CommandTable, outbox: Outbox, leave: Callable[[], None], late: Late
@@ -39,15 +39,15 @@ class ControlSession:
         self._late = late
         self._lines = LineReader(LONGEST_LINE)
         self._unanswered: deque[TextLine] = deque()
-        self._waits = False
+        self._waiting = False
 
     def receive(self, data: bytes, now: int) -> None:
         self._unanswered.extend(self._lines.feed(data))
-        self._go_on()
+        self._answer_all()
 
-    def _go_on(self) -> None:
-        """One request after the other; what takes long holds up those behind it."""
-        while self._unanswered and not self._waits:
+    def _answer_all(self) -> None:
+        """Answers one request after the other; a slow one delays those behind it."""
+        while self._unanswered and not self._waiting:
             line = self._unanswered.popleft()
             if line.too_long:
                 self._refuse(None, f"a line over {LONGEST_LINE} bytes", NOT_A_REQUEST)
@@ -65,10 +65,10 @@ class ControlSession:
 
     def credit(self) -> int:
         full = self._outbox.size >= OUTBOX_LIMIT
-        return 0 if full or self._waits else READ_SIZE
+        return 0 if full or self._waiting else READ_SIZE
 
     def owed(self) -> bool:
-        return self._waits
+        return self._waiting
 
     def _answer(self, line: bytes) -> None:
         try:
@@ -82,29 +82,29 @@ class ControlSession:
             return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
         result = self._commands.call(name, request, "operator")
         if not isinstance(result, Later):
-            return self._tell(number, result)
-        self._waits = True
-        return result.then(lambda result: self._tell_late(number, result))
+            return self._reply(number, result)
+        self._waiting = True
+        return result.then(lambda result: self._reply_late(number, result))
 
-    def _tell_late(self, number: Any, result: Any) -> None:
-        self._waits = False
-        self._tell(number, result)
-        self._go_on()
+    def _reply_late(self, number: Any, result: Any) -> None:
+        self._waiting = False
+        self._reply(number, result)
+        self._answer_all()
         self._late()
 
-    def _tell(self, number: Any, result: Any) -> None:
+    def _reply(self, number: Any, result: Any) -> None:
         if isinstance(result, Refused):
             self._refuse(number, result.reason, result.code)
         else:
-            self._say({"id": number, "ok": True, "result": result})
+            self._send({"id": number, "ok": True, "result": result})
 
     def _refuse(self, number: Any, reason: str, code: int) -> None:
-        self._say({"id": number, "ok": False, "code": code, "error": reason})
+        self._send({"id": number, "ok": False, "code": code, "error": reason})
 
-    def _say(self, answer: Mapping[str, Any]) -> None:
+    def _send(self, answer: Mapping[str, Any]) -> None:
         self._outbox.send(msgspec.json.encode(answer) + b"\n")
 
 
-def control_face(commands: CommandTable, late: Late = lambda: None) -> FaceBeside[ControlSession]:
-    """It commands the clock, so it is no part of what the clock drives."""
-    return FaceBeside(lambda outbox, leave: ControlSession(commands, outbox, leave, late))
+def control_face(commands: CommandTable, late: Late = lambda: None) -> Door[ControlSession]:
+    """The face of the control endpoint."""
+    return Door(lambda outbox, leave: ControlSession(commands, outbox, leave, late))

@@ -1,4 +1,4 @@
-"""The HMI link: whole JSON messages for panels and pages, in front of the desk.
+"""The HMI link: whole JSON messages for panels and pages, in front of the command table.
 
 > {"type": "PING", "id": 1}
 < {"type": "PONG", "id": 1, "timestamp": 1754.2, "payload": {}}
@@ -7,8 +7,8 @@
 > {"type": "COMMAND", "id": 3, "payload": {"command": "rte"}}
 < {"type": "ERROR", "id": 3, "timestamp": 1754.4, "payload": {"code": 1, "message": "unknown …"}}
 
-It stands beside the cell, as the control endpoint does: it commands the clock, so it is no part of
-what the clock drives.
+Two message faces: requests and replies, and the status for all subscribers ten times a second. Both
+are doors, on wall time: they command the cell's clock (decision 0070).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,8 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import CommandTable, Endpoint
+from understudy.operator.doors.beside import DoorContext
+from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
 from understudy.ports.hmi import (
     BROKEN,
     COMMAND,
@@ -35,154 +36,281 @@ from understudy.ports.hmi import (
     UNKNOWN_TYPE,
     CellView,
     Later,
-    Message,
+    LinkMessage,
     RobotView,
-    Watch,
 )
-from understudy.units import DEG, MM
+from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
+from understudy.units import DEG, MM, NS_PER_MS
 
 ENDPOINTS = {
-    "": Endpoint(port=5560, messages=True),
-    "status": Endpoint(port=5561, messages=True),
+    "": Endpoint(("zmq_router",), {"port": 5560}, timed=False),
+    "status": Endpoint(("zmq_pub",), {"port": 5561}, timed=False),
 }
-BESIDE_THE_CELL = True
 MOST_PENDING = 64
+"""Commands of all peers whose answers take time."""
+MOST_READ = 100
+STATUS_PERIOD = 100 * NS_PER_MS
 
-Reply = Callable[[bytes], None]
+Reply = Callable[[str, Any, dict[str, Any]], None]
+"""Sends a message: type, id, payload."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing but where it listens."""
+    """The link has no keys but those of its wires."""
 
 
 class Command(Struct, frozen=True, forbid_unknown_fields=True):
-    """The payload of COMMAND. A door that knows who asks may lower the ``role``."""
+    """The payload of COMMAND. A door that knows its user may lower the ``role``."""
 
     command: str
     parameters: dict[str, Any] = {}
     role: str = "operator"
 
 
-class Whose(Struct, frozen=True, forbid_unknown_fields=True):
+class WhichRobot(Struct, frozen=True, forbid_unknown_fields=True):
     """The payload of GET_JOINT_POSITIONS: the link's own robot, unless another is named."""
 
     robot: str | None = None
 
 
-class HmiLinkFace:
-    """`MessageFace`: the link of one robot, or of a whole cell where ``robot`` is empty."""
+def build_doors(robot: str, config: Config, context: DoorContext) -> Mapping[str, MessageFace]:
+    """The link of one robot, or of a whole cell where ``robot`` is empty."""
+    return {"": HmiLinkFace(robot, context), "status": StatusFace(robot, context)}
 
-    def __init__(
-        self, robot: str, commands: CommandTable, watch: Watch, wall: Callable[[], float]
-    ) -> None:
-        """``wall``: what time it is outside, in seconds, for the timestamps."""
-        self._robot = robot
-        self._commands = commands
-        self._watch = watch
-        self._wall = wall
-        self._pending = 0
-        self._news = 0
-        self._answers: Mapping[str, Callable[[Message, Reply], None]] = {
-            PING: lambda message, reply: self._say(reply, PONG, message.id, {}),
-            GET_STATUS: self._status,
+
+# ── requests and replies ────────────────────────────────────────────────────────────────────────
+
+
+class LinkSession:
+    """`MessageSession` of one peer: one reply to each message, at once or later."""
+
+    def __init__(self, face: "HmiLinkFace", outbox: MessageOutbox, leave: Callable[[], None]):
+        self._face = face
+        self._outbox = outbox
+        self._leave = leave
+        self.pending = 0
+        self._answers: Mapping[str, Callable[[LinkMessage, Reply], None]] = {
+            PING: lambda message, reply: reply(PONG, message.id, {}),
+            GET_STATUS: lambda message, reply: reply(STATUS, message.id, self._face.status_now()),
             GET_JOINT_POSITIONS: self._joints,
             COMMAND: self._command,
         }
 
-    def receive(self, data: bytes, reply: Reply) -> None:
-        message = _read(data)
-        if isinstance(message, Unread):
-            return self._refuse(reply, message.id, NOT_A_REQUEST, message.reason)
-        answer = self._answers.get(message.type)
+    def receive(self, message: WireMessage, now: int) -> None:
+        reply = self._reply_to(message)
+        request = _read(message.payload)
+        if isinstance(request, Unreadable):
+            return _refuse(reply, request.id, NOT_A_REQUEST, request.reason)
+        answer = self._answers.get(request.type)
         if answer is None:
-            reason = f"unknown type {message.type!r}; there are: {', '.join(self._answers)}"
-            return self._refuse(reply, message.id, UNKNOWN_TYPE, reason)
-        return answer(message, reply)
+            reason = f"unknown type {request.type!r}; there are: {', '.join(self._answers)}"
+            return _refuse(reply, request.id, UNKNOWN_TYPE, reason)
+        return answer(request, reply)
 
-    def apology(self, data: bytes) -> bytes:
-        number = _read(data).id
-        return self._written(ERROR, number, {"code": BROKEN, "message": "a bug; see the log"})
+    def failed(self, message: WireMessage, now: int) -> None:
+        reply = self._reply_to(message)
+        _refuse(reply, _read(message.payload).id, BROKEN, "a bug; see the log")
 
-    def news(self) -> bytes:
-        """The status, as it is told to all who listen; its id counts."""
-        self._news += 1
-        return self._written(STATUS, self._news, self._told())
+    def take(self, room: int) -> WireMessage | None:
+        return self._outbox.take(room)
 
-    # ── one kind of message each ──
+    def closed(self, now: int) -> None:
+        self._leave()
 
-    def _status(self, message: Message, reply: Reply) -> None:
-        self._say(reply, STATUS, message.id, self._told())
+    def credit(self) -> int:
+        return MOST_READ
 
-    def _joints(self, message: Message, reply: Reply) -> None:
-        whose = _payload(message, Whose)
-        if isinstance(whose, Refused):
-            return self._refuse(reply, message.id, whose.code, whose.reason)
-        robots = self._watch.look().robots
-        name = whose.robot or self._robot or next(iter(robots), "")
+    def owed(self) -> bool:
+        return self.pending > 0
+
+    def _reply_to(self, message: WireMessage) -> Reply:
+        def reply(type_: str, number: Any, payload: dict[str, Any]) -> None:
+            written = LinkMessage(type_, number, self._face.context.wall(), payload)
+            self._outbox.send(WireMessage(message.reply_to, msgspec.json.encode(written)))
+
+        return reply
+
+    def _joints(self, message: LinkMessage, reply: Reply) -> None:
+        which = _payload(message, WhichRobot)
+        if isinstance(which, Refused):
+            return _refuse(reply, message.id, which.code, which.reason)
+        robots = self._face.context.watch.look().robots
+        name = which.robot or self._face.robot or next(iter(robots), "")
         if name not in robots:
             reason = f"there is no robot {name!r}; there are: {', '.join(robots)}"
-            return self._refuse(reply, message.id, NOT_A_REQUEST, reason)
-        return self._say(reply, JOINT_POSITIONS, message.id, {"robot": name, **_axes(robots[name])})
+            return _refuse(reply, message.id, NOT_A_REQUEST, reason)
+        return reply(JOINT_POSITIONS, message.id, {"robot": name, **_axes(robots[name])})
 
-    def _command(self, message: Message, reply: Reply) -> None:
+    def _command(self, message: LinkMessage, reply: Reply) -> None:
         asked = _payload(message, Command)
         if isinstance(asked, Refused):
-            return self._refuse(reply, message.id, asked.code, asked.reason)
-        if self._pending >= MOST_PENDING:
+            return _refuse(reply, message.id, asked.code, asked.reason)
+        if self._face.pending() >= MOST_PENDING:
             reason = f"{MOST_PENDING} commands are under way; wait for their answers"
-            return self._refuse(reply, message.id, TOO_MUCH_AT_ONCE, reason)
-        answer = self._commands.call(asked.command, asked.parameters, asked.role)
+            return _refuse(reply, message.id, TOO_MUCH_AT_ONCE, reason)
+        answer = self._face.context.commands.call(asked.command, asked.parameters, asked.role)
         if not isinstance(answer, Later):
-            return self._answer(reply, message.id, answer)
-        self._pending += 1
+            return _answer(reply, message.id, answer)
+        self.pending += 1
         return answer.then(lambda answer: self._answer_late(reply, message.id, answer))
 
-    # ── inside ──
-
-    def _told(self) -> dict[str, Any]:
-        view = self._watch.look()
-        return {"robot": self._robot or next(iter(view.robots), ""), **_cell(view)}
-
     def _answer_late(self, reply: Reply, number: Any, answer: Any) -> None:
-        self._pending -= 1
-        self._answer(reply, number, answer)
-
-    def _answer(self, reply: Reply, number: Any, answer: Any) -> None:
-        if isinstance(answer, Refused):
-            self._refuse(reply, number, answer.code, answer.reason)
-        else:
-            self._say(reply, RESULT, number, {"result": answer})
-
-    def _refuse(self, reply: Reply, number: Any, code: int, reason: str) -> None:
-        self._say(reply, ERROR, number, {"code": code, "message": reason})
-
-    def _say(self, reply: Reply, type_: str, number: Any, payload: dict[str, Any]) -> None:
-        reply(self._written(type_, number, payload))
-
-    def _written(self, type_: str, number: Any, payload: dict[str, Any]) -> bytes:
-        return msgspec.json.encode(Message(type_, number, self._wall(), payload))
+        self.pending -= 1
+        _answer(reply, number, answer)
+        self._face.context.late()
 
 
-class Unread(Struct, frozen=True):
-    """A message that says nothing; its id, if that much can be made out."""
+class HmiLinkFace(SessionFace[LinkSession]):
+    """`MessageFace` of the requests; peers are ZeroMQ identities."""
+
+    def __init__(self, robot: str, context: DoorContext) -> None:
+        self.robot = robot
+        self.context = context
+        self.ready = ReadyPeers()
+        self._sessions: dict[str, LinkSession] = {}
+
+    def open(self, peer: str, now: int) -> LinkSession:
+        outbox = MessageOutbox(lambda: self.ready.add(peer))
+        session = LinkSession(self, outbox, lambda: self._forget(peer))
+        self._sessions[peer] = session
+        return session
+
+    def pending(self) -> int:
+        """Number of commands whose answers take time."""
+        return sum(session.pending for session in self._sessions.values())
+
+    def status_now(self) -> dict[str, Any]:
+        return _status(self.robot, self.context)
+
+    def addresses(self) -> tuple[str, ...]:
+        return ()
+
+    def save(self) -> None:
+        return None
+
+    def load(self, state: Any) -> None:
+        return None
+
+    def _forget(self, peer: str) -> None:
+        self._sessions.pop(peer, None)
+
+
+# ── the status for subscribers ──────────────────────────────────────────────────────────────────
+
+
+class StatusSession:
+    """`MessageSession` of all subscribers; it receives their subscriptions."""
+
+    def __init__(self, face: "StatusFace", outbox: MessageOutbox) -> None:
+        self._face = face
+        self.outbox = outbox
+        self.subscribers = 0
+
+    def receive(self, message: WireMessage, now: int) -> None:
+        if message.payload == SUBSCRIBE:
+            self.subscribers += 1
+            self._face.publish(now)
+        elif message.payload == UNSUBSCRIBE:
+            self.subscribers -= 1
+
+    def failed(self, message: WireMessage, now: int) -> None:
+        return None
+
+    def take(self, room: int) -> WireMessage | None:
+        return self.outbox.take(room)
+
+    def closed(self, now: int) -> None:
+        self.subscribers = 0
+
+    def credit(self) -> int:
+        return MOST_READ
+
+    def owed(self) -> bool:
+        return False
+
+
+class StatusFace(SessionFace[StatusSession]):
+    """`MessageFace` that publishes the status: to a new subscriber at once, then every 100 ms."""
+
+    def __init__(self, robot: str, context: DoorContext) -> None:
+        self._robot = robot
+        self._context = context
+        self.ready = ReadyPeers()
+        self._sessions: dict[str, StatusSession] = {}
+        self._count = 0
+        self._due = 0
+
+    def open(self, peer: str, now: int) -> StatusSession:
+        outbox = MessageOutbox(lambda: self.ready.add(peer))
+        self._sessions[peer] = StatusSession(self, outbox)
+        return self._sessions[peer]
+
+    def next_wake(self) -> int | None:
+        subscribed = any(session.subscribers > 0 for session in self._sessions.values())
+        return self._due if subscribed else None
+
+    def wake(self, now: int) -> None:
+        self.publish(now)
+
+    def publish(self, now: int) -> None:
+        """Queues the status for all subscribers; its id counts."""
+        self._count += 1
+        self._due = now + STATUS_PERIOD
+        status = _status(self._robot, self._context)
+        written = LinkMessage(STATUS, self._count, self._context.wall(), status)
+        message = WireMessage("", msgspec.json.encode(written))
+        for session in self._sessions.values():
+            session.outbox.send(message)
+
+    def addresses(self) -> tuple[str, ...]:
+        return ()
+
+    def save(self) -> None:
+        return None
+
+    def load(self, state: Any) -> None:
+        return None
+
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _status(robot: str, context: DoorContext) -> dict[str, Any]:
+    view = context.watch.look()
+    return {"robot": robot or next(iter(view.robots), ""), **_cell(view)}
+
+
+def _answer(reply: Reply, number: Any, answer: Any) -> None:
+    if isinstance(answer, Refused):
+        _refuse(reply, number, answer.code, answer.reason)
+    else:
+        reply(RESULT, number, {"result": answer})
+
+
+def _refuse(reply: Reply, number: Any, code: int, reason: str) -> None:
+    reply(ERROR, number, {"code": code, "message": reason})
+
+
+class Unreadable(Struct, frozen=True):
+    """A message that cannot be read, and its id if there is one."""
 
     reason: str
     id: Any = None
 
 
-def _read(data: bytes) -> Message | Unread:
+def _read(data: bytes) -> LinkMessage | Unreadable:
     try:
-        said = msgspec.json.decode(data)
+        value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        return Unread(f"not JSON: {problem}")
-    number = said.get("id") if isinstance(said, dict) else None
+        return Unreadable(f"not JSON: {problem}")
+    number = value.get("id") if isinstance(value, dict) else None
     try:
-        return msgspec.convert(said, Message)
+        return msgspec.convert(value, LinkMessage)
     except msgspec.ValidationError as problem:
-        return Unread(f"{problem}; a message is {{type, id, timestamp, payload}}", number)
+        return Unreadable(f"{problem}; a message is {{type, id, timestamp, payload}}", number)
 
 
-def _payload(message: Message, kind: type[Any]) -> Any:
+def _payload(message: LinkMessage, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(message.payload, kind)
     except msgspec.ValidationError as problem:
@@ -216,5 +344,5 @@ def _axes(view: RobotView) -> dict[str, Any]:
 
 
 def _mm_deg(values: Any, linear: int) -> list[float]:
-    """The first ones are lengths, the others angles."""
+    """The first ``linear`` values are lengths, the others angles."""
     return [v / MM for v in values[:linear]] + [v / DEG for v in values[linear:]]

@@ -1,4 +1,4 @@
-"""The state socket: what a page draws, in frames that are asked for one by one.
+"""The state socket: frames for a page to draw, each sent on request.
 
 Both ways, a length (4 bytes, big-endian) and a msgpack map:
 
@@ -7,7 +7,7 @@ Both ways, a length (4 bytes, big-endian) and a msgpack map:
 > {"want": "tea"}
 < {"error": {"code": 10, "message": "…"}}
 
-The pace is the client's: nothing is sent that was not asked for, so nothing accumulates.
+The client sets the pace: each frame answers a request, so no frames queue up.
 """
 
 import struct
@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.operator.doors.beside import FaceBeside
+from understudy.operator.doors.beside import Door
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
 from understudy.protocol.sessions import Outbox
@@ -28,7 +28,7 @@ READ_SIZE = 64 * 1024
 
 
 class Request(Struct, frozen=True, forbid_unknown_fields=True):
-    """``trail_from``: of which robot's trail how many points are known, and of which version."""
+    """``trail_from``: for each robot the trail points that the client has, and their version."""
 
     want: Literal["frame"]
     trail_from: dict[str, Known] = {}
@@ -39,18 +39,18 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class StateSession:
-    """`Session` of one client; one that takes no frames is read no further."""
+    """`Session` of one client; it reads no further request until the client takes its frame."""
 
     def __init__(self, watch: Watch, outbox: Outbox, leave: Callable[[], None]) -> None:
         self._watch = watch
         self._outbox = outbox
         self._leave = leave
         self._unread = bytearray()
-        self._lost = False
+        self._broken = False
 
     def receive(self, data: bytes, now: int) -> None:
         self._unread += data
-        while not self._lost and (request := self._next()) is not None:
+        while not self._broken and (request := self._next()) is not None:
             self._outbox.send(framed(self._answer(request)))
 
     def take(self, room: int) -> bytes:
@@ -65,18 +65,18 @@ class StateSession:
     def credit(self) -> int:
         if self._outbox.size:
             return 0
-        return HANG_UP if self._lost else READ_SIZE
+        return HANG_UP if self._broken else READ_SIZE
 
     def owed(self) -> bool:
         return False
 
     def _next(self) -> bytes | None:
-        """The next whole request; after one that is too long nothing can be made out any more."""
+        """The next whole request; after one that is too long the stream cannot be read any more."""
         if len(self._unread) < LENGTH.size:
             return None
         (length,) = LENGTH.unpack_from(self._unread)
         if length > LONGEST_REQUEST:
-            self._lost = True
+            self._broken = True
             reason = f"a request of {length} bytes; at most {LONGEST_REQUEST}"
             self._outbox.send(framed(_error(reason)))
             return None
@@ -95,9 +95,9 @@ class StateSession:
         return _encoder.encode(self._watch.look(asked.trail_from))
 
 
-def state_face(watch: Watch) -> FaceBeside[StateSession]:
-    """Looking at a cell is no part of it."""
-    return FaceBeside(lambda outbox, leave: StateSession(watch, outbox, leave))
+def state_face(watch: Watch) -> Door[StateSession]:
+    """The face of the state socket."""
+    return Door(lambda outbox, leave: StateSession(watch, outbox, leave))
 
 
 def framed(message: bytes) -> bytes:

@@ -39,11 +39,14 @@ READ_SIZE = 4096
 NO_STALL_S = 3600.0
 """A client that never reads stays connected; it only misses frames."""
 
+STREAM = ("tcp", "pty", "tcp_client")
 ENDPOINTS = {
-    "command": Endpoint(54601, stalled_after_s=NO_STALL_S),
-    "telemetry": Endpoint(60002, local_port=54602, stalled_after_s=NO_STALL_S),
-    "ex3": Endpoint(54603, on=False),
-    "ex4": Endpoint(60004, local_port=54604, datagrams=True, on=False),
+    "command": Endpoint(STREAM, {"port": 54601, "stalled_after_s": NO_STALL_S}),
+    "telemetry": Endpoint(
+        STREAM, {"port": 60002, "local_port": 54602, "stalled_after_s": NO_STALL_S}
+    ),
+    "ex3": Endpoint(STREAM, {"port": 54603}, enabled=False),
+    "ex4": Endpoint(("udp",), {"port": 60004, "local_port": 54604}, enabled=False),
 }
 
 

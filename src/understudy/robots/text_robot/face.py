@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import Deps, FaultSource, Ticket
+from understudy.ports import Deps, Endpoint, FaultSource, Ticket
 from understudy.protocol.sessions import (
     LineReader,
     NotInjectable,
@@ -47,6 +47,9 @@ DONE = {
 UNITS = (MM, MM, MM, DEG, DEG, DEG)
 POSE_FIELDS = ("x", "y", "z", "rx", "ry", "rz")
 STATUS_FIELDS = ("state", "temperature", "errorCode", "loadPercentage")
+
+
+ENDPOINTS = {"": Endpoint()}
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

@@ -59,7 +59,7 @@ class Bench:
 
     def inject(self, fault: str, **parameters: float) -> None:
         self.robot.inject(fault, parameters, self.virtual_cell.timed_cell.now)
-        self.virtual_cell.exchange.settle()
+        self.virtual_cell.exchange.deliver()
 
     @property
     def robot(self) -> Any:

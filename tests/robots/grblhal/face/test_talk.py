@@ -233,7 +233,7 @@ def test_nothing_is_piled_up_for_a_client_that_takes_nothing() -> None:
     bench.say(b"\x8c")
     bench.virtual_cell.advance(2000.0)
     face = bench.virtual_cell.timed_cell.faces[bench.endpoint]
-    assert face.sessions()["1"].outbox.size < 300_000  # type: ignore[attr-defined]
+    assert face.sessions()["1"].outbox.size < 300_000  # type: ignore[union-attr]
 
 
 # ── one line to the world ──

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.ports import Deps, FaultSource
+from understudy.ports import Deps, Endpoint, FaultSource
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
 from understudy.robots.grblhal.controller import GrblController, GrblRobot, Notice, PinCounts
@@ -41,6 +41,9 @@ READ_SIZE = 1024
 OUTBOX_LIMIT = 256 * 1024
 STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
 """They have no effect while reports come automatically; `?` always has."""
+
+
+ENDPOINTS = {"": Endpoint()}
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

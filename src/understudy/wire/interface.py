@@ -1,0 +1,90 @@
+"""What a wire module offers, and what it calls.
+
+A wire module is a row of the table WIRES. It has
+
+- `Config`: a frozen msgspec Struct with the wire's keys of a cell file, which is a `Wire`;
+- `SELECTED_BY`: keys of a cell file that select this wire where a face accepts several, e.g.
+  `{"pty": True}`; empty for a wire that needs no key.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+
+from msgspec import Meta
+
+if TYPE_CHECKING:
+    from understudy.wire.exchange import Connection
+
+D_contra = TypeVar("D_contra", contravariant=True)
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+RemotePort = Annotated[int, Meta(ge=1, le=65535)]
+LARGEST_BACKLOG = 256 * 1024
+"""Bytes that may wait for one peer."""
+CLOSING_SECONDS = 1.0
+"""Wall time that a peer has to take its last bytes when the cell ends."""
+
+
+class Sink(Protocol[D_contra]):
+    """The sending side of a connection: of bytes, or of `WireMessage`s."""
+
+    def room(self) -> int:
+        """Number of bytes that can be sent now; UNLIMITED when no bytes wait."""
+        ...
+
+    def send(self, data: D_contra) -> None: ...
+
+    def read_more(self, wanted: bool) -> None:
+        """Starts or stops reading from the peer."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PeerEvents(Protocol):
+    """What wires call: a `Pump` for the faces of a cell, another one for the doors beside it."""
+
+    def open(self, endpoint: str, sink: Sink[Any], peer: str = "") -> "Connection":
+        """A peer has connected; one without a name of its own is numbered."""
+        ...
+
+    def receive(self, connection: "Connection", data: Any) -> object: ...
+
+    def eof(self, connection: "Connection") -> None:
+        """The peer sends nothing more."""
+        ...
+
+    def closed(self, connection: "Connection") -> None: ...
+
+    def drained(self, connection: "Connection") -> None:
+        """All bytes for this peer have been sent."""
+        ...
+
+    def addresses(self, endpoint: str) -> list[str]:
+        """Subjects, topics or ids that the message face of this endpoint wants to receive."""
+        ...
+
+
+class Server(Protocol):
+    """A wire in operation, on the event loop it is made on."""
+
+    endpoint: str
+
+    async def start(self) -> str:
+        """Listens or connects, and returns where; `NotInstalledError` if a package is missing."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+class Wire(Protocol):
+    """The settings of one endpoint's wire; each wire module's `Config`."""
+
+    def placed(self, port: int | None, *, ephemeral: bool) -> "Wire":
+        """The settings with another port: the given one, or any free one if ``ephemeral``."""
+        ...
+
+    def listens_on(self) -> tuple[str, int] | None:
+        """Host and port, for a wire that listens on a port."""
+        ...
+
+    def server(self, endpoint: str, events: PeerEvents) -> Server: ...
