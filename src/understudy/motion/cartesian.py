@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, empty_path
+from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, empty_path, path_of
 from understudy.motion.tool_path import NO_ARC, ArcShape, ToolArc, ToolLine, ToolPath
 from understudy.motion.trace import (
     CURVATURE_SHARE,
@@ -191,7 +191,7 @@ def _arc_shape(tool_path: ToolArc, base: Floats) -> ArcShape:
 
 
 def _path(room: PieceColumns, count: int, feed: Floats, block: Ints, line: Ints) -> Path:
-    return Path(
+    return path_of(
         shape=room.shape[:count].copy(),
         end=room.end[:count].copy(),
         length=room.length[:count].copy(),
@@ -199,10 +199,7 @@ def _path(room: PieceColumns, count: int, feed: Floats, block: Ints, line: Ints)
         jerk=room.jerk[:count].copy(),
         fastest=room.fastest[:count].copy(),
         feed=feed,
-        rapid=np.zeros(count, dtype=np.bool_),
-        fixed=np.zeros(count, dtype=np.bool_),
         junction=room.junction[:count].copy(),
-        dwell=np.zeros(count),
         measure=np.full(count, TOOL, dtype=np.int8),
         block=block,
         line=line,
@@ -298,7 +295,7 @@ def path_through(
     fastest = np.minimum(fastest, HIGHEST_OVERRIDE * feed)
     left = limits.acceleration - bend * fastest[:, None] ** 2
     count = len(h)
-    return Path(
+    return path_of(
         shape=shape,
         end=knots.q[1:].copy(),
         length=h[:, 0].copy(),
@@ -306,12 +303,8 @@ def path_through(
         jerk=_least(limits.jerk, slope),
         fastest=fastest,
         feed=np.full(count, feed),
-        rapid=np.zeros(count, dtype=np.bool_),
-        fixed=np.zeros(count, dtype=np.bool_),
         junction=np.concatenate([[0.0], np.full(count - 1, np.inf)]),
-        dwell=np.zeros(count),
         measure=np.full(count, TOOL, dtype=np.int8),
-        block=np.zeros(count, dtype=np.int64),
         line=np.full(count, line, dtype=np.int64),
     )
 

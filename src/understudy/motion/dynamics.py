@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from understudy.motion.path import Floats, floats
 from understudy.motion.plan import Motion
 from understudy.space.compiled import compiled
-from understudy.space.kinematics.chain import Chain
+from understudy.space.kinematics.chain import Chain, Mass, combined
 
 GRAVITY = (0.0, 0.0, -9.81)
 
@@ -97,7 +97,7 @@ def dynamics(
     )
     if payload is not None:
         held = _at_the_last_axis(payload, chain.tip)
-        mass[-1], com[-1], inertia[-1] = _together((mass[-1], com[-1], inertia[-1]), held)
+        mass[-1], com[-1], inertia[-1] = combined([(mass[-1], com[-1], inertia[-1]), held])
     return Dynamics(
         names=chain.names,
         rest=chain.rest,
@@ -112,26 +112,10 @@ def dynamics(
     )
 
 
-Lump = tuple[float, Floats, Floats]
-
-
-def _at_the_last_axis(payload: Payload, tip: Floats) -> Lump:
+def _at_the_last_axis(payload: Payload, tip: Floats) -> Mass:
     turn = tip[:3, :3]
     com = turn @ np.asarray(payload.com, dtype=np.float64) + tip[:3, 3]
     return payload.mass, com, turn @ np.asarray(payload.inertia, dtype=np.float64) @ turn.T
-
-
-def _together(first: Lump, second: Lump) -> Lump:
-    """Mass, centre of mass and inertia tensor of two bodies (parallel axis theorem)."""
-    mass = first[0] + second[0]
-    if mass == 0.0:
-        return first
-    com = (first[0] * first[1] + second[0] * second[1]) / mass
-    tensor = np.zeros((3, 3))
-    for m, c, own in (first, second):
-        d = c - com
-        tensor += own + m * (d @ d * np.eye(3) - np.outer(d, d))
-    return mass, com, tensor
 
 
 @compiled

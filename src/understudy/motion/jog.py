@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import AXES, Floats, Limits, Path
+from understudy.motion.path import Floats, Limits, path_of
 from understudy.motion.plan import Motion, Plan, TimeLaw
 from understudy.motion.profile import Profile
 from understudy.motion.smooth import Bounds, Phase, State, fastest_phases
@@ -130,7 +130,7 @@ def polynomial_plan(phases: list[list[Phase]], *, at: float) -> Plan:
             shape[k, :, i] = _expanded(axis, edge, float(begin))
     count = len(starts)
     one, none = np.ones(count), np.zeros(count)
-    path = Path(
+    path = path_of(
         shape=shape,
         end=np.vstack([shape[1:, 0], target[None]])[:count],
         length=seconds,
@@ -138,13 +138,6 @@ def polynomial_plan(phases: list[list[Phase]], *, at: float) -> Plan:
         jerk=one,
         fastest=one,
         feed=one,
-        rapid=np.zeros(count, dtype=np.bool_),
-        fixed=np.zeros(count, dtype=np.bool_),
-        junction=none,
-        dwell=none,
-        measure=np.full(count, AXES, dtype=np.int8),
-        block=np.zeros(count, dtype=np.int64),
-        line=np.zeros(count, dtype=np.int64),
     )
     law = TimeLaw(at + cuts, np.arange(count), none, one, none, none)
     return Plan(path, law, target)

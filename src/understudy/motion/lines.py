@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from understudy.motion.path import AXES, Floats, Ints, Limits, Path, PerLine, floats
+from understudy.motion.path import Floats, Ints, Limits, Path, PerLine, floats, path_of
 from understudy.space.compiled import compiled
 
 Columns = tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]
@@ -131,7 +131,7 @@ def lines(
     columns, source = _measured(start, targets, limits, deviation, steps)
     shape, end, length, acceleration, jerk, fastest, junction = columns
     each = PerLine(source, np.asarray(targets).size // shape.shape[2])
-    return Path(
+    return path_of(
         shape=shape,
         end=end,
         length=length,
@@ -140,10 +140,7 @@ def lines(
         fastest=fastest,
         feed=_paces(each, feed, inverse_time, length),
         rapid=each.flag(rapid),
-        fixed=np.zeros(len(length), dtype=np.bool_),
         junction=np.where(each.flag(exact), 0.0, junction) if np.any(exact) else junction,
-        dwell=np.zeros(len(length)),
-        measure=np.full(len(length), AXES, dtype=np.int8),
         block=np.arange(len(length), dtype=np.int64),
         line=each.number(line).astype(np.int64),
     )

@@ -191,32 +191,23 @@ def _raised(shape: Floats, degree: int) -> Floats:
     return np.pad(shape, ((0, 0), (0, missing), (0, 0))) if missing else shape
 
 
+def path_of(**columns: NDArray[Any]) -> Path:
+    """A path of the given columns; the others are zero."""
+    count = len(columns["length"])
+    zeros = {name: np.zeros(count, KINDS[name]) for name in COLUMNS if name not in columns}
+    return Path(**zeros, **columns)
+
+
 def empty_path(axes: int) -> Path:
     """A path without pieces."""
-    none = np.zeros(0)
-    return Path(
-        shape=np.zeros((0, 2, axes)),
-        end=np.zeros((0, axes)),
-        length=none,
-        acceleration=none,
-        jerk=none,
-        fastest=none,
-        feed=none,
-        rapid=np.zeros(0, dtype=np.bool_),
-        fixed=np.zeros(0, dtype=np.bool_),
-        junction=none,
-        dwell=none,
-        measure=np.zeros(0, dtype=np.int8),
-        block=np.zeros(0, dtype=np.int64),
-        line=np.zeros(0, dtype=np.int64),
-    )
+    return path_of(shape=np.zeros((0, 2, axes)), end=np.zeros((0, axes)), length=np.zeros(0))
 
 
 def dwell_path(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
     """A dwell of some seconds (G4); the motion before it comes to rest."""
     where = np.asarray(position, dtype=np.float64)
     one = np.ones(1)
-    return Path(
+    return path_of(
         shape=np.stack([where, np.zeros_like(where)])[None],
         end=where[None].copy(),
         length=np.zeros(1),
@@ -224,12 +215,7 @@ def dwell_path(position: ArrayLike, seconds: float, *, line: int = 0) -> Path:
         jerk=one * np.inf,
         fastest=one,
         feed=one,
-        rapid=np.zeros(1, dtype=np.bool_),
-        fixed=np.zeros(1, dtype=np.bool_),
-        junction=np.zeros(1),
         dwell=np.array([seconds]),
-        measure=np.zeros(1, dtype=np.int8),
-        block=np.zeros(1, dtype=np.int64),
         line=np.array([line], dtype=np.int64),
     )
 

@@ -8,8 +8,14 @@ import numpy as np
 from understudy.space.collision.solids import Ints, Part, solids
 from understudy.space.collision.world import World
 from understudy.space.kinematics.chain import Chain
-from understudy.space.model.robot import Box, Capsule, Cylinder, Mesh, Solid, Sphere
-from understudy.space.model.shapes import CollisionObject, Hull, Meshes, Shape, TriangleMesh, loaded
+from understudy.space.model.robot import Box, Capsule, Cylinder, Sphere
+from understudy.space.model.shapes import (
+    CollisionObject,
+    Hull,
+    Meshes,
+    TriangleMesh,
+    shape_of,
+)
 from understudy.space.transform import Array, inverse, matrix
 
 NO_PAIRS: Ints = np.zeros((0, 2), dtype=np.int64)
@@ -30,7 +36,7 @@ def _parts(chain: Chain, meshes: Meshes) -> tuple[Part, ...]:
     return tuple(
         Part(
             body.name,
-            _shape(solid, meshes, body.name),
+            shape_of(solid.geometry, meshes, body.name),
             _on_axis(chain, b) @ matrix(solid.origin),
             b,
             body.index,
@@ -45,12 +51,6 @@ def _on_axis(chain: Chain, body: int) -> Array:
     if body > 0:
         turn[:3, :3] = chain.align[body - 1]
     return turn
-
-
-def _shape(solid: Solid, meshes: Meshes, where: str) -> Shape:
-    if isinstance(solid.geometry, Mesh):
-        return loaded(solid.geometry, meshes, f"link '{where}'")
-    return solid.geometry
 
 
 def carried_part(chain: Chain, thing: CollisionObject) -> Part:

@@ -75,15 +75,9 @@ def _candidates(arm: Sequence[Part]) -> list[Pair]:
     ]
 
 
-def _span(chain: Chain) -> tuple[Array, Array]:
-    """Range of the joints; one turn for a joint without limits."""
-    low = np.where(np.isfinite(chain.lower), chain.lower, -np.pi)
-    return low, np.where(np.isfinite(chain.upper), chain.upper, np.pi)
-
-
 def _sampled(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
     """Smallest and largest distance of each pair over evenly distributed configurations."""
-    low, high = _span(chain)
+    low, high = chain.sampling_range
     steps = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0]))
     spread = np.modf(np.outer(np.arange(1, TRIED + 1), np.resize(steps, chain.dof)))[0]
     out = np.empty((2, len(pairs)))
@@ -117,7 +111,7 @@ def extremes(
 
 
 def _proven_apart(chain: Chain, world: World, i: int, j: int) -> bool:
-    low, high = _span(chain)
+    low, high = chain.sampling_range
     caps = furthest(chain, world.solids, world.moving)
     return bool(apart_everywhere(world, i, j, low, high, caps, placement(world), scratch()))
 

@@ -1,6 +1,6 @@
 """`Chain`: a serial arm with forward kinematics, Jacobian, joint limits and rigid bodies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from understudy.space.kinematics import forward
 from understudy.space.model.robot import Inertial, Joint, RobotModel, Solid
 from understudy.space.transform import Array, inverse, matrix, pose
+
+Mass = tuple[float, Array, Array]
+"""Mass, centre of mass, and 3×3 inertia tensor about it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ def bodies(model: RobotModel) -> tuple[Body, ...]:
 
 def _body(model: RobotModel, first: str, place: int) -> Body:
     placed = [(model.link(name), at) for name, at in _held(first, np.eye(4), model.joints)]
-    mass, com, inertia = _together((link.inertial, at) for link, at in placed)
+    mass, com, inertia = combined([_mass(link.inertial, at) for link, at in placed])
     stated = [link.index for link, _ in placed if link.index is not None]
     return Body(
         first,
@@ -65,24 +68,22 @@ def _moved(solid: Solid, at: Array) -> Solid:
     return replace(solid, origin=pose(at @ matrix(solid.origin)))
 
 
-def _together(parts: Iterable[tuple[Inertial, Array]]) -> tuple[float, Array, Array]:
-    """Mass, centre of mass and inertia tensor of several parts (parallel axis theorem)."""
-    pieces = []
-    for inertial, at in parts:
-        place = at @ matrix(inertial.origin)
-        pieces.append((inertial.mass, place[:3, 3], _tensor(inertial, place[:3, :3])))
-    mass = sum(m for m, _, _ in pieces)
-    com = sum((m * c for m, c, _ in pieces), np.zeros(3)) / mass if mass else np.zeros(3)
+def combined(masses: Sequence[Mass]) -> Mass:
+    """Several masses as one, by the parallel axis theorem."""
+    mass = sum(m for m, _, _ in masses)
+    com = sum((m * c for m, c, _ in masses), np.zeros(3)) / mass if mass else np.zeros(3)
     total = np.zeros((3, 3))
-    for m, c, tensor in pieces:
+    for m, c, tensor in masses:
         d = c - com
         total += tensor + m * (d @ d * np.eye(3) - np.outer(d, d))
     return mass, com, total
 
 
-def _tensor(i: Inertial, turn: Array) -> Array:
+def _mass(i: Inertial, at: Array) -> Mass:
+    """The mass of a link whose frame is ``at``."""
+    place = at @ matrix(i.origin)
     own = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]])
-    return np.asarray(turn @ own @ turn.T)
+    return i.mass, place[:3, 3], np.asarray(place[:3, :3] @ own @ place[:3, :3].T)
 
 
 # ── the chain ─────────────────────────────────────────────────────────────────────────────────────
@@ -142,6 +143,12 @@ class Chain:
     def bodies(self) -> tuple[Body, ...]:
         """dof + 1 rigid bodies, the base first; body i is in the frame ``links(q)[i]``."""
         return bodies(self.model)
+
+    @property
+    def sampling_range(self) -> tuple[Array, Array]:
+        """Lower and upper limits of the joints; ±180° for a joint without limits."""
+        low = np.where(np.isfinite(self.lower), self.lower, -np.pi)
+        return low, np.where(np.isfinite(self.upper), self.upper, np.pi)
 
     def flange(self, q: ArrayLike) -> Array:
         """Flange in the foot frame, 4×4."""

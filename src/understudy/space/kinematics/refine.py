@@ -156,8 +156,7 @@ def distinct(Q: Array) -> Array:
 
 def _spread(chain: Chain, count: int) -> Array:
     """Halton points between the limits; one turn for a joint without limits."""
-    low = np.where(np.isfinite(chain.lower), chain.lower, -math.pi)
-    high = np.where(np.isfinite(chain.upper), chain.upper, math.pi)
+    low, high = chain.sampling_range
     primes = [p for p in range(2, 100) if all(p % d for d in range(2, p))]
     share = np.array([[_halton(i + 1, p) for p in primes[: chain.dof]] for i in range(count)])
     return np.asarray(low + share * (high - low))

@@ -12,17 +12,16 @@ import numpy as np
 from msgspec import Struct
 
 from understudy.errors import ConfigError, unknown
-from understudy.space.model.robot import Geometry, Joint, Mesh, Solid
+from understudy.space.model.robot import Joint, Mesh, Solid
 from understudy.space.model.shapes import (
     FARTHEST,
     CollisionObject,
     Meshes,
     ObjectType,
-    Shape,
     TriangleMesh,
     as_object,
-    loaded,
     mesh_from_bytes,
+    shape_of,
     unique,
 )
 from understudy.space.model.urdf import elements
@@ -231,15 +230,11 @@ def fixture(
     found = []
     for link in links:
         for number, solid in enumerate(link.collision, start=1):
-            shape = _shape(solid.geometry, meshes or {}, link.name)
+            shape = shape_of(solid.geometry, meshes or {}, link.name)
             label = f"{name}.{link.name}" + (f".{number}" if number > 1 else "")
             place = root @ places[link.name] @ matrix(solid.origin)
             found.append(as_object(label, shape, place))
     return tuple(found)
-
-
-def _shape(geometry: Geometry, meshes: Meshes, link: str) -> Shape:
-    return loaded(geometry, meshes, f"link '{link}'") if isinstance(geometry, Mesh) else geometry
 
 
 def _places(

@@ -39,7 +39,7 @@ class Capsule:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Reference to a mesh file; `shapes.loaded` looks up its triangles."""
+    """Reference to a mesh file; `shapes.shape_of` looks up its triangles."""
 
     filename: str
     scale: Vector = (1.0, 1.0, 1.0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError
-from understudy.space.model.robot import Box, Capsule, Cylinder, Mesh, Sphere, Vector
+from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
 from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
@@ -197,9 +197,13 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
     return TriangleMesh(vertices, triangles)
 
 
-def loaded(geometry: Mesh, meshes: Meshes, where: str) -> TriangleMesh:
-    """The triangles of a mesh that a URDF refers to, with the URDF's scale."""
+def shape_of(geometry: Geometry, meshes: Meshes, link: str) -> Shape:
+    """The shape of a link's geometry; a mesh is looked up and scaled as the URDF says."""
+    if not isinstance(geometry, Mesh):
+        return geometry
     if geometry.filename not in meshes:
-        raise ConfigError("the mesh file was not loaded", key=where, value=geometry.filename)
+        raise ConfigError(
+            "the mesh file was not loaded", key=f"link '{link}'", value=geometry.filename
+        )
     mesh = meshes[geometry.filename]
     return TriangleMesh(mesh.vertices * np.array(geometry.scale), mesh.triangles)
