@@ -309,7 +309,7 @@ def test_emergency_stop_is_at_rest_in_the_same_instant() -> None:
 def test_after_a_change_of_position_motion_starts_from_there() -> None:
     stream = Stream(ORIGIN, LIMITS)
     stream.append(straight(), 0.0)
-    stream.stand_at([1.0, 2.0, 3.0], 1.0)
+    stream.set_position([1.0, 2.0, 3.0], 1.0)
     assert stream.at(1.0).position.tolist() == [1.0, 2.0, 3.0]
     stream.append(lines(stream.end, [[1.0, 2.0, 53.0]], LIMITS, feed=50.0), 2.0)
     assert stream.plan.ends == pytest.approx(3.1)

@@ -50,11 +50,11 @@ def trapezoid_law(
     return trapezoid(path, nominal, speeds, at=at, run=place.s)
 
 
-RUN: dict[Profile, Callable[..., TimeLaw | None]] = {
+TIME_LAWS: dict[Profile, Callable[..., TimeLaw | None]] = {
     "trapezoid": trapezoid_law,
     "jerk_limited": smooth.jerk_limited_law,
 }
-BRAKE: dict[Profile, Callable[[Plan, float], Stop]] = {
+BRAKES: dict[Profile, Callable[[Plan, float], Stop]] = {
     "trapezoid": brake,
     "jerk_limited": smooth.brake,
 }
@@ -70,7 +70,7 @@ def planned(
 ) -> Plan:
     """Plans a whole path from rest to rest, as if streamed as fast as the window allows."""
     nominal = path.nominal(overrides.feed, overrides.rapid)
-    law = RUN[profile](path, nominal, PathPosition(0), at=at, window=window)
+    law = TIME_LAWS[profile](path, nominal, PathPosition(0), at=at, window=window)
     assert law is not None, "from rest every block can be run"
     return Plan(path, law, path.end[-1])
 
@@ -176,7 +176,7 @@ class Stream:
             self._target = plan.at(now).position
         self._drop_the_rest()
 
-    def stand_at(self, position: ArrayLike, now: float) -> None:
+    def set_position(self, position: ArrayLike, now: float) -> None:
         """Sets another position and empties the queue: after a jog, or after a manual change."""
         self._forgotten += len(self._path)
         self._waiting = []
@@ -300,7 +300,7 @@ class Stream:
             if at > law.begins[-1]:
                 law = law.then(_standing(float(law.begins[-1]), at, place))
             nominal = rest.nominal(self.overrides.feed, self.overrides.rapid)
-            follow = RUN[self.profile](rest, nominal, place, at=at, window=self.window)
+            follow = TIME_LAWS[self.profile](rest, nominal, place, at=at, window=self.window)
             if follow is None:
                 self._run(*self._block_after(place))
                 return
@@ -321,7 +321,7 @@ class Stream:
     def _brake(self, at: float, place: PathPosition) -> None:
         if at >= self._law.begins[-1]:
             return
-        stop = BRAKE[self.profile](self._plan_now(), at)
+        stop = BRAKES[self.profile](self._plan_now(), at)
         self._law = stop.law
         self._next = PathPosition(stop.piece, stop.s)
         self._target = self._path.position(stop.piece, stop.s)

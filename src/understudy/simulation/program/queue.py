@@ -47,8 +47,8 @@ class Queue:
         self._stream.halt(self._time(now))
         self.cut(now)
 
-    def stand_at(self, position: Floats, now: int) -> None:
-        self._stream.stand_at(position, self._time(now))
+    def set_position(self, position: Floats, now: int) -> None:
+        self._stream.set_position(position, self._time(now))
         self.cut(now)
 
     # ── what can be read ──

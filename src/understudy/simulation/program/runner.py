@@ -146,7 +146,7 @@ class Runner:
 
     def continue_from(self, position: Floats, now: int) -> None:
         """Goes on from another position: something else has moved the joints."""
-        self.queue.stand_at(position, now)
+        self.queue.set_position(position, now)
         self.state.axes = None
         self.run(now)
 
