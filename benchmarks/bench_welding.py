@@ -8,7 +8,7 @@ from time import process_time
 
 import understudy
 from benchmarks import Row
-from understudy.devices.welder import Welder
+from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND

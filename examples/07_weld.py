@@ -5,7 +5,7 @@ seam only when the arc burns.
 """
 
 import understudy
-from understudy.devices.welder import Welder
+from understudy.devices.welder.welder import Welder
 from understudy.jobs.weld import WeldingSequencer, WeldSettings
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell

@@ -14,7 +14,7 @@ arm = understudy.VirtualController(
     tools=STYLUS,
     collision={"on_collision": "stop"},
 )
-arm.on_collision(lambda contact: print(contact.told()))
+arm.on_collision(lambda contact: print(contact.text()))
 arm.connect()
 arm.enable()
 

@@ -7,8 +7,7 @@ from statistics import fmean
 import pytest
 
 from understudy.chance import draw, symmetric_draws
-from understudy.simulation.rules import Rule
-from understudy.simulation.scenario import Scenario
+from understudy.simulation.scenario import Rule, Scenario
 
 
 def test_a_draw_depends_on_seed_name_and_index_and_on_nothing_else() -> None:

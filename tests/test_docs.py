@@ -14,7 +14,7 @@ from understudy.protocol import client
 from understudy.registry import FACES
 from understudy.robots.kuka import robot as kuka
 from understudy.robots.text_robot import robot as text_robot
-from understudy.simulation.faults import FAULTS
+from understudy.simulation.scenario import declared_faults
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -108,5 +108,5 @@ def test_no_document_has_two_chapters() -> None:
 def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
     scenario = (ROOT / "docs/scenario.md").read_text()
     control = (ROOT / "docs/control.md").read_text()
-    assert [fault for fault in FAULTS if f"`{fault}`" not in scenario] == []
+    assert [fault for fault in declared_faults() if f"`{fault}`" not in scenario] == []
     assert [name for name in (*ENGINE, *BUTTONS) if f"`{name}`" not in control] == []

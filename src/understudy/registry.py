@@ -1,4 +1,4 @@
-"""Tables of the kinds of robots, faces, wires and pages: kind → module.
+"""Tables of the kinds of robots, devices, faces, wires and pages: kind → module.
 
 A module is imported when its kind is used for the first time. A package from outside adds a row to
 a table by an entry point of the group `understudy.<table>`:
@@ -27,6 +27,10 @@ ROBOTS = {
     "machine": "understudy.robots.grblhal.machine",
     "text_robot": "understudy.robots.text_robot",
 }
+DEVICES = {
+    "io": "understudy.devices.io",
+    "welder": "understudy.devices.welder",
+}
 FACES = {
     "grblhal": "understudy.robots.grblhal.face",
     "hmi_link": "understudy.operator.doors.hmi_link",
@@ -47,7 +51,13 @@ PAGES = {
     "plots": "understudy.hmi.pages.plots.page",
     "log": "understudy.hmi.pages.log.page",
 }
-TABLES = {"robots": ROBOTS, "faces": FACES, "wires": WIRES, "pages": PAGES}
+TABLES = {
+    "robots": ROBOTS,
+    "devices": DEVICES,
+    "faces": FACES,
+    "wires": WIRES,
+    "pages": PAGES,
+}
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {

@@ -75,14 +75,14 @@ BROKEN = {
     "unknown key at the top": (
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
-        "controller, poll_step_ms, control, state, hmi, scenario, environment; "
+        "controller, poll_step_ms, control, state, hmi, scenario, environment, devices; "
         "did you mean 'seed'?",
     ),
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
         ":6: robots.bench.move_abs: unknown key (got 'move_abs'); allowed: kind, faces, real, "
         "start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, load_percent, "
-        "temperature_c; did you mean 'move_abs_ms'?",
+        "temperature_c, io, welder; did you mean 'move_abs_ms'?",
     ),
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),

@@ -14,7 +14,7 @@ from understudy.jobs.program_run import ProgramRun, Reading
 from understudy.ports import Deps
 from understudy.robots.arm import Config, build
 from understudy.robots.arm.controller import VirtualController
-from understudy.simulation import rules, scenario
+from understudy.simulation import scenario
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.simulation.clock_state import ClockState
 from understudy.units import DEG, nanoseconds
@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self, text: str = TOUR, **settings: object) -> None:
         deps = Deps(
-            scenario.build(rules.Config(), 0),
+            scenario.build(scenario.Config(), 0),
             lambda name: read_model(name, beside=""),
             ClockState(),
         )

@@ -4,7 +4,8 @@ import pytest
 from msgspec import to_builtins
 from tests.operator.conftest import Bench
 
-from understudy.operator.advice import BY_CODE, BY_WORD, OTHERWISE, advice_on
+from understudy.devices.welder.phases import ADVICE
+from understudy.operator.advice import BY_CODE, OTHERWISE, advice_on
 
 TRIPPED = 17
 
@@ -46,10 +47,13 @@ def test_overrides_are_told_as_they_are(arm: Bench) -> None:
     ("code", "text", "advice"),
     [
         (TRIPPED, "axis 3 tripped", BY_CODE[TRIPPED]),
-        (TRIPPED, "line 11: weld fault: the arc was lost", BY_WORD["arc"]),
-        (TRIPPED, "line 9: weld fault: no gas", BY_WORD["gas"]),
+        (TRIPPED, "line 11: weld fault: the arc was lost", ADVICE["arc"]),
+        (TRIPPED, "line 9: weld fault: no gas", ADVICE["gas"]),
         (0, "something else", OTHERWISE),
     ],
 )
-def test_a_weld_fault_is_told_by_its_words(code: int, text: str, advice: str) -> None:
-    assert advice_on(code, text) == advice
+def test_advice_on_a_weld_fault_is_the_welders(
+    arm: Bench, code: int, text: str, advice: str
+) -> None:
+    devices = next(iter(arm.live.operator.robots)).devices
+    assert advice_on(code, text, devices.values()) == advice

@@ -71,4 +71,4 @@ def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says
 
 def test_robots_without_pins_and_without_welders(bench: Bench) -> None:
     assert bench.refusal("io", robot="bench") == "bench (text_robot) has no pins"
-    assert bench.refusal("clear_trail", robot="g60") == "g60 has no welder"
+    assert bench.refusal("clear_trail", robot="g60") == "g60 has no device that leaves a trail"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from understudy.agenda import advance
 from understudy.errors import ConfigError, Refused
-from understudy.simulation.rules import Config, Rule
-from understudy.simulation.scenario import Scenario, build
+from understudy.ports.faults import Faults
+from understudy.simulation.scenario import Config, Rule, Scenario, build, find_fault
 from understudy.units import nanoseconds
 
 FACE = "bench.text_tcp"
@@ -24,8 +24,8 @@ class Victim:
         self._faults = faults
         self.suffered: list[tuple[str, int]] = []
 
-    def faults(self) -> tuple[str, ...]:
-        return self._faults
+    def faults(self) -> Faults:
+        return {name: find_fault(name) for name in self._faults}
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         self.suffered.append((fault, now))
@@ -155,7 +155,7 @@ WRONG = {
     ),
     "brought without a time": (
         Rule("emergency_stop", "bench"),
-        "scenario.rules.rule.at_s: emergency_stop is brought about and needs either a time",
+        "scenario.rules.rule.at_s: emergency_stop is injected and needs either at_s or",
         "",
     ),
     "asked with a time": (

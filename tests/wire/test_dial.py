@@ -14,7 +14,7 @@ from understudy.errors import Refused
 from understudy.ports import Ticket
 from understudy.robots.text_robot.driver import Config, build
 from understudy.simulation.cell import Cell
-from understudy.simulation.rules import Config as NoScenario
+from understudy.simulation.scenario import Config as NoScenario
 from understudy.space.pose import Pose
 from understudy.units import MM
 from understudy.wire.dial import Destination, Dial

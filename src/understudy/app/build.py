@@ -6,8 +6,10 @@ from typing import Any
 
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
+from understudy.devices.mount import mount_devices
 from understudy.errors import ConfigError, located_at
 from understudy.ports import AnyFace, Deps, Injectable, Part
+from understudy.ports.device import Mount
 from understudy.ports.operation import parts_of
 from understudy.registry import FACES, kinds, module_of
 from understudy.simulation import scenario
@@ -42,12 +44,18 @@ def _build(config: CellConfig) -> Cell:
     for name, robot in config.robots.items():
         with located_at(f"robots.{name}"):
             built = module_of("robots", robot.kind).build(name, robot.config, deps)
+            mounted = mount_devices(name, built, robot.devices, fault_source)
         own_faces = _faces(name, robot, built, deps)
         parts[name] = built
-        parts |= {f"{name}.{own}": part for own, part in parts_of(built).items()}
+        own_parts = {**parts_of(built), **mounted}
+        parts |= {f"{name}.{own}": part for own, part in own_parts.items()}
         parts |= own_faces
         parts |= _operator_parts(name, robot.kind, built)
         faces |= own_faces
+    for name, device in config.devices.items():
+        with located_at(f"devices.{name}"):
+            module = module_of("devices", device.kind)
+            parts[name] = module.build(name, device.config, Mount(fault_source))
     places = {name: part for name, part in parts.items() if isinstance(part, Injectable)}
     parts["environment"] = environment = CellEnvironment(config.environment())
     environment.join(parts)

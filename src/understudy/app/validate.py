@@ -21,7 +21,8 @@ from understudy.offline.validate import Judge, Report, Subject, judge_events
 from understudy.offline.validate import Options as Judging
 from understudy.offline.walk import Event
 from understudy.offline.waypoints import Waypoint, follow
-from understudy.simulation.rules import Config as Rules
+from understudy.registry import module_of
+from understudy.simulation.scenario import Config as Rules
 from understudy.units import MM
 
 Progress = Callable[[int, int], bool]
@@ -31,7 +32,6 @@ FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
 MOST_CLEARANCE_MM = 1000.0
 PROGRESS_LINES = 200
 """Lines between two calls of the progress callback."""
-WELDING = "WELDING"
 RULES_IGNORED = "scenario rules do not act on programs of this robot"
 
 
@@ -184,9 +184,9 @@ def cycle_time(
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:
-    """Raises a ConfigError for a mode that the robot does not have."""
-    welds = getattr(config.robots[robot].config, "welder", None) is not None
-    allowed = (WELDING,) if welds else ()
+    """Raises a ConfigError for a mode that no device of the robot adds."""
+    modules = [module_of("devices", kind) for kind in config.robots[robot].devices]
+    allowed = [mode for each in modules for mode in getattr(each, "OPERATION_MODES", ())]
     if mode and mode.upper() not in allowed:
         raise unknown("mode of operation", mode, allowed, key="--mode-of-operation")
 

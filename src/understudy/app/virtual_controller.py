@@ -11,9 +11,11 @@ from typing import Any
 import msgspec
 from numpy.typing import ArrayLike
 
+from understudy.config.cell import device_keys
 from understudy.config.contents import contents
 from understudy.config.files import read_model
 from understudy.config.typed import read
+from understudy.devices.mount import mount_devices
 from understudy.errors import Refused
 from understudy.ports import (
     AnalogIO,
@@ -24,12 +26,13 @@ from understudy.ports import (
     Snapshot,
     Tally,
 )
+from understudy.registry import module_of
 from understudy.robots.arm import Config, build
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
 from understudy.simulation.environment import CellEnvironment
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build as fault_source
 from understudy.space.model.environment import EnvironmentConfig
 from understudy.space.pose import Pose
@@ -50,14 +53,20 @@ class VirtualController:
     def __init__(
         self, model: str = "g60", *, environment: dict[str, Any] | None = None, **settings: Any
     ) -> None:
+        devices = {
+            kind: read(settings.pop(kind), module_of("devices", kind).Config, kind)
+            for kind in device_keys(Config)
+            if kind in settings
+        }
         config: Config = read({"model": model, **settings}, Config)
         self._lateness = config.simulation.feedback_delay_ms / 1000.0
         self._tempo = ClockState()
         deps = Deps(fault_source(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
         self._inner = build("arm", config, deps)
+        mount_devices("arm", self._inner, devices, deps.fault_source)
         around: EnvironmentConfig = read(environment or {}, EnvironmentConfig)
         self.surroundings = CellEnvironment(around.build(deps.read))
-        whole = (config, around, contents((config, around), deps.read))
+        whole = (config, devices, around, contents((config, around), deps.read))
         digest = sha256(msgspec.json.encode(whole)).hexdigest()[:16]
         parts = {"arm": self._inner, **self._inner.parts, "environment": self.surroundings}
         self.surroundings.join(parts)

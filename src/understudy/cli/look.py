@@ -15,7 +15,7 @@ from understudy.cli.warm import is_warm
 from understudy.config import load_config, shipped_cells
 from understudy.config.files import shipped_robots
 from understudy.registry import kinds, module_of
-from understudy.simulation.faults import FAULTS
+from understudy.simulation.scenario import declared_faults
 from understudy.units import DEG
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
@@ -60,9 +60,9 @@ def faces() -> None:
 def faults() -> None:
     """What can go wrong: the faults that scenario rules and `inject` know."""
     table = _table("fault", "acts on", "how", "parameters", "what happens")
-    for name, fault in FAULTS.items():
+    for name, (fault, acts_on) in declared_faults().items():
         figures = ", ".join(f"{key} {figure.default:g}" for key, figure in fault.figures.items())
-        table.add_row(name, fault.acts_on, fault.how, figures, fault.doc)
+        table.add_row(name, ", ".join(acts_on), fault.how, figures, fault.doc)
     Console().print(table)
 
 

@@ -1,7 +1,7 @@
-"""A cell file: robots with their faces, a scenario, and how time is asked for."""
+"""A cell file: robots with their faces and devices, a scenario, and how time is asked for."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from types import ModuleType
@@ -18,8 +18,8 @@ from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
-from understudy.registry import module_of, with_present_names
-from understudy.simulation.rules import Config as Scenario
+from understudy.registry import kinds, module_of, with_present_names
+from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import Environment, EnvironmentConfig
 from understudy.wire import tcp
 from understudy.wire.interface import Port, Wire
@@ -43,12 +43,23 @@ class FaceConfig(Struct, frozen=True):
 
 
 class RobotConfig(Struct, frozen=True):
-    """A robot and the faces in front of it; `real`: where the one is that it stands in for."""
+    """A robot, the faces in front of it and the devices mounted on it, by their kinds.
+
+    `real`: where the one is that it stands in for.
+    """
 
     kind: str
     config: Any
     faces: dict[str, FaceConfig]
     real: RealPlace | None = None
+    devices: dict[str, Any] = {}
+
+
+class DeviceConfig(Struct, frozen=True):
+    """A device that stands in the cell by itself."""
+
+    kind: str
+    config: Any
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,6 +96,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
+    devices: dict[Name, dict[str, Any]] = {}
 
 
 class RobotHead(Struct, frozen=True):
@@ -104,6 +116,7 @@ class CellConfig:
     robots: dict[str, RobotConfig]
     document: Document
     simulation: SimulationFile
+    devices: dict[str, DeviceConfig] = field(default_factory=dict)
 
     def endpoints(self) -> dict[str, Wire]:
         """Every endpoint of the robots' faces by its full name, with its wire."""
@@ -151,10 +164,12 @@ class CellConfig:
                     robot.kind,
                     robot.config,
                     {n: [f.kind, f.config, list(f.wires)] for n, f in robot.faces.items()},
+                    robot.devices,
                 ]
                 for name, robot in self.robots.items()
             },
-            "files": contents((self.head.environment, self.robots), self.read_file),
+            "devices": self.devices,
+            "files": contents((self.head.environment, self.robots, self.devices), self.read_file),
         }
         plain = msgspec.to_builtins(parts, str_keys=True)
         return sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:16]
@@ -185,8 +200,15 @@ def read_config(text: str, file: str) -> CellConfig:
         name: _robot(document, ("robots", name), with_present_names(body), included)
         for name, body in head.robots.items()
     }
+    devices = {
+        name: _device(document, ("devices", name), body) for name, body in head.devices.items()
+    }
+    for name in devices:
+        if name in (*robots, *PARTS_OF_EVERY_CELL):
+            problem = ConfigError("another part of the cell has this name; choose another")
+            raise document.error(("devices", name), problem)
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
-    return CellConfig(stem, head, robots, document, included)
+    return CellConfig(stem, head, robots, document, included, devices)
 
 
 def _included(document: Document, include: Include) -> SimulationFile:
@@ -243,14 +265,32 @@ def _robot(
     head: RobotHead = _at(document, keys, read, common, RobotHead)
     module = _at(document, (*keys, "kind"), module_of, "robots", head.kind)
     body = included.under(body, getattr(module, "SIMULATION_SECTIONS", ()))
-    own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, module.Config)
+    mounted = device_keys(module.Config)
+    own = _at(document, keys, _rest, body, RobotHead.__struct_fields__, module.Config, mounted)
     config = _at(document, keys, read, own, module.Config)
     faces = {
         name: _face(document, (*keys, "faces", name), face or {})
         for name, face in head.faces.items()
     }
     real = _at(document, (*keys, "real"), place_of, head.real) if head.real else None
-    return RobotConfig(head.kind, config, faces, real)
+    devices = {
+        key: _at(document, (*keys, key), read, value, module_of("devices", key).Config)
+        for key, value in body.items()
+        if key in mounted
+    }
+    return RobotConfig(head.kind, config, faces, real, devices)
+
+
+def device_keys(robot: type[Struct]) -> tuple[str, ...]:
+    """The keys of a robot that are kinds of devices, without the keys of its own Config."""
+    return tuple(kind for kind in kinds("devices") if kind not in robot.__struct_fields__)
+
+
+def _device(document: Document, keys: Keys, body: dict[str, Any]) -> DeviceConfig:
+    kind = _at(document, (*keys, "kind"), read, body.get("kind"), str)
+    module = _at(document, (*keys, "kind"), module_of, "devices", kind)
+    own = {key: value for key, value in body.items() if key != "kind"}
+    return DeviceConfig(kind, _at(document, keys, read, own, module.Config))
 
 
 def _face(document: Document, keys: Keys, body: dict[str, Any]) -> FaceConfig:
@@ -320,13 +360,15 @@ def _selectors(modules: Sequence[ModuleType]) -> dict[str, Any]:
     }
 
 
-def _rest(body: dict[str, Any], common: Collection[str], own: type[Struct]) -> dict[str, Any]:
-    """The keys that are not ``common`` to all; those that are nobody's are an error."""
-    known = (*common, *own.__struct_fields__)
+def _rest(
+    body: dict[str, Any], common: Collection[str], own: type[Struct], others: Collection[str] = ()
+) -> dict[str, Any]:
+    """The keys of ``own``; a key that is in no group is an error."""
+    known = (*common, *own.__struct_fields__, *others)
     for key in body:
         if key not in known:
             raise unknown("key", str(key), known, key=str(key))
-    return {key: value for key, value in body.items() if key not in common}
+    return {key: value for key, value in body.items() if key not in (*common, *others)}
 
 
 def _at(document: Document, keys: Keys, reader: Callable[..., Any], *arguments: Any) -> Any:

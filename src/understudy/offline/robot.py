@@ -12,7 +12,7 @@ from understudy.offline.setup import Setup
 from understudy.offline.validate import Subject
 from understudy.offline.walk import Event
 from understudy.registry import module_of
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.model.environment import CollisionConfig, Environment
 

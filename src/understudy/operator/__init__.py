@@ -7,7 +7,7 @@ from understudy.config import CellConfig
 from understudy.operator.clock import BUTTONS, ENGINE, ClockCommands
 from understudy.operator.devices import DeviceQuery
 from understudy.operator.environment import EnvironmentCommands
-from understudy.operator.events import EventLog, Watch
+from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
 from understudy.operator.models import RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
@@ -43,13 +43,13 @@ class OperatorApi:
     ) -> None:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
-        self.watch = Watch(cell, self.robots, self.log, pump.now)
+        self.events = EventSources(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, pump.now)
         self.slices = Slices()
         self.modes = ModeCommands(
             config,
             self.robots,
-            self.watch,
+            self.events,
             self.log,
             allowed=real,
             real_time=lambda: _real_time(cell.clock_state),
@@ -60,10 +60,10 @@ class OperatorApi:
         self._subjects = (
             ClockCommands(cell, pump, self.robots, self.log, facts, quit_),
             RobotQuery(self.robots),
-            DeviceQuery(cell.parts, pump.now),
-            SceneQuery(config, self.robots, around.here),
+            DeviceQuery(config, cell.parts, pump.now),
+            SceneQuery(config, self.robots, around.here, cell.parts),
             around,
-            self.watch,
+            self.events,
             self.history,
             self.modes,
             MotionCommands(self.robots, self.modes.dead_man),

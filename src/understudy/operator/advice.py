@@ -1,6 +1,8 @@
 """What to do about an alarm, in words for the operator."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from understudy.ports.device import Device, ReportsEvents
 
 BY_CODE: Mapping[int, str] = {
     1: "A limit switch was hit: jog away from it, then reset and home.",
@@ -14,10 +16,6 @@ BY_CODE: Mapping[int, str] = {
     38: "There is no such tool: correct the T word, or add the tool to the cell.",
 }
 BY_WORD: Mapping[str, str] = {
-    "gas": "No shielding gas: open the valve or change the bottle, then reset the fault.",
-    "wire": "The wire is stuck: look at feeder and tip, then reset the fault.",
-    "ignite": "The arc does not ignite: cut the wire, look at the earth clamp, then reset.",
-    "arc": "The arc was lost: look at wire, gas and distance, then reset the fault.",
     "emergency stop": BY_CODE[10],
     "connect": "The line to the controller is down: look at cable and address.",
     "not enabled": "Enable the drives first.",
@@ -25,10 +23,13 @@ BY_WORD: Mapping[str, str] = {
 OTHERWISE = "Read the message, correct the cause, then reset."
 
 
-def advice_on(code: int, text: str) -> str:
-    """By the dialect's number where it is known, else by what the message speaks of; of the welder
-    no number tells enough."""
-    words = text.lower()
-    if code in BY_CODE and "weld fault" not in words:
+def advice_on(code: int, text: str, devices: Iterable[Device] = ()) -> str:
+    """The advice of the device whose alarm it is; else by the error code, else by a word of the
+    message."""
+    for device in devices:
+        if isinstance(device, ReportsEvents) and (advice := device.advice(text)):
+            return advice
+    if code in BY_CODE:
         return BY_CODE[code]
+    words = text.lower()
     return next((advice for word, advice in BY_WORD.items() if word in words), OTHERWISE)

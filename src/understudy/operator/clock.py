@@ -11,11 +11,11 @@ from understudy.operator.events import EventLog
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports import Snapshot
+from understudy.ports.faults import Faults
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.simulation.clock_state import HIGHEST_RATE
 from understudy.simulation.engine import SimulationEngine
-from understudy.simulation.faults import FAULTS
-from understudy.simulation.scenario import Scenario
+from understudy.simulation.scenario import Scenario, declared_faults
 from understudy.units import nanoseconds, seconds
 from understudy.wire.pump import Pump
 
@@ -114,7 +114,7 @@ class ClockCommands:
 
         def run(given: Whom) -> Any:
             if name == "reset":
-                self._clear_weld_faults(given.robot)
+                self._reset_devices(given.robot)
             if given.robot is not None:
                 return self._robots.do(given.robot, name)
             for robot in self._robots.real():
@@ -123,13 +123,12 @@ class ClockCommands:
 
         return Command(name, doc, run, Whom)
 
-    def _clear_weld_faults(self, only: str | None) -> None:
-        """A power source has a reset of its own; for the operator there is one button."""
+    def _reset_devices(self, only: str | None) -> None:
+        """Resets the devices of one robot that have a fault; the engine resets all of them."""
         for robot in self._robots:
-            welder = getattr(robot.simulated.controller, "parts", {}).get("welder")
-            now = robot.simulated.time.now()
-            if only in (None, robot.name) and welder is not None and welder.status(now).fault:
-                robot.simulated.time.act(welder.reset)
+            for device in robot.devices.values() if robot.name == only else ():
+                if device.active_faults():
+                    robot.simulated.time.act(device.reset)
 
     def _let_engine(self, name: str) -> dict[str, Any]:
         self._pump.act(lambda now: getattr(self._engine, name)(now))
@@ -208,13 +207,13 @@ class ClockCommands:
 
     def _faults(self) -> dict[str, Any]:
         """`places`: the parts of this cell that the fault can be injected into."""
-        able: dict[str, tuple[str, ...]] = {
-            name: getattr(part, "faults", tuple)() for name, part in self._cell.parts.items()
+        able: dict[str, Faults] = {
+            name: getattr(part, "faults", dict)() for name, part in self._cell.parts.items()
         }
         return {
             name: {
                 "how": fault.how,
-                "acts_on": fault.acts_on,
+                "acts_on": ", ".join(acts_on),
                 "places": [
                     place
                     for place, faults in able.items()
@@ -223,7 +222,7 @@ class ClockCommands:
                 "doc": fault.doc,
                 "parameters": {key: figure._asdict() for key, figure in fault.figures.items()},
             }
-            for name, fault in FAULTS.items()
+            for name, (fault, acts_on) in declared_faults().items()
         }
 
     def _on_real(self, name: str) -> Refused | None:

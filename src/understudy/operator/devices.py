@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from understudy.config import CellConfig
 from understudy.operator.table import Command
 from understudy.ports import Part
 from understudy.ports.hmi import HasPanel
@@ -11,8 +12,11 @@ from understudy.ports.hmi import HasPanel
 class DeviceQuery:
     """The query `devices`: every part of the cell that has a panel."""
 
-    def __init__(self, parts: Mapping[str, Part], now: Callable[[], int]) -> None:
+    def __init__(
+        self, config: CellConfig, parts: Mapping[str, Part], now: Callable[[], int]
+    ) -> None:
         self._now = now
+        self._kinds = {name: device.kind for name, device in config.devices.items()}
         self._devices = {name: part for name, part in parts.items() if isinstance(part, HasPanel)}
 
     def commands(self) -> list[Command]:
@@ -24,7 +28,7 @@ class DeviceQuery:
         return [
             {
                 "name": name,
-                "kind": name.rpartition(".")[2],
+                "kind": self._kinds.get(name) or name.rpartition(".")[2],
                 "panel": device.panel(now),
                 "faults": device.active_faults(),
             }

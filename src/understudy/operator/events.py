@@ -1,12 +1,12 @@
-"""What happened, with a number each: states, alarms, weld phases, faults, ends of programs.
+"""The event log: states, alarms, events of devices, faults, ends of programs, numbered in order.
 
-A controller tells of itself; the other robots are looked at whenever somebody asks. The log is the
-desk's own and in no snapshot.
+Controllers and devices report their events themselves; the other robots are compared with their
+last state whenever the log is queried. The log belongs to the operator and is in no snapshot.
 """
 
 from collections import deque
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -14,25 +14,28 @@ from understudy.operator.advice import advice_on
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import ControllerStatus
+from understudy.ports.device import Device, DeviceEvent, ReportsEvents
 from understudy.simulation.cell import Cell
-from understudy.simulation.faults import FAULTS
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds
 
 KEPT = 2000
 MOST_AT_ONCE = 500
 
-Kind = Literal["state", "alarm", "welder", "collision", "program", "fault", "mode", "message"]
-Moment = Callable[[int], int]
-"""From the time that a controller knows to the cell's."""
+CellTime = Callable[[int], int]
+"""From the time of a controller to the time of the cell."""
 
 
 class Event(Struct, frozen=True):
-    """`what_to_do`: of an alarm, in words for the operator."""
+    """One row of the log.
+
+    `kind`: state, alarm, collision, program, fault, mode, message, or the kind of a device.
+    `what_to_do`: advice for the operator about an alarm.
+    """
 
     number: int
     time_s: float
-    kind: Kind
+    kind: str
     robot: str
     text: str
     code: int = 0
@@ -44,21 +47,21 @@ class Since(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventLog:
-    """Bounded; numbers go on counting."""
+    """The last events; their numbers count on when old ones are dropped."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque(maxlen=KEPT)
         self._count = 0
 
     def note(
-        self, kind: Kind, robot: str, text: str, now: int, *, code: int = 0, what_to_do: str = ""
+        self, kind: str, robot: str, text: str, now: int, *, code: int = 0, what_to_do: str = ""
     ) -> None:
         self._count += 1
         at = seconds(now)
         self._events.append(Event(self._count, at, kind, robot, text, code, what_to_do))
 
     def since(self, number: int) -> dict[str, Any]:
-        """Those after this number, the oldest first; ``lost``: how many are forgotten already."""
+        """The events after this number, the oldest first; ``lost``: how many were dropped."""
         first = self._events[0].number if self._events else self._count + 1
         fresh = [event for event in self._events if event.number > number]
         sent = fresh[:MOST_AT_ONCE]
@@ -67,42 +70,42 @@ class EventLog:
         return {"events": sent, "last": last, "lost": lost, "more": len(fresh) - len(sent)}
 
 
-class Told:
-    """Turns the status of one controller into events, when something in it is new."""
+class StatusEvents:
+    """Turns changes in the status of one controller into events."""
 
     def __init__(
         self,
         log: EventLog,
-        robot: str,
-        moment: Moment = lambda now: now,
-        reads: Callable[[str], str] = lambda error: error,
+        robot: Robot,
+        cell_time: CellTime = lambda now: now,
+        in_file: Callable[[str], str] = lambda error: error,
     ) -> None:
         self._log = log
         self._robot = robot
-        self._moment = moment
-        self._reads = reads
+        self._cell_time = cell_time
+        self._in_file = in_file
         self._state = ""
         self.error = ""
 
     def __call__(self, status: ControllerStatus) -> None:
-        error = self._reads(status.error_message)
-        self.tell(status.state, error, status.error_code, status.at)
+        error = self._in_file(status.error_message)
+        self.update(status.state, error, status.error_code, status.at)
 
-    def tell(self, state: str, error: str, code: int, now: int) -> None:
-        at = self._moment(now)
+    def update(self, state: str, error: str, code: int, now: int) -> None:
+        at, name = self._cell_time(now), self._robot.name
         if state != self._state:
             before, self._state = self._state, state
             if before:
-                self._log.note("state", self._robot, f"{before} → {state}", at)
+                self._log.note("state", name, f"{before} → {state}", at)
         if error != self.error:
             self.error = error
             if error:
-                advice = advice_on(code, error)
-                self._log.note("alarm", self._robot, error, at, code=code, what_to_do=advice)
+                advice = advice_on(code, error, self._robot.devices.values())
+                self._log.note("alarm", name, error, at, code=code, what_to_do=advice)
 
 
-class Watch:
-    """Fills the log from the parts of a cell."""
+class EventSources:
+    """Connects the parts of a cell to the log."""
 
     def __init__(self, cell: Cell, robots: Robots, log: EventLog, now: Callable[[], int]) -> None:
         self._log = log
@@ -110,58 +113,69 @@ class Watch:
         fault_source = cell.parts["scenario"]
         assert isinstance(fault_source, Scenario)
         self._fault_source = fault_source
-        self._struck: dict[str, int] = {}
-        self._looked: list[tuple[Robot, Told]] = []
+        self._acted: dict[str, int] = {}
+        self._polled: list[tuple[Robot, StatusEvents]] = []
         for robot in robots:
-            self._attend(robot)
+            self._connect(robot)
+        for name, part in cell.parts.items():
+            if "." not in name and isinstance(part, Device) and isinstance(part, ReportsEvents):
+                self._connect_device(part, name, name, None)
 
     def commands(self) -> list[Command]:
-        doc = "what happened since a number: at most 500 at once, the last 2000 are kept"
+        doc = "events after a number: at most 500 per answer, the last 2000 are kept"
         return [Command("events", doc, self._events, Since, role="viewer")]
 
-    def attend_real(self, robot: Robot, moment: Moment) -> None:
-        """A controller that has just taken the simulated one's place."""
+    def connect_real(self, robot: Robot, cell_time: CellTime) -> None:
+        """Connects the controller of a robot that has just become REAL."""
         if robot.real is not None and hasattr(robot.real.controller, "on_status"):
-            told = Told(self._log, robot.name, moment, robot.real.in_file)
-            robot.real.controller.on_status(told)
+            events = StatusEvents(self._log, robot, cell_time, robot.real.in_file)
+            robot.real.controller.on_status(events)
 
-    def _attend(self, robot: Robot) -> None:
+    def _connect(self, robot: Robot) -> None:
         part, name = robot.simulated.controller, robot.name
-        told = Told(self._log, name, reads=robot.simulated.in_file)
+        events = StatusEvents(self._log, robot, in_file=robot.simulated.in_file)
         if hasattr(part, "on_status"):
-            part.on_status(told)
+            part.on_status(events)
         else:
-            self._looked.append((robot, told))
-        if (welder := getattr(part, "parts", {}).get("welder")) is not None:
-            welder.on_phase(lambda phase, now: self._phase(told, name, welder, phase, now))
+            self._polled.append((robot, events))
+        for kind, device in robot.devices.items():
+            if isinstance(device, ReportsEvents):
+                self._connect_device(device, kind, name, events)
         if (watch := getattr(part, "parts", {}).get("collision")) is not None:
             watch.on_collision(
-                lambda contact: self._log.note("collision", name, contact.told(), contact.at)
+                lambda contact: self._log.note("collision", name, contact.text(), contact.at)
             )
         if robot.simulated.program is not None:
             robot.simulated.program.on_end(
                 lambda text, now: self._log.note("program", name, text, now)
             )
 
-    def _phase(self, told: Told, robot: str, welder: Any, phase: str, now: int) -> None:
-        """A fault is an alarm, unless the controller has told it as its own."""
-        if phase != "Fault" or welder.reason in told.error:
-            self._log.note("welder", robot, phase, now)
-            return
-        advice = advice_on(0, welder.reason)
-        self._log.note("alarm", robot, f"weld fault: {welder.reason}", now, what_to_do=advice)
+    def _connect_device(
+        self, device: ReportsEvents, kind: str, robot: str, of_robot: StatusEvents | None
+    ) -> None:
+        """An alarm of a device is an alarm, unless the controller has reported it as its own."""
+
+        def record(event: DeviceEvent) -> None:
+            if not event.alarm or (of_robot is not None and event.alarm in of_robot.error):
+                self._log.note(kind, robot, event.text, event.at)
+                return
+            advice = device.advice(event.alarm) or advice_on(0, event.alarm)
+            self._log.note("alarm", robot, event.alarm, event.at, what_to_do=advice)
+
+        device.on_event(record)
 
     def _events(self, given: Since) -> dict[str, Any]:
-        self.look(self._now())
+        self.poll(self._now())
         return self._log.since(given.since)
 
-    def look(self, now: int) -> None:
-        """At the robots that do not tell of themselves, and at the scenario's rules."""
-        for robot, told in self._looked:
+    def poll(self, now: int) -> None:
+        """Records what has changed in robots that report nothing, and rules that have acted."""
+        for robot, events in self._polled:
             how = robot.condition()
-            told.tell(how.state, how.error, how.code, now)
+            events.update(how.state, how.error, how.code, now)
         for name, count in self._fault_source.status(now).items():
             rule = self._fault_source.rule(name)
-            if FAULTS[rule.fault].how == "brought" and count.strikes > self._struck.get(name, 0):
+            injected = self._fault_source.declared(name).how == "brought"
+            if injected and count.strikes > self._acted.get(name, 0):
                 self._log.note("fault", rule.on, f"rule {name}: {rule.fault}", now)
-            self._struck[name] = count.strikes
+            self._acted[name] = count.strikes

@@ -1,6 +1,6 @@
-"""The last minutes of joints, torques and weld current, for plots.
+"""The last minutes of joints, torques and device values, for plots.
 
-Filled at most twenty times a second of the wall's time, and only while somebody asks for it.
+A row is added at most twenty times per second of wall time, and only while a client asks for rows.
 """
 
 import asyncio
@@ -14,17 +14,18 @@ from msgspec import Meta, Struct
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports.device import PlotRow, Plotted
 from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, nanoseconds, seconds
 
 PERIOD_SECONDS = 0.05
 KEPT = 2400
 LISTENING_SECONDS = 10.0
-"""So long after the last question it goes on."""
+"""Rows are still added for this long after the last query."""
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """`seconds_back`: of the cell's time; `count`: at most so many rows, evenly thinned."""
+    """`seconds_back`: of the cell's time; `count`: the highest number of rows, evenly thinned."""
 
     robot: str
     seconds_back: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
@@ -45,7 +46,7 @@ class History:
         self._timer: asyncio.TimerHandle | None = None
 
     def commands(self) -> list[Command]:
-        doc = "the last rows of joints, torques and weld current; kept while somebody asks"
+        doc = "the last rows of joints, torques and device values; recorded while clients ask"
         return [Command("sample", doc, self._sample, Wanted, role="viewer")]
 
     def stop(self) -> None:
@@ -63,10 +64,12 @@ class History:
         rows = self._rows[given.robot]
         since = rows[-1][0] - nanoseconds(given.seconds_back) if rows else 0
         first = bisect_right([at for at, _ in rows], since)
-        return {"robot": given.robot, "rows": thinned(list(rows)[first:], given.count)}
+        plots = [{"name": each.name, "unit": each.unit} for each in plots_of(robot)]
+        kept = thinned(list(rows)[first:], given.count)
+        return {"robot": given.robot, "plots": plots, "rows": kept}
 
     def _tick(self) -> None:
-        """A row for each robot, unless time has stood."""
+        """Adds a row for each robot, unless its time stands still."""
         self._timer = None
         if self._loop.time() < self._until:
             self._timer = self._loop.call_later(PERIOD_SECONDS, self._tick)
@@ -74,7 +77,7 @@ class History:
             for robot in self._robots:
                 rows = self._rows[robot.name]
                 if rows and rows[-1][0] > now:
-                    rows.clear()  # a snapshot has brought back an earlier moment
+                    rows.clear()  # a snapshot was restored
                 if not rows or rows[-1][0] < now:
                     rows.append((now, row_of(robot, now)))
 
@@ -88,14 +91,16 @@ def row_of(robot: Robot, now: int) -> dict[str, Any]:
         "torques_nm": list(axis_reading.torques),
         "pose_mm_deg": pose_mm_deg(axis_reading.pose),
     }
-    welder = getattr(robot.simulated.controller, "parts", {}).get("welder")
-    if welder is not None:
-        state = welder.status(now)
-        row |= {"current_amps": state.current_amps, "voltage_volts": state.voltage_volts}
-    return row
+    return row | {plot.name: plot.value(now) for plot in plots_of(robot)}
+
+
+def plots_of(robot: Robot) -> list[PlotRow]:
+    """The curves of a robot's devices."""
+    plotted = (each for each in robot.devices.values() if isinstance(each, Plotted))
+    return [plot for device in plotted for plot in device.plots()]
 
 
 def thinned(rows: list[tuple[int, dict[str, Any]]], count: int) -> list[dict[str, Any]]:
-    """At most so many, the last one among them."""
+    """At most ``count`` rows, evenly spaced; the last row is one of them."""
     step = -(-len(rows) // count) if rows else 1
     return [row for _, row in rows[::-1][::step][::-1]]

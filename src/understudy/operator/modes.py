@@ -15,7 +15,7 @@ from msgspec import Struct
 from understudy.config import CellConfig
 from understudy.config.real import RealPlace
 from understudy.errors import ConfigError, Refused
-from understudy.operator.events import EventLog, Watch
+from understudy.operator.events import EventLog, EventSources
 from understudy.operator.motion import OfRobot
 from understudy.operator.real import RealLine, answers, line_to
 from understudy.operator.robots import Robot, Robots
@@ -83,7 +83,7 @@ class ModeCommands:
         self,
         config: CellConfig,
         robots: Robots,
-        watch: Watch,
+        events: EventSources,
         log: EventLog,
         *,
         allowed: bool,
@@ -93,7 +93,7 @@ class ModeCommands:
     ) -> None:
         self._config = config
         self._robots = robots
-        self._watch = watch
+        self._events = events
         self._log = log
         self._allowed = allowed
         self._real_time = real_time
@@ -162,7 +162,7 @@ class ModeCommands:
         if isinstance(line, Refused):
             return line
         self._lines[robot.name], robot.real = line, line.side
-        self._watch.attend_real(robot, lambda at: self._now())
+        self._events.connect_real(robot, lambda at: self._now())
         self._real_time()
         self._close(robot.name, f"{robot.name} is REAL, and this is its stand-in")
         line.call()

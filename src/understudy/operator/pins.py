@@ -1,4 +1,4 @@
-"""Pins at the desk: what they are, forced inputs, outputs, links, and the weld trail."""
+"""Commands for pins: levels, forced inputs, outputs, links; and for the trails of devices."""
 
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ from understudy.errors import Refused
 from understudy.operator.motion import OfRobot
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports.device import LeavesTrail
 
 Pin = Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(max_length=64)]
 Volts = Annotated[float, Meta(ge=-1000, le=1000)]
@@ -83,7 +84,7 @@ class PinCommands:
             add("trigger", "a pulse on an input, as of a sensor", self._trigger, Trigger),
             add("link", "an output moves an input from now on", self._link, LinkPins),
             add("unlink", "an output moves no input any more", self._unlink, Unlink),
-            add("clear_trail", "forget where the arc has burned", self._clear_trail, OfRobot),
+            add("clear_trail", "clear the trails of a robot's devices", self._clear_trail, OfRobot),
         ]  # fmt: skip
 
     # ── looking ──
@@ -140,10 +141,11 @@ class PinCommands:
         robot = self._robots.find(given.robot)
         if isinstance(robot, Refused):
             return robot
-        welder = getattr(robot.simulated.controller, "parts", {}).get("welder")
-        if welder is None:
-            return Refused(f"{given.robot} has no welder")
-        robot.simulated.time.act(lambda now: welder.clear_trail())
+        drawing = [each for each in robot.devices.values() if isinstance(each, LeavesTrail)]
+        if not drawing:
+            return Refused(f"{given.robot} has no device that leaves a trail")
+        for device in drawing:
+            robot.simulated.time.act(lambda now, device=device: device.clear_trail())  # type: ignore[misc]
         return robot.brief()
 
     # ── inside ──

@@ -10,15 +10,15 @@ from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
 from understudy.operator.bare import StopOnlyActions
 from understudy.ports import Part
+from understudy.ports.device import Device, LeavesTrail
 from understudy.ports.operation import (
     AxisReading,
     Condition,
     OperatorActions,
     RobotModel,
-    parts_of,
     skills,
 )
-from understudy.registry import module_of
+from understudy.registry import kinds, module_of
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -57,8 +57,11 @@ class Side:
 class Robot:
     """One robot; `real` stands in for its simulated side while a real one is connected."""
 
-    def __init__(self, name: str, config: RobotConfig, simulated: Side) -> None:
+    def __init__(
+        self, name: str, config: RobotConfig, simulated: Side, devices: Mapping[str, Device]
+    ) -> None:
         self.name = name
+        self.devices = devices
         self.kind = config.kind
         self.config = config.config
         self.place = config.real
@@ -76,10 +79,9 @@ class Robot:
 
     def skills(self) -> tuple[str, ...]:
         found = list(skills(self.side.actions))
-        part = self.simulated.controller
-        own = parts_of(part)
-        found += [name for name in ("io", "welder") if name in own]
-        found += ["trail"] if any(hasattr(each, "clear_trail") for each in own.values()) else []
+        found += self.devices
+        trails = any(isinstance(each, LeavesTrail) for each in self.devices.values())
+        found += ["trail"] if trails else []
         return (*found, "program") if self.side.program else tuple(found)
 
     def condition(self) -> Condition:
@@ -122,7 +124,7 @@ class Robots:
 
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: Timekeeper) -> None:
         self._robots = {
-            name: Robot(name, each, _simulated(name, each.kind, parts, time))
+            name: Robot(name, each, _simulated(name, each.kind, parts, time), _devices(name, parts))
             for name, each in config.robots.items()
         }
 
@@ -156,6 +158,16 @@ def _model(config: RobotConfig, part: Any) -> RobotModel:
     declared = getattr(module_of("robots", config.kind), "robot_model", None)
     model: RobotModel = declared(config.config, part) if declared else RobotModel()
     return model
+
+
+def _devices(robot: str, parts: Mapping[str, Part]) -> dict[str, Device]:
+    """The simulated devices of a robot, by kind."""
+    named = ((name.rpartition("."), part) for name, part in parts.items())
+    return {
+        kind: part
+        for (of, _, kind), part in named
+        if of == robot and kind in kinds("devices") and isinstance(part, Device)
+    }
 
 
 def actions_for(kind: str, part: Any) -> OperatorActions:

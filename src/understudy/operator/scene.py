@@ -12,6 +12,8 @@ from understudy.operator.environment import HoldsObjects
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports import Part
+from understudy.ports.device import HasBodies, SceneBody
 from understudy.ports.operation import IDENTITY, ModelAxis, parts_of
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.pose import pose_of
@@ -25,10 +27,17 @@ if TYPE_CHECKING:
 class SceneQuery:
     """A query. `here`: what stands around the robots now."""
 
-    def __init__(self, config: CellConfig, robots: Robots, here: CellEnvironment) -> None:
+    def __init__(
+        self,
+        config: CellConfig,
+        robots: Robots,
+        here: CellEnvironment,
+        parts: Mapping[str, Part],
+    ) -> None:
         self._config = config
         self._robots = robots
         self._here = here
+        self._drawn = [part for part in parts.values() if isinstance(part, HasBodies)]
         self._still: dict[str, dict[str, Any]] = {}
 
     def commands(self) -> list[Command]:
@@ -45,9 +54,10 @@ class SceneQuery:
 
     def _environment(self) -> list[dict[str, Any]]:
         found = self._here.environment
-        return [
-            {**object_of(thing), "zone": found.is_zone(thing.name)} for thing in found.everything()
+        objects = [
+            {**object_of(each), "zone": found.is_zone(each.name)} for each in found.everything()
         ]
+        return objects + [body_of(body) for device in self._drawn for body in device.bodies()]
 
     def _tool_shapes(self, robot: Robot, number: int) -> list[dict[str, Any]]:
         """The space that a tool takes, seen from the flange."""
@@ -164,6 +174,18 @@ def object_of(thing: "CollisionObject") -> dict[str, Any]:
         "height": thing.height,
         "vertices": np.asarray(thing.vertices).tolist(),
         "indices": np.asarray(thing.indices).tolist(),
+    }
+
+
+def body_of(body: SceneBody) -> dict[str, Any]:
+    """A body of a device, in the shape of an object of the environment."""
+    x, y, z = body.position
+    return {
+        **body._asdict(),
+        "transform": [*IDENTITY[:3], x, *IDENTITY[4:7], y, *IDENTITY[8:11], z, *IDENTITY[12:]],
+        "vertices": [],
+        "indices": [],
+        "zone": False,
     }
 
 

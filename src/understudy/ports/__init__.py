@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NewType, Protocol, runtime_checkable
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
+from understudy.ports.faults import Faults
 
 Ticket = NewType("Ticket", int)
 """The number under which a request is carried out."""
@@ -227,7 +228,7 @@ class FaultSource(Protocol):
 class Injectable(Protocol):
     """A part on which faults can be brought about, by script or by hand."""
 
-    def faults(self) -> tuple[str, ...]: ...
+    def faults(self) -> Faults: ...
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None: ...
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import MessageSession, Session, WireMessage
+from understudy.ports.faults import Faults
 
 S = TypeVar("S", bound=Session | MessageSession)
 
@@ -196,8 +197,8 @@ class SessionFace(Protocol[S]):
 class NotInjectable(Protocol):
     """`Injectable` without faults of its own: whatever acts on it is a scenario rule."""
 
-    def faults(self) -> tuple[str, ...]:
-        return ()
+    def faults(self) -> Faults:
+        return {}
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return Refused(f"{fault} cannot be injected into a face; write a scenario rule")

@@ -1,6 +1,7 @@
-"""SimulationEngine: the whole cell started, stopped, paused, reset; and what it has done so far.
+"""SimulationEngine: starts, stops, pauses and resets the whole cell, and counts what it has done.
 
-Time itself is not here: scale and pause are asked of the cell's clock_state, which the edge obeys.
+The engine stores one fact of its own, `stopped`; pause and time scale belong to the cell's clock,
+errors to the controllers. Its state follows from these facts by the tables below.
 """
 
 from collections.abc import Mapping
@@ -11,15 +12,45 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import ControllerStatus, Injectable, Part, Tally
+from understudy.ports.device import Device
 from understudy.simulation.clock_state import ClockState
 from understudy.units import MM, seconds
 
 EngineState = Literal["STOPPED", "RUNNING", "PAUSED", "ERROR"]
+Fact = Literal["failed", "stopped", "paused"]
+
+STATES: Mapping[Fact, EngineState] = {"failed": "ERROR", "stopped": "STOPPED", "paused": "PAUSED"}
+"""The state by the first fact that is true; RUNNING if none is."""
+
+COMMANDS: Mapping[str, Mapping[Fact, bool]] = {
+    "start": {"stopped": False, "paused": False},
+    "stop": {"stopped": True},
+    "pause": {"paused": True},
+    "resume": {"paused": False},
+    "reset": {"failed": False, "stopped": False, "paused": False},
+}
+"""The facts that each command sets."""
+
+
+def state_of(facts: Mapping[Fact, bool]) -> EngineState:
+    return next((state for fact, state in STATES.items() if facts.get(fact)), "RUNNING")
+
+
+def transitions() -> dict[tuple[EngineState, str], EngineState]:
+    """The state after each command and after an error, where it is another one than before."""
+    causes: dict[str, Mapping[Fact, bool]] = {**COMMANDS, "error": {"failed": True}}
+    found: dict[tuple[EngineState, str], EngineState] = {}
+    for fact, before in (*STATES.items(), (None, state_of({}))):
+        facts: dict[Fact, bool] = {} if fact is None else {fact: True}
+        for cause, change in causes.items():
+            if (after := state_of({**facts, **change})) != before:
+                found[before, cause] = after
+    return found
 
 
 @runtime_checkable
 class Controller(Protocol):
-    """What the engine asks of a controller."""
+    """A controller, as the engine sees it."""
 
     def stop(self, now: int) -> Refused | None: ...
 
@@ -32,14 +63,14 @@ class Controller(Protocol):
 
 @runtime_checkable
 class Tallying(Protocol):
-    """Whoever counts what it does."""
+    """A part that counts what it does."""
 
     def tally(self, now: int) -> Tally: ...
 
 
 @runtime_checkable
 class Touching(Protocol):
-    """What the engine asks of the watch over a robot's contacts."""
+    """The collision watch of a robot, as the engine sees it."""
 
     @property
     def stopped(self) -> bool: ...
@@ -50,7 +81,7 @@ class Touching(Protocol):
 
 
 class SimulationMetrics(Struct, frozen=True):
-    """What the cell has done; real time and the ratio are added at the edge."""
+    """What the cell has done since the last reset; the operator adds real time and their ratio."""
 
     simulation_time_s: float
     gcode_executed: int
@@ -59,7 +90,7 @@ class SimulationMetrics(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """The engine at a glance."""
+    """State, time scale and metrics."""
 
     state: EngineState
     time_scale: float
@@ -67,14 +98,14 @@ class Status(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """What a snapshot holds of the engine. `since`: the tallies at the last reset."""
+    """The state of the engine in a snapshot. `since`: the tallies at the last reset."""
 
     stopped: bool
     since: dict[str, Tally]
 
 
 class SimulationEngine:
-    """A `Part` without a will of its own."""
+    """A `Part` that never acts by itself."""
 
     def __init__(
         self, parts: Mapping[str, Part], places: Mapping[str, Injectable], clock_state: ClockState
@@ -82,62 +113,69 @@ class SimulationEngine:
         self._controllers = {n: part for n, part in parts.items() if isinstance(part, Controller)}
         self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
         self._watches = [part for part in parts.values() if isinstance(part, Touching)]
+        self._devices = [part for part in parts.values() if isinstance(part, Device)]
         self._places = places
-        self._tempo = clock_state
+        self._clock = clock_state
         self._stopped = False
         self._since: dict[str, Tally] = {}
 
     # ── control ──
 
     def start(self, now: int) -> None:
-        self._stopped = False
-        self._tempo.resume()
+        self._apply("start")
 
     def stop(self, now: int) -> None:
-        """Every controller brakes and forgets its program."""
+        """Every controller brakes and drops its program."""
         for controller in self._controllers.values():
             controller.stop(now)
-        self._stopped = True
+        self._apply("stop")
 
     def pause(self, now: int) -> None:
-        self._tempo.pause()
+        self._apply("pause")
 
     def resume(self, now: int) -> None:
-        self._tempo.resume()
+        self._apply("resume")
 
     def reset(self, now: int) -> None:
-        """Clear emergency stops, errors and faults, and count from zero again."""
+        """Clears faults of devices, emergency stops and errors; metrics count from zero again."""
+        for device in self._devices:
+            if device.active_faults():
+                device.reset(now)
         for place in self._places.values():
             if "emergency_release" in place.faults():
                 place.inject("emergency_release", {}, now)
         for controller in self._controllers.values():
             controller.reset(now)
         self._since = {name: part.tally(now) for name, part in self._tallying.items()}
-        self.start(now)
+        self._apply("reset")
+
+    def _apply(self, command: str) -> None:
+        facts = COMMANDS[command]
+        self._stopped = facts.get("stopped", self._stopped)
+        if "paused" in facts:
+            (self._clock.pause if facts["paused"] else self._clock.resume)()
 
     def clear_collisions(self, now: int) -> None:
-        """What is touched now is not shown any more."""
+        """Hides the contacts that exist now."""
         for watch in self._watches:
             watch.clear()
 
     def emergency_stop(self, now: int) -> None:
-        """The cell's own button: every robot stops."""
+        """The emergency stop of the cell: every robot stops."""
         for place in self._places.values():
             if "emergency_stop" in place.faults():
                 place.inject("emergency_stop", {}, now)
 
     def set_time_scale(self, scale: float) -> Refused | None:
-        return self._tempo.set_scale(scale)
+        return self._clock.set_scale(scale)
 
-    # ── what it tells ──
+    # ── readings ──
 
     def state(self, now: int) -> EngineState:
-        stopped = any(watch.stopped for watch in self._watches)
-        if stopped or any(part.status(now).error for part in self._controllers.values()):
-            return "ERROR"
-        if self._stopped:
-            return "STOPPED"
-        return "PAUSED" if self._tempo.running_rate == 0.0 else "RUNNING"
+        collided = any(watch.stopped for watch in self._watches)
+        failed = collided or any(part.status(now).error for part in self._controllers.values())
+        paused = self._clock.running_rate == 0.0
+        return state_of({"failed": failed, "stopped": self._stopped, "paused": paused})
 
     def metrics(self, now: int) -> SimulationMetrics:
         tallies = {name: part.tally(now) for name, part in self._tallying.items()}
@@ -163,7 +201,7 @@ class SimulationEngine:
         return False
 
     def status(self, now: int) -> Status:
-        return Status(self.state(now), self._tempo.scale, self.metrics(now))
+        return Status(self.state(now), self._clock.scale, self.metrics(now))
 
     def save(self) -> Saved:
         return Saved(self._stopped, self._since)

@@ -1,45 +1,188 @@
-"""Scenario rules: what goes wrong, when, and how often. Deterministic by seed.
+"""Scenario: rules that say which fault acts where, when and how often. Deterministic by seed.
 
-A rule with `at_s` is brought about at that time (and every `every_s` after it); a rule without is
-asked about by the thing it befalls. Each draws from a random stream of its own, keyed by its name.
+A rule with `at_s` or `when` injects its fault; a rule without acts when the part that has the fault
+asks for it. Each rule draws from its own random stream, whose key is the name of the rule.
+
+Faults are declared by the modules of robots, faces and devices; `declared_faults` lists them all.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import dist
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.chance import draw, symmetric_draws
-from understudy.errors import ConfigError, Refused, unknown
+from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.ports import ActiveFault, Injectable
-from understudy.simulation.faults import FAULTS, WIRE_FAULTS, figures_of
-from understudy.simulation.rules import Config, Rule, When, check, misplaced
+from understudy.ports.faults import MESSAGE_FAULTS, Fault, Faults
+from understudy.registry import kinds, module_of
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
-HAZE_GRAIN = 10 * NS_PER_MS
-"""How long a ambient stays the same."""
-WATCH = 10 * NS_PER_MS
-"""How often the tool is looked at, while its robot moves and a rule waits for it."""
+AMBIENT_PERIOD = 10 * NS_PER_MS
+"""An ambient disturbance keeps its value for this long."""
+WATCH_PERIOD = 10 * NS_PER_MS
+"""The position of a tool is compared with the points of `near_mm` once per period."""
+
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Period = Annotated[float, Meta(ge=1e-3, le=1e9)]
+Probability = Annotated[float, Meta(ge=0, le=1)]
+
+
+# ── declared faults ──
+
+
+def _declarations() -> Iterator[tuple[str, Faults]]:
+    """What a fault acts on, and the faults that can act on it; imports each module when asked."""
+    yield "any face", MESSAGE_FAULTS
+    for table in ("devices", "robots", "faces"):
+        for kind in kinds(table):
+            declared = getattr(module_of(table, kind), "FAULTS", {})
+            yield f"{table.removesuffix('s')} {kind}", declared
+
+
+def declared_faults() -> dict[str, tuple[Fault, list[str]]]:
+    """Every fault with what it acts on, through the registry."""
+    found: dict[str, tuple[Fault, list[str]]] = {}
+    for acts_on, faults in _declarations():
+        for name, fault in faults.items():
+            found.setdefault(name, (fault, []))[1].append(acts_on)
+    return found
+
+
+def find_fault(name: str) -> Fault:
+    for _, faults in _declarations():
+        if name in faults:
+            return faults[name]
+    raise unknown("fault", name, declared_faults(), key="fault")
+
+
+# ── rules ──
+
+
+class When(Struct, frozen=True, forbid_unknown_fields=True):
+    """The trigger of a rule: a command on a face, an edge of a pin, the tool near a point, or a
+    contact.
+
+    `of`: the face, the pins (`g60.io`) or the robot that is watched. `collision`: the name of
+    either side of the contact; `any`: every contact.
+    """
+
+    of: str
+    command: str | None = None
+    pin: str | None = None
+    edge: Literal["rise", "fall"] = "rise"
+    near_mm: tuple[float, float, float] | None = None
+    within_mm: Annotated[float, Meta(gt=0)] = 10.0
+    collision: str | None = None
+    after_s: Seconds = 0.0
+
+
+class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule: `fault` acts on the robot, face or device `on`."""
+
+    fault: str
+    on: str
+    probability: Probability = 1.0
+    when: When | None = None
+    times: Annotated[int, Meta(ge=1)] | None = None
+    at_s: Seconds | None = None
+    every_s: Period | None = None
+    from_s: Seconds = 0.0
+    until_s: Seconds | None = None
+    parameters: dict[str, float] = {}
+
+    def covers(self, now: int) -> bool:
+        if now < nanoseconds(self.from_s):
+            return False
+        return self.until_s is None or now < nanoseconds(self.until_s)
+
+    def due(self, occurrence: int) -> int | None:
+        """When a timed rule acts for the n-th time."""
+        if self.at_s is None or (occurrence > 0 and self.every_s is None):
+            return None
+        at = nanoseconds(self.at_s) + occurrence * nanoseconds(self.every_s or 0.0)
+        return None if self.until_s is not None and at >= nanoseconds(self.until_s) else at
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The `scenario` section of a cell file."""
+
+    rules: dict[str, Rule] = {}
+
+
+TRIGGERS = ("command", "pin", "near_mm", "collision")
+
+
+def check(rule: Rule) -> None:
+    """Raises a ConfigError for a rule that no cell could have."""
+    fault = find_fault(rule.fault)
+    if fault.how == "brought" and (rule.at_s is None) == (rule.when is None):
+        raise ConfigError(f"{rule.fault} is injected and needs either at_s or `when`", key="at_s")
+    if fault.how == "asked" and (rule.at_s, rule.when) != (None, None):
+        raise ConfigError(
+            f"{rule.fault} acts whenever it is asked about: use from_s and until_s",
+            key="at_s",
+            value=rule.at_s,
+        )
+    _check_times(rule, fault)
+    _check_when(rule.when)
+    fault.parameters(rule.fault, rule.parameters)
+
+
+def _check_when(when: When | None) -> None:
+    if when is None:
+        return
+    given = [key for key in TRIGGERS if getattr(when, key) is not None]
+    if len(given) != 1:
+        raise ConfigError(
+            "a rule has one trigger",
+            key="when",
+            value=given or None,
+            allowed=f"one of {', '.join(TRIGGERS)}",
+        )
+
+
+def _check_times(rule: Rule, fault: Fault) -> None:
+    counted = fault.how == "asked" and not fault.ambient
+    if rule.times is not None and rule.when is None and not counted:
+        problem = "times goes with `when`, or with a fault of commands or answers"
+        raise ConfigError(problem, key="times", value=rule.times)
+    if rule.every_s is not None and rule.at_s is None:
+        raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
+    if rule.at_s is not None and rule.from_s > 0.0:
+        raise ConfigError(f"{rule.fault} begins at at_s", key="from_s", value=rule.from_s)
+    begins = rule.from_s if rule.at_s is None else rule.at_s
+    if rule.until_s is not None and rule.until_s <= begins:
+        raise ConfigError(
+            "the rule ends before it begins",
+            key="until_s",
+            value=rule.until_s,
+            allowed=f"more than {begins:g}",
+        )
+
+
+# ── the scenario of a cell ──
 
 
 class Count(Struct):
-    """How often a rule was asked or brought about, and how often it struck."""
+    """How often a rule was tried, and how often it acted."""
 
     tries: int = 0
     strikes: int = 0
 
 
 class Pending(Struct, frozen=True, order=True):
-    """A rule that was set off and acts a little later."""
+    """A rule that was triggered and acts at `due`."""
 
     due: int
     rule: str
 
 
 class State(Struct):
-    """All that the rules remember. `near`: the rules whose point the tool is near already."""
+    """The state of the rules in a snapshot. `near`: rules whose tool is at their point now; `seen`:
+    when that was last looked at."""
 
     counts: dict[str, Count]
     pending: list[Pending] = []
@@ -48,7 +191,7 @@ class State(Struct):
 
 
 class Scenario:
-    """`FaultSource` for those who ask, and a `Part` for what is brought about."""
+    """`FaultSource` of the parts that ask for faults; as a `Part` it injects the others."""
 
     def __init__(self, rules: Mapping[str, Rule], seed: int) -> None:
         self._rules = rules
@@ -58,64 +201,76 @@ class Scenario:
         self._timed = {name: rule for name, rule in rules.items() if rule.at_s is not None}
         self._seed = seed
         self._state = State({name: Count() for name in rules})
-        self._figures = {name: figures_of(r.fault, r.parameters) for name, r in rules.items()}
+        self._figures = {
+            name: find_fault(rule.fault).parameters(rule.fault, rule.parameters)
+            for name, rule in rules.items()
+        }
         self._places: Mapping[str, Injectable] = {}
         self._endpoints: Collection[str] = ()
 
     def act_on(self, places: Mapping[str, Injectable], endpoints: Collection[str] = ()) -> None:
-        """Told once, when the cell is put together, whom the rules can befall."""
+        """Connects the rules with what they act on; ``endpoints``: the places that are faces."""
         self._places = places
         self._endpoints = endpoints
         for name, rule in self._rules.items():
-            problem = misplaced(rule.fault, rule.on, places, endpoints)
-            if problem is not None:
-                raise problem.within(f"scenario.rules.{name}")
+            with located_at(f"scenario.rules.{name}"):
+                fault = self._fault_at(rule.fault, rule.on)
+                self._figures[name] = fault.parameters(rule.fault, rule.parameters)
             if rule.when is not None:
-                self._watch(name, rule.when)
+                with located_at(f"scenario.rules.{name}.when"):
+                    self._watch(name, rule.when)
+
+    def _fault_at(self, fault: str, on: str) -> Fault:
+        """The declaration of a fault at a place; a ConfigError if it cannot act there."""
+        if on not in self._places:
+            find_fault(fault)
+            raise unknown("robot or face", on, self._places, key="on")
+        known = {**self._places[on].faults(), **(MESSAGE_FAULTS if on in self._endpoints else {})}
+        if fault not in known:
+            find_fault(fault)
+            able = ", ".join(known) or "no fault at all"
+            raise ConfigError(f"{fault} cannot act there", key="on", value=on, allowed=able)
+        return known[fault]
 
     def _watch(self, name: str, when: When) -> None:
-        key = f"scenario.rules.{name}.when"
         if when.of not in self._places:
-            raise unknown("thing to watch", when.of, self._places, key=f"{key}.of")
+            raise unknown("part to watch", when.of, self._places, key="of")
         if when.command is not None and when.of not in self._endpoints:
-            raise unknown("endpoint to listen to", when.of, self._endpoints, key=f"{key}.of")
+            raise unknown("endpoint to listen to", when.of, self._endpoints, key="of")
         watched: Any = self._places[when.of]
         if when.near_mm is not None and not hasattr(watched, "tcp"):
-            raise ConfigError("has no tool to watch", key=f"{key}.of", value=when.of)
+            raise ConfigError("has no tool to watch", key="of", value=when.of)
         if when.collision is not None:
             self._watch_contacts(name, when)
         if when.pin is None:
             return
         if not hasattr(watched, "on_edge"):
-            raise ConfigError("has no pins", key=f"{key}.of", value=when.of)
-        refused = watched.on_edge(when.pin, when.edge, lambda now: self._set_off(name, now))
+            raise ConfigError("has no pins", key="of", value=when.of)
+        refused = watched.on_edge(when.pin, when.edge, lambda now: self._trigger(name, now))
         if refused:
-            raise ConfigError(refused.reason, key=f"{key}.pin")
+            raise ConfigError(refused.reason, key="pin")
 
     def _watch_contacts(self, name: str, when: When) -> None:
-        key, watch = (
-            f"scenario.rules.{name}.when",
-            getattr(self._places[when.of], "collision", None),
-        )
+        watch = getattr(self._places[when.of], "collision", None)
         if watch is None:
-            raise ConfigError("is not watched for contacts", key=f"{key}.of", value=when.of)
+            raise ConfigError("is not watched for contacts", key="of", value=when.of)
 
         def touched(contact: Any) -> None:
             if when.collision == "any" or when.collision in contact.names:
-                self._set_off(name, contact.at)
+                self._trigger(name, contact.at)
 
         watch.on_collision(touched)
 
-    # ── set off ──
+    # ── triggers ──
 
     def received(self, place: str, command: str, now: int) -> None:
         """A command was read on a face."""
         for name, rule in self._rules.items():
             when = rule.when
             if when and when.of == place and (when.command or "").upper() == command.upper():
-                self._set_off(name, now)
+                self._trigger(name, now)
 
-    def _set_off(self, name: str, now: int) -> None:
+    def _trigger(self, name: str, now: int) -> None:
         rule = self._rules[name]
         if rule.when is None or self._spent(name) or not rule.covers(now) or not self._try(name):
             return
@@ -123,7 +278,7 @@ class Scenario:
         self._state.pending = sorted([*self._state.pending, Pending(due, name)])
 
     def _look(self, now: int) -> None:
-        """Has a tool come near the point that a rule waits for?"""
+        """Triggers the rules whose tool has come near their point."""
         state = self._state
         state.seen = now
         for name, when in self._points.items():
@@ -132,21 +287,26 @@ class Scenario:
             near = dist(robot.tcp(now)[:3], point) <= when.within_mm * MM
             if near and name not in state.near:
                 state.near = [*state.near, name]
-                self._set_off(name, now)
+                self._trigger(name, now)
             elif not near and name in state.near:
                 state.near = [other for other in state.near if other != name]
 
     def rule(self, name: str) -> Rule:
         return self._rules[name]
 
+    def declared(self, name: str) -> Fault:
+        """The declaration of a rule's fault."""
+        return self._fault_at(self._rules[name].fault, self._rules[name].on)
+
     def disturbs(self) -> set[str]:
         """The endpoints whose answers a rule may lose, delay, repeat or garble."""
-        return {rule.on for rule in self._rules.values() if rule.fault in WIRE_FAULTS}
+        return {rule.on for rule in self._rules.values() if rule.fault in MESSAGE_FAULTS}
 
-    # ── asked ──
+    # ── faults that parts ask for ──
 
     def draw_fault(self, fault: str, place: str, now: int) -> ActiveFault | None:
-        """Every rule that fits is tried, so that none shifts another's draws; the first acts."""
+        """Tries every rule that fits, so that no rule shifts the draws of another; the first that
+        hits acts."""
         acts: ActiveFault | None = None
         for name, rule in self._rules.items():
             fits = (rule.fault, rule.on) == (fault, place) and rule.covers(now)
@@ -159,14 +319,14 @@ class Scenario:
     def ambient(self, fault: str, place: str, now: int) -> ActiveFault | None:
         for name, rule in self._rules.items():
             if (rule.fault, rule.on) == (fault, place) and rule.covers(now):
-                return ActiveFault(name, now // HAZE_GRAIN, self._figures[name])
+                return ActiveFault(name, now // AMBIENT_PERIOD, self._figures[name])
         return None
 
     def deviations(self, fault: ActiveFault, count: int) -> tuple[float, ...]:
         name = f"{fault.rule}.deviation"
         return symmetric_draws(self._seed, name, fault.index, count=count, amplitude=1.0)
 
-    # ── brought about ──
+    # ── injection ──
 
     def next_wake(self) -> int | None:
         if not (self._timed or self._points or self._state.pending):
@@ -175,7 +335,7 @@ class Scenario:
         dues += [pending.due for pending in self._state.pending[:1]]
         moving: list[Any] = [self._places[when.of] for when in self._points.values()]
         if any(robot.busy() for robot in moving):
-            dues.append((self._state.seen // WATCH + 1) * WATCH)
+            dues.append((self._state.seen // WATCH_PERIOD + 1) * WATCH_PERIOD)
         return min((due for due in dues if due is not None), default=None)
 
     def wake(self, now: int) -> None:
@@ -183,7 +343,7 @@ class Scenario:
             due = rule.due(self._state.counts[name].tries)
             if due is not None and due <= now and self._try(name):
                 self._act(name, now)
-        if self._points and now >= (self._state.seen // WATCH + 1) * WATCH:
+        if self._points and now >= (self._state.seen // WATCH_PERIOD + 1) * WATCH_PERIOD:
             self._look(now)
         while self._state.pending and self._state.pending[0].due <= now:
             self._act(self._state.pending.pop(0).rule, now)
@@ -195,17 +355,14 @@ class Scenario:
     def bring(
         self, fault: str, on: str, parameters: Mapping[str, float], now: int
     ) -> Refused | None:
-        """Bring a fault about now, as a person does."""
-        problem = misplaced(fault, on, self._places, self._endpoints)
-        if problem is not None:
-            return Refused(str(problem))
-        if FAULTS[fault].how == "asked":
-            return Refused(f"{fault} acts only by a scenario rule: it is asked about, not brought")
+        """Injects a fault now, as an operator does."""
         try:
-            figures = figures_of(fault, parameters)
+            declared = self._fault_at(fault, on)
+            if declared.how == "asked":
+                return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
+            return self._places[on].inject(fault, declared.parameters(fault, parameters), now)
         except ConfigError as problem:
             return Refused(str(problem))
-        return self._places[on].inject(fault, figures, now)
 
     # ── part ──
 
@@ -239,8 +396,6 @@ class Scenario:
 
 def build(config: Config, seed: int) -> Scenario:
     for name, rule in config.rules.items():
-        try:
+        with located_at(f"scenario.rules.{name}"):
             check(rule)
-        except ConfigError as problem:
-            raise problem.within(f"scenario.rules.{name}") from None
     return Scenario(config.rules, seed)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from understudy.agenda import advance
-from understudy.devices.io.levels import levels
-from understudy.devices.io.pins import Config, Link
+from understudy.devices.io.pins import Config, Link, PinNames
 from understudy.devices.io.virtual_io import HISTORY_LENGTH, VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.ports.io import PinChange
@@ -18,6 +17,11 @@ MS = NS_PER_MS
 
 def pins(**settings: Any) -> VirtualIO:
     return VirtualIO(Config(**settings))
+
+
+def levels(names: PinNames, word: int) -> dict[str, bool]:
+    """The levels of a bank by pin name."""
+    return {names.name(pin): bool(word >> pin & 1) for pin in range(names.count)}
 
 
 def reason(answer: object) -> str:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from understudy.devices.welder import Config
-from understudy.devices.welder.phases import TRANSITIONS
+from understudy.devices.welder.phases import FAULTS, TRANSITIONS
 from understudy.jobs.weld import TRANSITIONS as JOB_TRANSITIONS
-from understudy.simulation.faults import FAULTS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "welding.md").read_text()
 
@@ -25,5 +24,5 @@ def test_every_setting_is_on_the_page(setting: str) -> None:
 
 
 def test_every_fault_is_on_the_page() -> None:
-    for name, fault in FAULTS.items():
-        assert fault.acts_on != "welder" or f"`{name}`" in PAGE
+    for name in FAULTS:
+        assert f"`{name}`" in PAGE

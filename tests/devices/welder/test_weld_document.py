@@ -10,7 +10,7 @@ import understudy
 from understudy.agenda import advance
 from understudy.devices.io.pins import Config, Link
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Welder
+from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
 from understudy.units import NS_PER_MS, NS_PER_SECOND
 

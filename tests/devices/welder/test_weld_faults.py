@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.devices.welder.weld_bench import Stand
 
 from understudy.errors import Refused
-from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Rule
 
 
 def welding(**settings: Any) -> Stand:

@@ -7,7 +7,7 @@ from tests.devices.welder.weld_bench import MS, Stand
 
 from understudy.devices.welder import WeldParameters
 from understudy.errors import Refused
-from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Rule
 
 NOISE = {"noise": Rule("weld_noise", "torch", parameters={"amplitude_percent": 2.0})}
 ALUMINIUM = WeldParameters(120.0, 18.0, 10.0)

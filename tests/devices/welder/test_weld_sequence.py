@@ -10,7 +10,7 @@ from tests.devices.welder.weld_bench import GOOD_WELD, MS, Stand
 
 from understudy.devices.io.pins import Link
 from understudy.devices.welder.phases import TRANSITIONS
-from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Rule
 
 NEVER_IGNITES = {"dud": Rule("ignition_failure", "torch")}
 

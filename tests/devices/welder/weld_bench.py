@@ -14,11 +14,12 @@ from understudy.agenda import advance
 from understudy.devices.io.pins import Config as Pins
 from understudy.devices.io.pins import Link
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Config, Welder
-from understudy.devices.welder.phases import Phase, State
+from understudy.devices.welder import Config
+from understudy.devices.welder.phases import Phase
+from understudy.devices.welder.welder import State, Welder
+from understudy.ports.device import Mount
 from understudy.robots.arm.controller import VirtualController
-from understudy.simulation.rules import Rule
-from understudy.simulation.scenario import Scenario
+from understudy.simulation.scenario import Rule, Scenario
 from understudy.units import NS_PER_MS, nanoseconds
 
 MS = NS_PER_MS
@@ -66,7 +67,7 @@ class Stand:
         self.io = VirtualIO(Pins(links=links))
         self.fault_source = Scenario(rules or {}, seed)
         config = Config(**settings)
-        self.welder = Welder("torch", config, io=self.io, way=way, fault_source=self.fault_source)
+        self.welder = Welder("torch", config, Mount(self.fault_source, self.io, way))
         self.fault_source.act_on({"torch": self.welder})
         self.phases: list[tuple[float, str]] = []
         self.welder.on_phase(lambda phase, now: self.phases.append((now / MS, phase)))

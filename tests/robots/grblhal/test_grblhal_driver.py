@@ -597,7 +597,7 @@ class TestOperator:
         assert isinstance(driver.set_joint_positions([0.0] * 6, 0), Refused)
         assert isinstance(driver.set_time_scale(2.0), Refused)
         assert isinstance(driver.inject("axis_fault", {}, 0), Refused)
-        assert driver.faults() == ()
+        assert driver.faults() == {}
         driver.pause()
         driver.resume()
         assert driver.simulation_time(nanoseconds(2.0)) == 2.0

@@ -14,7 +14,7 @@ from understudy.robots.kuka import Config, build
 from understudy.robots.kuka.records import KukaReading, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.clock_state import ClockState
-from understudy.simulation.rules import Config as NoScenario
+from understudy.simulation.scenario import Config as NoScenario
 from understudy.simulation.scenario import build as scenario
 from understudy.units import DEG, MM, nanoseconds, seconds
 

@@ -12,8 +12,8 @@ from understudy.robots.text_robot.robot import Config as RobotConfig
 from understudy.robots.text_robot.robot import TextRobot
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
-from understudy.simulation.rules import Config as Scenario
-from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Config as Scenario
+from understudy.simulation.scenario import Rule
 from understudy.units import nanoseconds
 from understudy.wire.in_process import Client, InProcessCell
 

@@ -6,7 +6,7 @@ from tests.robots.text_robot.driver_bench import DriverBench, RobotBench
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Ticket
 from understudy.robots.text_robot.face import TextTcpFace
-from understudy.simulation import rules, scenario
+from understudy.simulation import scenario
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 
@@ -63,7 +63,7 @@ class TestConformance:
         assert len(bench.ended) == 1
 
     def test_a_face_gives_the_same_answers(self, bench: Bench) -> None:
-        face = TextTcpFace("front", bench.robot, scenario.build(rules.Config(), 1))
+        face = TextTcpFace("front", bench.robot, scenario.build(scenario.Config(), 1))
         client = face.open("1", bench.now)
         client.receive(b"MOVE_ABS 1,2,3,0,0,0\nGET_POS\nMOVE_REL 1\nHOME\n", bench.now)
         bench.advance(1.0)

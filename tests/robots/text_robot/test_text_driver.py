@@ -24,7 +24,7 @@ from understudy.robots.text_robot.driver import (
 )
 from understudy.robots.text_robot.robot import Config as RobotConfig
 from understudy.robots.text_robot.robot import EnvelopeMm
-from understudy.simulation.rules import Rule
+from understudy.simulation.scenario import Rule
 from understudy.space.pose import ORIGIN, Pose
 from understudy.units import DEG, MM, NS_PER_MS, nanoseconds, seconds
 

@@ -12,7 +12,7 @@ from tests.parts import part
 
 from understudy.app.build import load_cell
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Welder
+from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import read_snapshot
 from understudy.simulation.collision.watch import CollisionWatch
@@ -31,7 +31,7 @@ class Transcript:
         welder = part(cell, "g60.welder", Welder)
         welder.on_phase(lambda phase, now: self._note(now, "weld", phase))
         watch = part(cell, "g60.collision", CollisionWatch)
-        watch.on_collision(lambda c: self._note(c.at, "touch", c.told()))
+        watch.on_collision(lambda c: self._note(c.at, "touch", c.text()))
         arm = part(cell, "g60", VirtualController)
         arm.on_status(lambda status: self._note(0, "arm", status))
 

@@ -48,8 +48,8 @@ def test_a_contact_names_both_sides_and_tells_where_and_when() -> None:
     assert (first.kind, first.line) == ("collision", 1)
     assert np.hypot(first.point[0], first.point[1] - 0.62) == pytest.approx(20 * MM, abs=5 * MM)
     assert 0.0 < first.depth < 60 * MM
-    assert first.told().startswith("wrist_2 collides with post at (")
-    assert first.told().endswith(f"line 1, {seconds(first.at):.3f} s")
+    assert first.text().startswith("wrist_2 collides with post at (")
+    assert first.text().endswith(f"line 1, {seconds(first.at):.3f} s")
 
 
 def test_the_moment_is_the_first_at_which_they_touch() -> None:
@@ -114,7 +114,7 @@ def test_contacts_with_itself_and_with_zones_are_told_apart() -> None:
     send(controller, SWING, "G0 A0 B60 C165")
     controller.run_until_idle()
     assert found[0].kind == "zone"
-    assert found[0].told().startswith("wrist_2 reaches into zone aisle")
+    assert found[0].text().startswith("wrist_2 reaches into zone aisle")
     assert found[-1].kind == "self_collision"
 
 
@@ -145,7 +145,7 @@ def test_it_can_stop_where_it_touches_and_can_be_driven_out_again() -> None:
     assert turned(controller) == pytest.approx(85.277, abs=0.01)
     status = controller.status()
     assert (status.error_code, status.enabled, status.state) == (1, False, "Alarm")
-    assert status.error_message == f"{found[0].told()}: reset first"
+    assert status.error_message == f"{found[0].text()}: reset first"
     refusal = controller.enable()
     assert isinstance(refusal, Refused)
     assert "reset first" in refusal.reason

@@ -79,7 +79,7 @@ def test_two_hands_that_meet_are_told_when_they_do(two: Two) -> None:
         assert apart(two) > -2 * MM, "told within two milliseconds"
     contact, *others = two.contacts()
     assert contact.object.startswith("right.")
-    assert "collides with right." in contact.told()
+    assert "collides with right." in contact.text()
     assert contact.line == 1
     assert 0.0 < contact.depth < 2 * MM
     assert two.metrics().collisions_detected == 1 + len(others), "one of each pair of shapes"

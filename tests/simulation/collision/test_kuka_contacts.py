@@ -72,7 +72,7 @@ def test_it_can_stop_and_goes_on_when_released() -> None:
     assert isinstance(engine, SimulationEngine)
     assert len(found) == 1
     assert watch.stopped
-    assert found[0].told() in server.status(here.now).messages
+    assert found[0].text() in server.status(here.now).messages
     assert here.parts["engine"].status(here.now).state == "ERROR"
     stood = server.reading(here.now).pose.y
     assert 0.0 < stood < 100 * MM

@@ -8,7 +8,7 @@ from understudy.errors import Refused
 from understudy.gcode import Modal, requests
 from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
 from understudy.simulation.program.steps import State
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.units import nanoseconds, seconds
 
 OFTEN = 1000
@@ -54,8 +54,8 @@ class Pinboard:
     def throw(self, switch: requests.SetOutput | requests.SetAnalog) -> Refused | None:
         return set_output(switch, self.io, self.now)
 
-    def wait(self, request: requests.WaitInput, *, moved: bool = False) -> str:
-        """Let time run until an input is met; if it never is, why. ``moved``: a device may."""
+    def wait(self, request: requests.WaitInput) -> str:
+        """Lets time run until an input is met; the reason if it never is."""
         state = State(Modal())
         deadline = self.now + nanoseconds(request.timeout)
         while not input_wait_is_over(request, state, self.io, self.now):
@@ -63,8 +63,7 @@ class Pinboard:
             self.to(deadline if at is None else min(at, deadline))
         if state.result != TIMED_OUT:
             return ""
-        moved = moved or request.pin in self._forced
-        moved = moved or self.io.link_delay(request.pin) is not None
+        moved = request.pin in self._forced or self.io.owner(request.pin) != ""
         said = f"input {request.pin} did not come within {request.timeout:g} s"
         return said if moved else f"{said}: no link, device or scenario rule of the cell moves it"
 

@@ -1,4 +1,4 @@
-"""Names and wiring of the pins."""
+"""The configuration of pins: their number, names, links and faults."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.ports.faults import Fault, Faults, Figure
 from understudy.ports.io import Bank
 from understudy.units import NS_PER_MS
 
@@ -17,7 +18,7 @@ Pin = int | str
 
 LONGEST_DELAY_MS = 3_600_000.0
 SHORTEST_RING_MS = 1.0
-"""A ring needs one wire with this delay: an hour of it should be over one day."""
+"""A ring of wires needs one with at least this delay, so that simulated time can pass."""
 
 DIGITAL_OUTPUTS = {
     0: "ARC_START",
@@ -54,10 +55,36 @@ ANALOG_INPUTS = {
     4: "GRIP_FORCE",
     5: "VACUUM",
 }
+FAULTS: Faults = {
+    "force_input": Fault(
+        "brought",
+        "a digital input is held at a level, whatever drives it",
+        {"pin": Figure(0.0, 0.0, 31.0), "value": Figure(1.0, 0.0, 1.0)},
+    ),
+    "release_input": Fault("brought", "a held input is released", {"pin": Figure(0.0, 0.0, 31.0)}),
+    "pulse_input": Fault(
+        "brought",
+        "a sensor triggers: an input is held at a level for a while",
+        {
+            "pin": Figure(10.0, 0.0, 31.0),
+            "value": Figure(1.0, 0.0, 1.0),
+            "duration_s": Figure(0.1, 0.0, 3600.0),
+        },
+    ),
+    "force_analog": Fault(
+        "brought",
+        "an analog input goes to a value, along a ramp if it is given time",
+        {
+            "pin": Figure(0.0, 0.0, 7.0),
+            "value": Figure(0.0, -1000.0, 1000.0),
+            "ramp_s": Figure(0.0, 0.0, 3600.0),
+        },
+    ),
+}
 
 
 class Link(Struct, frozen=True, forbid_unknown_fields=True):
-    """An output that moves an input after a delay."""
+    """An output sets an input after a delay."""
 
     output: Pin
     input: Pin
@@ -66,7 +93,7 @@ class Link(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Relay(Struct, frozen=True, forbid_unknown_fields=True):
-    """An input that moves an output after a delay."""
+    """An input sets an output after a delay."""
 
     input: Pin
     output: Pin
@@ -75,7 +102,7 @@ class Relay(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many pins there are, what they are called and how they are wired."""
+    """Number, names and wiring of the pins."""
 
     digital_inputs: Pins = 32
     digital_outputs: Pins = 32
@@ -91,7 +118,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Wire(Struct, frozen=True):
-    """A link or relay with its numbers found; delay in ns."""
+    """A link or relay by pin numbers; delay in ns."""
 
     source: Bank
     pin: Number
@@ -110,7 +137,7 @@ class Wire(Struct, frozen=True):
 
 
 class PinNames:
-    """One bank of pins: by number, by name, or by both (`DI3`)."""
+    """One bank of pins, found by number, by name, or by bank and number (`DI3`)."""
 
     def __init__(self, prefix: str, count: int, names: Mapping[int, str]) -> None:
         self.prefix = prefix
@@ -136,14 +163,14 @@ class PinNames:
         return self._names.get(number, f"{self.prefix}{number}")
 
     def known(self, pin: Pin) -> int:
-        """For who must know better: the number, or a LookupError."""
+        """The number of a pin, or a LookupError."""
         number = self.number(pin)
         if isinstance(number, Refused):
             raise LookupError(number.reason)
         return number
 
     def checked(self, pin: Pin, key: str) -> int:
-        """For the configuration: the number, or a ConfigError."""
+        """The number of a pin of the configuration, or a ConfigError."""
         number = self.number(pin)
         if isinstance(number, Refused):
             raise ConfigError(number.reason, key=key)
@@ -172,7 +199,7 @@ def banks(config: Config) -> tuple[PinNames, PinNames, PinNames, PinNames]:
 
 
 def wiring(config: Config, inputs: PinNames, outputs: PinNames) -> list[Wire]:
-    """All links and relays; what never settles is a ConfigError."""
+    """All links and relays; a ring that never settles is a ConfigError."""
     wires: list[Wire] = []
     for at, link in enumerate(config.links):
         output = outputs.checked(link.output, f"links.{at}.output")
@@ -194,7 +221,7 @@ def _add(wire: Wire, wires: list[Wire], key: str) -> None:
 
 
 def misfit(wire: Wire, wires: Sequence[Wire]) -> str:
-    """Why this wire cannot join the others; empty if it can."""
+    """The reason why this wire cannot be added to the others; empty if it can."""
     end = f"{wire.target}{wire.to}"
     other = next((w for w in wires if w.ends == wire.ends), None)
     if other is not None:
@@ -205,7 +232,7 @@ def misfit(wire: Wire, wires: Sequence[Wire]) -> str:
 
 
 def ring(wires: Sequence[Wire]) -> bool:
-    """Whether a level could run round in no time, or in next to none."""
+    """Whether an edge could run around a ring of wires within `SHORTEST_RING_MS`."""
     at_once: dict[tuple[Bank, int], set[tuple[Bank, int]]] = {}
     for wire in wires:
         if wire.delay < _ns(SHORTEST_RING_MS):
@@ -216,7 +243,7 @@ def ring(wires: Sequence[Wire]) -> bool:
 
 
 def duration_ns(ms: float) -> int | Refused:
-    """Nanoseconds, if such a time can be waited for."""
+    """A delay in nanoseconds; refused outside the allowed range."""
     if 0.0 <= ms <= LONGEST_DELAY_MS:
         return _ns(ms)
     return Refused(f"{ms:g} ms is outside 0…{LONGEST_DELAY_MS:g} ms")

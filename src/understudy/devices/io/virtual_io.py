@@ -1,28 +1,23 @@
-"""VirtualIO: the pins between a controller and what stands around it.
+"""VirtualIO: the pins between a controller and its devices.
 
-An input has one owner: a device that drives it, or a link from an output. A forced value beats both
-until it is released, a pulse beats that while it lasts. What takes time (a link's delay, a pulse)
-is an event with a wake; a ramp is a closed form.
+An input has one owner: a device that drives it, or a link from an output. A forced value overrides
+the owner until it is released; a pulse overrides both while it lasts. A link's delay and the end of
+a pulse are events with a wake; a ramp is a closed form.
 """
 
+import math
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+from msgspec import Struct
 
-from understudy.devices.io.levels import (
-    Pending,
-    Pinboard,
-    Ramp,
-    Span,
-    State,
-    What,
-    with_bit,
-)
 from understudy.devices.io.pins import (
+    FAULTS,
     Config,
+    Number,
     Pin,
     Wire,
     banks,
@@ -31,23 +26,103 @@ from understudy.devices.io.pins import (
     ring,
     wiring,
 )
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.ports import AnalogIO, DigitalIO
+from understudy.ports.faults import Faults
 from understudy.ports.io import Bank, PinChange
-
-__all__ = ["Pinboard", "Ramp", "VirtualIO"]
 
 HISTORY_LENGTH = 1000
 MOST_PENDING = 10_000
 PULSE_MS = 100.0
-
+OUT_OF_RANGE = 44
+"""The error code of a voltage outside the range."""
 
 Listener = Callable[[PinChange], None]
 Source = Callable[[int], float]
 
+What = Literal["level", "pulse_over"]
+
+
+class Span(NamedTuple):
+    """The range of the analog pins in volts."""
+
+    low: float = -math.inf
+    high: float = math.inf
+
+    @staticmethod
+    def of(config: Config) -> "Span":
+        span = Span(*config.analog_range_v) if config.analog_range_v else Span()
+        if span.low > span.high:
+            raise ConfigError("low before high", key="analog_range_v", value=list(span))
+        return span
+
+    def clamped(self, volts: float) -> float:
+        return min(max(volts, self.low), self.high)
+
+    def refusal(self, volts: float) -> Refused | None:
+        if self.low <= volts <= self.high and math.isfinite(volts):
+            return None
+        allowed = f"{self.low:g}…{self.high:g} V"
+        return Refused(f"{volts:g} V is outside {allowed}", OUT_OF_RANGE)
+
+
+class Ramp(Struct, frozen=True):
+    """An analog value that goes from `start` to `end` along a straight line."""
+
+    end: float
+    start: float = 0.0
+    begins: int = 0
+    ends: int = 0
+
+    def at(self, now: int) -> float:
+        if now >= self.ends:
+            return self.end
+        share = max(now - self.begins, 0) / (self.ends - self.begins)
+        return self.start + (self.end - self.start) * share
+
+
+class Pending(Struct, frozen=True, order=True):
+    """A change of a pin that is due later; `number` orders changes that are due at one time."""
+
+    due: int
+    number: int
+    what: What
+    bank: Bank
+    pin: Number
+    value: bool
+
+
+class State(Struct):
+    """The state of the pins in a snapshot. `driven`: the inputs as their owners set them."""
+
+    wires: list[Wire]
+    analog_outputs: list[float]
+    inputs: int = 0
+    outputs: int = 0
+    driven: int = 0
+    forced: dict[Number, bool] = {}
+    pulsed: dict[Number, bool] = {}
+    analog_forced: dict[Number, Ramp] = {}
+    pending: list[Pending] = []
+    count: int = 0
+    history: list[PinChange] = []
+
+
+class PinStatus(Struct, frozen=True):
+    """All pins, and which inputs are forced."""
+
+    digital: DigitalIO
+    analog: AnalogIO
+    forced: tuple[int, ...]
+    analog_forced: tuple[int, ...]
+
+
+def with_bit(word: int, pin: int, value: bool) -> int:
+    return word | 1 << pin if value else word & ~(1 << pin)
+
 
 class VirtualIO:
-    """Levels of all pins; a `Part`. A value that cannot be is refused and the old one stays."""
+    """The levels of all pins; a `Device`. A value out of range is refused and the old one stays."""
 
     def __init__(self, config: Config) -> None:
         self._span = Span.of(config)
@@ -57,8 +132,8 @@ class VirtualIO:
         self._sources: dict[int, Source] = {}
         self._owned: set[int] = set()
         self._devices: list[Listener] = []
-        self._onlookers: list[Listener] = []
-        self._untold: deque[PinChange] = deque()
+        self._observers: list[Listener] = []
+        self._unreported: deque[PinChange] = deque()
         self._depth = 0
         for wire in self._state.wires:
             if wire.invert:
@@ -68,7 +143,7 @@ class VirtualIO:
 
     @property
     def pins(self) -> tuple[int, int, int, int]:
-        """How many digital inputs and outputs, analog inputs and outputs."""
+        """The number of digital inputs, digital outputs, analog inputs and analog outputs."""
         return self.di.count, self.do.count, self.ai.count, self.ao.count
 
     def digital(self) -> DigitalIO:
@@ -79,7 +154,7 @@ class VirtualIO:
         return AnalogIO(inputs, tuple(self._state.analog_outputs))
 
     def digital_input(self, pin: Pin) -> bool:
-        """A pin that is not there is a LookupError here, and refused by everything that sets."""
+        """The level of an input. An unknown pin is a LookupError; setters refuse it instead."""
         return bool(self._state.inputs >> self.di.known(pin) & 1)
 
     def digital_output(self, pin: Pin) -> bool:
@@ -104,30 +179,30 @@ class VirtualIO:
         return tuple(self._state.history)
 
     def on_change(self, device: Listener) -> None:
-        """Whoever acts on pins: told inside the change, so that what it does belongs to it."""
+        """Calls ``device`` inside every change, so that what it does belongs to the change."""
         self._devices.append(device)
 
-    def subscribe(self, onlooker: Listener) -> None:
-        """Whoever looks on: told when all has settled, of one change after the other."""
-        self._onlookers.append(onlooker)
+    def subscribe(self, observer: Listener) -> None:
+        """Calls ``observer`` for one change after the other, when all pins have settled."""
+        self._observers.append(observer)
 
     def on_edge(
         self, pin: str, edge: Literal["rise", "fall"], listener: Callable[[int], None]
     ) -> Refused | None:
-        """Told of every edge of one pin, input or output, by its name."""
+        """Calls ``listener(now)`` at every edge of one pin, input or output, by its name."""
         banks: dict[Bank, int | Refused] = {"DI": self.di.number(pin), "DO": self.do.number(pin)}
         found = {(bank, number) for bank, number in banks.items() if isinstance(number, int)}
         if not found:
             return Refused(f"there is no pin {pin}")
 
-        def tell(change: PinChange) -> None:
+        def filtered(change: PinChange) -> None:
             if (change.bank, change.pin) in found and change.value == (edge == "rise"):
                 listener(change.at)
 
-        self.on_change(tell)
+        self.on_change(filtered)
         return None
 
-    # ── the controller's side ──
+    # ── outputs ──
 
     def set_digital_output(self, pin: Pin, value: bool, now: int) -> Refused | None:
         number = self.do.number(pin)
@@ -148,7 +223,7 @@ class VirtualIO:
     # ── injection ──
 
     def set_digital_input(self, pin: Pin, value: bool, now: int) -> Refused | None:
-        """Force an input, until `release_digital_input`; a pulse is over with that."""
+        """Forces an input until `release_digital_input`; ends a pulse."""
         number = self.di.number(pin)
         if isinstance(number, Refused):
             return number
@@ -158,7 +233,7 @@ class VirtualIO:
         return None
 
     def release_digital_input(self, pin: Pin, now: int) -> Refused | None:
-        """Back to what its owner wants."""
+        """Returns an input to its owner's level."""
         number = self.di.number(pin)
         if isinstance(number, Refused):
             return number
@@ -170,7 +245,7 @@ class VirtualIO:
     def simulate_sensor_trigger(
         self, pin: Pin, value: bool, now: int, duration_ms: float = PULSE_MS
     ) -> Refused | None:
-        """A pulse: ``value`` for a while, then what was before."""
+        """A pulse: ``value`` for the duration, then the level from before."""
         number, duration = self.di.number(pin), duration_ns(duration_ms)
         if isinstance(number, Refused):
             return number
@@ -188,7 +263,7 @@ class VirtualIO:
     def simulate_analog_sensor(
         self, channel: Pin, value: float, now: int, ramp_s: float = 0.0
     ) -> Refused | None:
-        """Force an analog input to a value, along a ramp if it is given time."""
+        """Forces an analog input to a value, along a ramp if ``ramp_s`` is given."""
         number, duration = self.ai.number(channel), duration_ns(ramp_s * 1e3)
         if isinstance(number, Refused):
             return number
@@ -212,7 +287,7 @@ class VirtualIO:
     def link(
         self, output: Pin, input_: Pin, delay_ms: float, now: int, *, invert: bool = False
     ) -> Refused | None:
-        """From now on this output moves that input; a link that is there already is replaced."""
+        """Adds a link: the output sets the input. A link between the same pins is replaced."""
         wire = self._wire(output, input_, delay_ms, invert)
         if isinstance(wire, Refused):
             return wire
@@ -220,29 +295,29 @@ class VirtualIO:
         if problem := misfit(wire, others):
             return Refused(problem)
         if len(others) < len(self._state.wires):
-            self._forget_edges(wire.to)
+            self._drop_edges(wire.to)
         self._state.wires = [*others, wire]
         self._send(wire, self._level(*wire.begins), now)
         return None
 
     def unlink(self, output: Pin, now: int) -> Refused | None:
-        """This output moves no input any more; what is under way does not arrive."""
+        """Removes the links of an output; edges on their way do not arrive."""
         number = self.do.number(output)
         if isinstance(number, Refused):
             return number
         gone = [w for w in self._state.wires if w.begins == ("DO", number)]
         self._state.wires = [w for w in self._state.wires if w not in gone]
         for wire in gone:
-            self._forget_edges(wire.to)
+            self._drop_edges(wire.to)
         return None
 
     # ── devices ──
 
     def own(self, pin: int) -> None:
-        """A device drives this input from now on. A link onto it moves nothing any more: it says
-        how long the device takes."""
+        """A device drives this input from now on. A link onto it does not set the input any more;
+        its delay is the response time of the device."""
         self._owned.add(pin)
-        self._forget_edges(pin)
+        self._drop_edges(pin)
         self.drive(pin, False, 0)
 
     def link_delay(self, pin: int) -> int | None:
@@ -250,21 +325,21 @@ class VirtualIO:
         return next((w.delay for w in self._state.wires if w.ends == ("DI", pin)), None)
 
     def owner(self, pin: int) -> str:
-        """What moves an input: a device, a link, or nothing."""
+        """What sets an input: `device`, `link`, or nothing (empty)."""
         linked = self.link_delay(pin) is not None
         return "device" if pin in self._owned else "link" if linked else ""
 
     def drive(self, pin: int, value: bool, now: int) -> None:
-        """What an owner wants of its input."""
+        """Sets the owner's level of an input."""
         self._state.driven = with_bit(self._state.driven, pin, value)
         self._settle(pin, now)
 
     def is_driven(self, pin: int) -> bool:
-        """Whether its owner wants this input on, forced or not."""
+        """The owner's level of an input, forced or not."""
         return bool(self._state.driven >> pin & 1)
 
     def drive_analog(self, channel: int, source: Source) -> None:
-        """A device's reading, asked for when somebody looks."""
+        """Reads an analog input from ``source(now)`` from now on."""
         self._sources[channel] = source
 
     # ── part ──
@@ -284,8 +359,14 @@ class VirtualIO:
     def busy(self) -> bool:
         return False
 
-    def faults(self) -> tuple[str, ...]:
-        return ("force_input", "release_input", "pulse_input", "force_analog")
+    def faults(self) -> Faults:
+        return FAULTS
+
+    def reset(self, now: int) -> None:
+        """Forced inputs are the operator's and survive a reset."""
+
+    def active_faults(self) -> tuple[str, ...]:
+        return ()
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         number, value = round(parameters["pin"]), parameters.get("value", 0.0)
@@ -298,8 +379,8 @@ class VirtualIO:
             return self.simulate_sensor_trigger(number, value != 0.0, now, duration)
         return self.simulate_analog_sensor(number, value, now, parameters["ramp_s"])
 
-    def status(self, now: int) -> Pinboard:
-        return Pinboard(
+    def status(self, now: int) -> PinStatus:
+        return PinStatus(
             digital=self.digital(),
             analog=self.analog(now),
             forced=tuple(sorted(self._state.forced.keys() | self._state.pulsed.keys())),
@@ -312,7 +393,7 @@ class VirtualIO:
     def load(self, state: Any) -> None:
         loaded = msgspec.convert(state, State, str_keys=True)
         if len(loaded.analog_outputs) != self.ao.count or ring(loaded.wires):
-            raise msgspec.ValidationError("pins of another kind")
+            raise msgspec.ValidationError("the snapshot has other pins")
         loaded.pending.sort()
         self._state = loaded
 
@@ -323,7 +404,7 @@ class VirtualIO:
         return bool(word >> pin & 1)
 
     def _settle(self, pin: int, now: int) -> None:
-        """An input: the pulse, else the force, else the owner."""
+        """Sets an input to the pulse, else to the forced level, else to the owner's level."""
         state = self._state
         wanted = state.forced.get(pin, self.is_driven(pin))
         self._set("DI", pin, state.pulsed.get(pin, wanted), now)
@@ -340,7 +421,7 @@ class VirtualIO:
         state.history.append(change)
         if len(state.history) > HISTORY_LENGTH:
             del state.history[0]
-        self._untold.append(change)
+        self._unreported.append(change)
         self._depth += 1
         for device in self._devices:
             device(change)
@@ -348,14 +429,14 @@ class VirtualIO:
             if wire.begins == (bank, pin):
                 self._send(wire, value, now)
         if self._depth == 1:
-            self._tell()
+            self._report()
         self._depth -= 1
 
-    def _tell(self) -> None:
-        while self._untold:
-            change = self._untold.popleft()
-            for onlooker in self._onlookers:
-                onlooker(change)
+    def _report(self) -> None:
+        while self._unreported:
+            change = self._unreported.popleft()
+            for observer in self._observers:
+                observer(change)
 
     def _wire(self, output: Pin, input_: Pin, delay_ms: float, invert: bool) -> Wire | Refused:
         source, target = self.do.number(output), self.di.number(input_)
@@ -399,8 +480,8 @@ class VirtualIO:
             keep = self._state.pending
             self._state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
 
-    def _forget_edges(self, pin: int) -> None:
-        """What is under way to an input does not arrive."""
+    def _drop_edges(self, pin: int) -> None:
+        """Removes the edges on their way to an input."""
         keep = self._state.pending
         self._state.pending = [
             p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)

@@ -1,100 +1,144 @@
-"""The power source: Idle … PostFlow on the welding pins, as events on simulated time."""
+"""Welder: a power source that runs through the phases Idle … PostFlow on simulated time."""
 
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import seam
-from understudy.devices.welder.config import (
-    AMPERES_PER_VOLT,
-    ARC_VOLTS_PER_VOLT,
-    LITRES_PER_MINUTE_PER_VOLT,
-    METRES_PER_MINUTE_PER_VOLT,
-    Config,
-    WeldParameters,
-)
-from understudy.devices.welder.gauges import Gauges, WeldingState
 from understudy.devices.welder.phases import (
+    ADVICE,
+    AMPERES_PER_VOLT,
     ARC_OK,
+    ARC_OUT,
     ARC_START,
+    ARC_VOLTS_PER_VOLT,
     BURNING,
     CURRENT,
+    CURRENT_SHARE,
     FAULT_RESET,
+    FAULTS,
     GAS,
     GAS_FLOW,
     GAS_OK,
     HOLDING_GAS,
+    JOB_BITS,
+    LITRES_PER_MINUTE_PER_VOLT,
+    METRES_PER_MINUTE_PER_VOLT,
     READY,
+    REASONS,
     TRANSITIONS,
     VOLTAGE,
+    VOLTAGE_SHARE,
     WELD_ERROR,
-    WHY,
+    WIRE_INCH,
+    WIRE_RETRACT,
     WIRE_SPEED,
     WIRE_STUCK,
+    Config,
     Phase,
-    PhaseListener,
-    State,
+    WeldParameters,
 )
+from understudy.devices.welder.seam import Point, ProcessIssue, Seam
+from understudy.devices.welder.seam import State as SeamState
 from understudy.errors import Refused
-from understudy.ports import FaultSource
+from understudy.ports.device import DeviceEvent, Mount, PlotRow
+from understudy.ports.faults import Faults
 from understudy.ports.hmi import Known, PanelRow, Trail
 from understudy.ports.io import PinChange
 from understudy.units import MM, NS_PER_MS, nanoseconds, seconds
 
+STEEL = WeldParameters()
+WELD_FAULT = "weld fault"
+MOTOR_FAULT = 17
+"""The code of a controller's error after a weld fault."""
+
+PhaseListener = Callable[[Phase, int], None]
+
+
+class WeldingState(Struct, frozen=True):
+    """The document's WeldingSimState, with the phase and the fault behind it."""
+
+    phase: str
+    fault: str
+    reason: str
+    arc_on: bool
+    gas_flowing: bool
+    wire_feeding: bool
+    current_amps: float
+    voltage_volts: float
+    wire_speed_m_min: float
+    gas_flow_l_min: float
+    arc_on_time_s: float
+    total_weld_length_mm: float
+
+
+class State(Struct):
+    """The state of the power source in a snapshot. Times in ns; `ends`: the end of this phase.
+
+    `strikes`: when this try ignites the arc. `arc`: it burns. `arc_ok_due`: when the debounced
+    signal follows it. `flows_at`: when gas arrives, or arrived, at the torch. `out_since`,
+    `out_until`: an arc that was blown out, and when it comes back.
+    """
+
+    phase: Phase = "Idle"
+    ends: int | None = None
+    tries: int = 0
+    strikes: int | None = None
+    arc: bool = False
+    arc_ok_due: int | None = None
+    valve: bool = False
+    flows_at: int | None = None
+    gas_blocked: bool = False
+    out_since: int | None = None
+    out_until: int | None = None
+    wire_stuck: bool = False
+    ignition_blocked: bool = False
+    fault: str = ""
+    reason: str = ""
+    own_parameters: WeldParameters | None = None
+    seam: SeamState = msgspec.field(default_factory=SeamState)
+
 
 class Welder:
-    """A `Part` on the pins of a controller; owns ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK, READY."""
+    """A `Device` on the pins of a controller; it drives ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK and
+    READY. It offers every optional Protocol of `ports.device` but `HasBodies`."""
 
-    def __init__(
-        self,
-        name: str,
-        config: Config,
-        *,
-        io: VirtualIO,
-        way: seam.ToolWay,
-        fault_source: FaultSource,
-    ) -> None:
+    def __init__(self, name: str, config: Config, mount: Mount) -> None:
         self._name = name
         self._config = config
-        self._io = io
-        self._fault_source = fault_source
-        self._gauges = Gauges(name, config, io=io, fault_source=fault_source)
-        self._seam = seam.Seam(way, config.standing_arc_s)
+        self._io = io = mount.needed_pins()
+        self._fault_source = mount.fault_source
+        self._seam = Seam(mount.needed_tool_path(), config.standing_arc_s)
         self._state = State(seam=self._seam.state)
         self._listeners: list[PhaseListener] = []
         for pin in (ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK, READY):
             io.own(pin)
         io.drive(READY, True, 0)
-        self._connect_gauges()
+        speed, flow = METRES_PER_MINUTE_PER_VOLT, LITRES_PER_MINUTE_PER_VOLT
+        io.drive_analog(CURRENT, lambda now: self._current(now) / AMPERES_PER_VOLT)
+        io.drive_analog(VOLTAGE, lambda now: self._voltage(now) / ARC_VOLTS_PER_VOLT)
+        io.drive_analog(WIRE_SPEED, lambda now: abs(self._wire_speed()) / speed)
+        io.drive_analog(GAS_FLOW, lambda now: self._flow(now) / flow)
         io.on_change(self._pin_changed)
 
-    def _connect_gauges(self) -> None:
-        io, gauges = self._io, self._gauges
-        io.drive_analog(CURRENT, lambda now: gauges.current(self._state, now) / AMPERES_PER_VOLT)
-        io.drive_analog(VOLTAGE, lambda now: gauges.voltage(self._state, now) / ARC_VOLTS_PER_VOLT)
-        speed, flow = METRES_PER_MINUTE_PER_VOLT, LITRES_PER_MINUTE_PER_VOLT
-        io.drive_analog(WIRE_SPEED, lambda now: abs(gauges.wire_speed(self._state)) / speed)
-        io.drive_analog(GAS_FLOW, lambda now: gauges.flow(self._state, now) / flow)
-
-    # ── what the pins say ──
+    # ── phases ──
 
     def _pin_changed(self, change: PinChange) -> None:
         if change.bank != "DO":
             return
         if change.pin == ARC_START:
             self._event("arc_on" if change.value else "arc_off", change.at)
-            self._watch(change.at)
+            self._watch_seam(change.at)
         elif change.pin == GAS:
             self._state.valve = change.value
-            self._mind_the_gas(change.at)
+            self._update_gas(change.at)
         elif change.pin == FAULT_RESET and change.value:
             self.reset(change.at)
 
     def _event(self, event: str, now: int) -> None:
-        """Go over into the phase that the table names; nothing happens where it names none."""
+        """Enters the phase that the table has for this event, if it has one."""
         phase = TRANSITIONS.get((self._state.phase, event))
         if phase == "PreFlow" and not (self._state.valve or self._config.auto_gas):
             self._fail("gas", now, "the arc was started with the gas closed")
@@ -113,42 +157,58 @@ class Welder:
         state.ends = now + nanoseconds(lengths[phase]) if phase in lengths else None
         if phase not in BURNING:
             self._put_out(now)
-        self._mind_the_gas(now)
+        self._update_gas(now)
         if phase == "PreFlow":
             flows = now + self._gas_delay if state.flows_at is None else state.flows_at
             state.ends = max(now, flows + nanoseconds(config.pre_flow_s))
         elif phase == "Ignition":
             state.tries = 0
             self._try_to_ignite(now)
-        self._tell(now)
+        self._notify(now)
 
     def _fail(self, fault: str, now: int, reason: str = "") -> None:
         state = self._state
-        state.phase, state.fault, state.reason = "Fault", fault, reason or WHY[fault]
+        state.phase, state.fault, state.reason = "Fault", fault, reason or REASONS[fault]
         state.ends = None
         if fault == "gas":
             self._seam.note(now, "gas", state.reason)
         self._put_out(now)
         self._io.drive(WELD_ERROR, True, now)
         self._io.drive(READY, False, now)
-        self._mind_the_gas(now)
-        self._tell(now)
+        self._update_gas(now)
+        self._notify(now)
 
-    def _tell(self, now: int) -> None:
-        """Last of all: who listens may go on at once, and come back here."""
+    def _notify(self, now: int) -> None:
+        """Always the last step of a change: a listener may continue the program at once, which can
+        call this welder again."""
         phase = self._state.phase
         for listener in self._listeners:
             listener(phase, now)
+
+    def _phase_over(self, now: int) -> None:
+        state, config = self._state, self._config
+        state.ends = None
+        if state.phase == "PreFlow" and not self._io.is_driven(GAS_OK):
+            self._fail("gas", now)
+        elif state.phase != "Ignition":
+            self._event("over", now)
+        elif state.tries < config.ignition_tries:
+            self._try_to_ignite(now)
+        else:
+            tries = f"{config.ignition_tries} tries of {config.ignition_timeout_s:g} s"
+            self._fail("ignition", now, f"no arc after {tries}")
+        if state.phase == "PostFlow" and self._io.digital_output(ARC_START):
+            self._event("arc_on", now)  # ARC_START rose again before the last arc was out
 
     # ── gas ──
 
     @property
     def _gas_delay(self) -> int:
-        """A link onto GAS_OK is the welder's own delay."""
+        """The delay of a link onto GAS_OK, if there is one, else the configured delay."""
         linked = self._io.link_delay(GAS_OK)
         return round(self._config.gas_delay_ms * NS_PER_MS) if linked is None else linked
 
-    def _mind_the_gas(self, now: int) -> None:
+    def _update_gas(self, now: int) -> None:
         state = self._state
         active = state.phase not in ("Idle", "Fault")
         wanted = state.valve or state.phase in HOLDING_GAS or (self._config.auto_gas and active)
@@ -161,7 +221,7 @@ class Welder:
                 self._fail("gas", now)
             self._io.drive(GAS_OK, False, now)
 
-    def _gas_comes(self) -> int | None:
+    def _gas_arrives(self) -> int | None:
         flows = self._state.flows_at
         enough = self._config.gas_flow_l_min >= self._config.gas_minimum_l_min
         return flows if enough and not self._io.is_driven(GAS_OK) else None
@@ -178,24 +238,24 @@ class Welder:
         state.strikes = None if missed or state.ignition_blocked else now + takes
 
     def _strike(self, now: int) -> None:
-        """There it is; now only the signal is waited for."""
+        """The arc ignites; the phase ends when ARC_OK follows."""
         self._state.ends = self._state.strikes = None
         self._burn(True, now)
 
     def _burn(self, burns: bool, now: int) -> None:
         self._state.arc = burns
-        self._watch(now)
+        self._watch_seam(now)
         ms = self._config.arc_ok_on_ms if burns else self._config.arc_ok_off_ms
         self._state.arc_ok_due = now + round(ms * NS_PER_MS)
 
     def _put_out(self, now: int) -> None:
-        """No arc from now on, and none on its way."""
+        """Ends the arc, or the try to ignite it."""
         state = self._state
         state.strikes = state.out_since = state.out_until = None
         if state.arc:
             self._burn(False, now)
 
-    def _tell_arc(self, now: int) -> None:
+    def _signal_arc(self, now: int) -> None:
         self._state.arc_ok_due = None
         self._io.drive(ARC_OK, self._state.arc, now)
         if self._state.arc:
@@ -205,25 +265,25 @@ class Welder:
         self._state.out_since = self._state.out_until = None
         self._burn(True, now)
 
-    def _lost_for_good(self) -> int | None:
+    def _lost_at(self) -> int | None:
         since = self._state.out_since
         return None if since is None else since + nanoseconds(self._config.arc_lost_s)
 
-    def _watch(self, now: int) -> None:
+    def _watch_seam(self, now: int) -> None:
         wanted = self._io.digital_output(ARC_START)
         self._seam.watch(now, burning=self._state.arc, wanted=wanted)
 
     # ── time ──
 
     def _moments(self) -> tuple[int | None, ...]:
-        """When what happens by itself happens, in the order of `_ACTS`."""
+        """When each of `_ACTS` is due, in their order."""
         state = self._state
         return (
-            self._gas_comes(),
+            self._gas_arrives(),
             state.strikes,
             state.arc_ok_due,
             state.out_until,
-            self._lost_for_good(),
+            self._lost_at(),
             state.ends,
             self._seam.next_look(),
         )
@@ -235,44 +295,22 @@ class Welder:
         while due := [at for at in self._moments() if at is not None and at <= now]:
             _ACTS[self._moments().index(min(due))](self, min(due))
 
-    def _over(self, now: int) -> None:
-        state, config = self._state, self._config
-        state.ends = None
-        if state.phase == "PreFlow" and not self._io.is_driven(GAS_OK):
-            self._fail("gas", now)
-        elif state.phase != "Ignition":
-            self._event("over", now)
-        elif state.tries < config.ignition_tries:
-            self._try_to_ignite(now)
-        else:
-            tries = f"{config.ignition_tries} tries of {config.ignition_timeout_s:g} s"
-            self._fail("ignition", now, f"no arc after {tries}")
-        if state.phase == "PostFlow" and self._io.digital_output(ARC_START):
-            self._event("arc_on", now)  # wanted again before the last one was out
-
-    def look(self, now: int) -> None:
-        """Take in the tool's way up to now: it is about to be forgotten."""
+    def catch_up(self, now: int) -> None:
         self._seam.look(now)
 
-    # ── what people do to it ──
+    # ── operator and programs ──
 
     def set_weld_parameters(
         self, current: float, voltage: float, wire_speed: float
     ) -> Refused | None:
-        """In place of the weld job: A, V, m/min."""
+        """Sets A, V and m/min in place of the weld job."""
         for value in (current, voltage, wire_speed):
             if not 0.0 <= value < math.inf:
                 return Refused(f"{value:g} cannot be set on a power source")
         self._state.own_parameters = WeldParameters(current, voltage, wire_speed)
         return None
 
-    def cut(self, now: int) -> None:
-        """The power is gone, in whatever phase: no crater, no burnback."""
-        if self._state.phase in (*BURNING, "PreFlow", "Ignition"):
-            self._enter("PostFlow", now)
-
     def reset(self, now: int) -> None:
-        """Clear a fault and its cause."""
         state = self._state
         state.wire_stuck = state.gas_blocked = state.ignition_blocked = False
         state.fault = state.reason = ""
@@ -280,22 +318,39 @@ class Welder:
         self._io.drive(WELD_ERROR, False, now)
         self._io.drive(READY, True, now)
         self._event("reset", now)
-        self._mind_the_gas(now)
+        self._update_gas(now)
+
+    @property
+    def running(self) -> bool:
+        return self._state.phase in BURNING
+
+    def reached(self, on: bool) -> bool | Refused:
+        """M3 waits until Weld; M5 until the arc is out, so that the torch stands in the crater."""
+        phase = self._state.phase
+        if phase not in ARC_OUT:
+            return on and phase == "Weld"
+        return self._no_arc() if on else True
+
+    def failure(self) -> Refused | None:
+        return self._no_arc() if self._state.phase == "Fault" else None
+
+    def _no_arc(self) -> Refused:
+        return Refused(f"{WELD_FAULT}: {self._state.reason or 'the arc is off'}", MOTOR_FAULT)
 
     def program_ended(self, now: int) -> None:
-        """An arc that is still on when the program ends was left on."""
+        """Notes an arc that is still on when the program ends."""
         if self._io.digital_output(ARC_START):
             self._seam.note(now, "left_on", "the arc was left on at the end of the program")
 
-    def clear_trail(self) -> None:
-        self._seam.clear_trail()
+    def cut(self, now: int) -> None:
+        """Ends the arc in whatever phase, without crater and burnback."""
+        if self._state.phase in (*BURNING, "PreFlow", "Ignition"):
+            self._enter("PostFlow", now)
 
-    def on_phase(self, listener: PhaseListener) -> None:
-        self._listeners.append(listener)
+    # ── faults ──
 
-    def faults(self) -> tuple[str, ...]:
-        brought = ("arc_fault", "wire_fault", "gas_fault", "ignition_fault")
-        return (*brought, "ignition_failure", "weld_noise")
+    def faults(self) -> Faults:
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         state = self._state
@@ -307,7 +362,7 @@ class Welder:
             self._fail("wire", now)
         elif fault == "gas_fault":
             state.gas_blocked = True
-            self._mind_the_gas(now)
+            self._update_gas(now)
         else:
             state.ignition_blocked, state.strikes = True, None
         return None
@@ -321,6 +376,77 @@ class Welder:
         state.out_until = now + duration
         return None
 
+    def active_faults(self) -> tuple[str, ...]:
+        return (f"{WELD_FAULT}: {self._state.reason}",) if self._state.fault else ()
+
+    # ── listeners ──
+
+    def on_phase(self, listener: PhaseListener) -> None:
+        """Calls ``listener(phase, now)`` when a phase begins."""
+        self._listeners.append(listener)
+
+    def on_process(self, listener: Callable[[int], None]) -> None:
+        self.on_phase(lambda phase, now: listener(now))
+
+    def on_event(self, listener: Callable[[DeviceEvent], None]) -> None:
+        def report(phase: Phase, now: int) -> None:
+            alarm = f"{WELD_FAULT}: {self._state.reason}" if phase == "Fault" else ""
+            listener(DeviceEvent(now, phase, alarm))
+
+        self.on_phase(report)
+
+    def advice(self, message: str) -> str:
+        words = message.lower()
+        if WELD_FAULT not in words:
+            return ""
+        return next((advice for word, advice in ADVICE.items() if word in words), "")
+
+    # ── set values and measured values ──
+
+    def set_values(self) -> WeldParameters:
+        """From `set_weld_parameters`, else from the weld job; AO0 and AO1 where they are not 0."""
+        base = self._state.own_parameters or self._config.jobs.get(self._job(), STEEL)
+        wire, volts = self._io.analog_output(0), self._io.analog_output(1)
+        return WeldParameters(
+            current_amps=base.current_amps,
+            voltage_volts=volts * ARC_VOLTS_PER_VOLT if volts else base.voltage_volts,
+            wire_speed_m_min=wire * METRES_PER_MINUTE_PER_VOLT if wire else base.wire_speed_m_min,
+        )
+
+    def _job(self) -> int:
+        """The weld job that DO12 … DO15 choose."""
+        return sum(self._io.digital_output(pin) << bit for bit, pin in enumerate(JOB_BITS))
+
+    def _current(self, now: int) -> float:
+        if not self._state.arc:
+            return 0.0
+        return self.set_values().current_amps * CURRENT_SHARE * self._noise(now, 0)
+
+    def _voltage(self, now: int) -> float:
+        if not self._state.arc:
+            return 0.0
+        return self.set_values().voltage_volts * VOLTAGE_SHARE * self._noise(now, 1)
+
+    def _wire_speed(self) -> float:
+        """m/min, negative when the wire is retracted; 0 in Burnback, when the feeder stands."""
+        if self._state.wire_stuck or self._state.phase == "Burnback":
+            return 0.0
+        inch = self._io.digital_output(WIRE_INCH) - self._io.digital_output(WIRE_RETRACT)
+        speed = self.set_values().wire_speed_m_min
+        return speed if self._state.arc else inch * speed
+
+    def _flow(self, now: int) -> float:
+        """l/min of gas at the torch."""
+        flows = self._state.flows_at is not None and now >= self._state.flows_at
+        return self._config.gas_flow_l_min if flows else 0.0
+
+    def _noise(self, now: int, which: int) -> float:
+        noise = self._fault_source.ambient("weld_noise", self._name, now)
+        if noise is None:
+            return 1.0
+        share = noise.parameters["amplitude_percent"] / 100.0
+        return 1.0 + share * self._fault_source.deviations(noise, 2)[which]
+
     # ── readings ──
 
     @property
@@ -329,38 +455,34 @@ class Welder:
 
     @property
     def reason(self) -> str:
-        """Why there is a fault, if there is one."""
+        """The reason of the present fault; empty without one."""
         return self._state.reason
 
-    def trail(self) -> tuple[seam.Point, ...]:
+    @property
+    def lit(self) -> bool:
+        return self._state.arc
+
+    def trail(self) -> tuple[Point, ...]:
         """Where the arc has burned: points in metres from the robot's base, a millimetre apart."""
         return tuple(self._seam.state.trail)
 
     def trail_since(self, known: Known) -> Trail:
         return self._seam.trail_since(known)
 
-    @property
-    def burns(self) -> bool:
-        return self._state.arc
+    def clear_trail(self) -> None:
+        self._seam.clear_trail()
 
-    def issues(self) -> tuple[seam.ProcessIssue, ...]:
+    def issues(self) -> tuple[ProcessIssue, ...]:
         return tuple(self._seam.state.issues)
 
-    def status(self, now: int) -> WeldingState:
-        state, gauges = self._state, self._gauges
-        return WeldingState(
-            phase=state.phase,
-            fault=state.fault,
-            reason=state.reason,
-            arc_on=state.arc,
-            gas_flowing=gauges.flow(state, now) > 0.0,
-            wire_feeding=gauges.wire_speed(state) != 0.0,
-            current_amps=gauges.current(state, now),
-            voltage_volts=gauges.voltage(state, now),
-            wire_speed_m_min=gauges.wire_speed(state),
-            gas_flow_l_min=gauges.flow(state, now),
-            arc_on_time_s=seconds(self._seam.arc_on(now)),
-            total_weld_length_mm=self._seam.length(now) / MM,
+    def findings(self) -> list[tuple[int, str]]:
+        """Standing arcs; a cold seam and an arc left on are rules of the robot's own check."""
+        return [(i.at, i.message) for i in self._seam.state.issues if i.kind == "standing"]
+
+    def plots(self) -> tuple[PlotRow, ...]:
+        return (
+            PlotRow("current_amps", "A", self._current),
+            PlotRow("voltage_volts", "V", self._voltage),
         )
 
     def panel(self, now: int) -> tuple[PanelRow, ...]:
@@ -376,8 +498,22 @@ class Welder:
             PanelRow("Seam length", state.total_weld_length_mm, "mm"),
         )
 
-    def active_faults(self) -> tuple[str, ...]:
-        return (f"weld fault: {self._state.reason}",) if self._state.fault else ()
+    def status(self, now: int) -> WeldingState:
+        state = self._state
+        return WeldingState(
+            phase=state.phase,
+            fault=state.fault,
+            reason=state.reason,
+            arc_on=state.arc,
+            gas_flowing=self._flow(now) > 0.0,
+            wire_feeding=self._wire_speed() != 0.0,
+            current_amps=self._current(now),
+            voltage_volts=self._voltage(now),
+            wire_speed_m_min=self._wire_speed(),
+            gas_flow_l_min=self._flow(now),
+            arc_on_time_s=seconds(self._seam.arc_on(now)),
+            total_weld_length_mm=self._seam.length(now) / MM,
+        )
 
     # ── part ──
 
@@ -396,9 +532,9 @@ class Welder:
 _ACTS: tuple[Callable[[Welder, int], None], ...] = (
     lambda welder, now: welder._io.drive(GAS_OK, True, now),
     Welder._strike,
-    Welder._tell_arc,
+    Welder._signal_arc,
     Welder._come_back,
     lambda welder, now: welder._fail("arc", now),
-    Welder._over,
-    Welder.look,
+    Welder._phase_over,
+    Welder.catch_up,
 )

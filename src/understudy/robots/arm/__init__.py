@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.robots.arm.config import Config
+from understudy.robots.arm.config import FAULTS, Config
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FACES",
+    "FAULTS",
     "SIMULATION_SECTIONS",
     "Config",
     "build",

@@ -30,8 +30,6 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
     io = VirtualIO(config.io)
     arm = arm_of(config, deps)
     controller = VirtualController(name, arm, io=io, clock_state=deps.clock_state)
-    if config.welder is not None:
-        controller.mount_welder(config.welder, deps.fault_source)
     if config.collision.enable:
         controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.tell)
     return controller
@@ -58,8 +56,6 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         command_delay=round(simulation.command_delay_ms * NS_PER_MS),
         feedback_delay=round(simulation.feedback_delay_ms * NS_PER_MS),
         enable_dynamics=simulation.enable_dynamics,
-        arc_start=config.welder.starts_in_s if config.welder else 0.0,
-        arc_end=config.welder.ends_in_s if config.welder else 0.0,
     )
 
 
@@ -77,7 +73,7 @@ def _habits(config: Config, home: Floats) -> ControllerOptions:
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,
-        arc_wait=config.arc_wait == "implicit",
+        process_wait=config.arc_wait == "implicit",
         wire=dialect_of(config, wire=True),
     )
 

@@ -5,12 +5,20 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from understudy.devices.io.pins import Config as IoConfig
-from understudy.devices.welder.config import Config as WelderConfig
+from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 Axes6 = tuple[float, float, float, float, float, float]
 Positive = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
+FAULTS: Faults = {
+    **EMERGENCY_STOP,
+    "axis_fault": Fault(
+        "brought",
+        "a drive trips: no torque until reset (alarm 17)",
+        {"axis": Figure(0.0, 0.0, 5.0)},
+    ),
+}
 ToolNumber = Annotated[int, Meta(ge=1, le=99)]
 
 
@@ -41,7 +49,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """`model`: a shipped robot, or the path of a URDF beside the cell file.
 
-    `arc_wait`: M3 and M5 wait for the welder's arc by themselves, or leave that to M66.
+    `arc_wait`: M3 and M5 wait for the device that they switch, or leave that to M66.
     """
 
     model: str = "g60"
@@ -62,5 +70,4 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     simulation: Simulation = Simulation()
     collision: CollisionConfig = CollisionConfig()
     io: IoConfig = IoConfig()
-    welder: WelderConfig | None = None
     arc_wait: Literal["implicit", "none"] = "implicit"

@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Config as WelderConfig
-from understudy.devices.welder import Welder
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.gcode import Problem, parse
 from understudy.ports import (
     AnalogIO,
     ClockState,
     ControllerStatus,
     DigitalIO,
-    FaultSource,
     JointState,
     Part,
     Tally,
 )
 from understudy.ports.controller import JointListener, StatusListener
+from understudy.ports.device import Device, FollowsTool, LightsTool, Process, ToolPath
+from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
 from understudy.robots.arm import refusals as why
+from understudy.robots.arm.config import FAULTS
 from understudy.robots.arm.drives import Arm, Drives, Order
 from understudy.robots.arm.guarded import Guarded
 from understudy.robots.arm.listeners import Listeners
@@ -40,7 +40,6 @@ from understudy.robots.arm.wired import firmware_of
 from understudy.robots.grblhal.firmware import IN_ALARM
 from understudy.simulation.collision.body import Body
 from understudy.simulation.collision.watch import CollisionWatch
-from understudy.simulation.program.actions import no_arc
 from understudy.space.pose import Pose
 from understudy.units import seconds
 
@@ -51,13 +50,12 @@ class VirtualController:
     def __init__(self, name: str, arm: Arm, *, io: VirtualIO, clock_state: ClockState) -> None:
         self.name = name
         self.io = io
-        self.parts: dict[str, Part] = {"io": io}
+        self._devices: dict[str, Device] = {}
         self._arm = arm
         self._tempo = clock_state
         self._drives = Drives(arm, io)
         self.tips, self.set_tcp = self._drives.tips, self._drives.set_tip
         self.firmware = firmware_of(arm, self._drives, self._energize)
-        self._welder: Welder | None = None
         self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
@@ -65,23 +63,33 @@ class VirtualController:
         self._audience = Listeners(arm.period)
         io.on_change(lambda change: self._tell(change.at))
 
-    def mount_welder(self, config: WelderConfig, fault_source: FaultSource) -> None:
-        """Told once, when the cell is put together: programs wait for its arc."""
-        place, way = f"{self.name}.welder", self._drives.tool_way
-        welder = Welder(place, config, io=self.io, way=way, fault_source=fault_source)
-        self._welder = welder
-        self.parts["welder"] = welder
-        self._drives.runner.arc = welder
-        self._drives.before_change = welder.look
-        welder.on_phase(self._weld_phase)
+    def mount(self, kind: str, device: Device) -> None:
+        """Adds a device; programs wait for one whose process M3 and M5 switch."""
+        self._devices[kind] = device
+        if isinstance(device, FollowsTool):
+            self._drives.before_change.append(device.catch_up)
+        if isinstance(device, Process):
+            if self._drives.runner.process is not None:
+                raise ConfigError("M3 and M5 can switch one device of a robot", key=kind)
+            self._drives.runner.process = device
+            device.on_process(self._process_changed)
 
     def guard(self, body: Body, tell: Callable[[str], None]) -> None:
         """Told once, when the cell is put together: what it touches is watched."""
         guarded = Guarded(self._drives, self._trip)
         self.collision = CollisionWatch(self.name, body, guarded, tell)
-        self.parts["collision"] = self.collision
         self._drives.on_other_path(self.collision.cut)
         self._drives.runner.probe = ContactProbe(self.collision, self._drives.runner)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The parts of this robot by name: pins, devices, collision watch."""
+        watch: dict[str, Part] = {"collision": self.collision} if self.collision else {}
+        return {"io": self.io, **self._devices, **watch}
+
+    @property
+    def tool_path(self) -> ToolPath:
+        return self._drives.tool_way
 
     @property
     def arm(self) -> Arm:
@@ -262,7 +270,8 @@ class VirtualController:
         return replace(told, connected=self._connected, enabled=self._enabled, accepted=self._lines)
 
     def view(self, now: int) -> RobotView:
-        return view_of(self._drives, self.io, self._welder, alarm=self._alarm is not None, now=now)
+        lit = any(each.lit for each in self._devices.values() if isinstance(each, LightsTool))
+        return view_of(self._drives, self.io, lit=lit, alarm=self._alarm is not None, now=now)
 
     def on_status(self, listener: StatusListener) -> None:
         """Told whenever the controller connects, moves, stops, fails, homes."""
@@ -301,8 +310,8 @@ class VirtualController:
     def busy(self) -> bool:
         return self._drives.under_way() or self.firmware.restoring
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release", "axis_fault")
+    def faults(self) -> Faults:
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault != "axis_fault":
@@ -336,10 +345,13 @@ class VirtualController:
 
     # ── inside ──
 
-    def _weld_phase(self, phase: str, now: int) -> None:
+    def _process_changed(self, now: int) -> None:
         runner = self._drives.runner
-        if phase == "Fault" and self._welder and not runner.idle(now):
-            runner.fail(no_arc(self._welder.reason, runner.queue.line_at(now)), now)
+        failure = runner.process.failure() if runner.process else None
+        if failure and not runner.idle(now):
+            line = runner.queue.line_at(now)
+            place = f"line {line}: " if line else ""
+            runner.fail(Refused(place + failure.reason, failure.code), now)
         runner.run(now)
         self._tell(now)
 
@@ -380,8 +392,8 @@ class VirtualController:
     def _trip(self, alarm: Refused, now: int) -> Refused | None:
         """The drives drop at once, and the arc with them."""
         self._halt(now)
-        if self._welder is not None:
-            self._welder.cut(now)
+        if self._drives.runner.process is not None:
+            self._drives.runner.process.cut(now)
         self._enabled, self._alarm = False, alarm
         self.firmware.emergency_stop(alarm.code, now)
         return self._done(now)

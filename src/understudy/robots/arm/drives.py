@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
-from understudy.gcode.requests import Request, Spindle
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
@@ -52,14 +51,6 @@ class Arm:
     command_delay: int
     feedback_delay: int
     enable_dynamics: bool
-    arc_start: float = 0.0
-    arc_end: float = 0.0
-
-    def hold_up(self, request: Request) -> float:
-        """Seconds for which the arc holds a program up: pre-flow to steady arc, crater to out."""
-        if not isinstance(request, Spindle):
-            return 0.0
-        return self.arc_end if request.direction == "M5" else self.arc_start
 
     def queue(self) -> Queue:
         limits = self.movers[0].limits
@@ -113,7 +104,7 @@ class Drives:
         self._jog: list[float] = [0.0] * len(arm.start)
         self._jog_plan: Plan | None = None
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
-        self.before_change: Callable[[int], None] = lambda now: None
+        self.before_change: list[Callable[[int], None]] = []
         self.override: Callable[[Override, int, int], None] = lambda what, percent, now: None
         """The firmware's knobs, so that there is one truth about them."""
         self._odometer = Odometer(self.tool_way)
@@ -168,7 +159,7 @@ class Drives:
         if not self.at_rest(now):
             return why.BUSY
         self._odometer.mark(now, self.plan.ends)
-        self.before_change(now)
+        self._announce_change(now)
         self.tips.take(self.tool, tip)
         self.runner.remount()
         self.put(self.motion(now).position, now)
@@ -333,11 +324,16 @@ class Drives:
 
     def _remember(self, now: int) -> None:
         """What moved so far is still seen for as long as readings are late."""
-        self.before_change(now)
+        self._announce_change(now)
         while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
             self._past.popleft()
         if self.arm.feedback_delay:
             self._past.append((now, self.plan))
+
+    def _announce_change(self, now: int) -> None:
+        """Calls those that read the plan so far before it is replaced."""
+        for listener in self.before_change:
+            listener(now)
 
     def _latest(self) -> str:
         """The motion that was ordered last and is still on its way."""

@@ -34,4 +34,4 @@ class Guarded:
         return self.drives.tool
 
     def collided(self, contact: Contact, now: int) -> None:
-        self.trip(Refused(f"{contact.told()}: reset first", why.HARD_LIMIT), now)
+        self.trip(Refused(f"{contact.text()}: reset first", why.HARD_LIMIT), now)

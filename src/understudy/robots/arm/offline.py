@@ -1,6 +1,6 @@
 """An arm of a cell as a subject: what its programs are walked on, and judged by."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,7 +9,9 @@ import numpy as np
 from msgspec import structs
 
 from understudy.config import CellConfig
+from understudy.devices.mount import program_wait_s
 from understudy.errors import ConfigError, located_at, unknown
+from understudy.gcode.requests import Request, Spindle
 from understudy.offline.robot import NO_RULES, collision_notes
 from understudy.offline.setup import Setup
 from understudy.offline.validate import Arm, Subject
@@ -22,7 +24,7 @@ from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.offline_stage import CellStage, Room
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, place
 
@@ -34,7 +36,8 @@ def arm_setup(
     name = robot or programmable(config)[0]
     setup = mover_of(config, name, dialect)
     own: Config = config.robots[name].config
-    stage = CellStage(name, own, rules, config.head.seed, _room(own, setup, config))
+    devices, room = config.robots[name].devices, _room(own, setup, config)
+    stage = CellStage(name, own, devices, rules, config.head.seed, room)
     return replace(setup, stage=stage)
 
 
@@ -78,18 +81,30 @@ def foot_of(config: Config) -> np.ndarray:
 
 def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
     """What a robot's programs are reckoned on; the first that runs programs if none is named."""
-    arm = arm_of(config, robot or programmable(config)[0], dialect)
+    name = robot or programmable(config)[0]
+    arm = arm_of(config, name, dialect)
     return Setup(
         mover=arm.mover(arm.options.modal.tool),
         dialect=arm.options.dialect,
         window=arm.window,
         profile=arm.profile,
         mount=arm.mover,
-        hold_up=arm.hold_up,
+        hold_up=_waits(config.robots[name].devices),
         modal=arm.options.modal,
         start=arm.start,
         dynamics=arm.dynamics[arm.options.modal.tool],
     )
+
+
+def _waits(devices: Mapping[str, Any]) -> Callable[[Request], float]:
+    """Seconds for which the devices of an arm hold up M3 and M5."""
+
+    def hold_up(request: Request) -> float:
+        if not isinstance(request, Spindle):
+            return 0.0
+        return program_wait_s(devices, request.direction != "M5")
+
+    return hold_up
 
 
 def programmable(config: CellConfig) -> list[str]:

@@ -1,7 +1,7 @@
-"""The pins, the power source and the chance of a cell, beside an arm that is only reckoned.
+"""The pins, devices and scenario of a cell beside an arm whose programs are checked offline.
 
-They are the cell's own parts on virtual time: what a running program would meet, the program that
-is walked through meets as well.
+They are the cell's own parts on virtual time, so that a checked program meets what a running one
+would meet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,31 @@ import numpy as np
 
 from understudy.devices.io.offline import Pinboard, of_places
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Welder
-from understudy.devices.welder.phases import ARC_START, BURNING, GAS, READY
+from understudy.devices.mount import build_devices
 from understudy.errors import Refused
 from understudy.gcode import requests
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
 from understudy.offline.setup import ARC_LEFT_ON, Met, Mover, Probed, Remark, Thrown
 from understudy.offline.walk import spans_of
+from understudy.ports.device import (
+    DeviceEvent,
+    FollowsTool,
+    HasFindings,
+    LeavesTrail,
+    Mount,
+    Process,
+    ReportsEvents,
+)
+from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
-from understudy.robots.arm.config import Config
+from understudy.robots.arm.config import FAULTS, Config
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.arm.program_hooks import ARC_START, GAS
 from understudy.simulation.collision.body import Body
-from understudy.simulation.program.actions import arc_wait_is_over
 from understudy.simulation.program.queue import ending_at
-from understudy.simulation.program.steps import ArcWait
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.space.model.environment import Environment
 from understudy.space.pose import Pose
@@ -43,11 +51,6 @@ TOUCHES = "the probe touches something before the move"
 NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
 NO_ARC = "travels on the seam while the arc does not burn"
 RAPID_ARC = "the arc burns on over a rapid"
-
-
-def places_of(name: str) -> tuple[str, ...]:
-    """Where a scenario can befall an arm."""
-    return name, f"{name}.io", f"{name}.welder"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,31 +68,37 @@ class CellStage:
     """
 
     def __init__(
-        self, name: str, config: Config, rules: Rules, seed: int, room: Room | None = None
+        self,
+        name: str,
+        config: Config,
+        devices: Mapping[str, Any],
+        rules: Rules,
+        seed: int,
+        room: Room | None = None,
     ) -> None:
-        mine = of_places(rules, places_of(name))
+        mine = of_places(rules, (name, *(f"{name}.{kind}" for kind in ("io", *devices))))
         fault_source = build(mine, seed)
         self._board = board = Pinboard(VirtualIO(config.io), mine, f"{name}.io")
-        self._welder: Welder | None = None
         self._arc_wait = config.arc_wait == "implicit"
         self._plan: Plan | None = None
         self.mover: ArmMover | None = None
         self._armed = self._assumed = self._ended = False
         self._cold: list[tuple[int, int]] = []
         self._cold_since: int | None = 0
-        self._told = -1
+        self._reported: dict[str, int] = {}
         self._probe = ContactProbe(room, self) if room else None
         board.io.on_change(self._pin_changed)
-        places: dict[str, Any] = {name: self, f"{name}.io": board.io}
-        if config.welder is not None:
-            place = f"{name}.welder"
-            self._welder = Welder(
-                place, config.welder, io=board.io, way=self._way, fault_source=fault_source
-            )
-            self._welder.on_phase(self._phase)
-            places[place] = self._welder
-            board.join(self._welder)
-        fault_source.act_on(places)
+        self._process: Process | None = None
+        self._devices = build_devices(name, devices, Mount(fault_source, board.io, self._way))
+        for device in self._devices.values():
+            if isinstance(device, Process):
+                self._process = device
+                device.on_process(self._process_changed)
+            if isinstance(device, ReportsEvents):
+                device.on_event(self._device_event)
+        board.join(*self._devices.values())
+        mounted = {f"{name}.{kind}": device for kind, device in self._devices.items()}
+        fault_source.act_on({name: self, f"{name}.io": board.io, **mounted})
         board.join(fault_source)
 
     # ── stage ──
@@ -121,9 +130,11 @@ class CellStage:
             self._board.to(whole_ns(each.time_s))
             remarks += self._throw(each.switch, each.line)
         self._board.to(whole_ns(plan.ends))
-        if self._welder is not None:
-            self._welder.look(self._board.now)
-            self._welder.clear_trail()
+        for device in self._devices.values():
+            if isinstance(device, FollowsTool):
+                device.catch_up(self._board.now)
+            if isinstance(device, LeavesTrail):
+                device.clear_trail()
         self._take_faults()
         remarks += self._amiss(plan)
         return (*remarks, *self._news(line))
@@ -151,15 +162,17 @@ class CellStage:
         if not burns:
             self._assumed = False
         self._board.io.set_digital_output(ARC_START, burns, self._board.now)
-        if burns and self._welder is None and not self._board.io.digital_output(GAS):
+        if burns and self._process is None and not self._board.io.digital_output(GAS):
             return [self._remark(line, "process", NO_GAS)]
         refused = self._wait_for_arc(burns) if self._arc_wait else None
         return [self._remark(line, "process", refused.reason)] if refused else []
 
     def _wait_for_arc(self, burns: bool) -> Refused | None:
-        """Why there is none; a fault of the power source is among the news anyway."""
-        step = ArcWait(burns)
-        while not (met := arc_wait_is_over(step, self._welder)) and not self._assumed:
+        """Why the process cannot be switched on; a fault of its device is a remark already."""
+        process = self._process
+        if process is None:
+            return None
+        while not (met := process.reached(burns)) and not self._assumed:
             at = self._board.next_wake()
             if at is None:
                 return None
@@ -173,10 +186,10 @@ class CellStage:
         return [self._remark(line, "io", refused.reason)] if refused else []
 
     def _wait(self, request: requests.WaitInput, line: int) -> list[Remark]:
-        welder_pin = self._welder is not None and request.pin <= READY
-        if self._assumed and welder_pin and request.kind == "digital":
+        of_device = self._board.io.owner(request.pin) == "device"
+        if self._assumed and of_device and request.kind == "digital":
             return []
-        said = self._board.wait(request, moved=welder_pin)
+        said = self._board.wait(request)
         return [self._remark(line, "io", said)] if said else []
 
     def _end(self, line: int) -> list[Remark]:
@@ -215,16 +228,18 @@ class CellStage:
         """What has happened since last time; while the arm moved, on the line it was on."""
         self._take_faults()
         events = self._board.take_events()
-        if self._welder is not None:
-            fresh = [issue for issue in self._welder.issues() if issue.at > self._told]
-            self._told = max((issue.at for issue in fresh), default=self._told)
-            events += [(issue.at, issue.message) for issue in fresh if issue.kind == "standing"]
+        for kind, device in self._devices.items():
+            if isinstance(device, HasFindings):
+                before = self._reported.get(kind, -1)
+                fresh = [(at, said) for at, said in device.findings() if at > before]
+                self._reported[kind] = max((at for at, _ in fresh), default=before)
+                events += fresh
         return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
 
     def _take_faults(self) -> None:
-        """A weld fault is told once; then the seam is taken as welded, up to its M5."""
-        if self._welder is not None and self._welder.phase == "Fault":
-            self._welder.reset(self._board.now)
+        """Resets a failed process, which is a remark already; up to M5 it is assumed to be on."""
+        if self._process is not None and self._process.failure():
+            self._process.reset(self._board.now)
             self._assumed = True
 
     def _line(self, at: int, otherwise: int) -> int:
@@ -236,13 +251,16 @@ class CellStage:
 
     # ── listening ──
 
-    def _phase(self, phase: str, now: int) -> None:
-        if phase == "Fault" and self._welder is not None:
-            self._board.note(now, f"weld fault: {self._welder.reason}")
-        self._burn(phase in BURNING, now)
+    def _process_changed(self, now: int) -> None:
+        assert self._process is not None
+        self._burn(self._process.running, now)
+
+    def _device_event(self, event: DeviceEvent) -> None:
+        if event.alarm:
+            self._board.note(event.at, event.alarm)
 
     def _pin_changed(self, change: PinChange) -> None:
-        if self._welder is None and change.bank == "DO" and change.pin == ARC_START:
+        if self._process is None and change.bank == "DO" and change.pin == ARC_START:
             self._burn(change.value, change.at)
 
     def _burn(self, burns: bool, now: int) -> None:
@@ -260,8 +278,8 @@ class CellStage:
 
     # ── the arm, as a scenario sees it ──
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release", "axis_fault")
+    def faults(self) -> Faults:
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return self._board.cut_off(fault, parameters, now)

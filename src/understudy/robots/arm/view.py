@@ -1,7 +1,6 @@
 """An arm as its operator and as the eye see it."""
 
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Welder
 from understudy.errors import Refused
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
@@ -30,9 +29,7 @@ def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStat
     )
 
 
-def view_of(
-    drives: Drives, io: VirtualIO, welder: Welder | None, *, alarm: bool, now: int
-) -> RobotView:
+def view_of(drives: Drives, io: VirtualIO, *, lit: bool, alarm: bool, now: int) -> RobotView:
     """Joints and tip of the same instant: where it truly is, whatever its feedback tells."""
     runner, digital = drives.runner, io.digital()
     mover, joints = runner.mover, drives.motion(now).position
@@ -46,6 +43,6 @@ def view_of(
         tool=runner.state.modal.tool,
         line=runner.queue.line_at(now),
         ghost=None if goal is None else goal.tolist(),
-        arc=welder is not None and welder.burns,
+        arc=lit,
         io=Pins(digital.inputs, digital.outputs),
     )

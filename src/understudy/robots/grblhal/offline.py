@@ -16,11 +16,12 @@ from understudy.offline.robot import NO_RULES
 from understudy.offline.setup import Met, Mover, Probed, Remark, Setup, Thrown
 from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, walk
+from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.robots.arm.offline_stage import NO_TOUCH
 from understudy.robots.grblhal.machine.machine import Config, dialect_of, pins_of, settings_of
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
 from understudy.robots.grblhal.settings import Settings, read_settings
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.units import nanoseconds, seconds, whole_ns
 
@@ -142,8 +143,8 @@ class MachineStage:
 
     # ── place of scenario rules ──
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+    def faults(self) -> Faults:
+        return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return self._board.cut_off(fault, parameters, now)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from understudy.ports.faults import EMERGENCY_STOP as FAULTS
 from understudy.robots.kuka.config import Config
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FACES",
+    "FAULTS",
     "SIMULATION_SECTIONS",
     "Config",
     "build",

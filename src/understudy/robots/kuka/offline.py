@@ -20,7 +20,7 @@ from understudy.robots.kuka.config import Config
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
 from understudy.robots.kuka.program import ReadLine, Step, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, TOOLS, base_number
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.kinematics.chain import Frames
 from understudy.space.model.environment import Environment

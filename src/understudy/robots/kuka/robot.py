@@ -21,6 +21,7 @@ from understudy.errors import Refused
 from understudy.motion.path import empty_path
 from understudy.motion.plan import Plan, empty_law
 from understudy.ports import Part, State, Tally
+from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
 from understudy.robots.kuka.records import KukaReading, Progress, Record
@@ -246,7 +247,7 @@ class KukaGcodeServer:
         return self._modal.tool
 
     def collided(self, contact: Contact, now: int) -> None:
-        self.freeze(contact.told(), now)
+        self.freeze(contact.text(), now)
 
     # ── readings ──
 
@@ -323,8 +324,8 @@ class KukaGcodeServer:
 
     # ── faults ──
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+    def faults(self) -> Faults:
+        return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         """The emergency stop freezes the motion; the release lets it go on from there."""

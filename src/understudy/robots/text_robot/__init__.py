@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from understudy.robots.text_robot.robot import Config, TextRobot, build
+from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FACES",
+    "FAULTS",
     "Config",
     "TextRobot",
     "build",

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Deps, Endpoint, FaultSource, Ticket
+from understudy.ports.faults import Fault, Faults
 from understudy.protocol.sessions import (
     LineReader,
     NotInjectable,
@@ -30,6 +31,11 @@ from understudy.robots.text_robot.interface import PARAMETER_ERROR, TIMEOUT_ERRO
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM
 
+FAULTS: Faults = {
+    "communication_timeout": Fault(
+        "asked", "the command is not carried out and answered as timed out"
+    )
+}
 LONGEST_LINE = 4096
 LONGEST_ECHO = 32
 WAITING_LIMIT = 1024
@@ -188,8 +194,8 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
     def close(self, peer: str) -> None:
         self._sessions.pop(peer, None)
 
-    def faults(self) -> tuple[str, ...]:
-        return ("communication_timeout",)
+    def faults(self) -> Faults:
+        return FAULTS
 
     def save(self) -> Saved:
         return Saved({peer: session.save() for peer, session in self._sessions.items()})

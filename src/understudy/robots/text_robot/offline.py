@@ -17,7 +17,7 @@ from understudy.robots.text_robot.program import Move, ReadLine, read_lines
 from understudy.robots.text_robot.robot import Config, TextRobot, build
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
-from understudy.simulation.rules import Config as Rules
+from understudy.simulation.scenario import Config as Rules
 from understudy.units import DEG, MM, seconds
 
 NO_BODY = "this robot has no body in this cell: collisions are not checked"

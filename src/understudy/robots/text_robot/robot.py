@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
 from understudy.ports import Deps, FaultSource, Finished, Ticket
+from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.ports.hmi import RobotView
 from understudy.robots.text_robot.interface import (
     OUTSIDE,
@@ -45,8 +46,22 @@ TRANSITIONS: Mapping[tuple[RobotState, str], RobotState] = {
 }
 EVENT_OF: Mapping[Kind, str] = {"move_abs": "move", "move_rel": "move", "home": "home"}
 
-READING_FAULTS = ("position_noise", "temperature_noise")
-INJECTED_FAULTS = ("emergency_stop", "emergency_release", "overheat")
+FAULTS: Faults = {
+    **EMERGENCY_STOP,
+    "overheat": Fault("brought", "error code 6 (temperature) until reset"),
+    "position_noise": Fault(
+        "asked",
+        "readings of the pose deviate, evenly within ± the amplitude",
+        {"amplitude_mm": Figure(0.1, 0.0, 1000.0), "amplitude_deg": Figure(0.1, 0.0, 180.0)},
+        ambient=True,
+    ),
+    "temperature_noise": Fault(
+        "asked",
+        "readings of the temperature deviate, evenly within ± the amplitude",
+        {"amplitude_c": Figure(0.2, 0.0, 100.0)},
+        ambient=True,
+    ),
+}
 FARTHEST = 1e300  # metres; beyond it the difference of two poses overflows
 
 
@@ -284,8 +299,8 @@ class TextRobot:
 
     # ── faults ──
 
-    def faults(self) -> tuple[str, ...]:
-        return (*READING_FAULTS, *INJECTED_FAULTS)
+    def faults(self) -> Faults:
+        return FAULTS
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":
@@ -295,7 +310,7 @@ class TextRobot:
         elif fault == "overheat":
             self.note_error(TEMPERATURE_ERROR)
         else:
-            allowed = ", ".join(INJECTED_FAULTS)
+            allowed = ", ".join(name for name, each in FAULTS.items() if each.how == "brought")
             return Refused(f"{fault} cannot be injected into {self._name}; allowed: {allowed}")
         return None
 

@@ -36,7 +36,7 @@ class Contact(Struct, frozen=True):
     def names(self) -> Names:
         return self.link, self.object
 
-    def told(self) -> str:
+    def text(self) -> str:
         """As people read it."""
         x, y, z = (round(value / MM, 1) + 0.0 for value in self.point)
         what = {"zone": "reaches into zone", "self_collision": "touches its own"}

@@ -305,7 +305,7 @@ class CollisionWatch:
 
     def _announce(self, contact: Contact, now: int) -> None:
         self._state.detected += 1
-        self._tell(f"{self._name}: {contact.told()}")
+        self._tell(f"{self._name}: {contact.text()}")
         for listener in self._listeners:
             listener(contact)
         self.stop_for(contact, now)

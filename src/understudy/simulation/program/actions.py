@@ -14,11 +14,10 @@ from understudy.gcode import Dialect, Modal, requests
 from understudy.gcode.meaning import MOVES, homes_arm, rests_motion, stops_at_corners
 from understudy.gcode.requests import Output, Request, SetOutput, WaitInput
 from understudy.motion.path import dwell_path
+from understudy.ports.device import Process
 from understudy.ports.io import ProgramPins
 from understudy.simulation.program.queue import Queue
 from understudy.simulation.program.steps import (
-    Arc,
-    ArcWait,
     ControllerOptions,
     GcodeLine,
     Homed,
@@ -28,6 +27,7 @@ from understudy.simulation.program.steps import (
     Probe,
     Probed,
     ProbeMove,
+    ProcessWait,
     ProgramHooks,
     Rest,
     StartAction,
@@ -40,8 +40,6 @@ from understudy.units import DEG, nanoseconds
 
 TIMED_OUT = -1.0
 """The result of an M66 whose time is over."""
-MOTOR_FAULT = 17
-ARC_OUT = ("PostFlow", "Idle", "Fault")
 
 
 class Program(Protocol):
@@ -53,7 +51,7 @@ class Program(Protocol):
     options: ControllerOptions
     io: ProgramPins
     hooks: ProgramHooks
-    arc: Arc | None
+    process: Process | None
     probe: Probe | None
 
     @property
@@ -86,7 +84,7 @@ def steps_of(
     return Rest(), request
 
 
-# ── pins and arc ──
+# ── pins and process ──
 
 
 def set_output(request: Output, io: ProgramPins, now: int) -> Refused | None:
@@ -112,21 +110,6 @@ def input_wait_is_over(step: WaitInput, state: State, io: ProgramPins, now: int)
     state.result = float(level) if met[step.mode] else TIMED_OUT
     state.waits_since = None
     return True
-
-
-def arc_wait_is_over(step: ArcWait, arc: Arc | None) -> bool | Refused:
-    """Motion goes on in phase Weld; after M5 the torch stands until the arc is out."""
-    if arc is None:
-        return True
-    if arc.phase not in ARC_OUT:
-        return step.burns and arc.phase == "Weld"
-    return no_arc(arc.reason) if step.burns else True
-
-
-def no_arc(reason: str, line: int = 0) -> Refused:
-    """The refusal after a weld fault or an arc that was switched off; names the running line."""
-    place = f"line {line}: " if line else ""
-    return Refused(f"{place}weld fault: {reason or 'the arc is off'}", MOTOR_FAULT)
 
 
 # ── actions ──
@@ -167,13 +150,13 @@ def wait_for_input(program: Program, step: WaitInput, now: int) -> bool:
 
 def set_spindle(program: Program, step: requests.Spindle, now: int) -> bool:
     refused = program.hooks.set_spindle(step, now)
-    if refused or not program.options.arc_wait:
+    if refused or not program.options.process_wait:
         return program.refuse_if(refused, now)
-    return program.go_next(ArcWait(step.direction != "M5"))
+    return program.go_next(ProcessWait(step.direction != "M5"))
 
 
-def wait_for_arc(program: Program, step: ArcWait, now: int) -> bool:
-    over = arc_wait_is_over(step, program.arc)
+def wait_for_process(program: Program, step: ProcessWait, now: int) -> bool:
+    over = program.process is None or program.process.reached(step.on)
     if isinstance(over, Refused):
         program.fail(over, now)
     return bool(over)
@@ -206,11 +189,11 @@ def pause(program: Program, step: requests.ProgramPause, now: int) -> bool:
 
 
 def end_program(program: Program, step: requests.ProgramEnd, now: int) -> bool:
-    if program.arc is not None:
-        program.arc.program_ended(now)
+    if program.process is not None:
+        program.process.program_ended(now)
     program.hooks.switch_off(now)
     program.hooks.report(step, now)
-    return program.go_next(ArcWait(False)) if program.options.arc_wait else True
+    return program.go_next(ProcessWait(False)) if program.options.process_wait else True
 
 
 def move_home(program: Program, step: HomingMove, now: int) -> bool:
@@ -269,7 +252,7 @@ ACTIONS: dict[type, Callable[[Program, Any, int], bool]] = {
     requests.ToolSelect: report,
     requests.KinematicsMode: report,
     SystemChosen: report,
-    ArcWait: wait_for_arc,
+    ProcessWait: wait_for_process,
     HomingMove: move_home,
     Homed: note_home,
     Probed: end_probing,

@@ -16,13 +16,13 @@ from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jo
 from understudy.gcode.dialect import Axes
 from understudy.gcode.meaning import MOVES, sets_outputs_without_move, zero_in_force
 from understudy.motion.path import Floats, Path
+from understudy.ports.device import Process
 from understudy.ports.io import PinChange, ProgramPins
 from understudy.simulation.program.actions import ACTIONS, set_output, steps_of
 from understudy.simulation.program.queue import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.simulation.program.steps import (
     DROPPED,
     REPORTED_IN_CHECK,
-    Arc,
     ControllerOptions,
     Entry,
     GcodeLine,
@@ -82,7 +82,7 @@ class Runner:
         self.hooks = hooks
         self._path: Path | None = None
         self._running = False
-        self.arc: Arc | None = None
+        self.process: Process | None = None
         self.probe: Probe | None = None
         self._waiting: deque[Entry] = deque()
         self.mover = self._mounted(options.modal.tool)

@@ -63,17 +63,19 @@ class Probed(Struct, frozen=True, tag=True):
     early: bool = False
 
 
-class ArcWait(Struct, frozen=True, tag=True):
-    """Wait until the arc burns steadily, or until it is out."""
+class ProcessWait(Struct, frozen=True, tag=True):
+    """Wait until the device that M3 and M5 switch is steadily on, or off."""
 
-    burns: bool
+    on: bool
 
 
 class SystemChosen(Struct, frozen=True, tag=True):
     """The line names one of G54 … G59.3, another one or the same again."""
 
 
-Step = Request | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ArcWait | SystemChosen
+Step = (
+    Request | Rest | Paused | HomingMove | Homed | ProbeMove | Probed | ProcessWait | SystemChosen
+)
 
 REPORTED_IN_CHECK = (Message, ProgramEnd)
 """Requests that are reported of a line that is only checked."""
@@ -178,8 +180,8 @@ class ControllerOptions:
 
     ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share``
     of the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the zero
-    in force shifts. ``arc_wait``: M3 and M5 wait for the arc. ``probes_overridden``: the feed
-    override acts on probing moves, too.
+    in force shifts. ``process_wait``: M3 and M5 wait for the device that they switch.
+    ``probes_overridden``: the feed override acts on probing moves, too.
     """
 
     dialect: Dialect
@@ -189,7 +191,7 @@ class ControllerOptions:
     deviation: float
     wire: Dialect
     rests_at_offsets: bool = False
-    arc_wait: bool = True
+    process_wait: bool = True
     probes_overridden: bool = False
 
 
@@ -201,20 +203,6 @@ class Mover(Protocol):
     def axes(self, q: Floats) -> Axes: ...
 
     def pose(self, q: Floats) -> Axes: ...
-
-
-class Arc(Protocol):
-    """A power source, as far as a program waits for it."""
-
-    @property
-    def phase(self) -> str: ...
-
-    @property
-    def reason(self) -> str:
-        """The reason of its fault; empty if there is none."""
-        ...
-
-    def program_ended(self, now: int) -> None: ...
 
 
 class Probe(Protocol):

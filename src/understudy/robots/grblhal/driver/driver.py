@@ -18,6 +18,7 @@ from understudy.ports import (
     Ticket,
 )
 from understudy.ports.controller import JointListener, StatusListener
+from understudy.ports.faults import Faults
 from understudy.ports.refusals import BUSY, JOGGING, NOT_CONNECTED, NOT_ENABLED, STOPPED
 from understudy.protocol.client import ReconnectSchedule
 from understudy.robots.grblhal.driver.connection import (
@@ -389,8 +390,8 @@ class GrblHalDriver:
     def busy(self) -> bool:
         return self._connection.under_way()
 
-    def faults(self) -> tuple[str, ...]:
-        return ()
+    def faults(self) -> Faults:
+        return {}
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         return Refused(f"{fault} cannot be brought about on a real controller")

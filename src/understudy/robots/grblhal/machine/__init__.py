@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from understudy.ports.faults import EMERGENCY_STOP as FAULTS
 from understudy.robots.grblhal.machine.machine import Config
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FACES",
+    "FAULTS",
     "Config",
     "build",
     "offline_robot",

@@ -14,6 +14,7 @@ from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.motion.path import Floats
 from understudy.motion.stream import FIRMWARE_COMMIT, Stream
 from understudy.ports import Deps, Part
+from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
@@ -113,8 +114,8 @@ class Machine:
             linear=LINEAR_AXES,
         )
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+    def faults(self) -> Faults:
+        return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault == "emergency_stop":

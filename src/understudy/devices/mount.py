@@ -1,0 +1,38 @@
+"""Builds the devices of a robot, for a running cell and for the offline check alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.errors import located_at
+from understudy.ports import FaultSource
+from understudy.ports.device import CarriesDevices, Device, Mount
+from understudy.registry import module_of
+
+
+def build_devices(robot: str, devices: Mapping[str, Any], mount: Mount) -> dict[str, Device]:
+    """The devices of a robot by kind, from their configurations; each has the name
+    `<robot>.<kind>`."""
+    built: dict[str, Device] = {}
+    for kind, config in devices.items():
+        with located_at(kind):
+            built[kind] = module_of("devices", kind).build(f"{robot}.{kind}", config, mount)
+    return built
+
+
+def mount_devices(
+    name: str, robot: Any, devices: Mapping[str, Any], fault_source: FaultSource
+) -> dict[str, Device]:
+    """Builds the devices of a robot on its pins and its tool, and mounts them on it."""
+    pins, tool_path = getattr(robot, "io", None), getattr(robot, "tool_path", None)
+    built = build_devices(name, devices, Mount(fault_source, pins, tool_path))
+    if isinstance(robot, CarriesDevices):
+        for kind, device in built.items():
+            robot.mount(kind, device)
+    return built
+
+
+def program_wait_s(devices: Mapping[str, Any], on: bool) -> float:
+    """Seconds for which M3 (``on``) or M5 holds up a program, if nothing goes wrong."""
+    modules = ((module_of("devices", kind), config) for kind, config in devices.items())
+    waits = ((getattr(m, "program_wait_s", None), config) for m, config in modules)
+    return sum((float(wait(config, on)) for wait, config in waits if wait is not None), 0.0)

@@ -1,0 +1,231 @@
+"""The Protocols of a device: what stands beside a robot, or by itself in the cell.
+
+A module in the table `registry.DEVICES` offers
+
+    Config                       the keys of the device in a cell file, a frozen msgspec Struct
+    build(name, config, mount)   the simulated `Device`
+    FAULTS                       its faults, where it has any
+    OPERATION_MODES              modes of operation of a robot that carries it, where it adds any
+    program_wait_s(config, on)   seconds for which M3 (on) and M5 (off) wait, where they wait
+
+A `Device` must offer the methods of that Protocol only. Each of the other Protocols is optional:
+a device that implements one appears in the panels, the plots, the event log, the scene, the
+programs or the offline check, and no list of kinds is extended for it.
+
+The offline check of a program builds the same device on the pins and the time of the check.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from understudy.errors import ConfigError, Refused
+from understudy.ports import FaultSource, Injectable, Part
+from understudy.ports.hmi import Trailing
+from understudy.ports.io import PinChange
+
+Moments = NDArray[np.float64]
+ToolPath = Callable[[Moments], NDArray[np.float64]]
+"""Times in seconds → positions of the tip of the tool in metres, rows of x, y, z."""
+
+
+# ── what a device is given ──────────────────────────────────────────────────────────────────────
+
+
+class OutputPins(Protocol):
+    """The outputs of a robot's controller, as a device reads them."""
+
+    def digital_output(self, pin: int | str) -> bool: ...
+
+    def analog_output(self, channel: int | str) -> float: ...
+
+    def on_change(self, listener: Callable[[PinChange], None], /) -> None:
+        """Calls the listener inside every change of a digital pin."""
+        ...
+
+
+class InputPins(Protocol):
+    """The inputs of a robot's controller, as a device drives them."""
+
+    def own(self, pin: int) -> None:
+        """The device drives this digital input from now on."""
+        ...
+
+    def drive(self, pin: int, value: bool, now: int) -> None:
+        """Sets the level of an owned input; a forced value hides it."""
+        ...
+
+    def is_driven(self, pin: int) -> bool: ...
+
+    def drive_analog(self, channel: int, source: Callable[[int], float]) -> None:
+        """Reads an analog input from ``source(now)`` from now on, in volts."""
+        ...
+
+    def link_delay(self, pin: int) -> int | None:
+        """The delay of the link onto a digital input in ns; None without a link."""
+        ...
+
+
+class DevicePins(OutputPins, InputPins, Protocol):
+    """The pins between a controller and its devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """What a device is built with: the scenario, and what its robot lends it, if anything."""
+
+    fault_source: FaultSource
+    pins: DevicePins | None = None
+    tool_path: ToolPath | None = None
+
+    def needed_pins(self) -> DevicePins:
+        if self.pins is None:
+            raise ConfigError("this device needs the pins of a robot; mount it on one that has any")
+        return self.pins
+
+    def needed_tool_path(self) -> ToolPath:
+        if self.tool_path is None:
+            raise ConfigError("this device needs a robot that moves a tool; mount it on an arm")
+        return self.tool_path
+
+
+# ── what every device offers ────────────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class Device(Part, Injectable, Protocol):
+    """A part of the cell with faults that a reset clears."""
+
+    def reset(self, now: int) -> None:
+        """Clears faults and their causes."""
+        ...
+
+    def active_faults(self) -> Sequence[str]:
+        """The faults that are active now, in the words of their alarms."""
+        ...
+
+
+@runtime_checkable
+class CarriesDevices(Protocol):
+    """A robot that wants to know of the devices that are mounted on it."""
+
+    def mount(self, kind: str, device: Device) -> None: ...
+
+
+# ── what a device may offer ─────────────────────────────────────────────────────────────────────
+
+
+class DeviceEvent(NamedTuple):
+    """Something that the event log records; with `alarm` it is an alarm with that message."""
+
+    at: int
+    text: str
+    alarm: str = ""
+
+
+@runtime_checkable
+class ReportsEvents(Protocol):
+    """A device whose events appear in the event log under its kind."""
+
+    def on_event(self, listener: Callable[[DeviceEvent], None]) -> None: ...
+
+    def advice(self, message: str) -> str:
+        """What to do about an alarm of this device; empty if the message is not one of its own."""
+        ...
+
+
+class PlotRow(NamedTuple):
+    """A curve of the plots: a value over time."""
+
+    name: str
+    unit: str
+    value: Callable[[int], float]
+
+
+@runtime_checkable
+class Plotted(Protocol):
+    """A device with curves in the plots."""
+
+    def plots(self) -> Sequence[PlotRow]: ...
+
+
+@runtime_checkable
+class LeavesTrail(Trailing, Protocol):
+    """A device that draws a trail where its tool has worked."""
+
+    def clear_trail(self) -> None: ...
+
+
+@runtime_checkable
+class LightsTool(Protocol):
+    """A device that makes the tip of the tool glow while it is on."""
+
+    @property
+    def lit(self) -> bool: ...
+
+
+class SceneBody(NamedTuple):
+    """A shape in the scene: its centre in the cell and its sizes, in metres."""
+
+    name: str
+    type: Literal["box", "sphere", "cylinder", "capsule"]
+    position: tuple[float, float, float]
+    dimensions: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+    height: float = 0.0
+
+
+@runtime_checkable
+class HasBodies(Protocol):
+    """A device that the scene shows; robots do not collide with it."""
+
+    def bodies(self) -> Sequence[SceneBody]: ...
+
+
+@runtime_checkable
+class FollowsTool(Protocol):
+    """A device that reads the path of the tool."""
+
+    def catch_up(self, now: int) -> None:
+        """Reads the path up to ``now``: the robot is about to forget it."""
+        ...
+
+
+@runtime_checkable
+class Process(Device, Protocol):
+    """A device that M3, M4 and M5 switch on and off, and that programs wait for."""
+
+    @property
+    def running(self) -> bool:
+        """The tool works: a feed move is right now, a rapid is not."""
+        ...
+
+    def reached(self, on: bool) -> bool | Refused:
+        """Whether it is steadily on, or off; a refusal if it cannot be switched on."""
+        ...
+
+    def failure(self) -> Refused | None:
+        """The fault that ends a running program, as the error of its controller."""
+        ...
+
+    def on_process(self, listener: Callable[[int], None]) -> None:
+        """Calls ``listener(now)`` when one of the answers above may have changed."""
+        ...
+
+    def program_ended(self, now: int) -> None: ...
+
+    def cut(self, now: int) -> None:
+        """The drives of the robot have dropped: the process ends at once."""
+        ...
+
+
+@runtime_checkable
+class HasFindings(Protocol):
+    """A device with rules for the programs that use it."""
+
+    def findings(self) -> Sequence[tuple[int, str]]:
+        """What broke its rules so far, times in ns; the check of a program reports it."""
+        ...
