@@ -1,0 +1,120 @@
+"""Add a robot from outside the package: a linear axis in one file.
+
+A package adds it by an entry point of the group `understudy.robots`, this script by `register`.
+`understudy.ports.operation` lists what a kind may declare; only `Config` and `build` are required.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy import registry
+from understudy.errors import Refused
+from understudy.ports import Deps
+from understudy.ports.operation import AxisReading, Condition, Frame, Jog, ModelAxis, RobotModel
+from understudy.space.pose import ORIGIN
+from understudy.testing import StandIn
+from understudy.units import MM, seconds
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    travel_mm: float = 1000.0
+    speed_mm_s: float = 100.0
+
+
+class Move(Struct):
+    """All that a snapshot holds: a move from `start` to `end` (m), begun at `begun` (ns)."""
+
+    start: float = 0.0
+    end: float = 0.0
+    begun: int = 0
+    stopped: bool = False
+
+
+class LinearAxis:
+    """`Part` of the cell, `Injectable`, and its own `OperatorActions`."""
+
+    frames: tuple[Frame, ...] = ("base",)
+
+    def __init__(self, config: Config) -> None:
+        self._travel, self._speed = config.travel_mm * MM, config.speed_mm_s * MM
+        self._move = Move()
+
+    def position(self, now: int) -> float:
+        way = self._move.end - self._move.start
+        done = min(abs(way), self._speed * seconds(now - self._move.begun))
+        return self._move.start + (done if way > 0.0 else -done)
+
+    def next_wake(self) -> None: ...  # nothing happens at the end of a move
+
+    def wake(self, now: int) -> None: ...
+
+    def busy(self) -> bool:
+        return False
+
+    def status(self, now: int) -> Condition:
+        moving = self.position(now) != self._move.end
+        state = "Stopped" if self._move.stopped else "Run" if moving else "Idle"
+        return Condition(state, moving, enabled=not self._move.stopped)
+
+    def save(self) -> Move:
+        return self._move
+
+    def load(self, state: Any) -> None:
+        self._move = msgspec.convert(state, Move)
+
+    def faults(self) -> tuple[str, ...]:
+        return ("emergency_stop", "emergency_release")
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        self._move = Move(here := self.position(now), here, now, fault == "emergency_stop")
+        return None
+
+    condition = status
+
+    def axis_reading(self, now: int) -> AxisReading:
+        return AxisReading((), (), (), ORIGIN._replace(x=self.position(now)))
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        return self.inject("emergency_stop", {}, now)
+
+    stop = emergency_stop
+
+    def reset(self, now: int) -> Refused | None:
+        return self.inject("emergency_release", {}, now)
+
+    def jog(self, jog: Jog, now: int) -> Refused | None:
+        end = self.position(now) + (jog.step or self._travel) * (1 if jog.speed > 0 else -1)
+        if self._move.stopped or jog.axis != 0 or not 0.0 <= end <= self._travel:
+            return Refused(f"axis 0 goes to 0…{self._travel / MM:g} mm, and not after a stop")
+        self._move = Move(self.position(now), end, now)
+        return None
+
+
+def build(name: str, config: Config, deps: Deps) -> LinearAxis:
+    return LinearAxis(config)
+
+
+def operator_actions(robot: LinearAxis) -> LinearAxis:
+    return robot
+
+
+def robot_model(config: Config, robot: LinearAxis) -> RobotModel:
+    return RobotModel(axes=(ModelAxis("X", "prismatic", (1.0, 0.0, 0.0)),))
+
+
+registry.register("robots", "linear_axis", __name__)
+file = Path(tempfile.mkdtemp()) / "rail.yaml"
+file.write_text("robots: {rail: {kind: linear_axis, speed_mm_s: 200}}")
+with StandIn(str(file)) as cell:
+    cell.do("jog", robot="rail", frame="base", axis=0, speed=1, step=500)
+    cell.forward(seconds=1)
+    snapshot = cell.do("snapshot")["snapshot"]
+    print(cell.do("emergency_stop", robot="rail"), cell.do("reset", robot="rail"))
+    cell.do("restore", snapshot=snapshot)
+    print(rail := cell.do("robots")["robots"][0])
+    assert (rail["state"], "jog" in rail["capabilities"]) == ("Run", True)
