@@ -75,6 +75,22 @@ def test_a_query_is_a_get(page: str) -> None:
     assert (status, answer["rate"]) == (200, 1.0)
 
 
+def test_a_rate_while_paused_is_the_same_by_rest_and_by_command(page: str, cell: StandIn) -> None:
+    cell.do("pause")
+    try:
+        status, answer = ask(page, "POST", "/api/rate", b'{"rate": 2}')
+        assert (status, answer["rate"], answer["paused"], answer["resumes_at"]) == (200, 0, True, 2)
+        _, now = ask(page, "GET", "/api/now")
+        _, metrics = ask(page, "GET", "/api/metrics")
+        assert (now["rate"], metrics["state"]) == (0, "PAUSED")
+        assert cell.do("metrics")["state"] == "PAUSED"
+        assert cell.do("now")["rate"] == 0.0
+    finally:
+        cell.do("rate", rate=1.0)
+        cell.do("resume")
+    assert ask(page, "GET", "/api/now")[1]["rate"] == 1.0
+
+
 def test_parameters_of_a_query_are_in_the_address(page: str) -> None:
     status, answer = ask(page, "GET", "/api/io?robot=g60")
     assert status == 200
