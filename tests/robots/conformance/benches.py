@@ -1,8 +1,8 @@
 """One arm, four ways to it: in process, over a null modem, over TCP, over a pseudo-terminal.
 
 All four are on virtual time. Over a real socket or terminal the driver's time is that of the
-stand-in, which stands until it is told to run; a status report that is asked for and answered is
-the proof that everything said before it has been heard, and every answer to it.
+stand-in, which runs only on request; a status report that is requested and received proves that
+everything sent before it has been received, and every answer to it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from understudy.wire.dial import Dial, parse_place
 from understudy.wire.in_process import Client, InProcessCell
 
 Outcome = TypeVar("Outcome")
-Deed = Callable[[int], Outcome]
+Request = Callable[[int], Outcome]
 
 CELL = """
 robots:
@@ -50,7 +50,7 @@ def driver(config: Config = CONFIG) -> GrblHalDriver:
 
 
 class Bench(Protocol):
-    """A controller in its own time."""
+    """A controller and its clock."""
 
     @property
     def robot(self) -> MotionController: ...
@@ -58,7 +58,7 @@ class Bench(Protocol):
     @property
     def now(self) -> int: ...
 
-    def do(self, deed: Deed[Outcome]) -> Outcome: ...
+    def do(self, request: Request[Outcome]) -> Outcome: ...
 
     def advance(self, duration: float) -> None: ...
 
@@ -78,8 +78,8 @@ class InProcess:
     def now(self) -> int:
         return self._cell.now
 
-    def do(self, deed: Deed[Outcome]) -> Outcome:
-        return deed(self.now)
+    def do(self, request: Request[Outcome]) -> Outcome:
+        return request(self.now)
 
     def advance(self, duration: float) -> None:
         self._cell.advance(self.now + nanoseconds(duration))
@@ -100,7 +100,7 @@ class NullModem:
         self._endpoint = next(iter(self.virtual_cell.timed_cell.faces))
         self.robot = made or driver(config)
         self.plugged = True
-        self.said = bytearray()
+        self.sent = bytearray()
         self._client: Client | None = None
         self._call: int | None = None
 
@@ -108,8 +108,8 @@ class NullModem:
     def now(self) -> int:
         return self.virtual_cell.timed_cell.now
 
-    def do(self, deed: Deed[Outcome]) -> Outcome:
-        outcome = deed(self.now)
+    def do(self, request: Request[Outcome]) -> Outcome:
+        outcome = request(self.now)
         self.advance(0.0)
         return outcome
 
@@ -129,7 +129,7 @@ class NullModem:
         return None
 
     def pull(self) -> None:
-        """The cable is out until `plugged` is set again; both sides notice."""
+        """Pull the cable until `plugged` is set again; both sides notice."""
         self.plugged = False
         if self._client is not None:
             self._client.leave()
@@ -137,8 +137,8 @@ class NullModem:
             self.robot.lost(self.now, "the cable was pulled")
 
     def lines(self) -> list[str]:
-        """Every line that was said, without bytes that act at once."""
-        text = bytes(byte for byte in self.said if byte == 10 or 32 <= byte < 127)
+        """Every line that was sent, without real-time bytes."""
+        text = bytes(byte for byte in self.sent if byte == 10 or 32 <= byte < 127)
         return text.replace(b"?", b"").replace(b"!", b"").replace(b"~", b"").decode().split("\n")
 
     def _next(self) -> int | None:
@@ -151,11 +151,11 @@ class NullModem:
             self._dial()
             moved = False
             while self._client and (data := self.robot.take(UNLIMITED)):
-                self.said += data
+                self.sent += data
                 self._client.say(data)
                 moved = True
-            if self._client and (heard := self._client.received()):
-                self.robot.receive(heard, self.now)
+            if self._client and (received := self._client.received()):
+                self.robot.receive(received, self.now)
                 moved = True
         self._dial()
 
@@ -167,19 +167,19 @@ class NullModem:
         if wanted is None or self._client is not None:
             return
         if not self.plugged:
-            self.robot.lost(self.now, "nobody is there")
+            self.robot.lost(self.now, "no peer")
             return
         self._call, self._client = wanted, self.virtual_cell.connect(self._endpoint)
         self.robot.connected(self.now)
 
 
 class Watched:
-    """`Caller` that tells when something was heard, and counts what is said."""
+    """`Caller` that notifies of received bytes and counts sent ones."""
 
     def __init__(self, robot: GrblHalDriver) -> None:
         self._robot = robot
         self.news = asyncio.Event()
-        self.said = 0
+        self.sent = 0
         self.reports = 0
         robot.on_joint_state(lambda state: self._count(), 0)
         for name in ("wanted", "on_ready", "next_wake", "wake", "busy", "status", "save", "load"):
@@ -198,7 +198,7 @@ class Watched:
 
     def take(self, room: int) -> bytes:
         data = self._robot.take(room)
-        self.said += len(data)
+        self.sent += len(data)
         return data
 
     def lost(self, now: int, reason: str) -> None:
@@ -231,11 +231,11 @@ class OverWire:
     def now(self) -> int:
         return self._now
 
-    def act(self, deed: Deed[Outcome]) -> Outcome:
-        return deed(self._now)
+    def act(self, request: Request[Outcome]) -> Outcome:
+        return request(self._now)
 
-    def do(self, deed: Deed[Outcome]) -> Outcome:
-        outcome = deed(self._now)
+    def do(self, request: Request[Outcome]) -> Outcome:
+        outcome = request(self._now)
         self._exchange()
         return outcome
 
@@ -260,22 +260,22 @@ class OverWire:
         self._now = max(self._now, moment, nanoseconds(self._arm.now))
 
     def _exchange(self) -> None:
-        """Until everything said has been heard, and every answer to it."""
+        """Wait until everything sent has been received, and every answer to it."""
         self._loop.run_until_complete(asyncio.wait_for(self._quiet(), PATIENCE_S))
         self._now = max(self._now, nanoseconds(self._arm.now))
 
     async def _quiet(self) -> None:
-        said = -1
-        while self.robot.wanted() is not None and said != self._watched.said:
+        sent = -1
+        while self.robot.wanted() is not None and sent != self._watched.sent:
             while self.robot.wanted() is not None and not self.robot.is_connected():
-                await self._news()
-            reports, said = self._watched.reports, self._watched.said + 1  # the request itself
+                await self._wait_for_bytes()
+            reports, sent = self._watched.reports, self._watched.sent + 1  # the request itself
             self.robot.look(self._now)
             while self.robot.wanted() is not None and self._watched.reports == reports:
-                await self._news()
-            await asyncio.sleep(0)  # what the driver makes of it goes out
+                await self._wait_for_bytes()
+            await asyncio.sleep(0)  # the driver's reaction is sent
 
-    async def _news(self) -> None:
+    async def _wait_for_bytes(self) -> None:
         await self._watched.news.wait()
         self._watched.news.clear()
 
@@ -297,13 +297,13 @@ def status(bench: Bench) -> ControllerStatus:
 
 
 def joints(bench: Bench) -> list[float]:
-    """Degrees."""
+    """Joint positions in degrees."""
     return [q / DEG for q in bench.robot.joint_state(bench.now).positions]
 
 
 def settle(bench: Bench, patience: float = 60.0) -> None:
-    """Until nothing goes on by itself."""
+    """Let time run until nothing is in progress."""
     end = bench.now + nanoseconds(patience)
     while status(bench).moving and bench.now < end:
         bench.advance(STEP)
-    assert not status(bench).moving, "still under way"
+    assert not status(bench).moving, "still in progress"

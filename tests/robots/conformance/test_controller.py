@@ -1,4 +1,4 @@
-"""What a caller may rely on, whether the controller is simulated or real, however it is reached.
+"""Contract of every controller, simulated or real, over every connection.
 
 Every test runs four times: against the simulated controller in process, and against the driver
 over a null modem, a TCP connection and a pseudo-terminal, with the same arm behind them.
@@ -23,7 +23,7 @@ SLOW = 20 * DEG
 
 @pytest.fixture(params=BENCHES)
 def cold(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    """Nobody has connected yet."""
+    """A bench that is not connected yet."""
     bench = BENCHES[request.param](tmp_path)
     yield bench
     bench.leave()
@@ -31,32 +31,32 @@ def cold(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def bench(cold: Bench) -> Bench:
-    """Connected and enabled."""
+    """A bench that is connected and enabled."""
     cold.do(cold.robot.connect)
     cold.advance(0.01)
     assert cold.do(cold.robot.enable) is None
     return cold
 
 
-def say(bench: Bench, line: str) -> Refused | None:
+def send(bench: Bench, line: str) -> Refused | None:
     return bench.do(lambda now: bench.robot.send_gcode(line, now))
 
 
 def run(bench: Bench, *lines: str) -> None:
     for line in lines:
-        assert say(bench, line) is None
+        assert send(bench, line) is None
     settle(bench)
 
 
 def code_of(bench: Bench, line: str) -> int:
-    """The number with which a line fails, at once or later."""
-    refused = say(bench, line)
+    """Error number of a line that fails at once or later."""
+    refused = send(bench, line)
     settle(bench)
     return refused.code if refused else status(bench).error_code
 
 
 def jog(bench: Bench, axis: int, velocity: float, duration: float = 0.0) -> Refused | None:
-    """Keep the button pressed for a while."""
+    """Jog for a while, with repeated requests."""
     refused = bench.do(lambda now: bench.robot.jog(axis, velocity, now))
     for _ in range(round(duration / 0.1)):
         bench.advance(0.1)
@@ -69,10 +69,10 @@ def at(*degrees: float) -> object:
 
 
 class TestConnection:
-    def test_nothing_is_done_before_it_is_connected(self, cold: Bench) -> None:
+    def test_requests_are_refused_before_connecting(self, cold: Bench) -> None:
         assert not cold.robot.is_connected()
         assert cold.do(cold.robot.enable) == NOT_CONNECTED
-        assert say(cold, "G0 X1") == NOT_CONNECTED
+        assert send(cold, "G0 X1") == NOT_CONNECTED
         assert jog(cold, 0, SLOW) == NOT_CONNECTED
         assert cold.do(cold.robot.home) == NOT_CONNECTED
         assert cold.do(cold.robot.cycle_start) == NOT_CONNECTED
@@ -83,30 +83,30 @@ class TestConnection:
         assert cold.robot.is_connected()
         expected = ControllerStatus(connected=True, buffer_available=100)
         assert replace(status(cold), at=0, stops=0) == expected
-        assert say(cold, "G0 X1") == NOT_ENABLED
+        assert send(cold, "G0 X1") == NOT_ENABLED
         assert jog(cold, 0, SLOW) == NOT_ENABLED
         assert cold.do(cold.robot.home) == NOT_ENABLED
         assert joints(cold) == ZERO
 
-    def test_disabled_it_stands_and_takes_no_line(self, bench: Bench) -> None:
-        say(bench, "G1 X90 F1200")
+    def test_a_disabled_controller_stops_and_refuses_lines(self, bench: Bench) -> None:
+        send(bench, "G1 X90 F1200")
         bench.advance(0.5)
         assert bench.do(bench.robot.disable) is None
         assert not status(bench).enabled
         settle(bench)
         assert 5.0 < joints(bench)[0] < 15.0
-        assert say(bench, "G0 X0") == NOT_ENABLED
+        assert send(bench, "G0 X0") == NOT_ENABLED
         assert not status(bench).error
 
-    def test_disconnected_it_knows_nobody(self, bench: Bench) -> None:
+    def test_requests_are_refused_after_disconnecting(self, bench: Bench) -> None:
         assert bench.do(bench.robot.disconnect) is None
         bench.advance(0.1)
         assert not bench.robot.is_connected()
         assert not status(bench).enabled
         assert not status(bench).error
-        assert say(bench, "G0 X1") == NOT_CONNECTED
+        assert send(bench, "G0 X1") == NOT_CONNECTED
 
-    def test_one_can_come_back(self, bench: Bench) -> None:
+    def test_it_can_connect_again(self, bench: Bench) -> None:
         run(bench, "G0 X10")
         bench.do(bench.robot.disconnect)
         bench.advance(0.1)
@@ -121,7 +121,7 @@ class TestConnection:
 
 class TestLines:
     def test_a_line_moves_the_joints(self, bench: Bench) -> None:
-        assert say(bench, "G1 X45 F6000") is None
+        assert send(bench, "G1 X45 F6000") is None
         assert (status(bench).moving, status(bench).state) == (True, "Run")
         bench.advance(0.3)
         assert joints(bench) == pytest.approx([20, 0, 0, 0, 0, 0], abs=0.01)
@@ -135,7 +135,7 @@ class TestLines:
 
     def test_lines_run_one_after_the_other(self, bench: Bench) -> None:
         for line in ("G1 X10 Y-10 F3000", "G1 X20 Z10", "G91", "G0 A-5", "G90", "G0 B5 C6"):
-            assert say(bench, line) is None
+            assert send(bench, line) is None
         bench.advance(0.1)
         assert status(bench).line == 1
         settle(bench)
@@ -150,8 +150,8 @@ class TestLines:
         assert joints(bench) == at(15)
         assert bench.robot.tally(bench.now).gcode_executed == 150
 
-    def test_a_dwell_goes_on_by_itself(self, bench: Bench) -> None:
-        say(bench, "G4 P0.5")
+    def test_a_dwell_counts_as_moving(self, bench: Bench) -> None:
+        send(bench, "G4 P0.5")
         assert status(bench).moving
         bench.advance(0.6)
         assert not status(bench).moving
@@ -160,14 +160,14 @@ class TestLines:
         ("line", "code"),
         [("G1 Xa", 2), ("G1 X1 X2", 25), ("X1 %", 1), ("$H", 3)],
     )
-    def test_what_cannot_be_read_is_refused_at_once(
+    def test_an_unreadable_line_is_refused_at_once(
         self, bench: Bench, line: str, code: int
     ) -> None:
-        refused = say(bench, line)
+        refused = send(bench, line)
         assert refused is not None
         assert refused.code == code
         assert "line 1" in refused.reason
-        assert not status(bench).error, "what was not queued is no error of the controller"
+        assert not status(bench).error, "a line that was not queued is no error of the controller"
         run(bench, "G0 X5")
         assert joints(bench) == at(5)
 
@@ -175,28 +175,28 @@ class TestLines:
         ("line", "code"),
         [("G64 P1", 20), ("G1 X1", 22), ("M64", 28), ("G0 X500", 2), ("M64 P99", 39)],
     )
-    def test_what_cannot_be_done_fails(self, bench: Bench, line: str, code: int) -> None:
+    def test_an_impossible_line_fails(self, bench: Bench, line: str, code: int) -> None:
         assert code_of(bench, line) == code
         assert joints(bench) == at(0)
 
-    def test_after_a_line_that_failed_every_line_is_refused(self, bench: Bench) -> None:
-        assert say(bench, "M64") is None
+    def test_after_a_failed_line_every_line_is_refused(self, bench: Bench) -> None:
+        assert send(bench, "M64") is None
         settle(bench)
         assert status(bench).error
         assert status(bench).error_code == 28
-        refused = say(bench, "G0 X5")
+        refused = send(bench, "G0 X5")
         assert refused is not None
         assert refused.code == 28
         settle(bench)
         assert joints(bench) == at(0)
 
-    def test_until_an_empty_line_says_that_it_was_seen(self, bench: Bench) -> None:
+    def test_an_empty_line_clears_the_error(self, bench: Bench) -> None:
         code_of(bench, "M64")
         run(bench, "", "G0 X5")
         assert not status(bench).error
         assert joints(bench) == at(5)
 
-    def test_or_until_a_reset(self, bench: Bench) -> None:
+    def test_a_reset_clears_the_error(self, bench: Bench) -> None:
         code_of(bench, "G0 X500")
         assert status(bench).error
         bench.do(bench.robot.reset)
@@ -206,15 +206,15 @@ class TestLines:
         run(bench, "G0 X5")
         assert joints(bench) == at(5)
 
-    def test_two_lines_are_not_one(self, bench: Bench) -> None:
-        refused = say(bench, "G0 X1\nG0 X2")
+    def test_a_line_end_inside_a_line_is_refused(self, bench: Bench) -> None:
+        refused = send(bench, "G0 X1\nG0 X2")
         assert refused is not None
         assert refused.code == 1
 
 
 class TestOperator:
-    def test_hold_and_go_on(self, bench: Bench) -> None:
-        say(bench, "G1 X90 F1200")
+    def test_hold_and_cycle_start(self, bench: Bench) -> None:
+        send(bench, "G1 X90 F1200")
         bench.advance(0.5)
         assert bench.do(bench.robot.hold) is None
         bench.advance(0.5)
@@ -230,10 +230,10 @@ class TestOperator:
         assert joints(bench) == at(90)
 
     def test_lines_wait_in_a_hold(self, bench: Bench) -> None:
-        say(bench, "G1 X10 F600")
+        send(bench, "G1 X10 F600")
         bench.do(bench.robot.hold)
         bench.advance(0.2)
-        assert say(bench, "G1 X20") is None
+        assert send(bench, "G1 X20") is None
         bench.advance(1.0)
         assert joints(bench)[0] < 1.0
         bench.do(bench.robot.cycle_start)
@@ -241,9 +241,9 @@ class TestOperator:
         settle(bench)
         assert joints(bench) == at(20)
 
-    def test_a_program_pauses_and_goes_on(self, bench: Bench) -> None:
+    def test_a_program_pauses_and_continues(self, bench: Bench) -> None:
         for line in ("G0 X5", "M0", "G0 X10"):
-            say(bench, line)
+            send(bench, line)
         settle(bench)
         assert status(bench).state == "Hold"
         assert joints(bench) == at(5)
@@ -266,7 +266,7 @@ class TestOperator:
     @pytest.mark.parametrize(("percent", "reached"), [(50, 10.0), (200, 40.0), (137, 27.4)])
     def test_feed_override(self, bench: Bench, percent: float, reached: float) -> None:
         assert bench.do(lambda now: bench.robot.override_feed(percent, now)) is None
-        say(bench, "G1 X90 F1200")
+        send(bench, "G1 X90 F1200")
         bench.advance(1.0)
         assert joints(bench)[0] == pytest.approx(reached, rel=0.05)
         assert bench.do(lambda now: bench.robot.override_feed(100, now)) is None
@@ -275,7 +275,7 @@ class TestOperator:
 
     def test_rapid_override(self, bench: Bench) -> None:
         assert bench.do(lambda now: bench.robot.override_rapid(25, now)) is None
-        say(bench, "G0 X90")
+        send(bench, "G0 X90")
         bench.advance(1.0)
         assert joints(bench)[0] == pytest.approx(30.0, rel=0.05)
         settle(bench)
@@ -292,7 +292,7 @@ class TestOperator:
 
 
 class TestJog:
-    def test_an_axis_runs_as_long_as_the_button_is_pressed(self, bench: Bench) -> None:
+    def test_an_axis_moves_as_long_as_it_is_requested(self, bench: Bench) -> None:
         assert jog(bench, 1, -SLOW, 1.0) is None
         assert joints(bench)[1] == pytest.approx(-19.6, abs=0.5)
         assert (status(bench).state, status(bench).moving) == ("Jog", True)
@@ -317,14 +317,14 @@ class TestJog:
         settle(bench)
         assert joints(bench)[2:] == [0.0] * 4
 
-    def test_too_fast_is_as_fast_as_it_can(self, bench: Bench) -> None:
+    def test_the_velocity_is_limited(self, bench: Bench) -> None:
         jog(bench, 5, 100.0, 0.8)
         velocity = bench.robot.joint_state(bench.now).velocities[5]
         assert velocity == pytest.approx(250 * DEG, rel=0.01)
         bench.do(bench.robot.stop_jog)
         settle(bench)
 
-    def test_it_ends_at_the_end_of_the_range(self, bench: Bench) -> None:
+    def test_it_stops_at_the_joint_limit(self, bench: Bench) -> None:
         run(bench, "G0 Y55")
         jog(bench, 1, 30 * DEG, 1.0)
         bench.do(bench.robot.stop_jog)
@@ -335,7 +335,7 @@ class TestJog:
 
     def test_no_lines_while_jogging(self, bench: Bench) -> None:
         jog(bench, 0, SLOW, 0.2)
-        assert say(bench, "G0 X0") == JOGGING
+        assert send(bench, "G0 X0") == JOGGING
         assert bench.do(bench.robot.home) == JOGGING
         bench.do(bench.robot.stop_jog)
         settle(bench)
@@ -343,7 +343,7 @@ class TestJog:
         assert joints(bench) == at(0)
 
     def test_no_jog_while_lines_run(self, bench: Bench) -> None:
-        say(bench, "G1 X10 F600")
+        send(bench, "G1 X10 F600")
         assert jog(bench, 0, SLOW) == BUSY
         settle(bench)
         assert joints(bench) == at(10)
@@ -355,13 +355,13 @@ class TestJog:
         assert status(bench).state == "Idle"
 
     @pytest.mark.parametrize(("axis", "velocity"), [(6, 1.0), (-1, 1.0), (0, float("nan"))])
-    def test_what_is_no_jog(self, bench: Bench, axis: int, velocity: float) -> None:
+    def test_invalid_jogs_are_refused(self, bench: Bench, axis: int, velocity: float) -> None:
         assert isinstance(jog(bench, axis, velocity), Refused)
         assert not status(bench).moving
 
 
 class TestHome:
-    def test_all_axes_go_home(self, bench: Bench) -> None:
+    def test_homing_all_axes(self, bench: Bench) -> None:
         run(bench, "G0 X10 Y-10 Z20 A5 B6 C7")
         assert not status(bench).homed
         assert bench.do(bench.robot.home) is None
@@ -371,14 +371,14 @@ class TestHome:
         assert joints(bench) == at(0)
         assert status(bench).homed
 
-    def test_it_waits_for_what_was_said_before(self, bench: Bench) -> None:
-        say(bench, "G1 X10 F1200")
+    def test_homing_waits_for_earlier_lines(self, bench: Bench) -> None:
+        send(bench, "G1 X10 F1200")
         assert bench.do(bench.robot.home) is None
-        assert say(bench, "G0 Y-5") is None
+        assert send(bench, "G0 Y-5") is None
         settle(bench)
         assert joints(bench) == at(0, -5)
 
-    def test_one_axis_goes_home(self, bench: Bench) -> None:
+    def test_homing_one_axis(self, bench: Bench) -> None:
         run(bench, "G0 X10 Y-10")
         assert bench.do(lambda now: bench.robot.home(now, 1)) is None
         settle(bench)
@@ -387,9 +387,9 @@ class TestHome:
 
 
 class TestStop:
-    def test_stop_brakes_and_forgets_what_waits(self, bench: Bench) -> None:
+    def test_stop_brakes_and_drops_waiting_lines(self, bench: Bench) -> None:
         for line in ("G1 X90 F1200", "G1 Y-90", "G1 Z90"):
-            say(bench, line)
+            send(bench, line)
         bench.advance(0.5)
         assert bench.do(bench.robot.stop) is None
         settle(bench)
@@ -410,7 +410,7 @@ class TestStop:
         assert joints(bench) == at(10)
 
     def test_stop_in_a_hold(self, bench: Bench) -> None:
-        say(bench, "G1 X90 F1200")
+        send(bench, "G1 X90 F1200")
         bench.advance(0.3)
         bench.do(bench.robot.hold)
         bench.advance(0.2)
@@ -422,7 +422,7 @@ class TestStop:
 
     def test_emergency_stop_acts_in_the_same_instant(self, bench: Bench) -> None:
         for line in ("G1 X90 F1200", "G1 Y-90"):
-            say(bench, line)
+            send(bench, line)
         bench.advance(0.5)
         assert bench.do(bench.robot.emergency_stop) is None
         assert not status(bench).enabled
@@ -438,19 +438,19 @@ class TestStop:
         bench.do(bench.robot.emergency_stop)
         bench.advance(0.1)
         assert bench.do(bench.robot.enable) == STOPPED
-        assert say(bench, "G0 X1") == STOPPED
+        assert send(bench, "G0 X1") == STOPPED
         assert jog(bench, 0, SLOW) == STOPPED
         assert bench.do(bench.robot.home) == STOPPED
         assert bench.do(bench.robot.reset) is None
         settle(bench)
         assert not status(bench).error
-        assert say(bench, "G0 X1") == NOT_ENABLED
+        assert send(bench, "G0 X1") == NOT_ENABLED
         assert bench.do(bench.robot.enable) is None
         run(bench, "G0 X1")
         assert joints(bench) == at(1)
 
-    def test_stopped_in_motion_it_goes_on_from_where_it_stands(self, bench: Bench) -> None:
-        say(bench, "G1 X90 F1200")
+    def test_after_a_stop_it_continues_from_its_position(self, bench: Bench) -> None:
+        send(bench, "G1 X90 F1200")
         bench.advance(0.5)
         bench.do(bench.robot.emergency_stop)
         bench.do(bench.robot.reset)
@@ -472,7 +472,7 @@ class TestPins:
         settle(bench)
         assert bench.robot.digital_io().outputs == 0b0001
 
-    def test_lines_set_them_too(self, bench: Bench) -> None:
+    def test_lines_set_outputs(self, bench: Bench) -> None:
         run(bench, "M64 P5", "M68 E2 Q7.5", "M62 P6", "G0 X1")
         assert bench.robot.digital_io().outputs == 0b1100000
         assert bench.robot.analog_io(bench.now).outputs[2] == 7.5
@@ -480,7 +480,7 @@ class TestPins:
         assert bench.robot.digital_io().outputs == 0b1000000
 
     @pytest.mark.parametrize("pin", [32, -1, "NO_SUCH_PIN"])
-    def test_pins_that_are_not_there(self, bench: Bench, pin: int | str) -> None:
+    def test_unknown_pins_are_refused(self, bench: Bench, pin: int | str) -> None:
         assert isinstance(
             bench.do(lambda now: bench.robot.set_digital_output(pin, True, now)), Refused
         )
@@ -488,15 +488,15 @@ class TestPins:
             bench.do(lambda now: bench.robot.set_analog_output(pin, 1.0, now)), Refused
         )
 
-    def test_an_input_is_waited_for(self, bench: Bench) -> None:
-        say(bench, "M64 P0")
-        say(bench, "M66 P0 L3 Q1")
+    def test_waiting_for_an_input(self, bench: Bench) -> None:
+        send(bench, "M64 P0")
+        send(bench, "M66 P0 L3 Q1")
         settle(bench)
         assert bench.robot.input_result() == 1
         assert bench.robot.digital_io().inputs & 1
 
-    def test_but_not_for_ever(self, bench: Bench) -> None:
-        say(bench, "M66 P2 L3 Q0.5")
+    def test_waiting_for_an_input_times_out(self, bench: Bench) -> None:
+        send(bench, "M66 P2 L3 Q0.5")
         assert status(bench).moving
         bench.advance(0.7)
         assert not status(bench).moving
@@ -504,21 +504,23 @@ class TestPins:
         assert not status(bench).error
 
 
-class TestTelling:
-    def test_whoever_listens_is_told_of_changes_only(self, bench: Bench) -> None:
-        told: list[ControllerStatus] = []
-        bench.robot.on_status(told.append)
+class TestListeners:
+    def test_status_listeners_get_changes_only(self, bench: Bench) -> None:
+        seen: list[ControllerStatus] = []
+        bench.robot.on_status(seen.append)
         run(bench, "G1 X5 F600", "G1 X10")
         bench.do(bench.robot.emergency_stop)
-        assert [(s.state, s.moving, s.enabled, s.error_code) for s in told if s.error or s.moving
+        assert [(s.state, s.moving, s.enabled, s.error_code) for s in seen if s.error or s.moving
                 or s.state == "Idle"] == [
             ("Run", True, True, 0), ("Idle", False, True, 0), ("Alarm", False, False, 10),
         ]  # fmt: skip
 
-    def test_joints_are_told_while_they_move(self, bench: Bench) -> None:
-        told: list[float] = []
-        bench.robot.on_joint_state(lambda state: told.append(state.positions[0] / DEG), bench.now)
+    def test_joint_listeners_are_called_during_motion(self, bench: Bench) -> None:
+        reported: list[float] = []
+        bench.robot.on_joint_state(
+            lambda state: reported.append(state.positions[0] / DEG), bench.now
+        )
         run(bench, "G1 X10 F600")
-        assert told == sorted(told)
-        assert len(set(told)) > 10
-        assert told[-1] == pytest.approx(10.0, abs=REPORTED)
+        assert reported == sorted(reported)
+        assert len(set(reported)) > 10
+        assert reported[-1] == pytest.approx(10.0, abs=REPORTED)

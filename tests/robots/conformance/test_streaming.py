@@ -1,4 +1,4 @@
-"""A long program over a socket, as fast as it goes: nothing lost, overrun or piled up."""
+"""A long program over a socket at full speed: no lost line, no overrun, no growing queue."""
 
 import asyncio
 import sys
@@ -29,11 +29,11 @@ BEGUN = (10, -20, 30, 0, 40, 0)
 FULL = 50_000
 PATIENCE_S = 600.0
 PATIENCE_MS = 60_000
-"""A machine that has other things to do is no finding."""
+"""Generous, because the computer may be busy."""
 
 
 def program(count: int) -> Iterator[str]:
-    """A zigzag of short lines, with something in between that is no motion."""
+    """A zigzag of short lines, with outputs between them."""
     for n in range(count):
         yield "M64 P1" if n % 50 == 49 else f"G1 X{n % 10 / 10} Y{n % 7 / 10} F6000"
 
@@ -47,8 +47,8 @@ async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Ref
     def finished(ticket: Ticket, outcome: Refused | None, now: int) -> None:
         ended.set_result(outcome)
 
-    def told(status: object) -> None:
-        """Once it is connected the program is started."""
+    def on_status(status: object) -> None:
+        """Start the program once the driver is connected."""
         if driver.is_connected() and not driver.is_enabled() and not ended.done():
             loop.call_soon(start)
 
@@ -59,7 +59,7 @@ async def stream(driver: GrblHalDriver, place: str, lines: Iterator[str]) -> Ref
 
     loop = asyncio.get_running_loop()
     driver.on_finished(finished)
-    driver.on_status(told)
+    driver.on_status(on_status)
     pump.start()
     dial.start()
     pump.act(driver.connect)
@@ -85,7 +85,7 @@ def most_unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def even_turns() -> Iterator[None]:
-    """Driver and stand-in are two threads that talk all the time: short turns for both."""
+    """Give driver and stand-in, which are two threads, short time slices."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-4)
     yield
@@ -115,13 +115,13 @@ def test_a_long_program(count: int, tmp_path: Path, most_unread: list[int]) -> N
     assert outcome is None
     assert driver.tally(0).gcode_executed == count
     assert 500 < most_unread[0] <= BUFFER_BYTES, "the buffer is used, and never overrun"
-    assert max(ahead) <= BUFFER_BYTES // len("N1M64 P1\n"), "no line is read before it can be said"
+    assert max(ahead) <= BUFFER_BYTES // len("N1M64 P1\n"), "no line is read before it can be sent"
     assert memory[-1] - memory[1] < 20_000_000, "bytes, of both sides together"
 
 
 @pytest.mark.parametrize("wire", ["port: 0", "pty: true"])
-def test_an_arms_own_words_reach_a_real_controller(wire: str, tmp_path: Path) -> None:
-    """A line of the tool is cut into joint lines on the host; the tool arrives."""
+def test_a_program_in_the_arms_dialect_reaches_a_real_controller(wire: str, tmp_path: Path) -> None:
+    """The host translates a line of the tool into joint lines; the tool arrives."""
     (tmp_path / "arm.yaml").write_text(ARM.format(wire=wire))
     config = load_config(str(tmp_path / "arm.yaml"))
     settings = Config(dialect="arm", poll_ms=20, answer_timeout_ms=PATIENCE_MS)

@@ -1,4 +1,4 @@
-"""Lines and arcs as paths of a machine's axes, in step with the firmware."""
+"""Lines and arcs as paths of a machine's axes, equal to those of the firmware."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,7 @@ from understudy.errors import Refused
 from understudy.gcode import ZERO
 from understudy.gcode.requests import AxisArc, AxisMove, JointMove
 from understudy.motion.path import Path
-from understudy.robots.grblhal.machine import mover as arcs
-from understudy.robots.grblhal.machine.mover import MachineMover
+from understudy.robots.grblhal.machine.mover import MachineMover, chord_ends, segments
 from understudy.robots.grblhal.settings import Settings
 
 REST = np.zeros(6)
@@ -32,7 +31,7 @@ def path(machine: MachineMover, move: AxisMove | AxisArc, start: np.ndarray = RE
 
 
 def circle(radius: float, angle: float, **more: object) -> AxisArc:
-    """From the origin, round a centre on the X axis."""
+    """An arc from the origin around a centre on the X axis."""
     end = radius - radius * np.exp(1j * angle)
     target = (float(end.real), float(end.imag), 0.0, 0.0, 0.0, 0.0)
     return AxisArc(**{  # type: ignore[arg-type]
@@ -91,7 +90,7 @@ def test_with_701_a_feed_is_meant_for_the_linear_axes(
     assert found.feed[0] == pytest.approx(speed)
 
 
-def test_many_lines_at_once_are_the_lines_one_by_one() -> None:
+def test_many_lines_at_once_equal_single_lines() -> None:
     moves = [AxisMove((x, x * x / 10, 0.0, 0.0, 0.0, 0.0), feed=60.0 * x) for x in range(1, 6)]
     machine = mover()
     together = machine.straight(moves, REST, line=range(5))
@@ -119,7 +118,7 @@ def rotated_chords(arc: AxisArc, start: Sequence[float], tolerance: float) -> li
     first, second = arc.plane
     rx, ry = start[first] - arc.centre[0], start[second] - arc.centre[1]
     x0, y0 = rx, ry
-    count = max(arcs.segments(arc.angle, arc.radius, tolerance), 1)
+    count = max(segments(arc.angle, arc.radius, tolerance), 1)
     theta = arc.angle / count
     cosine, sine = 1.0 - theta**2 / 2.0, theta - theta**3 / 6.0
     position, since, points = list(start), 0, []
@@ -152,14 +151,14 @@ def test_chords_are_those_of_the_firmwares_loop(
     x, y, *_ = arc.target
     arc = circle(radius, angle, target=(x, y, rise, 0.0, 0.0, 5.0))
     plain = rotated_chords(arc, [0.0] * 6, tolerance)
-    assert np.allclose(arcs.chord_ends(arc, REST, tolerance), plain, atol=1e-9)
+    assert np.allclose(chord_ends(arc, REST, tolerance), plain, atol=1e-9)
 
 
-def test_turns_beyond_the_first_are_cut_by_themselves() -> None:
+def test_each_turn_has_its_own_chords() -> None:
     arc = circle(5.0, 2.5 * math.tau, target=(10.0, 0.0, 25.0, 0.0, 0.0, 0.0))
-    ends = arcs.chord_ends(arc, REST, 0.002)
-    whole = arcs.segments(math.tau, 5.0, 0.002)
-    half = arcs.segments(math.pi, 5.0, 0.002)
+    ends = chord_ends(arc, REST, 0.002)
+    whole = segments(math.tau, 5.0, 0.002)
+    half = segments(math.pi, 5.0, 0.002)
     assert len(ends) == 2 * whole + half
     assert ends[whole - 1].tolist() == pytest.approx([0.0, 0.0, 10.0, 0.0, 0.0, 0.0])
     assert ends[-1].tolist() == list(arc.target)
@@ -170,17 +169,17 @@ def test_an_arc_lies_in_its_plane(plane: tuple[int, int]) -> None:
     target = [0.0] * 6
     target[plane[0]], target[plane[1]] = 5.0, 5.0
     arc = AxisArc(tuple(target), plane, (5.0, 0.0), 5.0, -math.pi / 2, 600.0)  # type: ignore[arg-type]
-    ends = arcs.chord_ends(arc, REST, 0.002)
+    ends = chord_ends(arc, REST, 0.002)
     spokes = ends[:, list(plane)] - np.array(arc.centre)
     assert np.allclose(np.linalg.norm(spokes, axis=1), 5.0, atol=1e-4)
     assert not ends[:, 3 - sum(plane)].any()
 
 
-def test_an_arc_hidden_in_its_tolerance_is_a_line() -> None:
+def test_an_arc_smaller_than_its_tolerance_is_a_line() -> None:
     assert len(path(mover(s12=0.5), circle(0.2, math.pi))) == 1
 
 
 def test_under_g93_an_arc_is_fed_as_the_firmware_feeds_it() -> None:
     """It multiplies F by the number of chords and takes that as a plain feed."""
     found = path(mover(), circle(5.0, math.pi, feed=6.0, inverse_time=True))
-    assert found.feed == pytest.approx(6.0 * arcs.segments(math.pi, 5.0, 0.002) / 60.0)
+    assert found.feed == pytest.approx(6.0 * segments(math.pi, 5.0, 0.002) / 60.0)

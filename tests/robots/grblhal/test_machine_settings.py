@@ -1,4 +1,4 @@
-"""`$n=v`: what the firmware takes, what it refuses, and with which number."""
+"""`$n=v`: values that the firmware accepts, and error numbers of those that it refuses."""
 
 import pytest
 
@@ -17,7 +17,7 @@ ok
 """
 
 
-def test_what_is_not_said_is_the_firmwares_default() -> None:
+def test_a_missing_setting_has_the_firmwares_default() -> None:
     settings = Settings()
     assert settings.steps.tolist() == [250.0] * 6
     assert settings.limits.velocity.tolist() == [500.0 / 60.0] * 6
@@ -38,11 +38,11 @@ def test_lines_as_the_firmware_prints_them() -> None:
     assert settings.planner_blocks == 30
 
 
-def test_a_number_nobody_knows_is_kept_as_it_stands() -> None:
+def test_an_unknown_setting_is_kept_as_text() -> None:
     assert read_settings(PRINTED).others == {70: "anything at all"}
 
 
-def test_empty_lines_and_comments_say_nothing() -> None:
+def test_empty_lines_and_comments_are_skipped() -> None:
     assert read_settings("\n ; of the old machine\n$11=0.02 ; mm\n")[11] == 0.02
 
 
@@ -50,10 +50,10 @@ def test_empty_lines_and_comments_say_nothing() -> None:
     ("text", "line"),
     [("$11=0.01\nG1 X10", 2), ("$110=abc", 1), ("\n$398=5", 2), ("$100=0", 1), ("110=500", 1)],
 )
-def test_a_line_that_is_no_setting_is_told_with_its_place(text: str, line: int) -> None:
-    with pytest.raises(ConfigError) as told:
+def test_an_error_names_file_and_line(text: str, line: int) -> None:
+    with pytest.raises(ConfigError) as error:
         read_settings(text, "machine.txt")
-    assert str(told.value).startswith(f"machine.txt:{line}: ")
+    assert str(error.value).startswith(f"machine.txt:{line}: ")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_refusals_have_the_firmwares_numbers(number: int, text: str, code: int) 
     assert refused.code == code
 
 
-def test_a_change_is_another_value() -> None:
+def test_a_change_returns_new_settings() -> None:
     old = Settings()
     new = old.changed(110, " 40 00.5")
     assert isinstance(new, Settings)
     assert (new[110], old[110]) == (4000.5, 500.0)
 
 
-def test_every_default_is_in_its_own_range() -> None:
+def test_every_default_is_in_range() -> None:
     for number, known in SETTINGS.items():
         off = known.zero and known.default == 0.0
         assert off or known.least <= known.default <= known.most, number

@@ -14,8 +14,8 @@ SECOND = 1_000_000_000
 FAST = {110: 6000.0, 120: 500.0}
 
 
-class Heard:
-    """A listener that remembers."""
+class Notices:
+    """A listener that keeps all notices."""
 
     def __init__(self, machine: Machine) -> None:
         self.notices: list[Notice] = []
@@ -38,9 +38,9 @@ def run(machine: Machine, until: int) -> None:
 
 def test_a_line_is_answered_when_it_is_queued_not_when_it_is_done() -> None:
     machine = Machine("machine", Config(settings=FAST))
-    heard = Heard(machine)
+    notices = Notices(machine)
     machine.firmware.lines.execute("G1 X10 F3000", 0)
-    assert heard.of("answer") == [0]
+    assert notices.of("answer") == [0]
     assert machine.status(0).state == "Run"
     run(machine, SECOND)
     assert machine.status(SECOND).state == "Idle"
@@ -57,17 +57,17 @@ def test_positions_are_whole_steps() -> None:
 
 def test_an_arc_never_overfills_the_planner() -> None:
     machine = Machine("machine", Config(settings=FAST | {111: 6000.0, 121: 500.0, 12: 0.001}))
-    heard = Heard(machine)
+    notices = Notices(machine)
     machine.firmware.lines.execute("G2 X0 Y0 I20 F3000", 0)
     assert machine.status(0).free == 0
-    assert heard.of("answer") == [], "the arc is not yet queued whole"
+    assert notices.of("answer") == [], "a part of the arc is not queued yet"
     for at in wakes(machine, 60 * SECOND):
         assert 0 <= machine.status(at).free <= 100
-    assert heard.of("answer") == [0]
+    assert notices.of("answer") == [0]
     assert machine.status(60 * SECOND).position[:2] == (0.0, 0.0)
 
 
-def test_what_is_configured_is_the_default() -> None:
+def test_configured_settings_are_the_defaults() -> None:
     machine = Machine("machine", Config(settings={110: 1234.0}))
     storage = machine.firmware.storage
     assert storage.settings()[110] == 1234.0
@@ -77,13 +77,13 @@ def test_what_is_configured_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("settings", [{999: 1.0}, {398: 5.0}, {110: -1.0}])
-def test_settings_that_cannot_be_are_a_config_error(settings: dict[int, float]) -> None:
+def test_settings_out_of_range_are_a_config_error(settings: dict[int, float]) -> None:
     with pytest.raises(ConfigError, match="settings"):
         build("machine", Config(settings=settings), None)  # type: ignore[arg-type]
 
 
 def test_settings_and_offsets_are_in_the_snapshot() -> None:
-    """Also in one that has been through JSON."""
+    """They are in the snapshot, also after JSON."""
     machine = Machine("machine", Config(settings=FAST))
     machine.firmware.storage.store(110, "4321", 0)
     machine.firmware.storage.store_startup(0, "g21", 0)
@@ -102,7 +102,7 @@ def test_settings_and_offsets_are_in_the_snapshot() -> None:
     assert other.status(10 * SECOND).position[0] == 27.0
 
 
-def test_a_saved_state_goes_its_own_way() -> None:
+def test_a_saved_state_is_a_copy() -> None:
     machine = Machine("machine", Config(settings=FAST))
     saved = machine.firmware.save()
     machine.firmware.storage.store_startup(0, "G21", 0)
@@ -111,7 +111,7 @@ def test_a_saved_state_goes_its_own_way() -> None:
     assert saved.settings == []
 
 
-def test_check_mode_moves_nothing_and_remembers_modes() -> None:
+def test_check_mode_moves_nothing_and_keeps_modes() -> None:
     machine = Machine("machine", Config())
     assert machine.firmware.switches.check(0) is None
     machine.firmware.lines.execute("G91 G1 X5 F100 M3 S100 M64 P1", 0)

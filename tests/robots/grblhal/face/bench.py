@@ -14,7 +14,7 @@ QUIET_S = 2.0
 
 
 class Bench:
-    """Says bytes, hears lines."""
+    """Sends bytes and returns the lines that come back."""
 
     def __init__(self, cell: str = "grblhal_6axis", endpoint: str = "machine.grblhal") -> None:
         self.virtual_cell: InProcessCell = load_cell(cell)
@@ -23,7 +23,7 @@ class Bench:
         self.client.received()
 
     def fast(self, end: bytes = b"\n") -> "Bench":
-        """A machine that gets somewhere."""
+        """Give the machine high speeds and accelerations."""
         self.say(b"".join(setting.encode() + end for setting in FAST))
         assert self.received() == ["ok"] * len(FAST)
         return self
@@ -33,11 +33,11 @@ class Bench:
 
     def received(self) -> list[str]:
         lines = self.client.received().decode("latin-1").split("\r\n")
-        assert lines.pop() == "", "only whole lines are said"
+        assert lines.pop() == "", "only whole lines are sent"
         return lines
 
     def ask(self, line: str) -> list[str]:
-        """A line; time runs while its answer is owed."""
+        """Send a line; time runs while its answer is owed."""
         data = self.client.ask(line.encode("latin-1") + b"\n")
         return data.decode("latin-1").split("\r\n")[:-1]
 
@@ -68,7 +68,7 @@ class Bench:
         return cell.parts[self.endpoint.partition(".")[0]]
 
     def idle(self, patience: float = 600.0) -> list[str]:
-        """Let time run until nothing goes on by itself."""
+        """Let time run until nothing is in progress."""
         end = self.virtual_cell.now + patience
         while self.virtual_cell.timed_cell.busy() and self.virtual_cell.now < end:
             self.virtual_cell.run_while_busy()
@@ -80,6 +80,6 @@ def answers(lines: list[str]) -> list[str]:
 
 
 def fields(report: str) -> dict[str, str]:
-    """Of a status report, by name."""
+    """Fields of a status report by name."""
     state, *rest = report.strip("<>").split("|")
     return {"State": state} | {name: value for name, _, value in (f.partition(":") for f in rest)}

@@ -33,14 +33,14 @@ class Wire:
         self._client.say(data)
 
     def listen(self, seconds: float) -> list[str]:
-        """All that comes within so many seconds."""
+        """All lines that come within this time."""
         self._rehearsal.advance(seconds)
-        self._hear()
+        self._receive()
         lines, self._lines = self._lines, []
         return lines
 
     def until(self, wanted: Callable[[str], object], count: int, patience: float) -> list[str]:
-        """Lines up to the so manyeth wanted one; time runs only as far as is needed."""
+        """Lines until ``count`` wanted ones have come; time runs only as far as is needed."""
         end = self._rehearsal.now + patience
         got: list[str] = []
         while count:
@@ -77,18 +77,18 @@ class Wire:
         self.write(text.encode("latin-1") + b"\n")
         return self.answers(1)
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         *whole, self._rest = (self._rest + self._client.received()).split(b"\n")
         self._lines += [line.decode("latin-1").rstrip("\r") for line in whole]
 
     def _next(self, end: float) -> str | None:
-        self._hear()
+        self._receive()
         while not self._lines:
             at = self._rehearsal.timed_cell.next_wake()
             if at is None or at / 1e9 > end:
                 return None
             self._rehearsal.advance_to(at)
-            self._hear()
+            self._receive()
         return self._lines.pop(0)
 
 
@@ -130,7 +130,7 @@ def play_step(wire: Wire, step: Step) -> list[str]:
 
 
 def difference(step: Step, lines: list[str]) -> str | None:
-    """Where what came differs from what was recorded."""
+    """The first difference between the answers and the recording."""
     if "count" in step and len(lines) != step["count"]:
         return f"{len(lines)} lines instead of {step['count']}"
     got, expected = shaped(step, lines), step["got"]
@@ -143,7 +143,7 @@ def difference(step: Step, lines: list[str]) -> str | None:
 
 
 def shaped(step: Step, lines: list[str]) -> list[str]:
-    """Only what the step records: some lines, or the head and the last line."""
+    """The lines that the step records: some of them, or the first and the last one."""
     if "pick" in step:
         lines = [line for line in lines if re.search(step["pick"], line)]
     if "head" in step and len(lines) > step["head"]:

@@ -41,7 +41,7 @@ def test_lines_in_process_and_over_the_wire_share_one_program() -> None:
     bench.ask("G91")
     assert "G91" in bench.ask("$G")[0]
     now = bench.virtual_cell.timed_cell.now
-    assert controller.is_enabled(), "the wire brought the drives up"
+    assert controller.is_enabled(), "a line over the wire enables the drives"
     assert controller.send_gcode("G1 A10 F6000", now) is None
     bench.idle()
     assert joints(bench)[0] == 10.0
@@ -87,7 +87,7 @@ def test_a_motor_fault_is_alarm_17() -> None:
     assert bench.received() == ["ALARM:17", "[MSG:Motor fault - clear, then reset to continue]"]
 
 
-def test_the_limits_are_the_models() -> None:
+def test_the_limits_come_from_the_model() -> None:
     bench = arm()
     assert bench.ask("$110") == ["$110=7200.000", "ok"]
     assert bench.ask("$110=100") == ["error:53"]
@@ -138,13 +138,13 @@ def test_a_reset_on_the_wire_ends_a_jog_in_process() -> None:
     assert joints(bench)[0] == 0.0
 
 
-@pytest.mark.parametrize(("byte", "said"), [(b"\x85", []), (b"\x19", ["[MSG:Stop]"])])
-def test_a_jog_in_process_is_braked_from_the_wire(byte: bytes, said: list[str]) -> None:
+@pytest.mark.parametrize(("byte", "answer"), [(b"\x85", []), (b"\x19", ["[MSG:Stop]"])])
+def test_the_wire_brakes_a_jog_in_process(byte: bytes, answer: list[str]) -> None:
     bench = jogging()
     before = joints(bench)[0]
     bench.say(byte)
     assert bench.state() == "Jog", "it brakes"
-    assert bench.wait(1.0) == said
+    assert bench.wait(1.0) == answer
     assert bench.state() == "Idle"
     stopped = joints(bench)
     assert before < stopped[0] < before + 20.0
@@ -168,7 +168,7 @@ def test_the_door_ends_a_jog_in_process() -> None:
     assert bench.state() == "Idle"
 
 
-def test_the_torch_goes_off_behind_an_open_door_and_comes_back() -> None:
+def test_the_torch_is_off_while_the_door_is_open() -> None:
     bench = arm()
     for line in ("M3 S100", "M8", "G1 X30 F600"):
         assert bench.ask(line) == ["ok"]
@@ -178,14 +178,14 @@ def test_the_torch_goes_off_behind_an_open_door_and_comes_back() -> None:
     bench.wait(1.0)
     assert (bench.state(), bench.outputs) == ("Door:0", 0)
     bench.say(b"~")
-    assert bench.outputs == 1, "the arc first"
+    assert bench.outputs == 1, "the arc comes first"
     bench.wait(4.5)
     assert bench.outputs == 3
     bench.idle()
     assert joints(bench)[0] == 30.0
 
 
-def test_the_operator_takes_the_arc_away_in_a_hold() -> None:
+def test_the_operator_can_switch_the_arc_off_in_a_hold() -> None:
     bench = arm()
     bench.ask("M3 S100")
     bench.say(b"!\x9e")
@@ -194,7 +194,7 @@ def test_the_operator_takes_the_arc_away_in_a_hold() -> None:
     assert bench.outputs == 1
 
 
-def test_what_is_overridden_in_process_is_told_on_the_wire_and_the_other_way_round() -> None:
+def test_overrides_in_process_and_on_the_wire_are_the_same() -> None:
     bench = arm()
     robot = bench.robot
     robot.connect(0)
@@ -205,13 +205,13 @@ def test_what_is_overridden_in_process_is_told_on_the_wire_and_the_other_way_rou
     bench.wait(0.1)
     assert fields(bench.report(b"\x87"))["Ov"] == "50,25,100"
     bench.say(b"\x91")
-    assert fields(bench.report(b"\x87"))["Ov"] == "60,25,100", "ten more, from the same fifty"
+    assert fields(bench.report(b"\x87"))["Ov"] == "60,25,100", "ten more than the fifty"
     bench.ask("G1 X60 F1200")
     bench.wait(1.0)
     assert fields(bench.report())["FS"] == "720,0"
 
 
-def test_an_override_in_process_that_a_program_forbids_is_kept_for_later() -> None:
+def test_an_override_in_process_that_a_program_forbids_acts_later() -> None:
     bench = arm()
     bench.ask("M50 P0")
     bench.ask("G1 X60 F1200")
@@ -223,7 +223,7 @@ def test_an_override_in_process_that_a_program_forbids_is_kept_for_later() -> No
     assert fields(bench.report(b"\x87"))["Ov"] == "100,100,100"
 
 
-def test_how_long_arc_and_gas_take_to_come_back_is_a_setting() -> None:
+def test_the_delay_of_arc_and_gas_is_a_setting() -> None:
     bench = arm()
     for line in ("$392=0.5", "$393=0", "M3 S100", "M8", "G1 X30 F600"):
         assert bench.ask(line) == ["ok"]

@@ -1,4 +1,4 @@
-"""Bytes into lines and commands."""
+"""Framing: bytes become lines and real-time commands."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from understudy.robots.grblhal.numbers import LONGEST_LINE
 
 
 def read(*packets: bytes) -> list[tuple[str, bool]]:
-    """The lines of a stream; commands are passed over."""
+    """The lines of a stream; commands are skipped."""
     reader = ReceiveBuffer()
     lines: list[tuple[str, bool]] = []
     for packet in packets:
@@ -56,7 +56,7 @@ def test_the_longest_line_and_one_more() -> None:
     assert read(line + b" \n", b"G0 X2\n") == [(line.decode(), True), ("G0 X2", False)]
 
 
-def test_a_megabyte_without_a_line_end_takes_no_room() -> None:
+def test_a_megabyte_without_a_line_end_needs_no_memory() -> None:
     reader = ReceiveBuffer()
     reader.put(b"x" * 1_000_000)
     assert reader.next_line() is None
@@ -84,7 +84,7 @@ def test_every_byte_is_text_or_a_command(stream: bytes) -> None:
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_a_saved_reader_goes_on_where_it_was(before: bytes, after: bytes) -> None:
+def test_a_saved_buffer_continues(before: bytes, after: bytes) -> None:
     one, other = ReceiveBuffer(), ReceiveBuffer()
     for text, _ in pieces(before):
         one.put(text)

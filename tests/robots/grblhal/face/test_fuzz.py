@@ -1,4 +1,4 @@
-"""Whatever comes: nothing is raised, each line is answered once, slices of time do not matter."""
+"""Random bytes: nothing is raised, each line is answered once, time slices do not matter."""
 
 import itertools
 
@@ -28,7 +28,7 @@ ends = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
 
 def sprinkled(text: bytes, places: list[tuple[int, int]], bytes_: bytes) -> bytes:
-    """The text with command bytes put in here and there."""
+    """The text with command bytes inserted."""
     for place, which in places:
         at = place % (len(text) + 1)
         text = text[:at] + bytes((bytes_[which % len(bytes_)],)) + text[at:]
@@ -38,8 +38,8 @@ def sprinkled(text: bytes, places: list[tuple[int, int]], bytes_: bytes) -> byte
 places = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500)), max_size=12)
 
 
-def let_on(bench: Bench) -> list[str]:
-    """An operator who presses start until nothing waits any more."""
+def press_start(bench: Bench) -> list[str]:
+    """Press start until nothing waits any more."""
     lines = bench.idle()
     for _ in range(200):
         unread = bench.virtual_cell.timed_cell.faces[bench.endpoint].status(0)["unread"]
@@ -54,13 +54,13 @@ def let_on(bench: Bench) -> list[str]:
 @RELAXED
 @given(st.lists(st.binary(max_size=60), max_size=8))
 def test_garbage_is_answered_at_most_once_a_line(packets: list[bytes]) -> None:
-    bench, heard = Bench(), []
+    bench, received = Bench(), []
     for packet in packets:
         bench.say(packet)
-        heard += bench.wait(0.01)
+        received += bench.wait(0.01)
     stream = b"".join(packets)
-    heard += bench.idle(5.0)
-    assert len(answers(heard)) <= stream.count(b"\n") + stream.count(b"\r")
+    received += bench.idle(5.0)
+    assert len(answers(received)) <= stream.count(b"\n") + stream.count(b"\r")
 
 
 @RELAXED
@@ -71,40 +71,40 @@ def test_each_line_gets_one_answer(
     bench = Bench().fast(end)
     text = b"".join(line.encode("latin-1") + end for line in lines)
     bench.say(sprinkled(text, where, HARMLESS + HOLDING))
-    heard = bench.received() + let_on(bench)
-    if any(line.startswith("GrblHAL") for line in heard):
-        # Leaving check mode is a reset, which drops what waits; so does nothing else here.
-        assert len(answers(heard)) <= len(lines)
+    received = bench.received() + press_start(bench)
+    if any(line.startswith("GrblHAL") for line in received):
+        # Only leaving check mode, which is a reset, drops waiting lines here.
+        assert len(answers(received)) <= len(lines)
     else:
-        assert len(answers(heard)) == len(lines)
+        assert len(answers(received)) == len(lines)
 
 
 @RELAXED
 @given(st.lists(st.tuples(st.sampled_from(LINES), places), max_size=8), ends)
-def test_line_by_line_none_is_missing_and_none_too_many(
+def test_line_by_line_each_line_gets_one_answer(
     lines: list[tuple[str, list[tuple[int, int]]]], end: bytes
 ) -> None:
-    """After `~` and idle; here nothing waits behind a line that resets."""
+    """Each line is sent after `~` and idle, so that no line waits behind one that resets."""
     bench = Bench().fast(end)
     for line, where in lines:
         bench.say(sprinkled(line.encode("latin-1") + end, where, HARMLESS + HOLDING))
         early = bench.received()
         assert len(answers(early)) <= 1
-        assert len(answers(early + let_on(bench))) == 1, line
+        assert len(answers(early + press_start(bench))) == 1, line
 
 
 @RELAXED
 @given(said, places, said)
-def test_after_any_mess_each_line_gets_one_answer_again(
+def test_after_random_bytes_each_line_gets_one_answer_again(
     lines: list[str], where: list[tuple[int, int]], after: list[str]
 ) -> None:
     bench = Bench().fast()
     text = "".join(line + "\n" for line in lines).encode("latin-1")
     bench.say(sprinkled(text, where, HARMLESS + HOLDING + FLUSHING))
-    assert len(answers(bench.received() + let_on(bench))) <= len(lines)
+    assert len(answers(bench.received() + press_start(bench))) <= len(lines)
     for line in after:
         bench.say(line.encode("latin-1") + b"\n")
-        assert len(answers(bench.received() + let_on(bench))) == 1, line
+        assert len(answers(bench.received() + press_start(bench))) == 1, line
 
 
 @RELAXED
@@ -129,18 +129,18 @@ script = st.lists(st.tuples(st.sampled_from(WHOLE_LINES + BYTES), st.floats(0.0,
 
 
 def play(bench: Bench, steps: list[tuple[bytes, float]], slices: int = 1) -> list[str]:
-    heard = []
+    received = []
     for data, seconds in steps:
         bench.say(data)
         for _ in range(slices):
             bench.virtual_cell.advance(seconds / slices)
-        heard += [*bench.received(), bench.report(b"\x87")]
-    return heard
+        received += [*bench.received(), bench.report(b"\x87")]
+    return received
 
 
 @RELAXED
 @given(script, st.integers(2, 5))
-def test_slices_of_time_make_no_difference(steps: list[tuple[bytes, float]], slices: int) -> None:
+def test_time_slices_make_no_difference(steps: list[tuple[bytes, float]], slices: int) -> None:
     # Whole milliseconds, so that all slices end on the same nanosecond.
     steps = [(data, round(seconds * 1000) * slices / 1000) for data, seconds in steps]
     assert play(Bench().fast(), steps, slices) == play(Bench().fast(), steps)
@@ -167,8 +167,8 @@ def test_a_line_of_a_megabyte() -> None:
 
 @settings(RELAXED, max_examples=10)
 @given(st.lists(st.tuples(st.sampled_from(LINES), places), max_size=6))
-def test_an_arm_answers_each_line_once_too(lines: list[tuple[str, list[tuple[int, int]]]]) -> None:
+def test_an_arm_answers_each_line_once(lines: list[tuple[str, list[tuple[int, int]]]]) -> None:
     bench = Bench("default", "g60.grblhal")
     for line, where in lines:
         bench.say(sprinkled(line.encode("latin-1") + b"\n", where, HARMLESS + HOLDING))
-        assert len(answers(bench.received() + let_on(bench))) == 1, line
+        assert len(answers(bench.received() + press_start(bench))) == 1, line

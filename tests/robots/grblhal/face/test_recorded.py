@@ -1,4 +1,4 @@
-"""The real firmware's sessions: all that it said is said here, too."""
+"""Recorded sessions of the real firmware: the face gives the same answers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A long program with character counting: nothing is lost, nothing overruns, nothing piles up."""
+"""A long program with character counting: no lost line, no overrun, no growing queue."""
 
 import math
 from collections import deque
@@ -22,23 +22,23 @@ def program(count: int) -> list[bytes]:
 
 
 def stream(bench: Bench, lines: list[bytes]) -> list[str]:
-    """Keep the receive buffer as full as it may be; the reports taken on the way."""
+    """Keep the receive buffer full; return the reports that were requested meanwhile."""
     waiting: deque[int] = deque()
     reports, unsent = [], deque(lines)
     while unsent or waiting:
         while unsent and sum(waiting) + len(unsent[0]) <= RX_SIZE:
             waiting.append(len(unsent[0]))
             bench.say(unsent.popleft())
-        heard = bench.received()
-        for line in heard:
+        received = bench.received()
+        for line in received:
             if line.startswith("<"):
                 reports.append(line)
             else:
                 assert line == "ok"
                 waiting.popleft()
-        if not heard:
+        if not received:
             at = bench.virtual_cell.timed_cell.next_wake()
-            assert at is not None, "an answer is owed and nothing will bring it"
+            assert at is not None, "an answer is owed and no wake is due"
             bench.virtual_cell.advance_to(at)
             if len(waiting) % 7 == 0:
                 bench.say(b"?")
@@ -76,15 +76,15 @@ def test_streaming() -> None:
 
 
 @pytest.mark.soak
-def test_streaming_for_long() -> None:
+def test_streaming_a_long_program() -> None:
     bench, reports = run(50_000)
     check(reports)
     snapshot = bench.virtual_cell.snapshot()
     pieces = snapshot.parts["machine"]["program"]["stream"]["plan"]["path"]["length"]
-    assert len(pieces) < 5_000, "what is done is forgotten"
+    assert len(pieces) < 5_000, "finished motion is dropped"
 
 
-def test_answers_that_nobody_takes_are_not_piled_up_and_none_is_missing() -> None:
+def test_a_client_that_takes_no_answers_is_not_read_and_loses_none() -> None:
     bench = Bench()
     face = bench.virtual_cell.timed_cell.faces[bench.endpoint]
     assert isinstance(face, GrblHalFace)
@@ -93,12 +93,12 @@ def test_answers_that_nobody_takes_are_not_piled_up_and_none_is_missing() -> Non
     asked = 1000
     session.receive(b"$$\n" * asked, 0)
     session.receive(b"~", 0)
-    heard = 0
+    received = 0
     while True:
         assert session.outbox.size < OUTBOX_LIMIT + 4096
         while data := session.take(UNLIMITED):
-            heard += data == b"ok\r\n"
-        if heard == asked:
+            received += data == b"ok\r\n"
+        if received == asked:
             break
         assert face.next_wake() == 0, "as soon as there is room"
         face.wake(0)

@@ -1,13 +1,13 @@
-"""What a program allows its operator, and what waits for spindle, inputs and settings."""
+"""Overrides that a program forbids, and waits for spindle, inputs and settings."""
 
 import pytest
 from tests.robots.grblhal.face.bench import Bench, answers, fields
 
-# ── what a program allows ──
+# ── overrides that a program forbids ──
 
 
 def seconds_of(bench: Bench, line: str) -> float:
-    """How long a line moves."""
+    """Duration of the motion of a line."""
     began = bench.virtual_cell.now
     assert bench.ask(line)[-1] == "ok"
     bench.idle()
@@ -15,19 +15,19 @@ def seconds_of(bench: Bench, line: str) -> float:
 
 
 @pytest.mark.parametrize(("off", "on"), [("M49", "M48"), ("M50 P0", "M50 P1"), ("M50P0", "M48")])
-def test_an_override_that_is_not_allowed_is_kept_for_later(off: str, on: str) -> None:
+def test_an_override_that_is_not_allowed_acts_later(off: str, on: str) -> None:
     bench = Bench().fast()
     plain = seconds_of(bench, "G1 X50 F1000")
     bench.say(b"\x92" * 5)
     assert seconds_of(bench, "X0") == pytest.approx(2 * plain, rel=0.05)
     assert bench.ask(off) == ["ok"]
     assert seconds_of(bench, "X50") == pytest.approx(plain, rel=0.01)
-    assert "Ov:50,100,100" in bench.report(b"\x87"), "it is told as before"
+    assert "Ov:50,100,100" in bench.report(b"\x87"), "it is reported as before"
     assert bench.ask(on) == ["ok"]
     assert seconds_of(bench, "X0") == pytest.approx(2 * plain, rel=0.05)
 
 
-def test_rapids_go_with_the_feed() -> None:
+def test_the_rapid_override_is_disabled_with_the_feed_override() -> None:
     bench = Bench().fast()
     plain = seconds_of(bench, "G0 X100")
     bench.ask("M50 P0")
@@ -61,7 +61,7 @@ def test_the_spindle_turns_as_programmed_where_its_override_is_not_allowed() -> 
     assert fields(bench.report())["FS"] == "0,600"
 
 
-def test_a_hold_that_is_not_allowed_is_not_heard() -> None:
+def test_a_hold_that_is_not_allowed_has_no_effect() -> None:
     bench = Bench().fast()
     bench.ask("M53 P0")
     bench.ask("G1 X50 F1000")
@@ -96,7 +96,7 @@ def test_jogs_and_probing_moves_go_as_programmed() -> None:
 # ── waiting ──
 
 
-def test_the_time_of_a_wait_stands_still_in_a_hold() -> None:
+def test_the_timeout_of_a_wait_stands_still_in_a_hold() -> None:
     bench = Bench()
     bench.say(b"M66 P0 L3 Q2\n")
     bench.wait(1.5)
@@ -109,7 +109,7 @@ def test_the_time_of_a_wait_stands_still_in_a_hold() -> None:
     assert fields(bench.report())["In"] == "-1"
 
 
-def test_behind_a_shut_door_spindle_and_coolant_take_their_time() -> None:
+def test_spindle_and_coolant_need_time_after_the_door_is_closed() -> None:
     bench = Bench().fast()
     for line in ("M3 S500", "M8", "G1 X100 F600"):
         assert bench.ask(line) == ["ok"]
@@ -132,7 +132,7 @@ def test_behind_a_shut_door_spindle_and_coolant_take_their_time() -> None:
     assert fields(bench.report())["MPos"].startswith("100.000")
 
 
-def test_a_door_that_is_opened_again_takes_the_spindle_back() -> None:
+def test_opening_the_door_again_stops_the_spindle_again() -> None:
     bench = Bench().fast()
     bench.ask("M3 S500")
     bench.say(b"\x84~")
@@ -151,7 +151,7 @@ def test_a_door_that_is_opened_again_takes_the_spindle_back() -> None:
 # ── words ──
 
 
-def test_what_settings_mean_is_told_in_the_firmwares_words() -> None:
+def test_settings_are_described_in_the_firmwares_words() -> None:
     bench = Bench()
     rows = bench.ask("$ES")
     assert "[SETTING:481|1|Autoreport interval|ms|5|###0|100|1000|1|1]" in rows
@@ -164,14 +164,14 @@ def test_what_settings_mean_is_told_in_the_firmwares_words() -> None:
 
 
 @pytest.mark.parametrize("number", [392, 393, 394, 481])
-def test_a_time_is_nothing_or_long_enough(number: int) -> None:
+def test_a_delay_is_zero_or_at_least_its_minimum(number: int) -> None:
     bench = Bench()
     assert bench.ask(f"${number}=0") == ["ok"]
     assert bench.ask(f"${number}=0.2")[-1] in ("error:52", "error:2")
     assert bench.ask(f"${number}={500 if number == 481 else 3}") == ["ok"]
 
 
-def test_a_new_setting_leaves_the_override_in_force() -> None:
+def test_a_new_setting_keeps_the_override() -> None:
     bench = Bench().fast()
     plain = seconds_of(bench, "G1 X50 F1000")
     bench.say(b"\x92" * 5)

@@ -1,4 +1,4 @@
-"""What recordings do not show: alarms for a reset, sleep, several clients, reports by time."""
+"""Cases without a recording: critical alarms, sleep, several clients, automatic reports."""
 
 import pytest
 from tests.robots.grblhal.face.bench import Bench, answers, fields
@@ -75,7 +75,7 @@ def test_reset_while_homing_is_another_alarm() -> None:
     assert bench.report(b"\x87").startswith("<Alarm:6|")
 
 
-def test_the_emergency_stop_knows_no_reset_until_it_is_released() -> None:
+def test_a_reset_has_no_effect_until_the_emergency_stop_is_released() -> None:
     bench = Bench().fast()
     bench.ask("G1 X50 F3000")
     bench.wait(0.4)
@@ -93,7 +93,7 @@ def test_the_emergency_stop_knows_no_reset_until_it_is_released() -> None:
 # ── modes without motion ──
 
 
-def test_sleep_is_left_by_a_reset_alone() -> None:
+def test_only_a_reset_ends_sleep() -> None:
     bench = Bench()
     assert bench.ask("$SLP") == ["error:3"]
     assert bench.ask("$62=1") == ["ok"]
@@ -106,7 +106,7 @@ def test_sleep_is_left_by_a_reset_alone() -> None:
     assert bench.state() == "Alarm"
 
 
-def test_lines_wait_in_a_hold_and_bytes_do_not() -> None:
+def test_lines_wait_in_a_hold_and_realtime_bytes_do_not() -> None:
     bench = Bench().fast()
     bench.say(b"!G0 X1\n$G\n?")
     (report,) = bench.received()
@@ -116,8 +116,8 @@ def test_lines_wait_in_a_hold_and_bytes_do_not() -> None:
     assert bench.received()[:2] == ["[MSG:]", "ok"]
 
 
-def test_a_hold_acts_when_the_segments_on_their_way_are_done() -> None:
-    """0.09 s of motion are handed on ahead; then the machine brakes with its acceleration."""
+def test_a_hold_acts_after_the_committed_motion() -> None:
+    """0.09 s of motion are committed; then the machine brakes with its acceleration."""
     bench = Bench().fast()
     bench.ask("G1 X60 F3000")
     bench.wait(0.5)
@@ -129,7 +129,7 @@ def test_a_hold_acts_when_the_segments_on_their_way_are_done() -> None:
     assert stopped - before == pytest.approx(speed * 0.09 + speed**2 / (2 * acceleration), abs=0.01)
 
 
-def test_start_is_not_heard_while_the_machine_still_brakes() -> None:
+def test_start_has_no_effect_while_the_machine_brakes() -> None:
     bench = Bench().fast()
     bench.ask("G1 X60 F3000")
     bench.wait(0.5)
@@ -172,13 +172,15 @@ def test_a_cancelled_jog_answers_the_jog_that_found_no_room() -> None:
     bench.say(b"$J=G91 X1 F1000\n$J=G91 Y1 F1000\n")
     assert bench.received() == []
     bench.say(b"\x85")
-    assert bench.received() == ["ok"], "what was being read; what waited behind it is flushed"
+    assert bench.received() == ["ok"], (
+        "for the line that was read; the lines behind it are discarded"
+    )
     bench.wait(0.5)
     report = fields(bench.report())
     assert (report["State"], report["Bf"]) == ("Idle", "100,1023")
 
 
-def test_a_hold_is_nothing_to_a_jog() -> None:
+def test_a_hold_has_no_effect_on_a_jog() -> None:
     bench = Bench().fast()
     bench.ask("$J=G91 X10 F1000")
     bench.say(b"!")
@@ -211,22 +213,22 @@ def test_an_output_in_step_with_motion_that_never_comes_stays_as_it_is() -> None
 # ── reports ──
 
 
-def test_reports_by_time() -> None:
+def test_automatic_reports() -> None:
     bench = Bench()
     bench.say(b"\x8c")
-    assert bench.wait(1.0) == [], "without an interval there are none"
+    assert bench.wait(1.0) == [], "there are none without an interval"
     assert bench.ask("$481=200") == ["ok"]
     bench.say(b"\x8c")
     assert len(bench.wait(1.0)) == 5
     bench.say(b"\x80")
-    assert bench.received() == [], "0x80 is not heard meanwhile"
+    assert bench.received() == [], "0x80 has no effect meanwhile"
     assert "|AR:200|" in bench.report(b"\x87")
     bench.say(b"\x8c")
     assert bench.wait(1.0) == []
     assert "|AR|" in bench.report(b"\x87")
 
 
-def test_nothing_is_piled_up_for_a_client_that_takes_nothing() -> None:
+def test_automatic_reports_do_not_pile_up() -> None:
     bench = Bench()
     bench.ask("$481=100")
     bench.client.room = lambda: 0  # type: ignore[method-assign]
@@ -236,7 +238,7 @@ def test_nothing_is_piled_up_for_a_client_that_takes_nothing() -> None:
     assert face.sessions()["1"].outbox.size < 300_000  # type: ignore[union-attr]
 
 
-# ── one line to the world ──
+# ── several clients ──
 
 
 def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
@@ -246,14 +248,14 @@ def test_the_newest_client_is_served_and_the_one_before_it_waits() -> None:
     first.say(b"G91\n?")
     assert lines(first) == []
     second.say(b"$G\n")
-    assert "G90" in lines(second)[0], "the first one was not heard"
+    assert "G90" in lines(second)[0], "the first client was not read"
     second.leave()
     bench.virtual_cell.advance(0.0)
     first.say(b"")
-    assert answers(lines(first)) == ["ok"], "now it is"
+    assert answers(lines(first)) == ["ok"], "now it is read"
 
 
-def test_half_a_line_goes_with_whoever_said_it() -> None:
+def test_a_part_of_a_line_is_dropped_with_its_connection() -> None:
     bench = Bench().fast()
     bench.say(b"G0 X1")
     bench.client.leave()
@@ -265,8 +267,8 @@ def test_half_a_line_goes_with_whoever_said_it() -> None:
     assert fields(lines(other)[0])["MPos"].startswith("0.000,1.000")
 
 
-def test_two_clients_mix_no_bytes_and_no_answers() -> None:
-    """The first is in the middle of a line, and waits for another, when the second comes."""
+def test_bytes_and_answers_of_two_clients_do_not_mix() -> None:
+    """The second client connects while the first has sent a part of a line and waits."""
     bench = Bench().fast()
     first = bench.client
     first.say(b"G4 P1\nG91\nG0 X")
@@ -274,16 +276,18 @@ def test_two_clients_mix_no_bytes_and_no_answers() -> None:
     second.received()
     second.say(b"G0 Y1\nG0 Y2\n")
     assert answers(bench.wait(1.5)) == []
-    assert answers(lines(second)) == ["ok", "ok"], "its own"
+    assert answers(lines(second)) == ["ok", "ok"], "the answers to its own lines"
     second.leave()
     first.say(b"3\n")
     bench.virtual_cell.advance(1.0)
-    assert answers(lines(first)) == ["ok", "ok", "ok"], "of the dwell too, which was read before"
+    assert answers(lines(first)) == ["ok", "ok", "ok"], (
+        "also the answer to the dwell, which was read before"
+    )
     first.say(b"?")
     assert fields(lines(first)[0])["MPos"].startswith("3.000,2.000")
 
 
-def test_a_stop_by_another_client_forgets_what_the_first_one_said() -> None:
+def test_a_stop_by_another_client_discards_the_lines_of_the_first() -> None:
     bench = Bench().fast()
     bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 20)
     other = bench.virtual_cell.connect(bench.endpoint)
@@ -294,7 +298,7 @@ def test_a_stop_by_another_client_forgets_what_the_first_one_said() -> None:
     assert fields(bench.report())["MPos"].startswith("0.000")
 
 
-def test_what_a_client_that_left_had_not_been_answered_for_is_not_run() -> None:
+def test_unanswered_lines_of_a_disconnected_client_are_not_executed() -> None:
     bench = Bench().fast()
     bench.say(b"G91\nG4 P1\n" + b"G0 X1\n" * 100)
     bench.client.leave()
@@ -319,9 +323,7 @@ def test_a_connection_changes_nothing_in_the_machine() -> None:
 
 @pytest.mark.parametrize(("cell", "endpoint"), [("grblhal_6axis", "machine"), ("default", "g60")])
 @pytest.mark.parametrize("stopper", [b"!", b"\x84"])
-def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
-    cell: str, endpoint: str, stopper: bytes
-) -> None:
+def test_nothing_is_in_progress_in_a_hold(cell: str, endpoint: str, stopper: bytes) -> None:
     bench = Bench(cell, f"{endpoint}.grblhal")
     bench.say(b"".join(b"G1 X%d F600\n" % (1 + n % 2) for n in range(90)))
     bench.say(b"G4 P1\nM66 P3 L3 Q5\n")
@@ -342,7 +344,7 @@ def test_a_hold_is_nothing_under_way_whatever_waits_behind_it(
 @pytest.mark.parametrize(
     "arc", ["G2 X0 Y0 I1 P99999 F600", "G2 X0 Y0 I1 P0 F600", "G3 X0 Y0 I1000000000000 F600"]
 )
-def test_an_arc_nobody_means_is_refused_before_it_is_cut(cell: str, arc: str) -> None:
+def test_an_arc_with_too_many_chords_is_refused(cell: str, arc: str) -> None:
     bench = Bench(cell, f"{'machine' if cell == 'grblhal_6axis' else 'g60'}.grblhal")
     assert bench.ask(arc) == ["error:39"]
     assert bench.ask("") == ["ok"]

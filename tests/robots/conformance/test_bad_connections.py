@@ -1,6 +1,6 @@
-"""The driver in front of a line that loses, delays, doubles and garbles, and is pulled.
+"""The driver on a connection that loses, delays, doubles and corrupts bytes, or is cut.
 
-Whatever happens: it ends, what went wrong is told, and nothing is said twice.
+In every case the program ends, the failure is reported, and no line is sent twice.
 """
 
 import math
@@ -25,7 +25,7 @@ SEEDS = range(3)
 
 
 class Run:
-    """A program on its way through such a line."""
+    """A program that is streamed over such a connection."""
 
     def __init__(self, bench: NullModem) -> None:
         self.bench = bench
@@ -38,13 +38,13 @@ class Run:
         self.ticket = bench.do(lambda now: bench.robot.run(iter(PROGRAM), now))
 
     def _enable(self) -> None:
-        """On such a line that may take a while."""
+        """Enable the driver; with faults it may take several attempts."""
         for _ in range(100):
             self.bench.advance(0.2)
             if self.bench.do(self.bench.robot.enable) is None:
                 return
 
-    def see_through(self, patience: float = 120.0) -> Refused | None:
+    def finish(self, patience: float = 120.0) -> Refused | None:
         if isinstance(self.ticket, Refused):
             return self.ticket
         end = self.bench.now + nanoseconds(patience)
@@ -54,7 +54,7 @@ class Run:
         assert ticket == self.ticket
         return outcome
 
-    def said_once(self) -> bool:
+    def sent_once(self) -> bool:
         numbers = [int(found[1]) for line in self.bench.lines() if (found := _LINE.match(line))]
         return numbers == sorted(set(numbers))
 
@@ -63,7 +63,7 @@ _LINE = re.compile(r"N(\d+)G1")
 
 
 def bad(rules: str, seed: int = 0) -> NullModem:
-    """``seed``: another run of fault_source."""
+    """A bench with scenario rules; ``seed`` selects the random faults."""
     bench = NullModem(HERE, rules=rules)
     bench.virtual_cell.advance(0.001 * seed)
     return bench
@@ -81,48 +81,46 @@ def arrived(bench: NullModem) -> bool:
 
 
 class TestAnswers:
-    def test_a_lost_answer_is_told(self) -> None:
+    def test_a_lost_answer_is_reported(self) -> None:
         run = Run(bad(rule("message_loss", ", times: 1, from_s: 0.6")))
-        outcome = run.see_through()
+        outcome = run.finish()
         assert outcome is not None
         assert "no answer to" in outcome.reason or "silent" in outcome.reason
-        assert run.said_once()
+        assert run.sent_once()
 
-    def test_late_answers_are_waited_for(self) -> None:
+    def test_late_answers_are_accepted(self) -> None:
         run = Run(bad(rule("message_delay", ", probability: 0.2", "delay_ms: 700")))
-        assert run.see_through() is None
+        assert run.finish() is None
         assert arrived(run.bench)
-        assert run.said_once()
+        assert run.sent_once()
 
-    def test_but_not_for_ever(self) -> None:
+    def test_answers_that_are_too_late_fail(self) -> None:
         run = Run(bad(rule("message_delay", ", from_s: 0.5", "delay_ms: 60000")))
-        outcome = run.see_through()
+        outcome = run.finish()
         assert outcome is not None
         assert "silent" in outcome.reason
         assert status(run.bench).state == "Unknown"
 
-    def test_an_answer_that_comes_twice_is_no_other_answer(self) -> None:
+    def test_a_repeated_answer_is_noticed(self) -> None:
         run = Run(bad(rule("message_duplicate", ", from_s: 0.3, times: 10")))
-        outcome = run.see_through()
+        outcome = run.finish()
         assert outcome is not None
         assert "without a request" in outcome.reason
-        assert run.said_once()
+        assert run.sent_once()
 
     @pytest.mark.parametrize("fault", ["message_loss", "message_duplicate", "message_garble"])
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_whatever_is_heard_it_ends_and_nothing_is_said_twice(
-        self, fault: str, seed: int
-    ) -> None:
+    def test_with_any_fault_it_ends_and_no_line_is_sent_twice(self, fault: str, seed: int) -> None:
         run = Run(bad(rule(fault, ", probability: 0.05"), seed))
-        outcome = run.see_through()
-        assert run.said_once()
+        outcome = run.finish()
+        assert run.sent_once()
         assert outcome is None or outcome.reason
         failed = [number for number, why in run.lines if why is not None]
         assert outcome is not None or not failed
 
     def test_slow_answers_slow_the_program_down(self) -> None:
         run = Run(bad(rule("slow_client", "", "bytes_per_s: 3000")))
-        assert run.see_through() is None
+        assert run.finish() is None
         assert arrived(run.bench)
 
 
@@ -132,12 +130,12 @@ class TestCable:
         run = Run(NullModem(HERE))
         run.bench.advance(0.1)
         yield run
-        assert run.said_once()
+        assert run.sent_once()
 
     def test_pulled_in_motion(self, run: Run) -> None:
         bench = run.bench
         bench.pull()
-        outcome = run.see_through()
+        outcome = run.finish()
         assert outcome is not None
         assert re.fullmatch(r"\d+ of \d+ lines taken; the cable was pulled", outcome.reason)
         assert not bench.robot.is_connected()
@@ -145,18 +143,18 @@ class TestCable:
         assert math.isnan(joints(bench)[0])
         assert not status(bench).moving
 
-    def test_nobody_there_is_called_again_less_and_less_often(self, run: Run) -> None:
+    def test_pauses_between_connection_attempts_grow(self, run: Run) -> None:
         bench = run.bench
         bench.pull()
         bench.advance(40.0)
-        assert status(bench).error_message == "nobody is there"
+        assert status(bench).error_message == "no peer"
         bench.plugged = True
         bench.advance(16.0)
         assert bench.robot.is_connected()
         assert status(bench).state == "Idle"
         assert not status(bench).error
 
-    def test_who_comes_back_must_be_enabled(self, run: Run) -> None:
+    def test_after_reconnecting_it_must_be_enabled(self, run: Run) -> None:
         bench = run.bench
         bench.pull()
         bench.plugged = True
@@ -167,7 +165,7 @@ class TestCable:
 
     @pytest.mark.parametrize("cut", [1, 4, 9, 12])
     def test_pulled_in_the_middle_of_a_line(self, cut: int) -> None:
-        """What is half said is void, and is not completed by what is said next."""
+        """A part of a line is void; the next bytes do not complete it."""
         bench = NullModem(HERE)
         bench.do(bench.robot.connect)
         bench.advance(0.1)
@@ -187,26 +185,26 @@ class TestCable:
         assert joints(bench)[:2] == pytest.approx([0.0, -5.0])
         assert not status(bench).error
 
-    def test_lines_in_flight_are_told_as_failed(self) -> None:
+    def test_lines_in_flight_are_reported_as_failed(self) -> None:
         bench = NullModem(HERE)
-        told: dict[int, Refused | None] = {}
-        bench.robot.on_line(lambda number, outcome, now: told.update({number: outcome}))
+        outcome_of: dict[int, Refused | None] = {}
+        bench.robot.on_line(lambda number, outcome, now: outcome_of.update({number: outcome}))
         bench.do(bench.robot.connect)
         bench.advance(0.1)
         bench.do(bench.robot.enable)
         for n in range(400):
             bench.robot.send_gcode(f"G1 X{n % 90} F600", bench.now)
         bench.advance(0.1)
-        taken = len(told)
+        taken = len(outcome_of)
         bench.pull()
-        outcomes = [told[n] for n in range(taken + 1, 401)]
+        outcomes = [outcome_of[n] for n in range(taken + 1, 401)]
         reasons = [outcome.reason for outcome in outcomes if outcome is not None]
         assert len(reasons) == len(outcomes)
         in_flight = reasons.count("the cable was pulled")
         assert 0 < in_flight <= 1023 // len("G1 X1 F600\n")
         assert reasons[in_flight:] == ["Not sent. the cable was pulled"] * (400 - taken - in_flight)
 
-    def test_a_jog_does_not_outlive_its_cable(self) -> None:
+    def test_a_jog_stops_when_the_cable_is_pulled(self) -> None:
         bench = NullModem(HERE)
         bench.do(bench.robot.connect)
         bench.advance(0.1)
@@ -222,25 +220,25 @@ class TestCable:
         assert status(bench).state == "Idle"
 
 
-class TestCompany:
-    """One controller has one line to the world: the newest connection is served."""
+class TestSeveralClients:
+    """Several clients: the newest connection is served."""
 
-    def test_another_sender_takes_over(self) -> None:
+    def test_another_client_is_served(self) -> None:
         run = Run(NullModem(HERE))
         other = run.bench.virtual_cell.connect("arm.grblhal")
-        outcome = run.see_through()
+        outcome = run.finish()
         assert outcome is not None
         assert "silent" in outcome.reason
         assert status(run.bench).state == "Unknown"
         run.bench.virtual_cell.run_while_busy()
         other.received()
         run.bench.advance(30.0)
-        assert other.received() == b"", "whoever is not served disturbs nobody"
+        assert other.received() == b"", "a client that is not served sends nothing to the other"
 
-    def test_and_when_it_leaves_the_first_is_heard_again(self) -> None:
+    def test_when_it_disconnects_the_first_is_served_again(self) -> None:
         run = Run(NullModem(HERE))
         other = run.bench.virtual_cell.connect("arm.grblhal")
-        run.see_through()
+        run.finish()
         other.say(b"\x19")
         run.bench.advance(1.0)
         other.say(b"G0 X-20\n")
@@ -250,7 +248,7 @@ class TestCompany:
         assert run.bench.robot.is_connected()
         assert joints(run.bench)[0] == pytest.approx(-20.0)
         assert not status(run.bench).enabled
-        assert run.said_once()
+        assert run.sent_once()
 
     def test_two_drivers(self) -> None:
         first = Run(NullModem(HERE))
@@ -261,12 +259,12 @@ class TestCompany:
         for _ in range(60):
             while data := second.take(UNLIMITED):
                 client.say(data)
-            if heard := client.received():
-                second.receive(heard, first.bench.now)
+            if received := client.received():
+                second.receive(received, first.bench.now)
             first.bench.advance(0.1)
             if (wake := second.next_wake()) is not None and wake <= first.bench.now:
                 second.wake(first.bench.now)
         assert second.is_connected()
-        assert second.status(first.bench.now).state == "Run", "it sees what the first has left"
+        assert second.status(first.bench.now).state == "Run", "it sees the motion of the first"
         assert not first.bench.robot.is_connected()
         assert "silent" in str(first.ended)
