@@ -14,6 +14,7 @@ import numpy as np
 from understudy.errors import Refused
 from understudy.gcode import requests
 from understudy.gcode.dialect import Axes
+from understudy.gcode.meaning import sets_outputs_without_move
 from understudy.gcode.program import ProgramLine
 from understudy.motion.lines import seam
 from understudy.motion.path import Floats, Path, joined
@@ -222,15 +223,17 @@ class Walker:
         """Now, or when the next motion begins."""
         self.events.append(Switch(line))
         if switch.with_motion:
+            self._gather()  # the moves so far do not carry it
             self._with_next.append((line, switch))
         elif self.setup.stage is not None:
             self.events += self.setup.stage.meet(switch, line, self.now).remarks
 
     def end(self, line: int) -> None:
-        """Nothing comes any more: what waits for motion happens now."""
+        """Ends the program: outputs that wait for a move are set now, if the dialect says so."""
         self.rest()
         if self.setup.stage is not None:
-            for asked, switch in self._with_next:
+            left = self._with_next if sets_outputs_without_move(self.setup.dialect) else []
+            for asked, switch in left:
                 self.events += self.setup.stage.meet(switch, asked, self.now).remarks
             self.events += self.setup.stage.over(line, self.now)
         self._with_next.clear()
@@ -286,9 +289,13 @@ class Walker:
         if self._paths and not self.exact:
             mover = self.mover
             entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
+        with_next, self._with_next = self._with_next, []
+        if self._paths:
+            self._thrown += [(int(path.line[0]), *asked) for asked in with_next]
+        elif self.setup.stage is not None:  # this move begins now
+            for asked, output in with_next:
+                self.events += self.setup.stage.meet(output, asked, self.now).remarks
         self._paths.append(path.with_entry(entry))
-        self._thrown += [(int(path.line[0]), *asked) for asked in self._with_next]
-        self._with_next.clear()
         self.q = path.end[-1]
 
 

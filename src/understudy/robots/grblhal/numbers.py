@@ -1,7 +1,7 @@
 """grblHAL's numbers: errors, alarms, settings, and the bytes of real-time commands.
 
 Face, firmware, driver and offline check read them here. The error numbers of G-code lines are those
-of `gcode.faults`; `ports.refusals` has the ones that every controller uses.
+of `gcode.error_numbers`; `ports.refusals` has the ones that every controller uses.
 """
 
 import math
