@@ -6,7 +6,7 @@ running controller starts everything on whole nanoseconds.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import pytest
 from hypothesis import assume, given
@@ -104,13 +104,13 @@ def run(lines: list[str], robot: str) -> Outcome:
 
 def run_wired(lines: list[str]) -> tuple[Outcome, tuple[int, int]]:
     """The outcome of a machine's program over its wire; number and error of the refused line."""
-    cell = InProcessCell(build_cell(CONFIG))
-    machine: Any = cell.timed_cell.parts["machine"]
+    built = build_cell(CONFIG)
+    cell, machine = InProcessCell(built), cast(Any, built.parts["machine"])
     client = cell.connect("machine.grblhal")
     client.received()
     client.say("".join(line + "\n" for line in lines).encode())
     now = 0
-    while machine.busy() and (at := cell.timed_cell.next_wake()) is not None:
+    while machine.busy() and (at := built.next_wake()) is not None:
         assert at < LONGEST_NS, "the program does not end"
         cell.advance_to(at)
         now = at
