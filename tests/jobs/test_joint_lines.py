@@ -15,7 +15,7 @@ from understudy.errors import Refused
 from understudy.gcode import GRBLHAL_ARM, Block, parse
 from understudy.jobs.joint_lines import PREAMBLE, REST, JointLines
 from understudy.offline.setup import Setup
-from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.offline import motion_setup
 from understudy.units import DEG, MINUTE
 
 START = (0.0, -0.3, 0.4, 0.0, 0.6, 0.0)
@@ -24,7 +24,7 @@ _JOINT_LINE = re.compile(r"G53G([01])X(\S+?)Y(\S+?)Z(\S+?)A(\S+?)B(\S+?)C([-0-9.
 
 @pytest.fixture(scope="module")
 def setup() -> Setup:
-    return mover_of(load_config("g60_welding"), "", "arm")
+    return motion_setup(load_config("g60_welding"), "", "arm")
 
 
 def made(setup: Setup) -> JointLines:
@@ -217,4 +217,4 @@ def _cached(make: Callable[[], Setup]) -> Callable[[], Setup]:
     return get
 
 
-mover = _cached(lambda: mover_of(load_config("g60_welding"), "", "arm"))
+mover = _cached(lambda: motion_setup(load_config("g60_welding"), "", "arm"))

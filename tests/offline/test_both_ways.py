@@ -66,15 +66,15 @@ def walked(lines: list[str], robot: str) -> tuple[Outcome, int, list[Remark]]:
     """The offline outcome, the number of the first refused line (0: none), and the remarks."""
     setup = offline_robot(CONFIG, robot).setup()
     assert setup is not None
-    assert setup.stage is not None
+    assert setup.devices is not None
     events = list(walk("\n".join(lines), setup))
     violations = [event for event in events if isinstance(event, Violation)]
     first, refused = 0, None
     if violations:
         first, code = violations[0].line, violations[0].code
         refused = bare(violations[0].message, first, lines[first - 1]), code
-    stage: Any = setup.stage
-    outcome = Outcome(cycle_time_of(events).total_s, outputs(stage._board.io), refused)
+    devices: Any = setup.devices
+    outcome = Outcome(cycle_time_of(events).total_s, outputs(devices._pins.io), refused)
     return outcome, first, [event for event in events if isinstance(event, Remark)]
 
 

@@ -15,8 +15,8 @@ from understudy.config import load_config
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator
 from understudy.offline.setup import Mover
-from understudy.offline.walk import Run, Stand, walk
-from understudy.robots.arm.offline import mover_of
+from understudy.offline.walk import PlannedMotion, Standstill, walk
+from understudy.robots.arm.offline import motion_setup
 
 TRACES = sorted((GOLDEN / "traces").glob("*.csv"))
 STOP = 0.1
@@ -49,7 +49,9 @@ def test_the_program_is_where_the_firmware_is(trace: Path) -> None:
     program, _, settings = trace.stem.split("__")
     rows = np.loadtxt(trace, delimiter=",", skiprows=1)
     (run,) = (
-        event for event in walk(program_text(program), machine(settings)) if isinstance(event, Run)
+        event
+        for event in walk(program_text(program), machine(settings))
+        if isinstance(event, PlannedMotion)
     )
     off = np.abs(run.plan.positions(rows[:, 0]) - rows[:, 1:7]).max(axis=0)
     assert (off[:3] < 0.05).all()
@@ -352,7 +354,14 @@ def test_a_hundred_thousand_lines() -> None:
 def test_events_come_as_they_are_known() -> None:
     events = walk("G1 X10 F600\nG4 P1\nX20", machine())
     kinds = [type(event) for event in events]
-    assert kinds == [ProgramLine, ProgramLine, Run, Stand, ProgramLine, Run]
+    assert kinds == [
+        ProgramLine,
+        ProgramLine,
+        PlannedMotion,
+        Standstill,
+        ProgramLine,
+        PlannedMotion,
+    ]
 
 
 def test_joints_that_would_need_more_than_they_have_are_told(tmp_path: Path) -> None:
@@ -360,8 +369,8 @@ def test_joints_that_would_need_more_than_they_have_are_told(tmp_path: Path) -> 
     tools = "{1: {mass_kg: 60, com_mm: [0, 0, 150]}}"
     cell.write_text(f"robots: {{g60: {{kind: arm, tool: 1, tools: {tools}}}}}\n")
     program = "G0 B-60 C60\nG0 B0 C0\n"
-    heavy = CycleTimeEstimator(mover_of(load_config(str(cell)))).estimate(program)
-    light = CycleTimeEstimator(mover_of(load_config("default"))).estimate(program)
+    heavy = CycleTimeEstimator(motion_setup(load_config(str(cell)))).estimate(program)
+    light = CycleTimeEstimator(motion_setup(load_config("default"))).estimate(program)
     assert [overload.joint for overload in heavy.overloads][:1] == ["J2"]
     assert abs(heavy.overloads[0].torque) > heavy.overloads[0].limit
     assert light.overloads == ()

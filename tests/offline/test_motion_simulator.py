@@ -12,11 +12,11 @@ from understudy.errors import Refused
 from understudy.motion.plan import Plan
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.offline.motion_simulator import MotionSimulator, SimulationResult
-from understudy.offline.walk import Run, walk
+from understudy.offline.walk import PlannedMotion, walk
 from understudy.offline.waypoints import Waypoint, tool_way
 from understudy.ports import ControllerStatus, JointState
 from understudy.robots.arm.controller import VirtualController
-from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.offline import motion_setup
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM, nanoseconds, seconds
 
@@ -72,7 +72,7 @@ class FakeController:
     def _planned(self) -> list[Plan]:
         if self._plans is None:
             events = walk("\n".join(self.lines), arm())
-            self._plans = [event.plan for event in events if isinstance(event, Run)]
+            self._plans = [event.plan for event in events if isinstance(event, PlannedMotion)]
         return self._plans
 
 
@@ -131,7 +131,7 @@ def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
     controller = build_cell(config).parts["g60"]
     assert isinstance(controller, VirtualController)
     assert controller.connect(0) is controller.enable(0) is None
-    return controller, MotionSimulator(mover_of(config), controller, rate_hz=10.0)
+    return controller, MotionSimulator(motion_setup(config), controller, rate_hz=10.0)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,16 @@ from understudy.gcode.program import ProgramLine, program_lines
 from understudy.offline import walk as walking
 from understudy.offline.setup import Setup
 from understudy.offline.straights import Straights, straights
-from understudy.offline.walk import Event, Reader, Run, Stand, Violation, Walker, spans_of, walk
+from understudy.offline.walk import (
+    Event,
+    PlannedMotion,
+    Reader,
+    Standstill,
+    Violation,
+    Walker,
+    spans_of,
+    walk,
+)
 from understudy.space.pose import Pose
 from understudy.space.transform import matrices, matrix
 
@@ -39,16 +48,16 @@ def assert_same(program: str) -> None:
     ahead, plain = list(walk(program, setup)), list(one_by_one(program, setup))
     assert [type(event) for event in ahead] == [type(event) for event in plain]
     for one, other in zip(ahead, plain, strict=True):
-        if isinstance(one, Run) and isinstance(other, Run):
+        if isinstance(one, PlannedMotion) and isinstance(other, PlannedMotion):
             assert_same_run(one, other)
-        elif isinstance(one, Stand) and isinstance(other, Stand):
+        elif isinstance(one, Standstill) and isinstance(other, Standstill):
             assert (one.line, one.kind) == (other.line, other.kind)
             assert (one.begins, one.ends) == pytest.approx((other.begins, other.ends), abs=1e-9)
         else:
             assert one == other
 
 
-def assert_same_run(one: Run, other: Run) -> None:
+def assert_same_run(one: PlannedMotion, other: PlannedMotion) -> None:
     spans, wanted = spans_of(one.plan), spans_of(other.plan)
     assert list(spans) == list(wanted)
     np.testing.assert_allclose(list(spans.values()), list(wanted.values()), atol=1e-9)

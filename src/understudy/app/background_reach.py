@@ -10,7 +10,7 @@ from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background.worker import Progress
 from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.offline import motion_setup
 from understudy.space.kinematics.chain import Frames
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM
@@ -38,7 +38,7 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True):
 def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Refused:
     """Points in mm from the robot's foot: x, y, z, and in how many directions it is reached."""
     asked: Reach = read(parameters, Reach)
-    mover = mover_of(loaded(asked.cell), asked.robot).mover
+    mover = motion_setup(loaded(asked.cell), asked.robot).mover
     if not isinstance(mover, ArmMover):
         return Refused(f"{asked.robot or 'the robot'} is no arm")
     from_foot = Frames(np.eye(4), mover.frames.tool)

@@ -58,7 +58,7 @@ def program_reach(
     if setup is None:
         raise ConfigError("poses of a program are those of an arm", value=name, allowed="kind arm")
     subject, out = subject_of("", config, name), []
-    noted = program_poses(program, replace(setup, stage=None))
+    noted = program_poses(program, replace(setup, devices=None))
     for tool, same in groupby(noted, lambda each: each.tool):
         arm, poses = _arm(subject, tool), list(same)
         analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)

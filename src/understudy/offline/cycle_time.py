@@ -12,7 +12,16 @@ from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.offline.setup import Setup
-from understudy.offline.walk import Event, Glide, Run, Stand, Switch, Violation, spans_of, walk
+from understudy.offline.walk import (
+    Event,
+    OutputSet,
+    PlannedMotion,
+    PoseMotion,
+    Standstill,
+    Violation,
+    spans_of,
+    walk,
+)
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.units import MM
 
@@ -133,14 +142,14 @@ class Ledger:
         if isinstance(event, ProgramLine):
             if text := event.text.strip():
                 self._open.append(_Open(event.number, text, self._now, self._now))
-        elif isinstance(event, Run):
+        elif isinstance(event, PlannedMotion):
             self._run(event)
-        elif isinstance(event, Glide):
+        elif isinstance(event, PoseMotion):
             self._took("motion", float(event.times[0]), float(event.times[-1]))
             self.blocks += 1
-        elif isinstance(event, Stand):
+        elif isinstance(event, Standstill):
             self._stand(event)
-        elif isinstance(event, Switch):
+        elif isinstance(event, OutputSet):
             self._open[-1].kind = "io"
         elif isinstance(event, Violation):
             self.violations.append(event)
@@ -170,7 +179,7 @@ class Ledger:
             if known is None or abs(found.torque) > abs(known.torque):
                 self._overloads[found.joint] = found
 
-    def _run(self, run: Run) -> None:
+    def _run(self, run: PlannedMotion) -> None:
         kind: Kind = "process" if run.process else "motion"
         plan = run.plan
         self.seconds[kind] += plan.duration
@@ -187,7 +196,7 @@ class Ledger:
         self._weigh(plan)
         self._close(len(self._open) - 1)
 
-    def _stand(self, stand: Stand) -> None:
+    def _stand(self, stand: Standstill) -> None:
         self._took(stand.kind, stand.begins, stand.ends)
         if stand.timeout is not None:
             self.waits.append(Wait(stand.line, stand.timeout))

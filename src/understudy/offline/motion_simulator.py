@@ -11,7 +11,7 @@ from understudy.gcode.blocks import number_text
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion
 from understudy.offline.setup import Setup
-from understudy.offline.walk import Run, Violation
+from understudy.offline.walk import PlannedMotion, Violation
 from understudy.offline.waypoints import Speeds, Waypoint, follow, tool_way
 from understudy.ports import ControllerStatus, JointState
 from understudy.space.pose import Pose
@@ -76,12 +76,12 @@ class MotionSimulator:
     ) -> SimulationResult:
         """Computes the trajectory without executing it; skips unreachable waypoints, reports the
         first."""
-        runs: list[Run] = []
+        runs: list[PlannedMotion] = []
         problem = ""
         for event in follow(waypoints, self._setup, self._speeds, start):
             if isinstance(event, Violation) and not problem:
                 problem = event.message
-            elif isinstance(event, Run):
+            elif isinstance(event, PlannedMotion):
                 runs.append(event)
         motions = [_motion(run, self._rate_hz) for run in runs]
         log = tuple(state for logged, _ in motions for state in _states(logged))
@@ -226,7 +226,7 @@ def _words(letters: str, values: Floats) -> str:
     return " ".join(letter + number_text(round(value, 9)) for letter, value in pairs)
 
 
-def _motion(run: Run, rate_hz: float) -> tuple[Motion, Motion]:
+def _motion(run: PlannedMotion, rate_hz: float) -> tuple[Motion, Motion]:
     """States of a run on the grid of the log, with its end; and at the times of extreme speeds."""
     begins = run.plan.law.begins
     corners = np.concatenate([begins, np.nextafter(begins[1:], 0.0)])
@@ -235,7 +235,7 @@ def _motion(run: Run, rate_hz: float) -> tuple[Motion, Motion]:
     return run.plan.sample(logged), run.plan.sample(extremes)
 
 
-def _grid(run: Run, rate_hz: float) -> Floats:
+def _grid(run: PlannedMotion, rate_hz: float) -> Floats:
     first = np.ceil(run.plan.begins * rate_hz)
     return np.arange(first, run.plan.ends * rate_hz) / rate_hz
 

@@ -9,7 +9,7 @@ from understudy.gcode.program import program_lines
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.offline.setup import Mover, Setup
-from understudy.offline.walk import Reader, Run, Violation, Walker
+from understudy.offline.walk import PlannedMotion, Reader, Violation, Walker
 from understudy.ports import Joints
 from understudy.units import MM
 
@@ -31,7 +31,7 @@ def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Pre
     """
     walker = Walker(setup, np.array(start) if start else None)
     reader = Reader(setup, walker)
-    runs: list[tuple[Run, Mover]] = []
+    runs: list[tuple[PlannedMotion, Mover]] = []
     violations: list[dict[str, Any]] = []
     truncated = False
     for line in program_lines(text, setup.dialect):
@@ -55,18 +55,21 @@ def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Pre
 
 
 def _sort(
-    walker: Walker, held: Mover, runs: list[tuple[Run, Mover]], violations: list[dict[str, Any]]
+    walker: Walker,
+    held: Mover,
+    runs: list[tuple[PlannedMotion, Mover]],
+    violations: list[dict[str, Any]],
 ) -> None:
     """Sorts new events; a run that a line ends was made with the tool mounted before that line."""
     for event in walker.take():
-        if isinstance(event, Run):
+        if isinstance(event, PlannedMotion):
             runs.append((event, held))
         elif isinstance(event, Violation):
             found = {"line": event.line, "kind": event.kind, "message": event.message}
             violations.append(found)
 
 
-def _way(runs: list[tuple[Run, Mover]]) -> Generator[None, None, dict[str, list[Any]]]:
+def _way(runs: list[tuple[PlannedMotion, Mover]]) -> Generator[None, None, dict[str, list[Any]]]:
     total = sum(run.plan.duration for run, _ in runs)
     step = max(SHORTEST_STEP, total / max(1, MOST_POINTS - 2 * len(runs)))
     way: dict[str, list[Any]] = {name: [] for name in ("times", "tcp", "q", "lines", "arc")}

@@ -1,4 +1,4 @@
-"""What a program is reckoned on: who moves, in what language, planned how."""
+"""What an offline walk needs of a robot: its mover, its dialect, its planner, its devices."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,9 @@ from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.requests import (
     AxisMove,
     Move,
+    Output,
     Probe,
     Request,
-    SetAnalog,
-    SetOutput,
 )
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.path import Floats, Limits, Path
@@ -23,14 +22,14 @@ from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 
 class Mover(Protocol):
-    """Moves as paths of the joints of an arm, or of the axes of a machine."""
+    """Plans moves as paths of the joints of an arm, or of the axes of a machine."""
 
     @property
     def limits(self) -> Limits: ...
 
     @property
     def deviation(self) -> float:
-        """How closely corners are rounded."""
+        """Deviation allowed at corners."""
         ...
 
     def axes(self, q: Floats, /) -> Axes:
@@ -46,7 +45,7 @@ class Mover(Protocol):
 
 @runtime_checkable
 class StraightMover(Protocol):
-    """A mover that takes many straight lines at once, since it refuses none."""
+    """A mover that takes many straight lines at once and refuses none."""
 
     def straight(
         self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool
@@ -60,14 +59,16 @@ class ToolLineMover(Protocol):
     def tool_lines(
         self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
     ) -> tuple[Path, int]:
-        """Through targets (lines, 6; m and rad) at m/s: the path, and of how many of them. It ends
-        before the first line that `path` has to look at."""
+        """The path through targets (lines, 6; m and rad) at m/s, and the number of lines in it.
+
+        It ends before the first line that needs `path`.
+        """
         ...
 
 
 @runtime_checkable
 class ExplainingMover(Protocol):
-    """A mover that says what is in the way of a move that it refused."""
+    """A mover that explains why it refused a move."""
 
     def obstacle(self, move: Move, start: Floats) -> Obstacle | None: ...
 
@@ -78,7 +79,7 @@ ARC_LEFT_ON = "the arc is left on at the end of the program"
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something a line does that it should not; it is run all the same. `slight`: a warning."""
+    """Something wrong in a line that is run all the same. `slight`: a warning."""
 
     line: int
     kind: Literal["process", "io", "velocity"]
@@ -88,66 +89,67 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
-    """For how many seconds a request holds the program up, and what is to be said about it."""
+class Delay:
+    """Seconds for which a request keeps the program, and remarks about it."""
 
     seconds: float = 0.0
     remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Thrown:
-    """A switch that is thrown while the arm moves, and the line that asked for it."""
+class TimedOutput:
+    """An output that is set while the robot moves, and the line of its request."""
 
     time_s: float
-    switch: SetOutput | SetAnalog
+    output: Output
     line: int
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """A probing move as far as it goes, and what is wrong with it."""
+class ProbeResult:
+    """A probing move up to its end, and what is wrong with it."""
 
     path: Path
     problem: str = ""
 
 
-class Stage(Protocol):
-    """What stands around the arm and answers it: pins, power source, chance. Time only rises."""
+class OfflineDevices(Protocol):
+    """Pins, devices and scenario of a cell beside the robot. Time only increases."""
 
-    def meet(self, request: Request, line: int, now: float) -> Met:
-        """Carry out what is no motion; the arm stands."""
+    def carry_out(self, request: Request, line: int, now: float) -> Delay:
+        """Carries out a request that is no motion; the robot stands."""
         ...
 
-    def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
-        """The arm has moved so, and switches were thrown on the way."""
+    def motion_ended(
+        self, plan: Plan, mover: Mover, outputs: Sequence[TimedOutput]
+    ) -> tuple[Remark, ...]:
+        """Advances through a motion, with the outputs that were set on the way."""
         ...
 
-    def probed(self, probe: Probe, path: Path, mover: Mover) -> Probed:
-        """How far a probing move would go that starts from rest."""
+    def probe_end(self, probe: Probe, path: Path, mover: Mover) -> ProbeResult:
+        """Where a probing move from rest ends."""
         ...
 
-    def over(self, line: int, now: float) -> tuple[Remark, ...]:
-        """The program has ended, with this line."""
+    def program_ended(self, line: int, now: float) -> tuple[Remark, ...]:
+        """The program has ended with this line."""
         ...
 
 
-def _at_once(request: Request) -> float:
+def _no_time(request: Request) -> float:
     return 0.0
 
 
-AS_SWITCHED_ON = Modal()
+INITIAL_MODAL = Modal()
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A robot as a program sees it.
+    """A robot as programs are walked on it.
 
-    `mount`: the mover with another tool in hand. `hold_up`: seconds for which a switch holds the
-    program up (spin-up, ignition). `rests_at_offsets`: motion ends before offsets change.
-    `modal`, `start`: what is in force and where the joints are before the first line. `dynamics`:
-    what the joints need, with the tool in hand. `stage`: who answers on the pins; without one
-    switches take `hold_up` and waits no time.
+    `mount`: the mover with another tool. `switch_seconds`: time that a switch takes (spin-up,
+    ignition) where there are no `devices`. `rests_at_offsets`: motion ends before offsets change.
+    `modal`, `start`: modal state and joints before the first line. `dynamics`: of the joints with
+    the first tool. `devices`: what answers on the pins; without them waits take no time.
     """
 
     mover: Mover
@@ -155,9 +157,9 @@ class Setup:
     window: int = 100
     profile: Profile = "trapezoid"
     mount: Callable[[int], Mover | Refused] | None = None
-    hold_up: Callable[[Request], float] = _at_once
+    switch_seconds: Callable[[Request], float] = _no_time
     rests_at_offsets: bool = False
-    modal: Modal = AS_SWITCHED_ON
+    modal: Modal = INITIAL_MODAL
     start: tuple[float, ...] = ()
     dynamics: Dynamics | None = None
-    stage: Stage | None = None
+    devices: OfflineDevices | None = None

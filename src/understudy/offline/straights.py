@@ -1,7 +1,7 @@
-"""Straight lines of the tool, many understood at once: what `interpret` says of each, in columns.
+"""Straight lines of the tool, many interpreted at once in columns, with the result of `interpret`.
 
-A contour is thousands of lines that name a place, perhaps a feed, and nothing else. They are taken
-as if each could be run: what a line does not name stays as the one before it commanded it.
+A contour is thousands of lines that name a place, perhaps a feed, and nothing else. They are read
+as if each could be run: a value that a line does not name stays as the line before commanded it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from understudy.units import DEG, MINUTE, MM
 FIELDS: dict[Group, str] = {
     "motion": "motion", "distance": "distance", "units": "units", "feed mode": "feed_mode",
 }  # fmt: skip
-"""Where the modal state keeps the codes that may stand in such a line."""
+"""Fields of the modal state of the codes that may stand in such a line."""
 LETTERS = frozenset("XYZABCFN")
 PLACES, ANGLES = "XYZ", "ABC"
 NAMED_PLACES, NAMED_ANGLES = frozenset(PLACES), frozenset(ANGLES)
@@ -33,7 +33,7 @@ NAMED_PLACES, NAMED_ANGLES = frozenset(PLACES), frozenset(ANGLES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Straights:
-    """`targets` (lines, 6): where each line leads, in m and rad. `paces`: mm or deg per second."""
+    """`targets` (lines, 6) of the lines in m and rad; `paces` in mm or deg per second."""
 
     targets: Floats
     paces: Floats
@@ -50,17 +50,17 @@ class Straights:
         return self.paces * MM
 
     def move(self, k: int) -> LineMove:
-        """What a line asks for."""
+        """The move of a line."""
         pace = float(self.paces[k])
         return LineMove(Pose(*self.targets[k].tolist()), pace * MM, pace * DEG)
 
     def after(self, k: int) -> Modal:
-        """What is in force after a line."""
+        """The modal state after a line."""
         return replace(self.modal, feed=self.feeds[k], line=self.numbers[k])
 
 
 def is_straight(block: Block, modal: Modal) -> bool:
-    """Whether a line asks for nothing but a straight line of the tool, and keeps all modes."""
+    """Whether a line is only a straight line of the tool, and keeps all modes."""
     values = block.values
     if modal.motion != "G1" or modal.feed_mode != "G94" or NAMED_PLACES.isdisjoint(values):
         return False
@@ -76,7 +76,7 @@ def is_straight(block: Block, modal: Modal) -> bool:
 
 
 def straights(blocks: Sequence[Block], modal: Modal, dialect: Dialect, here: Axes) -> Straights:
-    """Lines that are straight under the modes in force, from a pose (mm and deg)."""
+    """Straight lines under the modes in force, from a pose (mm and deg)."""
     named = [block.values for block in blocks]
     unit = MM_PER_INCH if modal.units == "G20" else 1.0
     shift = None if modal.distance == "G91" else work_offset(modal)
@@ -97,19 +97,19 @@ def straights(blocks: Sequence[Block], modal: Modal, dialect: Dialect, here: Axe
 
 
 def _column(named: Sequence[Mapping[str, float]], letter: str) -> Floats:
-    """The words of one letter; nan where a line has none."""
+    """The values of one letter; nan where a line does not have it."""
     return np.array([values.get(letter, np.nan) for values in named])
 
 
 def _kept(given: Floats, first: float) -> Floats:
-    """Where nothing is given, what was given last."""
+    """Each value, or the last one given before."""
     known = np.concatenate([[first], given])
     last = np.where(np.isnan(known), 0, np.arange(len(known)))
     return np.asarray(known[np.maximum.accumulate(last)][1:])
 
 
 def _stepped(given: Floats, first: float) -> Floats:
-    """Where steps lead, one after the other."""
+    """Positions after each of a sequence of steps."""
     steps = np.where(np.isnan(given), 0.0, given)
     return np.asarray(np.cumsum(np.concatenate([[first], steps]))[1:])
 
@@ -117,7 +117,7 @@ def _stepped(given: Floats, first: float) -> Floats:
 def _angles(
     named: Sequence[Mapping[str, float]], here: Sequence[float], shift: Axes | None
 ) -> list[Sequence[float]]:
-    """Those that are not named are read from the pose commanded last, as from its joints."""
+    """The angles of every line; those not named are read from the pose commanded last."""
     rows: list[Sequence[float]] = []
     for values in named:
         if NAMED_ANGLES.isdisjoint(values):
@@ -137,6 +137,6 @@ def _angles(
 
 @lru_cache(maxsize=1024)
 def plain_angles(rx: float, ry: float, rz: float) -> tuple[float, float, float]:
-    """The same rotation, as its angles are read from a matrix; degrees."""
+    """The same rotation with the angles that a matrix gives; degrees."""
     a, b, c = roll_pitch_yaw(rotation(rx * DEG, ry * DEG, rz * DEG))
     return a / DEG, b / DEG, c / DEG

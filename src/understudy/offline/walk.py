@@ -1,14 +1,25 @@
-"""Through a program without running it: its lines read, and handed to a walker."""
+"""Walks through a program without running it: every line interpreted, every motion planned.
 
-from collections.abc import Iterator
+Moves are collected up to the next point at which the controller waits for motion to end (a dwell,
+a wait, a switch of arc or gas, a tool change, a pause), and planned together there. So memory and
+time grow in proportion to the program. Which requests are moves, and before which motion ends,
+stands in `gcode.meaning`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from understudy.errors import Refused
-from understudy.gcode import Block, Interpretation, Modal, Problem, interpret
-from understudy.gcode.dialect import Dialect
+from understudy.gcode import Block, Interpretation, Modal, Problem, interpret, requests
+from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.meaning import (
     homes_arm,
     move_of,
     rests_motion,
+    sets_outputs_without_move,
     stand_kind,
     stops_at_corners,
 )
@@ -27,50 +38,327 @@ from understudy.gcode.requests import (
     ToolChange,
     WaitInput,
 )
-from understudy.motion.path import Floats
-from understudy.offline.setup import ExplainingMover, Met, Setup
-from understudy.offline.straights import is_straight, straights
-from understudy.offline.walker import (
-    OBSTACLES,
-    UNSUPPORTED,
-    Event,
-    Glide,
-    Kind,
-    Mounted,
-    Run,
-    Stand,
-    Switch,
-    Violation,
-    Walker,
-    impossible,
-    spans_of,
+from understudy.motion.lines import seam
+from understudy.motion.path import Floats, Path, joined
+from understudy.motion.plan import Plan
+from understudy.motion.stream import planned
+from understudy.offline.setup import (
+    ExplainingMover,
+    Mover,
+    Remark,
+    Setup,
+    StraightMover,
+    TimedOutput,
+    ToolLineMover,
 )
+from understudy.offline.straights import Straights, is_straight, straights
+from understudy.space.kinematics.follow import FailureKind as Obstacle
 
-__all__ = [
-    "OBSTACLES",
-    "UNSUPPORTED",
-    "Event",
-    "Glide",
-    "Kind",
-    "Mounted",
-    "ReadAhead",
-    "Reader",
-    "Run",
-    "Stand",
-    "Switch",
-    "Violation",
-    "Walker",
-    "impossible",
-    "spans_of",
-    "walk",
-]
+Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
+UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
+OBSTACLES: dict[Obstacle | None, Kind] = {
+    Obstacle.LIMIT: "joint_limit",
+    Obstacle.UNREACHABLE: "unreachable",
+    Obstacle.FLIP: "singularity",
+    Obstacle.SINGULAR: "singularity",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMotion:
+    """Motion from rest to rest with one tool; `process`: the arc burns."""
+
+    plan: Plan
+    process: bool
+    tool: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """A line during which the robot stands: a dwell, a switch, or a wait.
+
+    `timeout`: the longest time of a wait whose end is not known.
+    """
+
+    line: int
+    kind: Literal["dwell", "io", "process"]
+    begins: float
+    ends: float
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoseMotion:
+    """Motion of a robot without axes in one line: poses (mm, deg) at some times (s) of it."""
+
+    line: int
+    times: Floats
+    poses: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToolMounted:
+    """A line that mounted another tool, where the robot stood then."""
+
+    line: int
+    tool: int
+    q: Floats
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSet:
+    """A line that sets an output; motion goes on."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A line that cannot be run, and why; it is left out. `code`: grblHAL's number of the error."""
+
+    line: int
+    kind: Kind
+    message: str
+    code: int = 0
+
+
+Event = (
+    ProgramLine
+    | PlannedMotion
+    | PoseMotion
+    | ToolMounted
+    | Standstill
+    | OutputSet
+    | Violation
+    | Remark
+)
+"""A line comes when it begins; its motion when the motion it belongs to is complete."""
+
+
+class WalkerPosition:
+    """`Position` of a walker; the pose is computed only if a line needs it."""
+
+    def __init__(self, walker: "Walker") -> None:
+        self._walker = walker
+
+    @property
+    def axes(self) -> Axes:
+        walker = self._walker
+        return walker.commanded or walker.mover.axes(walker.q)
+
+    @property
+    def pose(self) -> Axes:
+        walker = self._walker
+        return walker.mover.pose(walker.q)
+
+
+class Walker:
+    """Collects moves, plans them when they must end, and keeps the time."""
+
+    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
+        self.setup = setup
+        self._use(setup.mover)
+        rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
+        self.q: Floats = rest if start is None else start
+        self.now = 0.0
+        self.process = False
+        self.exact = False
+        self.tool = setup.modal.tool
+        self.commanded: Axes | None = None
+        self.here = WalkerPosition(self)
+        self.events: list[Event] = []
+        self._paths: list[Path] = []
+        self._straight: list[requests.AxisMove] = []
+        self._lines: list[int] = []
+        self._with_next: list[tuple[int, requests.Output]] = []
+        self._outputs: list[tuple[int, int, requests.Output]] = []
+
+    def move(self, move: requests.Move, line: int) -> Refused | None:
+        if isinstance(move, requests.AxisMove) and self._straight_mover is not None:
+            self._straight.append(move)
+            self._lines.append(line)
+            return None
+        self._gather()
+        path = self.mover.path(move, self.q, line=line, exact=self.exact)
+        if isinstance(path, Refused):
+            return path
+        self._append(path)
+        return None
+
+    @property
+    def takes_tool_lines(self) -> bool:
+        """Whether lines of the tool can be collected and passed on together."""
+        return self._tool_mover is not None and not self.exact
+
+    def tool_lines(self, lines: Straights, numbers: Sequence[int]) -> tuple[int, Refused | None]:
+        """Takes many lines at once; returns the number taken, and why the next one was refused."""
+        assert self._tool_mover is not None
+        self._gather()
+        done = 0
+        while done < len(lines):
+            rest = slice(done, None)
+            path, count = self._tool_mover.tool_lines(
+                lines.targets[rest], lines.speeds[rest], self.q, line=numbers[rest]
+            )
+            self._append(path)
+            done += count
+            if done < len(lines):
+                # The mover takes this line only alone.
+                if refused := self.move(lines.move(done), numbers[done]):
+                    return done, refused
+                done += 1
+        return done, None
+
+    def probe(self, probe: requests.Probe, line: int) -> Refused | None:
+        """Moves from rest until contact, or to the end."""
+        self.rest()
+        path = self.mover.path(probe.move, self.q, line=line, exact=self.exact)
+        if isinstance(path, Refused):
+            return path
+        problem = ""
+        if self.setup.devices is not None:
+            probed = self.setup.devices.probe_end(probe, path, self.mover)
+            path, problem = probed.path, probed.problem
+        self._append(path)
+        self.rest()
+        if problem:
+            self.events.append(Remark(line, "io", problem, self.now))
+        return None
+
+    def rest(self) -> None:
+        """Ends the motion so far: plans it, and advances the time to its end."""
+        self._gather()
+        if not self._paths:
+            return
+        setup = self.setup
+        path = joined(self._paths)
+        plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
+        self.events.append(PlannedMotion(plan, self.process, self.tool))
+        self.now = plan.ends
+        self._paths.clear()
+        self._advance_devices(plan)
+
+    def stand(
+        self,
+        line: int,
+        kind: Literal["dwell", "io", "process"],
+        seconds: float,
+        timeout: float | None = None,
+    ) -> None:
+        self.rest()
+        self.events.append(Standstill(line, kind, self.now, self.now + seconds, timeout))
+        self.now += seconds
+
+    def set_output(self, output: requests.Output, line: int) -> None:
+        """Sets an output now, or when the next move begins."""
+        self.events.append(OutputSet(line))
+        self._gather()  # the moves so far are not the next one
+        if output.with_motion:
+            self._with_next.append((line, output))
+        elif self.setup.devices is not None:
+            self.events += self.setup.devices.carry_out(output, line, self.now).remarks
+
+    def end(self, line: int) -> None:
+        """Ends the program: outputs that wait for a move are set now, if the dialect says so."""
+        self.rest()
+        if self.setup.devices is not None:
+            left = self._with_next if sets_outputs_without_move(self.setup.dialect) else []
+            for asked, output in left:
+                self.events += self.setup.devices.carry_out(output, asked, self.now).remarks
+            self.events += self.setup.devices.program_ended(line, self.now)
+        self._with_next.clear()
+
+    def take(self) -> list[Event]:
+        taken, self.events = self.events, []
+        return taken
+
+    def change_tool(self, tool: int, line: int) -> Refused | None:
+        if self.setup.mount is None:
+            return None
+        self.rest()
+        mover = self.setup.mount(tool)
+        if isinstance(mover, Refused):
+            return mover
+        self._use(mover)
+        self.tool = tool
+        self.events.append(ToolMounted(line, tool, self.q, self.now))
+        return None
+
+    def _use(self, mover: Mover) -> None:
+        """Moves with it from now on; its Protocols are looked up once, since that is slow."""
+        self.mover: Mover = mover
+        self._straight_mover = mover if isinstance(mover, StraightMover) else None
+        self._tool_mover = mover if isinstance(mover, ToolLineMover) else None
+
+    def _advance_devices(self, plan: Plan) -> None:
+        """Advances the devices through a motion."""
+        outputs, self._outputs = self._outputs, []
+        if self.setup.devices is not None:
+            spans = spans_of(plan)
+            times = [
+                TimedOutput(spans[line][0], output, asked)
+                for line, asked, output in outputs
+                if line in spans
+            ]
+            self.events += self.setup.devices.motion_ended(plan, self.mover, times)
+
+    def _gather(self) -> None:
+        """Appends the straight lines so far as one path."""
+        if self._straight:
+            assert self._straight_mover is not None
+            straight = self._straight_mover.straight
+            path = straight(self._straight, self.q, line=self._lines, exact=self.exact)
+            self._straight.clear()
+            self._lines.clear()
+            self._append(path)
+
+    def _append(self, path: Path) -> None:
+        if not len(path):
+            return
+        entry = 0.0
+        if self._paths and not self.exact:
+            mover = self.mover
+            entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
+        with_next, self._with_next = self._with_next, []
+        if self._paths:
+            self._outputs += [(int(path.line[0]), *asked) for asked in with_next]
+        elif self.setup.devices is not None:  # this move begins now
+            for asked, output in with_next:
+                self.events += self.setup.devices.carry_out(output, asked, self.now).remarks
+        self._paths.append(path.with_entry(entry))
+        self.q = path.end[-1]
+
+
+def spans_of(plan: Plan) -> dict[int, tuple[float, float]]:
+    """Begin and end of each line; the blocks of a line are adjacent."""
+    number, begins = plan.lines()
+    if not len(number):  # a rapid to where the robot stands already
+        return {}
+    first = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    starts = begins[first].tolist()
+    spans = zip(starts, [*starts[1:], plan.ends], strict=True)
+    return dict(zip(number[first].tolist(), spans, strict=True))
+
+
+def impossible(line: int, refused: Refused, text: str, known: Kind | None = None) -> Violation:
+    """The violation of a line that is correct but that the robot cannot do."""
+    kinds: dict[int, Kind] = {
+        JOINT_LIMIT: "joint_limit",
+        UNSUPPORTED: "unsupported",
+        NO_TOOL: "unsupported",
+    }
+    where = f" ({text.strip()})" if text else ""
+    kind = known or kinds.get(refused.code, "unreachable")
+    return Violation(line, kind, f"line {line}: {refused.reason}{where}", refused.code)
+
 
 MOST_AHEAD = 256
-"""Lines that are read before they are carried out together."""
+"""Lines that are read ahead at most."""
 
 
 class Reader:
-    """Interprets lines and actions what they ask for to a walker."""
+    """Interprets lines and passes their requests to a walker."""
 
     def __init__(self, setup: Setup, walker: Walker) -> None:
         self._setup = setup
@@ -81,7 +369,7 @@ class Reader:
         self.carry_out(line, self.understood(line))
 
     def understood(self, line: ProgramLine) -> Interpretation | Refused:
-        """What a line asks for, if it comes next; changes nothing."""
+        """The interpretation of a line if it comes next; changes nothing."""
         if isinstance(line.block, Problem):
             return line.block.refused()
         return interpret(
@@ -98,7 +386,7 @@ class Reader:
             self._carry_out(line, step, before)
 
     def leave_out(self, line: ProgramLine, move: Move, refused: Refused) -> None:
-        """A line that moves, but cannot."""
+        """Reports a line whose move was refused."""
         found = impossible(line.number, refused, line.text, self._obstacle(move))
         self._walker.events.append(found)
 
@@ -137,10 +425,10 @@ class Reader:
             request, before, self.modal, dialect=setup.dialect, at_offsets=setup.rests_at_offsets
         ):
             walker.rest()
-            waits = setup.stage is None and isinstance(request, WaitInput)
+            waits = setup.devices is None and isinstance(request, WaitInput)
             timeout = getattr(request, "timeout", None) if waits else None
             kind = stand_kind(request, setup.dialect)
-            walker.stand(line, kind, self._met(request, line), timeout)
+            walker.stand(line, kind, self._delay(request, line), timeout)
         if isinstance(request, Spindle):
             walker.process = request.direction != "M5"
         if isinstance(request, ProgramEnd):
@@ -149,19 +437,19 @@ class Reader:
             return walker.change_tool(request.tool, line)
         return None
 
-    def _met(self, request: Request, line: int) -> float:
-        """Seconds for which a request holds the program up, now that the robot stands."""
-        walker, stage = self._walker, self._setup.stage
-        if stage is not None:
-            met: Met = stage.meet(request, line, walker.now)
-            walker.events += met.remarks
-            return met.seconds
+    def _delay(self, request: Request, line: int) -> float:
+        """Seconds for which a request keeps the program, now that the robot stands."""
+        walker, devices = self._walker, self._setup.devices
+        if devices is not None:
+            delay = devices.carry_out(request, line, walker.now)
+            walker.events += delay.remarks
+            return delay.seconds
         if isinstance(request, Dwell):
             return request.seconds
-        return 0.0 if isinstance(request, WaitInput) else self._setup.hold_up(request)
+        return 0.0 if isinstance(request, WaitInput) else self._setup.switch_seconds(request)
 
     def _obstacle(self, move: Move) -> Kind | None:
-        """What is in the way of a move that was refused."""
+        """The kind of violation of a refused move."""
         mover = self._walker.mover
         if not isinstance(mover, ExplainingMover):
             return None
@@ -173,9 +461,9 @@ class Reader:
 
 
 class ReadAhead:
-    """Reads lines of the tool on, as if each could be run, and carries many out at once.
+    """Reads lines of the tool ahead, as if each could be run, and carries many out at once.
 
-    If one cannot, what was read after it is read again: the arm is elsewhere then.
+    If one cannot, the lines behind it are read again, since the arm is elsewhere then.
     """
 
     def __init__(self, reader: Reader, walker: Walker, dialect: Dialect) -> None:
@@ -195,13 +483,13 @@ class ReadAhead:
         ):
             self._waiting.append(line)
             if len(self._waiting) >= self._most:
-                self.settle()
+                self.flush()
             return
-        self.settle()
+        self.flush()
         self._reader.read(line)
 
-    def settle(self) -> None:
-        """Carry out what waits."""
+    def flush(self) -> None:
+        """Carries out the lines that wait."""
         if not self._waiting:
             return
         reader, walker = self._reader, self._walker
@@ -221,11 +509,11 @@ class ReadAhead:
         reader.modal = moves.after(done)
         for line in waiting[done + 1 :]:
             self.read(line)
-        self.settle()
+        self.flush()
 
 
 def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
-    """All that happens in a program, in the order in which it is known."""
+    """The events of a program, in the order in which they are known."""
     walker = Walker(setup, start)
     reader = ReadAhead(Reader(setup, walker), walker, setup.dialect)
     last = 0
@@ -234,6 +522,6 @@ def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Ite
         last = line.number if line.text.strip() else last
         if walker.events:
             yield from walker.take()
-    reader.settle()
+    reader.flush()
     walker.end(last)
     yield from walker.take()

@@ -1,4 +1,4 @@
-"""Waypoints: where to go, without a program around it."""
+"""Waypoints: targets without a program around them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from understudy.space.pose import Pose
 from understudy.units import MM
 
 POINTS = 17
-"""The way of the tool during a joint move is measured through so many points."""
+"""Points through which the way of the tool in a joint move is measured."""
 
 Speeds = tuple[float | None, float | None]
-"""m/s of the tool while travelling and while at work; None: as fast as the joints can."""
+"""m/s of the tool without and with process; None: as fast as the joints can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,11 @@ def follow(
     speeds: Speeds = (None, None),
     start: Floats | None = None,
 ) -> Iterator[Event]:
-    """Like `walk`: line n is waypoint n. Where the process begins or ends the robot stands, and
-    with a stage the arc is switched there, as M3 and M5 do."""
+    """The events of waypoints, as of `walk`: line n is waypoint n.
+
+    The robot stands where the process begins or ends, and the devices switch the arc there, as M3
+    and M5 do.
+    """
     walker = Walker(setup, start)
     for number, waypoint in enumerate(waypoints, 1):
         walker.events.append(ProgramLine(number, _text(number, waypoint), Block(line=number)))
@@ -61,11 +64,11 @@ def follow(
 
 def _switch(walker: Walker, process: bool, number: int) -> None:
     walker.rest()
-    stage = walker.setup.stage
-    if stage is not None:
-        met = stage.meet(Spindle("M3" if process else "M5", 0.0), number, walker.now)
-        walker.events += met.remarks
-        walker.stand(number, "process", met.seconds)
+    devices = walker.setup.devices
+    if devices is not None:
+        delay = devices.carry_out(Spindle("M3" if process else "M5", 0.0), number, walker.now)
+        walker.events += delay.remarks
+        walker.stand(number, "process", delay.seconds)
     walker.process = process
 
 

@@ -161,7 +161,7 @@ class ProgramCommands:
             except ConfigError as problem:
                 return Refused(str(problem))
             assert found is not None, "what runs programs from the table runs G-code"
-            self._setups[robot.name] = replace(found, stage=None)
+            self._setups[robot.name] = replace(found, devices=None)
         setup = self._setups[robot.name]
         if robot.real is not None:
             return setup

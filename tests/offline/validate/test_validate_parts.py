@@ -18,8 +18,8 @@ from understudy.offline.validate.judge import MOST_POINTS, Courses
 from understudy.offline.validate.limits import feed_findings
 from understudy.offline.validate.poses import program_poses
 from understudy.offline.validate.stretch import LINES_AT_ONCE, SAMPLES_AT_ONCE, Stretch, stretches
-from understudy.offline.walk import Run, walk
-from understudy.robots.arm.offline import arm_subject, mover_of
+from understudy.offline.walk import PlannedMotion, walk
+from understudy.robots.arm.offline import arm_subject, motion_setup
 from understudy.space.kinematics.singular import distances
 from understudy.space.model.shapes import CollisionObject, ObjectType
 
@@ -36,7 +36,11 @@ READY = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"
 
 def plan_of(text: str) -> Plan:
     """The last run of a program."""
-    runs = [event for event in walk(text, mover_of(cell("bare"))) if isinstance(event, Run)]
+    runs = [
+        event
+        for event in walk(text, motion_setup(cell("bare")))
+        if isinstance(event, PlannedMotion)
+    ]
     return runs[-1].plan
 
 
@@ -153,7 +157,7 @@ def test_a_wireframe_spans_the_thing(
 
 def test_the_poses_of_a_program_are_those_it_names() -> None:
     text = READY + "G1 Z5000 F600\nG0 A0 B0 C0 U0 V0 W0\nG2 X700 Y0 I-30 J0 F600\n"
-    poses = program_poses(text, mover_of(cell("bare")))
+    poses = program_poses(text, motion_setup(cell("bare")))
     assert [pose.line for pose in poses] == [2, 3]
     assert poses[1].pose.z == pytest.approx(5.0)
     assert poses[0].pose.rx == pytest.approx(math.pi)

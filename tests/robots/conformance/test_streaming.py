@@ -12,7 +12,7 @@ from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.jobs.joint_lines import JointLines
 from understudy.ports import Ticket
-from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.face.framing import BUFFER_BYTES, ReceiveBuffer
@@ -134,5 +134,5 @@ def test_a_program_in_the_arms_dialect_reaches_a_real_controller(wire: str, tmp_
         arrived = arm.do("status")["parts"]["g60"]
     assert outcome is None
     assert not arrived.error
-    begun = JointLines(mover_of(config, "", "arm")).tip(tuple(angle * DEG for angle in BEGUN))
+    begun = JointLines(motion_setup(config, "", "arm")).tip(tuple(angle * DEG for angle in BEGUN))
     assert tips[-1] == pytest.approx((begun.x - 0.01, begun.y + 0.04, begun.z), abs=5e-5)

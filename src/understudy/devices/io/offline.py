@@ -1,22 +1,24 @@
-"""Pins, devices and chance beside a robot that is only reckoned, on virtual time."""
+"""The pins of a cell, and what moves them, for programs that are checked without a running cell."""
 
 from collections.abc import Mapping, Sequence
 
 from understudy.agenda import Wakes, advance, earliest
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
-from understudy.gcode import Modal, requests
+from understudy.gcode import Modal
+from understudy.gcode.requests import Output, WaitInput
+from understudy.ports.io import PinChange
 from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
 from understudy.simulation.program.steps import State
 from understudy.simulation.scenario import Config as Rules
 from understudy.units import nanoseconds, seconds
 
-OFTEN = 1000
-"""So many events are kept between two questions."""
+MOST_EVENTS = 1000
+"""Events that are kept between two calls of `take_events`."""
 
 
-def of_places(rules: Rules, places: Sequence[str]) -> Rules:
-    """The rules that act there, and are set off from there or by time alone."""
+def rules_of(rules: Rules, places: Sequence[str]) -> Rules:
+    """The rules that act on these places and are triggered there or by time alone."""
     kept = {
         name: rule
         for name, rule in rules.rules.items()
@@ -25,8 +27,8 @@ def of_places(rules: Rules, places: Sequence[str]) -> Rules:
     return Rules(kept)
 
 
-class Pinboard:
-    """The cell's own pins and what moves them, brought to each moment at which a program looks."""
+class OfflinePins:
+    """The pins, devices and scenario rules of a cell, advanced to the times of a program."""
 
     def __init__(self, io: VirtualIO, rules: Rules, place: str) -> None:
         """``rules`` that act on the ``place`` of the pins may force them."""
@@ -39,41 +41,46 @@ class Pinboard:
             for rule in rules.rules.values()
             if rule.on == place and "pin" in rule.parameters
         }
+        self._waiting: tuple[WaitInput, State] | None = None
+        io.on_change(self._pin_changed)
 
     def join(self, *parts: Wakes) -> None:
-        """They live on the same time from now on, after those that are there already."""
+        """Adds parts to the same time, after those that are there already."""
         self._parts += parts
 
-    def to(self, now: int) -> None:
+    def advance_to(self, now: int) -> None:
         advance(self._parts, now, self._settled)
         self._settled(now)
 
     def next_wake(self) -> int | None:
         return earliest(self._parts)
 
-    def throw(self, switch: requests.SetOutput | requests.SetAnalog) -> Refused | None:
-        return set_output(switch, self.io, self.now)
+    def set_output(self, output: Output) -> Refused | None:
+        return set_output(output, self.io, self.now)
 
-    def wait(self, request: requests.WaitInput) -> str:
-        """Lets time run until an input is met; the reason if it never is."""
+    def wait(self, request: WaitInput) -> str:
+        """Advances until an input wait is over; if it timed out, returns a remark."""
         state = State(Modal())
         deadline = self.now + nanoseconds(request.timeout)
-        while not input_wait_is_over(request, state, self.io, self.now):
-            at = self.next_wake()
-            self.to(deadline if at is None else min(at, deadline))
+        if not input_wait_is_over(request, state, self.io, self.now):
+            self._waiting = request, state
+            while self._waiting and not input_wait_is_over(request, state, self.io, self.now):
+                at = self.next_wake()
+                self.advance_to(deadline if at is None else min(at, deadline))
+            self._waiting = None
         if state.result != TIMED_OUT:
             return ""
         moved = request.pin in self._forced or self.io.owner(request.pin) != ""
         said = f"input {request.pin} did not come within {request.timeout:g} s"
         return said if moved else f"{said}: no link, device or scenario rule of the cell moves it"
 
-    def note(self, at: int, said: str) -> None:
-        """Something that happens by itself, and of which a report is to tell."""
-        if len(self.events) < OFTEN:
-            self.events.append((at, said))
+    def note(self, at: int, text: str) -> None:
+        """Notes an event of a device or rule for the report."""
+        if len(self.events) < MOST_EVENTS:
+            self.events.append((at, text))
 
-    def cut_off(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        """`inject` of a robot: what a scenario does to it."""
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        """Notes a fault that a scenario injects into the robot itself."""
         if fault != "emergency_release":
             self.note(now, f"the scenario brings about {fault}: the program is cut off")
         return None
@@ -84,6 +91,13 @@ class Pinboard:
 
     def seconds(self) -> float:
         return seconds(self.now)
+
+    def _pin_changed(self, change: PinChange) -> None:
+        """Ends a wait at every level of its input, also at one that lasts no time."""
+        if change.bank == "DI" and self._waiting is not None:
+            request, state = self._waiting
+            if input_wait_is_over(request, state, self.io, change.at):
+                self._waiting = None
 
     def _settled(self, at: int) -> None:
         self.now = max(self.now, at)

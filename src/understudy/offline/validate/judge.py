@@ -25,7 +25,7 @@ from understudy.offline.validate.report import (
 from understudy.offline.validate.stops import crash_findings, overrun_findings
 from understudy.offline.validate.stretch import stretches
 from understudy.offline.validate.subject import Arm, Machine, Subject
-from understudy.offline.walk import Event, Glide, Mounted, Run, Violation
+from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
 
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
 AXES = JOINTS | POSE
@@ -125,12 +125,12 @@ class Judge:
             self._position.read(event.block)
             if self._position.lost:
                 self._unsure.add(event.number)
-        elif isinstance(event, Run):
+        elif isinstance(event, PlannedMotion):
             self._run(event, self._subject.arm(event.tool))
-        elif isinstance(event, Mounted):
+        elif isinstance(event, ToolMounted):
             arm = self._subject.arm(event.tool)
             self._take(self._clearance.stand(event.q, event.line, event.time_s, arm))
-        elif isinstance(event, Glide):
+        elif isinstance(event, PoseMotion):
             self._glide(event)
         elif isinstance(event, Violation):
             self._found.append(self._refused(event))
@@ -148,7 +148,7 @@ class Judge:
             message += f" ({'alarm' if event.kind == 'joint_limit' else 'error'}:{code})"
         return Finding(event.line, event.kind, message, time_s=np.nan, code=code)
 
-    def _run(self, run: Run, arm: Arm | Machine) -> None:
+    def _run(self, run: PlannedMotion, arm: Arm | Machine) -> None:
         moving = np.unique(run.plan.path.line).tolist()
         self._moving.update(moving)
         if arm.sweeper is None:
@@ -159,7 +159,7 @@ class Judge:
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
             self._take(self._clearance.add(stretch, arm))
 
-    def _glide(self, glide: Glide) -> None:
+    def _glide(self, glide: PoseMotion) -> None:
         arm = self._subject.arm(0)
         self._moving.add(glide.line)
         self._unsure.add(glide.line)

@@ -1,55 +1,342 @@
-"""An arm of a cell as a subject: what its programs are walked on, and judged by."""
+"""An arm of a cell whose programs are checked without a running cell.
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+Pins, power source and scenario rules are the cell's own parts on virtual time, so that a program
+meets offline what it would meet when it runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import structs
 
 from understudy.config import CellConfig
-from understudy.devices.mount import program_wait_s
-from understudy.errors import ConfigError, located_at, unknown
+from understudy.devices.io.offline import OfflinePins, rules_of
+from understudy.devices.io.virtual_io import VirtualIO
+from understudy.devices.mount import build_devices, program_wait_s
+from understudy.errors import ConfigError, Refused, located_at, unknown
+from understudy.gcode import requests
 from understudy.gcode.requests import Request, Spindle
+from understudy.motion.path import Floats, Path
+from understudy.motion.plan import Plan
 from understudy.offline.robot import NO_RULES, collision_notes
-from understudy.offline.setup import Setup
+from understudy.offline.setup import (
+    ARC_LEFT_ON,
+    Delay,
+    Mover,
+    ProbeResult,
+    Remark,
+    Setup,
+    TimedOutput,
+)
 from understudy.offline.validate import Arm, Subject
-from understudy.offline.walk import Event, walk
+from understudy.offline.walk import Event, spans_of, walk
 from understudy.ports import Deps
+from understudy.ports.device import (
+    DeviceEvent,
+    FollowsTool,
+    HasFindings,
+    LeavesTrail,
+    Mount,
+    Process,
+    ReportsEvents,
+)
+from understudy.ports.faults import Faults
+from understudy.ports.io import PinChange
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.body import body_of, detector_of
-from understudy.robots.arm.config import Config
+from understudy.robots.arm.config import FAULTS, Config
 from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.offline_stage import CellStage, Room
+from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.arm.program_hooks import ARC_START, GAS
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
+from understudy.simulation.collision.body import Body
+from understudy.simulation.program.queue import ending_at
 from understudy.simulation.scenario import Config as Rules
+from understudy.simulation.scenario import build
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.model.environment import Environment, place
+from understudy.space.pose import Pose
+from understudy.space.transform import pose
+from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
+
+COLD = NS_PER_MS
+"""The longest time without an arc before a seam is reported as cold."""
+NO_GAS = "the arc is started with the gas closed"
+NO_TOUCH = "the probe meets nothing on its way"
+TOUCHES = "the probe touches something before the move"
+NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
+NO_ARC = "travels on the seam while the arc does not burn"
+RAPID_ARC = "the arc burns on over a rapid"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArmSurroundings:
+    """The body of the arm, and the objects around it during a whole program."""
+
+    body: Body
+    environment: Environment
+
+
+class ArmDevices:
+    """`OfflineDevices` of one arm; also the place on which the scenario's rules for the arm act.
+
+    Without objects ``around`` it a probe touches nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: Config,
+        devices: Mapping[str, Any],
+        rules: Rules,
+        seed: int,
+        around: ArmSurroundings | None = None,
+    ) -> None:
+        mine = rules_of(rules, (name, *(f"{name}.{kind}" for kind in ("io", *devices))))
+        fault_source = build(mine, seed)
+        self._pins = pins = OfflinePins(VirtualIO(config.io), mine, f"{name}.io")
+        self._arc_wait = config.arc_wait == "implicit"
+        self._plan: Plan | None = None
+        self.mover: ArmMover | None = None
+        self._armed = self._assumed = self._ended = False
+        self._cold: list[tuple[int, int]] = []
+        self._cold_since: int | None = 0
+        self._reported: dict[str, int] = {}
+        self._probe = ContactProbe(around, self) if around else None
+        pins.io.on_change(self._pin_changed)
+        self._process: Process | None = None
+        self._devices = build_devices(name, devices, Mount(fault_source, pins.io, self._way))
+        for device in self._devices.values():
+            if isinstance(device, Process):
+                self._process = device
+                device.on_process(self._process_changed)
+            if isinstance(device, ReportsEvents):
+                device.on_event(self._device_event)
+        pins.join(*self._devices.values())
+        mounted = {f"{name}.{kind}": device for kind, device in self._devices.items()}
+        fault_source.act_on({name: self, f"{name}.io": pins.io, **mounted})
+        pins.join(fault_source)
+
+    # ── devices of a walk ──
+
+    def carry_out(self, request: requests.Request, line: int, now: float) -> Delay:
+        self._pins.advance_to(whole_ns(now))
+        begun, remarks = self._pins.now, self._events(line)
+        if isinstance(request, requests.Dwell):
+            self._pins.advance_to(self._pins.now + nanoseconds(request.seconds))
+        elif isinstance(request, requests.Spindle):
+            remarks += self._spindle(request, line)
+        elif isinstance(request, requests.Coolant):
+            self._pins.io.set_digital_output(GAS, request.mist or request.flood, self._pins.now)
+        elif isinstance(request, requests.SetOutput | requests.SetAnalog):
+            remarks += self._output(request, line)
+        elif isinstance(request, requests.WaitInput):
+            remarks += self._wait(request, line)
+        elif isinstance(request, requests.ProgramEnd):
+            remarks += self._end(line)
+        remarks += self._events(line)
+        return Delay(seconds(self._pins.now - begun), tuple(remarks))
+
+    def motion_ended(
+        self, plan: Plan, mover: Mover, outputs: Sequence[TimedOutput]
+    ) -> tuple[Remark, ...]:
+        assert isinstance(mover, ArmMover)
+        self._plan, self.mover = plan, mover
+        line = int(plan.path.line[-1])
+        remarks: list[Remark] = []
+        for each in sorted(outputs, key=lambda one: one.time_s):
+            self._pins.advance_to(whole_ns(each.time_s))
+            remarks += self._output(each.output, each.line)
+        self._pins.advance_to(whole_ns(plan.ends))
+        for device in self._devices.values():
+            if isinstance(device, FollowsTool):
+                device.catch_up(self._pins.now)
+            if isinstance(device, LeavesTrail):
+                device.clear_trail()
+        self._take_faults()
+        remarks += self._arc_remarks(plan)
+        return (*remarks, *self._events(line))
+
+    def probe_end(self, probe: requests.Probe, path: Path, mover: Mover) -> ProbeResult:
+        assert isinstance(mover, ArmMover)
+        contact_probe, self.mover = self._probe, mover
+        if contact_probe is not None and len(path):
+            if contact_probe.touches(path.shape[0, 0]) == probe.toward:
+                return ProbeResult(path.rows(0, 0), TOUCHES if probe.toward else NO_TOUCH_YET)
+            place = contact_probe.answers(path, toward=probe.toward)
+            if place is not None:
+                return ProbeResult(ending_at(path, place))
+        return ProbeResult(path, NO_TOUCH if probe.required else "")
+
+    def program_ended(self, line: int, now: float) -> tuple[Remark, ...]:
+        self._pins.advance_to(whole_ns(now))
+        return tuple(self._events(line) + ([] if self._ended else self._end(line)))
+
+    # ── requests ──
+
+    def _spindle(self, request: requests.Spindle, line: int) -> list[Remark]:
+        burns = request.direction != "M5"
+        self._armed, self._ended = burns, False
+        if not burns:
+            self._assumed = False
+        self._pins.io.set_digital_output(ARC_START, burns, self._pins.now)
+        if burns and self._process is None and not self._pins.io.digital_output(GAS):
+            return [self._remark(line, "process", NO_GAS)]
+        refused = self._wait_for_arc(burns) if self._arc_wait else None
+        return [self._remark(line, "process", refused.reason)] if refused else []
+
+    def _wait_for_arc(self, burns: bool) -> Refused | None:
+        """Why the process cannot be switched on; a fault of its device is a remark already."""
+        process = self._process
+        if process is None:
+            return None
+        while not (over := process.reached(burns)) and not self._assumed:
+            at = self._pins.next_wake()
+            if at is None:
+                return None
+            self._pins.advance_to(at)
+            self._take_faults()
+        reported = self._assumed or self._pins.events
+        return over if isinstance(over, Refused) and not reported else None
+
+    def _output(self, output: requests.Output, line: int) -> list[Remark]:
+        refused = self._pins.set_output(output)
+        return [self._remark(line, "io", refused.reason)] if refused else []
+
+    def _wait(self, request: requests.WaitInput, line: int) -> list[Remark]:
+        of_device = self._pins.io.owner(request.pin) == "device"
+        if self._assumed and of_device and request.kind == "digital":
+            return []
+        said = self._pins.wait(request)
+        return [self._remark(line, "io", said)] if said else []
+
+    def _end(self, line: int) -> list[Remark]:
+        self._ended = True
+        left = self._pins.io.digital_output(ARC_START)
+        remarks = [self._remark(line, "process", ARC_LEFT_ON)] if left else []
+        self._armed = self._assumed = False
+        for pin in (ARC_START, GAS):
+            self._pins.io.set_digital_output(pin, False, self._pins.now)
+        if self._arc_wait:
+            self._wait_for_arc(False)
+        return remarks
+
+    # ── remarks ──
+
+    def _arc_remarks(self, plan: Plan) -> list[Remark]:
+        """Remarks on feed lines between M3 and M5 without an arc, and on rapids with one."""
+        cold, self._cold = self._cold, []
+        if self._cold_since is not None:
+            cold = [*cold, (self._cold_since, self._pins.now)]
+        if not self._armed or self._assumed:
+            return []
+        rapid = set(plan.path.line[plan.path.rapid].tolist())
+        wanted = self._pins.io.digital_output(ARC_START)
+        out = []
+        for line, (begins, ends) in spans_of(plan).items():
+            first, last = whole_ns(begins), whole_ns(ends)
+            without = [max(a, first) for a, b in cold if min(b, last) - max(a, first) > COLD]
+            if line in rapid and wanted and not without:
+                out.append(Remark(line, "process", RAPID_ARC, begins))
+            elif line not in rapid and without:
+                out.append(Remark(line, "process", NO_ARC, seconds(min(without))))
+        return out
+
+    def _events(self, line: int) -> list[Remark]:
+        """Events since the last call, each with the line that was running."""
+        self._take_faults()
+        events = self._pins.take_events()
+        for kind, device in self._devices.items():
+            if isinstance(device, HasFindings):
+                before = self._reported.get(kind, -1)
+                fresh = [(at, said) for at, said in device.findings() if at > before]
+                self._reported[kind] = max((at for at, _ in fresh), default=before)
+                events += fresh
+        return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
+
+    def _take_faults(self) -> None:
+        """Resets a failed process, which is a remark already; up to M5 it is assumed to be on."""
+        if self._process is not None and self._process.failure():
+            self._process.reset(self._pins.now)
+            self._assumed = True
+
+    def _line(self, at: int, otherwise: int) -> int:
+        plan = self._plan
+        return (plan.line_at(seconds(at)) if plan else None) or otherwise
+
+    def _remark(self, line: int, kind: Literal["process", "io"], said: str) -> Remark:
+        return Remark(line, kind, said, self._pins.seconds())
+
+    # ── listening ──
+
+    def _process_changed(self, now: int) -> None:
+        assert self._process is not None
+        self._burn(self._process.running, now)
+
+    def _device_event(self, event: DeviceEvent) -> None:
+        if event.alarm:
+            self._pins.note(event.at, event.alarm)
+
+    def _pin_changed(self, change: PinChange) -> None:
+        if self._process is None and change.bank == "DO" and change.pin == ARC_START:
+            self._burn(change.value, change.at)
+
+    def _burn(self, burns: bool, now: int) -> None:
+        if burns and self._cold_since is not None:
+            self._cold.append((self._cold_since, now))
+            self._cold_since = None
+        elif not burns and self._cold_since is None:
+            self._cold_since = now
+
+    def _way(self, times: Floats) -> Floats:
+        if self._plan is None or self.mover is None:
+            return np.zeros((len(times), 3))
+        tips = self.mover.chain.flanges(self._plan.positions(times), self.mover.frames)
+        return np.ascontiguousarray(tips[:, :3, 3])
+
+    # ── place of scenario rules ──
+
+    def faults(self) -> Faults:
+        return FAULTS
+
+    def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
+        return self._pins.inject(fault, parameters, now)
+
+    def busy(self) -> bool:
+        return self._plan is not None and self._pins.now < whole_ns(self._plan.ends)
+
+    def tcp(self, now: int) -> Pose:
+        if self._plan is None or self.mover is None:
+            return Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        here = self._plan.at(seconds(now)).position
+        return pose(self.mover.frames.tcp(self.mover.chain.flange(here)))
 
 
 def arm_setup(
     config: CellConfig, robot: str = "", dialect: str = "", rules: Rules = NO_RULES
 ) -> Setup:
-    """What programs of an arm are walked on: its mover, and the pins and devices of the cell."""
+    """What programs of an arm are walked on: mover, pins and devices of the cell."""
     name = robot or programmable(config)[0]
-    setup = mover_of(config, name, dialect)
+    setup = motion_setup(config, name, dialect)
     own: Config = config.robots[name].config
-    devices, room = config.robots[name].devices, _room(own, setup, config)
-    stage = CellStage(name, own, devices, rules, config.head.seed, room)
-    return replace(setup, stage=stage)
+    devices, room = config.robots[name].devices, _around(own, setup, config)
+    beside = ArmDevices(name, own, devices, rules, config.head.seed, room)
+    return replace(setup, devices=beside)
 
 
-def _room(own: Config, setup: Setup, config: CellConfig) -> Room | None:
-    """What a probe can meet; as in the running cell, nothing where collisions are not looked at."""
+def _around(own: Config, setup: Setup, config: CellConfig) -> ArmSurroundings | None:
+    """What a probe can touch; as in the running cell, nothing if collision checks are off."""
     if not own.collision.enable or not isinstance(setup.mover, ArmMover):
         return None
-    return Room(body_of(own, setup.mover.chain, config.read_file), config.environment())
+    return ArmSurroundings(body_of(own, setup.mover.chain, config.read_file), config.environment())
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
-    """The arm among what stands around it."""
+    """What programs of an arm are judged by."""
     own: Config = config.robots[robot].config
     driven = arm_of(config, robot)
     environment = config.environment()
@@ -79,8 +366,8 @@ def foot_of(config: Config) -> np.ndarray:
     return place((x, y, z), (rx, ry, rz))
 
 
-def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
-    """What a robot's programs are reckoned on; the first that runs programs if none is named."""
+def motion_setup(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
+    """The setup of a robot without devices; of the first that runs programs if none is named."""
     name = robot or programmable(config)[0]
     arm = arm_of(config, name, dialect)
     return Setup(
@@ -89,7 +376,7 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
         window=arm.window,
         profile=arm.profile,
         mount=arm.mover,
-        hold_up=_waits(config.robots[name].devices),
+        switch_seconds=_waits(config.robots[name].devices),
         modal=arm.options.modal,
         start=arm.start,
         dynamics=arm.dynamics[arm.options.modal.tool],
@@ -99,12 +386,12 @@ def mover_of(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
 def _waits(devices: Mapping[str, Any]) -> Callable[[Request], float]:
     """Seconds for which the devices of an arm hold up M3 and M5."""
 
-    def hold_up(request: Request) -> float:
+    def switch_seconds(request: Request) -> float:
         if not isinstance(request, Spindle):
             return 0.0
         return program_wait_s(devices, request.direction != "M5")
 
-    return hold_up
+    return switch_seconds
 
 
 def programmable(config: CellConfig) -> list[str]:
@@ -116,7 +403,7 @@ def programmable(config: CellConfig) -> list[str]:
 
 
 def arm_of(config: CellConfig, robot: str, dialect: str = "") -> Any:
-    """A robot that runs programs, as its drives see it: everything configured, nothing moving."""
+    """The configured arm of a robot that runs programs."""
     if robot not in (able := programmable(config)):
         raise unknown("robot that runs programs", robot, able)
     given = config.robots[robot].config

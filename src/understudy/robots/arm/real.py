@@ -5,7 +5,7 @@ from understudy.jobs.joint_lines import JointLines
 from understudy.jobs.program_run import ProgramRun
 from understudy.ports.operation import RealClient
 from understudy.robots.arm.controller import VirtualController
-from understudy.robots.arm.offline import mover_of
+from understudy.robots.arm.offline import motion_setup
 from understudy.robots.arm.operator import ArmActions
 from understudy.robots.grblhal.driver import Config as GrblHalConfig
 from understudy.robots.grblhal.driver import GrblHalDriver, build
@@ -32,7 +32,7 @@ def real_client(config: CellConfig, name: str, robot: VirtualController) -> Real
 
 def driver_of(config: CellConfig, robot: str, settings: GrblHalConfig) -> GrblHalDriver:
     """A driver with the joints of an arm of the cell; of the first arm if none is named."""
-    setup = mover_of(config, robot, settings.dialect)
+    setup = motion_setup(config, robot, settings.dialect)
     lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
     writer = lines if settings.dialect == "arm" else None

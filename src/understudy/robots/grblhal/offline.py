@@ -6,18 +6,18 @@ import numpy as np
 from msgspec.structs import replace
 
 from understudy.config import CellConfig
-from understudy.devices.io.offline import Pinboard, of_places
+from understudy.devices.io.offline import OfflinePins, rules_of
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, requests
 from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
 from understudy.offline.robot import NO_RULES
-from understudy.offline.setup import Met, Mover, Probed, Remark, Setup, Thrown
+from understudy.offline.setup import Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
 from understudy.offline.validate import Machine, Subject
 from understudy.offline.walk import Event, walk
 from understudy.ports.faults import EMERGENCY_STOP, Faults
-from understudy.robots.arm.offline_stage import NO_TOUCH
+from understudy.robots.arm.offline import NO_TOUCH
 from understudy.robots.grblhal.machine.machine import Config, dialect_of, pins_of, settings_of
 from understudy.robots.grblhal.machine.mover import MachineMover, TravelMover
 from understudy.robots.grblhal.settings import Settings, read_settings
@@ -39,13 +39,13 @@ def machine_setup(
         raise ConfigError("--dialect", value=dialect, allowed=allowed)
     own: Config = config.robots[robot].config
     settings = _settings(config, robot)
-    stage = MachineStage(robot, own, settings, rules, config.head.seed)
+    devices = MachineDevices(robot, own, settings, rules, config.head.seed)
     return Setup(
         TravelMover.of(settings) if settings.soft_limits else MachineMover.of(settings),
         dialect_of(own, settings),
         window=settings.planner_blocks,
         rests_at_offsets=settings.rests_at_offsets,
-        stage=stage,
+        devices=devices,
     )
 
 
@@ -69,56 +69,58 @@ def _settings(config: CellConfig, robot: str) -> Settings:
         raise config.document.error((), problem.within(f"robots.{robot}")) from None
 
 
-class MachineStage:
-    """`Stage` of one machine; the scenario's rules for the machine act on it, too."""
+class MachineDevices:
+    """`OfflineDevices` of one machine; the scenario's rules for the machine act on it, too."""
 
     def __init__(
         self, name: str, config: Config, settings: Settings, rules: Rules, seed: int
     ) -> None:
         place = f"{name}.io"
-        mine = of_places(rules, (name, place))
+        mine = rules_of(rules, (name, place))
         fault_source = build(mine, seed)
         self._settings = settings
-        self._board = Pinboard(pins_of(config), mine, place)
+        self._pins = OfflinePins(pins_of(config), mine, place)
         self._turns = False
-        fault_source.act_on({name: self, place: self._board.io})
-        self._board.join(fault_source)
+        fault_source.act_on({name: self, place: self._pins.io})
+        self._pins.join(fault_source)
 
-    # ── stage ──
+    # ── devices ──
 
-    def meet(self, request: requests.Request, line: int, now: float) -> Met:
-        board, said = self._board, ""
-        board.to(whole_ns(now))
-        begun = board.now
+    def carry_out(self, request: requests.Request, line: int, now: float) -> Delay:
+        pins, said = self._pins, ""
+        pins.advance_to(whole_ns(now))
+        begun = pins.now
         if isinstance(request, requests.Dwell):
-            board.to(board.now + nanoseconds(request.seconds))
+            pins.advance_to(pins.now + nanoseconds(request.seconds))
         elif isinstance(request, requests.Spindle):
             self._spin(request)
         elif isinstance(request, requests.SetOutput | requests.SetAnalog):
             said = self._throw(request)
         elif isinstance(request, requests.WaitInput):
-            said = board.wait(request)
+            said = pins.wait(request)
         elif isinstance(request, requests.ProgramEnd):
             self._turns = False
-        remarks = [Remark(line, "io", said, board.seconds())] if said else []
-        return Met(seconds(board.now - begun), (*remarks, *self._news(line)))
+        remarks = [Remark(line, "io", said, pins.seconds())] if said else []
+        return Delay(seconds(pins.now - begun), (*remarks, *self._news(line)))
 
-    def moved(self, plan: Plan, mover: Mover, thrown: Sequence[Thrown]) -> tuple[Remark, ...]:
-        board, remarks = self._board, []
-        for each in sorted(thrown, key=lambda one: one.time_s):
-            board.to(whole_ns(each.time_s))
-            if said := self._throw(each.switch):
-                remarks.append(Remark(each.line, "io", said, board.seconds()))
-        board.to(whole_ns(plan.ends))
+    def motion_ended(
+        self, plan: Plan, mover: Mover, outputs: Sequence[TimedOutput]
+    ) -> tuple[Remark, ...]:
+        pins, remarks = self._pins, []
+        for each in sorted(outputs, key=lambda one: one.time_s):
+            pins.advance_to(whole_ns(each.time_s))
+            if said := self._throw(each.output):
+                remarks.append(Remark(each.line, "io", said, pins.seconds()))
+        pins.advance_to(whole_ns(plan.ends))
         return (*remarks, *self._news(int(plan.path.line[-1]), plan))
 
-    def probed(self, probe: requests.Probe, path: Path, mover: Mover) -> Probed:
+    def probe_end(self, probe: requests.Probe, path: Path, mover: Mover) -> ProbeResult:
         """The end of a probing move: there is nothing that the probe could touch."""
-        return Probed(path, NO_TOUCH if probe.required else "")
+        return ProbeResult(path, NO_TOUCH if probe.required else "")
 
-    def over(self, line: int, now: float) -> tuple[Remark, ...]:
-        self._board.to(whole_ns(now))
-        left = (Remark(line, "process", LEFT_TURNING, self._board.seconds()),)
+    def program_ended(self, line: int, now: float) -> tuple[Remark, ...]:
+        self._pins.advance_to(whole_ns(now))
+        left = (Remark(line, "process", LEFT_TURNING, self._pins.seconds()),)
         return (*self._news(line), *(left if self._turns else ()))
 
     # ── inside ──
@@ -126,10 +128,10 @@ class MachineStage:
     def _spin(self, request: requests.Spindle) -> None:
         self._turns = request.direction != "M5"
         if self._turns:
-            self._board.to(self._board.now + nanoseconds(self._settings.spindle_on_s))
+            self._pins.advance_to(self._pins.now + nanoseconds(self._settings.spindle_on_s))
 
     def _throw(self, switch: requests.SetOutput | requests.SetAnalog) -> str:
-        refused = self._board.throw(switch)
+        refused = self._pins.set_output(switch)
         return refused.reason if refused else ""
 
     def _news(self, line: int, plan: Plan | None = None) -> list[Remark]:
@@ -138,7 +140,7 @@ class MachineStage:
             Remark(
                 (plan.line_at(seconds(at)) if plan else None) or line, "process", said, seconds(at)
             )
-            for at, said in self._board.take_events()
+            for at, said in self._pins.take_events()
         ]
 
     # ── place of scenario rules ──
@@ -147,7 +149,7 @@ class MachineStage:
         return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return self._board.cut_off(fault, parameters, now)
+        return self._pins.inject(fault, parameters, now)
 
     def busy(self) -> bool:
         return False
@@ -181,6 +183,6 @@ def machine_of(settings: str, file: str = "") -> Setup:
         mover,
         replace(GRBLHAL_MACHINE, rotary=values.rotary),
         window=values.planner_blocks,
-        hold_up=mover.hold_up,
+        switch_seconds=mover.switch_seconds,
         rests_at_offsets=values.rests_at_offsets,
     )

@@ -14,7 +14,15 @@ from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
 from understudy.offline.setup import ARC_LEFT_ON, Remark
 from understudy.offline.validate import Arm, Subject
-from understudy.offline.walk import OBSTACLES, UNSUPPORTED, Event, Kind, Mounted, Run, Violation
+from understudy.offline.walk import (
+    OBSTACLES,
+    UNSUPPORTED,
+    Event,
+    Kind,
+    PlannedMotion,
+    ToolMounted,
+    Violation,
+)
 from understudy.robots.kuka.assembly import body_of, model_of
 from understudy.robots.kuka.config import Config
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
@@ -150,10 +158,10 @@ class _Walk:
             plan = Trajectory.from_rest(segments, self._now, self._blend).plan
             self._segments.clear()
             self._now = plan.ends
-            yield Run(plan, process=False, tool=self._tool)
+            yield PlannedMotion(plan, process=False, tool=self._tool)
         if self._tool != self._modal.tool:
             self._tool = self._modal.tool
-            yield Mounted(self._line, self._tool, np.array(self._modal.axes), self._now)
+            yield ToolMounted(self._line, self._tool, np.array(self._modal.axes), self._now)
 
     def _follow(self, segment: Segment, line: int) -> Iterator[Event]:
         """A line passes into the next; home and a turn on the spot are from rest to rest."""

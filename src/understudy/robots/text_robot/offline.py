@@ -11,7 +11,7 @@ from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, refuse_dialect
 from understudy.offline.validate import Machine, Subject
-from understudy.offline.walk import Event, Glide, Violation
+from understudy.offline.walk import Event, PoseMotion, Violation
 from understudy.ports import Deps
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
 from understudy.robots.text_robot.robot import Config, TextRobot, build
@@ -86,4 +86,6 @@ class _Walk:
         poses = np.array([self._robot.tcp(int(at)) for at in times])
         self._now = ends
         self._robot.wake(ends)
-        return Glide(move.line, np.array([seconds(int(at)) for at in times]), poses / AXIS_UNITS)
+        return PoseMotion(
+            move.line, np.array([seconds(int(at)) for at in times]), poses / AXIS_UNITS
+        )

@@ -93,7 +93,7 @@ class MachineMover:
             rapid=rapid,
         )
 
-    def hold_up(self, request: Request) -> float:
+    def switch_seconds(self, request: Request) -> float:
         """Seconds for which a request holds the program up."""
         on = isinstance(request, Spindle) and request.direction != "M5"
         return self.settings.spindle_on_s if on else 0.0
