@@ -14,7 +14,7 @@ from understudy.robots.arm.controller import VirtualController as OfTheCell
 from understudy.simulation.cell import read_snapshot, write_snapshot
 
 OF_A_PART = {
-    "mount_welder",
+    "mount",
     "busy",
     "faults",
     "guard",
