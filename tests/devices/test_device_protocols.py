@@ -71,7 +71,10 @@ def test_a_device_stands_in_the_cell_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("devices", "reason"),
     [
-        ("devices: {torch: {kind: welder}}", "devices.torch: this device needs the pins of a robot"),
+        (
+            "devices: {torch: {kind: welder}}",
+            "devices.torch: this device needs the pins of a robot",
+        ),
         ("devices: {torch: {kind: weldr}}", "did you mean 'welder'?"),
         ("devices: {bench: {kind: io}}", "another part of the cell has this name"),
         ("devices: {engine: {kind: io}}", "another part of the cell has this name"),
