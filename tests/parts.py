@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from understudy.ports import Part
 from understudy.simulation.cell import Cell
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 K = TypeVar("K")
 

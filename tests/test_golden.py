@@ -11,7 +11,7 @@ from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.registry import module_of
 from understudy.wire.chat import Chat, Event, parse
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -20,7 +20,7 @@ from understudy.jobs.weld import (
     opening,
     seam_lines,
 )
-from understudy.ports import ControllerStatus
+from understudy.ports import ControllerStatus, TimedPart
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, nanoseconds
 
@@ -187,15 +187,19 @@ def test_every_phase_can_be_reached_and_left_as_the_table_says() -> None:
 # ── on the simulated cell ───────────────────────────────────────────────────────────────────────
 
 
+def timed(cell: WeldingCell) -> list[TimedPart]:
+    return [part for part in cell.parts.values() if isinstance(part, TimedPart)]
+
+
 def run_on(cell: WeldingCell, job: WeldingSequencer, to: int) -> None:
-    advance([*cell.parts.values(), job], to)
+    advance([*timed(cell), job], to)
     cell.virtual_cell.advance_to(to)
 
 
 def weld(cell: WeldingCell, job: WeldingSequencer) -> None:
     """Let time pass until the seam is done."""
     while job.busy():
-        moments = (part.next_wake() for part in (*cell.parts.values(), job))
+        moments = (part.next_wake() for part in (*timed(cell), job))
         run_on(cell, job, min(at for at in moments if at is not None))
 
 

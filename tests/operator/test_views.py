@@ -9,7 +9,7 @@ from understudy.app.build import load_cell
 from understudy.devices.welder.seam import MOST_POINTS, Seam, State
 from understudy.simulation.cell import Cell
 from understudy.units import nanoseconds
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 
 def parts_of(cell: InProcessCell) -> dict[str, Any]:

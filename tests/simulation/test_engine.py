@@ -7,7 +7,7 @@ from understudy.app.build import load_cell
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.engine import SimulationEngine
 from understudy.testing import StandIn
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 
 @pytest.fixture

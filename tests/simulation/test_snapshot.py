@@ -12,7 +12,7 @@ from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.ports import Snapshot
 from understudy.simulation.cell import read_snapshot, write_snapshot
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 CONFIG = load_config("text_robot")
 

@@ -10,7 +10,7 @@ from understudy.app.build import load_cell
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.robots.arm.controller import VirtualController
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 Build = Callable[[str], InProcessCell]
 

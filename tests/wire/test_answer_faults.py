@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.app.build import load_cell
-from understudy.wire.exchange import garbled
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.answer_faults import garbled
+from understudy.wire.exchange import InProcessCell
 
 CELL = """
 robots: {{bench: {{kind: text_robot, faces: {{text_tcp: {{}}}}}}}}

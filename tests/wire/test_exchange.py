@@ -9,8 +9,7 @@ from understudy.config import load_config
 from understudy.ports import UNLIMITED
 from understudy.robots.text_robot.face import LONGEST_LINE, OUTBOX_LIMIT
 from understudy.units import nanoseconds
-from understudy.wire.exchange import Exchange
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, Exchange, InProcessCell
 
 CONFIG = load_config("text_robot").without_rules()
 FACE = "bench.text_tcp"

@@ -9,7 +9,7 @@ from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.robots.text_robot import face as text_tcp
 from understudy.wire.chat import parse, write
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Difference, Tolerance, play
 
 EXACT = Tolerance()

@@ -13,7 +13,7 @@ from understudy.config import load_config
 from understudy.robots.grblhal import face as grblhal
 from understudy.wire.chat import parse
 from understudy.wire.dial import Device, Dial, parse_place
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
 from understudy.wire.pty import make_terminal, streams_over
 from understudy.wire.record import Recorder, Terminal

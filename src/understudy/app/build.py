@@ -18,7 +18,7 @@ from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, Neighbour
 from understudy.simulation.points import Points
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from understudy.config.files import read_text
 from understudy.errors import ConfigError, unknown
 from understudy.registry import kinds, module_of
 from understudy.wire.chat import Chat, parse
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 from understudy.wire.play import Tolerance, play
 
 

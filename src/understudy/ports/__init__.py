@@ -20,7 +20,20 @@ State = Any
 
 
 class Part(Protocol):
-    """Something in the cell: acts by itself, can be looked at, saved and brought back."""
+    """Something in the cell that has a status and is saved in its snapshot."""
+
+    def status(self, now: int) -> Any:
+        """A frozen value; pages, telemetry and tests read only this."""
+        ...
+
+    def save(self) -> State: ...
+
+    def load(self, state: State) -> None: ...
+
+
+@runtime_checkable
+class TimedPart(Part, Protocol):
+    """A part that acts at times of its own."""
 
     def next_wake(self) -> int | None: ...
 
@@ -29,14 +42,6 @@ class Part(Protocol):
     def busy(self) -> bool:
         """A ticket or program is under way."""
         ...
-
-    def status(self, now: int) -> Any:
-        """A frozen value; page, telemetry and tests read only this."""
-        ...
-
-    def save(self) -> State: ...
-
-    def load(self, state: State) -> None: ...
 
 
 # ── faces and their sessions ────────────────────────────────────────────────────────────────────
@@ -77,7 +82,7 @@ class Session(Protocol):
         ...
 
 
-class Face(Part, Protocol):
+class Face(TimedPart, Protocol):
     """A dialect of bytes: it opens a session per peer and holds what its sessions share."""
 
     def open(self, peer: str, now: int) -> Session: ...
@@ -132,7 +137,7 @@ class MessageSession(Protocol):
     def owed(self) -> bool: ...
 
 
-class MessageFace(Part, Protocol):
+class MessageFace(TimedPart, Protocol):
     """A dialect of whole messages: opened, timed and saved like a byte face."""
 
     def open(self, peer: str, now: int) -> MessageSession: ...
@@ -165,7 +170,7 @@ class Endpoint:
     timed: bool = True
 
 
-class Caller(Part, Protocol):
+class Caller(TimedPart, Protocol):
     """The connecting side of a conversation: a driver that a wire connects to a real controller.
 
     The wire reports events of the wanted connection and of no other: late perhaps, but in order.

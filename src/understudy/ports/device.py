@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import FaultSource, Injectable, Part
+from understudy.ports import FaultSource, Injectable, TimedPart
 from understudy.ports.hmi import Trailing
 from understudy.ports.io import PinChange
 
@@ -96,7 +96,7 @@ class Mount:
 
 
 @runtime_checkable
-class Device(Part, Injectable, Protocol):
+class Device(TimedPart, Injectable, Protocol):
     """A part of the cell with faults that a reset clears."""
 
     def reset(self, now: int) -> None:

@@ -1,4 +1,4 @@
-"""A cell: its parts in the order of the cell file, on one time axis, saved and brought back."""
+"""A cell: its parts in the order of the cell file, on one time axis; snapshots of it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,14 +7,14 @@ import msgspec
 
 from understudy.agenda import advance, earliest
 from understudy.errors import ConfigError
-from understudy.ports import AnyFace, FaultSource, Part, Snapshot
+from understudy.ports import AnyFace, FaultSource, Part, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
 
 SNAPSHOT_FORMAT = 1
 
 
 class Cell:
-    """`TimedCell`: everything that is simulated, and the moment it has come to."""
+    """`TimedCell`: all simulated parts, and the time they have reached."""
 
     def __init__(
         self,
@@ -33,23 +33,23 @@ class Cell:
         self.clock_state = clock_state or ClockState()
         self.disturbed = dict(disturbed or {})
         self.now = 0
-        self._order = list(self.parts.values())
+        self._timed = [part for part in self.parts.values() if isinstance(part, TimedPart)]
 
     def next_wake(self) -> int | None:
-        return earliest(self._order)
+        return earliest(self._timed)
 
     def advance(self, to: int, settled: Callable[[int], None] = lambda now: None) -> None:
-        """Run to ``to``; ``settled`` is told after each instant at which something happened."""
+        """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
 
         def arrive(now: int) -> None:
             self.now = max(self.now, now)
             settled(self.now)
 
-        advance(self._order, to, arrive)
+        advance(self._timed, to, arrive)
         self.now = max(self.now, to)
 
     def busy(self) -> bool:
-        return any(part.busy() for part in self._order)
+        return any(part.busy() for part in self._timed)
 
     def status(self) -> dict[str, Any]:
         return {name: part.status(self.now) for name, part in self.parts.items()}
@@ -77,7 +77,7 @@ class Cell:
         before = self.snapshot()
         try:
             self._load(snapshot)
-        except Exception as problem:  # noqa: BLE001 - whatever a damaged value breaks, all is put back
+        except Exception as problem:  # noqa: BLE001 - a damaged value may raise anything; the state before is restored
             self._load(before)
             raise ConfigError(f"a damaged snapshot: {str(problem) or repr(problem)}") from None
 

@@ -191,15 +191,6 @@ class SimulationEngine:
 
     # ── part ──
 
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
     def status(self, now: int) -> Status:
         return Status(self.state(now), self._clock.scale, self.metrics(now))
 

@@ -94,15 +94,6 @@ class CellEnvironment:
 
     # ── part ──
 
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
     def status(self, now: int) -> Status:
         names = ([thing.name for thing in g] for g in (self._now.objects, self._now.zones))
         objects, zones = names

@@ -79,15 +79,6 @@ class Points:
 
     # ── part ──
 
-    def next_wake(self) -> int | None:
-        return None
-
-    def wake(self, now: int) -> None:
-        return None
-
-    def busy(self) -> bool:
-        return False
-
     def status(self, now: int) -> dict[str, int]:
         """`checksum`: another one when any of them is."""
         return {"points": len(self._points), "checksum": crc32(msgspec.json.encode(self.save()))}

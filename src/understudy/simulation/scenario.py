@@ -94,7 +94,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, float] = {}
 
     def covers(self, now: int) -> bool:
-        if now < nanoseconds(self.from_s):
+        if self.from_s > 0.0 and now < nanoseconds(self.from_s):
             return False
         return self.until_s is None or now < nanoseconds(self.until_s)
 

@@ -1,7 +1,8 @@
 """Connections of a cell: data goes to its session at the cell's time, answers go to the peer.
 
 A session gets as many bytes or messages as its credit allows; what is beyond waits here, and the
-wire stops reading. Received data comes after the wakes of the same instant.
+wire stops reading. Received data comes after the wakes of the same instant. `InProcessCell` is a
+cell on virtual time whose clients are in the same process, without sockets.
 """
 
 import logging
@@ -17,17 +18,16 @@ from understudy.errors import ConfigError
 from understudy.ports import (
     HANG_UP,
     UNLIMITED,
-    ActiveFault,
-    FaultSource,
     MessageSession,
     Session,
     Snapshot,
     TimedCell,
     WireMessage,
 )
-from understudy.units import NS_PER_MS, NS_PER_SECOND
+from understudy.units import NS_PER_SECOND, duration_ns, seconds
+from understudy.wire.answer_faults import AnswerFaults, Data, size_of
 from understudy.wire.chat import Event, Kind
-from understudy.wire.interface import Sink
+from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +36,9 @@ MOST_HELD = 1 << 20
 MOST_UNREAD = 1000
 """Messages that wait for a session's credit. Not every wire can stop reading: more are dropped."""
 
-Data = bytes | WireMessage
 AnySession = Session | MessageSession
+LONGEST_RUN = 3600 * NS_PER_SECOND
+"""Simulated time that a cell in this process runs at most while a condition holds."""
 
 
 # ── received data that waits for credit ─────────────────────────────────────────────────────────
@@ -113,44 +114,6 @@ class MessageInbox:
 # ── connections ─────────────────────────────────────────────────────────────────────────────────
 
 
-class DetachedSink:
-    """`Sink` of a session without a connected peer; its answers go to the transcript only."""
-
-    def room(self) -> int:
-        return UNLIMITED
-
-    def send(self, data: Data) -> None:
-        return None
-
-    def read_more(self, wanted: bool) -> None:
-        return None
-
-    def close(self) -> None:
-        return None
-
-
-class ClosedSession:
-    """`Session` of a peer at a closed endpoint; its connection is closed at once."""
-
-    def receive(self, data: bytes, now: int) -> None:
-        return None
-
-    def take(self, room: int) -> bytes:
-        return b""
-
-    def eof(self, now: int) -> None:
-        return None
-
-    def closed(self, now: int) -> None:
-        return None
-
-    def credit(self) -> int:
-        return HANG_UP
-
-    def owed(self) -> bool:
-        return False
-
-
 @dataclass(eq=False)
 class Connection:
     """One peer's connection to a face; ``delayed``: answers that rules send later, with times."""
@@ -191,53 +154,6 @@ class SavedEndpoint(Struct):
 
     opened: int
     lines: dict[str, SavedConnection]
-
-
-# ── faults of answers ───────────────────────────────────────────────────────────────────────────
-
-
-class AnswerFaults:
-    """Loses, delays, repeats or garbles the answers of one endpoint as scenario rules say.
-
-    Answers keep their order, as on any stream: a late one delays those behind it.
-    """
-
-    def __init__(self, fault_source: FaultSource, endpoint: str) -> None:
-        self._fault_source = fault_source
-        self._endpoint = endpoint
-
-    def schedule(self, data: Data, now: int, after: int) -> list[tuple[int, Data]]:
-        """What is sent in place of ``data``, with times; not before ``after``, the last time."""
-        if self._draw("message_loss", now):
-            return []
-        due = max(now, after)
-        if delay := self._draw("message_delay", now):
-            due = max(due, now + round(delay.parameters["delay_ms"] * NS_PER_MS))
-        if slow := self._draw("slow_client", now):
-            due += round(_size(data) * NS_PER_SECOND / slow.parameters["bytes_per_s"])
-        if garble := self._draw("message_garble", now):
-            place, change = self._fault_source.deviations(garble, 2)
-            if isinstance(data, bytes):
-                data = garbled(data, place, change)
-            elif data.payload:
-                payload = garbled(data.payload, place, change)
-                data = msgspec.structs.replace(data, payload=payload)
-        copies = 2 if self._draw("message_duplicate", now) else 1
-        return [(due, data)] * copies
-
-    def _draw(self, fault: str, now: int) -> ActiveFault | None:
-        return self._fault_source.draw_fault(fault, self._endpoint, now)
-
-
-def garbled(data: bytes, place: float, change: float) -> bytes:
-    """``data`` with one byte changed; ``place`` and ``change`` in [-1, 1) choose which and how."""
-    at = min(int((place + 1.0) / 2.0 * len(data)), len(data) - 1)
-    other = data[at] ^ (1 + int((change + 1.0) / 2.0 * 254))
-    return data[:at] + bytes([other]) + data[at + 1 :]
-
-
-def _size(data: Data) -> int:
-    return len(data) if isinstance(data, bytes) else len(data.payload)
 
 
 # ── the exchange ────────────────────────────────────────────────────────────────────────────────
@@ -412,7 +328,7 @@ class Exchange:
         connection.join(session, was.unread if was else ())
         connection.ended = was.ended if was else False
         connection.delayed = deque(was.held if was else ())
-        connection.delayed_size = sum(_size(data) for _, data in connection.delayed)
+        connection.delayed_size = sum(size_of(data) for _, data in connection.delayed)
         connection.eof_delivered = False
         self._connections[connection.endpoint, connection.peer] = connection
         self._unread[connection] = None
@@ -474,7 +390,7 @@ class Exchange:
         after = connection.delayed[-1][0] if connection.delayed else 0
         for due in faults.schedule(data, self.timed_cell.now, after):
             connection.delayed.append(due)
-            connection.delayed_size += _size(due[1])
+            connection.delayed_size += size_of(due[1])
         return self._send_due(connection)
 
     def _send_delayed(self) -> None:
@@ -487,7 +403,7 @@ class Exchange:
         sent = False
         while connection.delayed and connection.delayed[0][0] <= self.timed_cell.now:
             data = connection.delayed.popleft()[1]
-            connection.delayed_size -= _size(data)
+            connection.delayed_size -= size_of(data)
             self._send_now(connection, data)
             sent = True
         return sent
@@ -525,3 +441,129 @@ class Exchange:
         else:
             address = (data.address, data.reply_to)
             self._note(Event(now, endpoint, peer, kind, data.payload, address))
+
+
+# ── a cell in this process ──────────────────────────────────────────────────────────────────────
+
+
+class Client:
+    """A peer in the same process; `Sink` of its own connection."""
+
+    def __init__(self, cell: "InProcessCell", endpoint: str, peer: str = "") -> None:
+        self._cell = cell
+        self._received = bytearray()
+        self._messages: list[WireMessage] = []
+        self.connected = True
+        self.count = 0
+        self._connection: Connection = cell.exchange.open(endpoint, self, peer)
+
+    @property
+    def peer(self) -> str:
+        return self._connection.peer
+
+    def say(self, data: Data) -> None:
+        """Sends bytes, or a message to a message face."""
+        self._cell.exchange.receive(self._connection, data)
+
+    def received(self) -> bytes:
+        """Bytes received since the last call."""
+        data = bytes(self._received)
+        self._received.clear()
+        return data
+
+    def messages(self) -> list[WireMessage]:
+        """Messages received since the last call."""
+        messages, self._messages = self._messages, []
+        return messages
+
+    def ask(self, data: bytes) -> bytes:
+        """Sends bytes, runs the cell while an answer is owed, and returns what was received."""
+        self.say(data)
+        self._cell.run_while(self._connection.session.owed)
+        return self.received()
+
+    def end(self) -> None:
+        """Sends nothing more."""
+        self._cell.exchange.eof(self._connection)
+
+    def leave(self) -> None:
+        """Closes the connection."""
+        self.connected = False
+        self._cell.exchange.closed(self._connection)
+
+    # ── sink ──
+
+    def room(self) -> int:
+        return UNLIMITED
+
+    def send(self, data: Data) -> None:
+        if isinstance(data, WireMessage):
+            self._messages.append(data)
+            self.count += len(data.payload)
+        else:
+            self._received += data
+            self.count += len(data)
+
+    def read_more(self, wanted: bool) -> None:
+        return None
+
+    def close(self) -> None:
+        self.connected = False
+
+
+class InProcessCell:
+    """A cell whose time runs only when a method is called; all traffic is in the transcript."""
+
+    def __init__(self, timed_cell: TimedCell) -> None:
+        self.timed_cell = timed_cell
+        self.transcript: list[Event] = []
+        self.exchange = Exchange(timed_cell, note=self.transcript.append)
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds."""
+        return seconds(self.timed_cell.now)
+
+    def connect(self, endpoint: str = "", peer: str = "") -> Client:
+        """A new client of an endpoint; without a name, of the cell's only one."""
+        faces = self.timed_cell.faces
+        if not endpoint and len(faces) == 1:
+            endpoint = next(iter(faces))
+        if endpoint not in faces:
+            raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(faces)}")
+        return Client(self, endpoint, peer)
+
+    def advance(self, duration: float) -> None:
+        """Runs the cell for this many seconds."""
+        self.advance_to(self.timed_cell.now + duration_ns(duration))
+
+    def advance_to(self, moment: int) -> None:
+        self.exchange.advance(moment)
+
+    def run_while(self, condition: Callable[[], bool]) -> None:
+        """Runs from wake to wake while the condition holds, for at most an hour."""
+        end = self.timed_cell.now + LONGEST_RUN
+        while condition() and (at := self.exchange.next_wake()) is not None and at <= end:
+            self.exchange.advance(at)
+
+    def run_while_owed(self) -> None:
+        """Runs until no client waits for an answer that needs time."""
+        self.run_while(self.exchange.owed)
+
+    def run_to_next_answer(self) -> bool:
+        """Runs to the next wake if a client is owed an answer; true if it did."""
+        at = self.exchange.next_wake()
+        if at is None or not self.exchange.owed():
+            return False
+        self.exchange.advance(at)
+        return True
+
+    def run_while_busy(self) -> None:
+        """Runs until no motion or program is under way."""
+        self.run_while(self.timed_cell.busy)
+
+    def snapshot(self) -> Snapshot:
+        return self.exchange.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        self.exchange.restore(snapshot)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 from msgspec import Meta
 
+from understudy.ports import HANG_UP, UNLIMITED, WireMessage
+
 if TYPE_CHECKING:
     from understudy.wire.exchange import Connection
 
@@ -88,3 +90,44 @@ class Wire(Protocol):
         ...
 
     def server(self, endpoint: str, events: PeerEvents) -> Server: ...
+
+
+# ── connections without a peer or without a face ────────────────────────────────────────────────
+
+
+class DetachedSink:
+    """`Sink` of a session without a connected peer; its answers go to the transcript only."""
+
+    def room(self) -> int:
+        return UNLIMITED
+
+    def send(self, data: bytes | WireMessage) -> None:
+        return None
+
+    def read_more(self, wanted: bool) -> None:
+        return None
+
+    def close(self) -> None:
+        return None
+
+
+class ClosedSession:
+    """`Session` of a peer at a closed endpoint; its connection is closed at once."""
+
+    def receive(self, data: bytes, now: int) -> None:
+        return None
+
+    def take(self, room: int) -> bytes:
+        return b""
+
+    def eof(self, now: int) -> None:
+        return None
+
+    def closed(self, now: int) -> None:
+        return None
+
+    def credit(self) -> int:
+        return HANG_UP
+
+    def owed(self) -> bool:
+        return False

@@ -10,7 +10,7 @@ from understudy.errors import unknown
 from understudy.ports import WireMessage
 from understudy.units import nanoseconds, seconds
 from understudy.wire.chat import Chat, Event, escape
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 _NUMBER = re.compile(rb"([+-]?\d+\.?\d*)")
 Peer = tuple[str, str]

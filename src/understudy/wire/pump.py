@@ -15,7 +15,8 @@ from understudy.errors import Refused
 from understudy.ports import Rate, RunningClock, Snapshot
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
-from understudy.wire.exchange import Connection, Data, Exchange
+from understudy.wire.answer_faults import Data
+from understudy.wire.exchange import Connection, Exchange
 from understudy.wire.interface import Sink
 
 TURN_SECONDS = 0.02

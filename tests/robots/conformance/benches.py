@@ -19,7 +19,7 @@ from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial, parse_place
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 Outcome = TypeVar("Outcome")
 Request = Callable[[int], Outcome]

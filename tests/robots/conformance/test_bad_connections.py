@@ -16,7 +16,7 @@ from understudy.ports import UNLIMITED, Ticket
 from understudy.ports.refusals import NOT_ENABLED
 from understudy.robots.grblhal.driver import Config
 from understudy.units import nanoseconds
-from understudy.wire.in_process import Client
+from understudy.wire.exchange import Client
 
 HERE = Path()
 PROGRAM = [f"G1 X{n % 7} Y{-(n % 5)} F6000" for n in range(1, 160)]

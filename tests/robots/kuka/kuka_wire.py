@@ -10,7 +10,7 @@ from tests.parts import part
 from understudy.app.build import build_cell
 from understudy.config import load_config
 from understudy.robots.kuka.robot import KukaGcodeServer, Status
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 COMMAND = "kuka.kuka_eki.command"
 TELEMETRY = "kuka.kuka_eki.telemetry"

@@ -25,7 +25,7 @@ from understudy.ports import UNLIMITED
 from understudy.robots.kuka.frames import WORDS
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.cell import read_snapshot, write_snapshot
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 
 def test_the_document_s_first_test() -> None:

@@ -24,7 +24,7 @@ from understudy.robots.kuka.program import Step, read_program
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.testing import StandIn
 from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
-from understudy.wire.in_process import Client
+from understudy.wire.exchange import Client
 
 COMMAND = "kuka.kuka_eki.command"
 Outcome = Ticket | Refused

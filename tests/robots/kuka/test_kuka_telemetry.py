@@ -12,7 +12,7 @@ from understudy.ports import UNLIMITED
 from understudy.robots.kuka.face import EX2, EX4, DryRunFace, TelemetryFace, text_of
 from understudy.robots.kuka.records import Record
 from understudy.units import NS_PER_MS
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 
 def moments(cell: InProcessCell, endpoint: str) -> list[float]:

@@ -15,7 +15,7 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.scenario import Config as Scenario
 from understudy.simulation.scenario import Rule
 from understudy.units import nanoseconds
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 Outcome = TypeVar("Outcome")
 Ended = tuple[Ticket, Refused | None, int]

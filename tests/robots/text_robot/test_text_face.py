@@ -20,7 +20,7 @@ from understudy.robots.text_robot.face import (
     two_decimals,
 )
 from understudy.simulation.engine import SimulationEngine
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from understudy.devices.welder.welder import Welder
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import read_snapshot
 from understudy.simulation.collision.watch import CollisionWatch
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 END = 12_000_000_000
 

@@ -11,7 +11,7 @@ from understudy.app.build import load_cell
 from understudy.space.collision.arm_pair import ArmPair, PlacedArm
 from understudy.space.collision.assembly import arm_parts
 from understudy.units import DEG, MM, nanoseconds
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 CELL = """
 robots:

@@ -7,7 +7,7 @@ from understudy import VirtualController
 from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.units import MM
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 WALL = {
     "name": "wall", "type": "box", "position_mm": [800.0, 0.0, 900.0],

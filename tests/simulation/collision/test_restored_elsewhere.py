@@ -11,7 +11,7 @@ from tests.simulation.collision.restored import END, run_on
 from understudy.app.build import load_cell
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import write_snapshot
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 ROOT = Path(__file__).parents[3]
 CELL = """

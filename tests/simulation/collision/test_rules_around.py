@@ -12,7 +12,7 @@ from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 CELL = """
 robots:

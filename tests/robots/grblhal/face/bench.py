@@ -4,7 +4,7 @@ from typing import Any
 
 from understudy.app.build import load_cell
 from understudy.simulation.cell import Cell
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 FAST = (
     "$110=6000", "$111=6000", "$112=6000", "$113=7200", "$114=7200", "$115=7200",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from understudy.wire.in_process import Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
 
 BANNER = "GrblHAL "
 COORDINATES_WITHIN, FEED_WITHIN = 0.0015, 1.0

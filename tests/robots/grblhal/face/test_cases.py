@@ -3,7 +3,7 @@
 import pytest
 from tests.robots.grblhal.face.bench import Bench, answers, fields
 
-from understudy.wire.in_process import Client
+from understudy.wire.exchange import Client
 
 
 def lines(client: Client) -> list[str]:

@@ -8,7 +8,7 @@ from tests.robots.grblhal.face.sessions import Wire, difference, outgoing, play_
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
-from understudy.wire.in_process import InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_wire"
 SESSIONS = sorted(GOLDEN.glob("*.json"))
