@@ -1,4 +1,4 @@
-"""What the desk of a live cell offers: one table, filled subject by subject."""
+"""The operator API of a live cell: one table of commands and queries, filled subject by subject."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +13,11 @@ from understudy.operator.models import RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
 from understudy.operator.pins import PinCommands
-from understudy.operator.points import PointCommands
-from understudy.operator.programs import ProgramCommands
+from understudy.operator.points import PointCommands, TeachCommands
+from understudy.operator.programs import ProgramCommands, Slices
 from understudy.operator.robots import Robots
 from understudy.operator.scene import SceneQuery
-from understudy.operator.slices import Slices
 from understudy.operator.table import Commands
-from understudy.operator.teaching import TeachCommands
 from understudy.ports.hmi import RobotView
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
@@ -29,7 +27,7 @@ __all__ = ["BUTTONS", "ENGINE", "OperatorApi"]
 
 
 class OperatorApi:
-    """Everything that can be asked of a live cell, made on the event loop it runs on."""
+    """All commands and queries of a live cell; it must be made on the event loop of the cell."""
 
     def __init__(
         self,
@@ -77,7 +75,7 @@ class OperatorApi:
         return Commands(command for subject in self._subjects for command in subject.commands())
 
     def real_views(self) -> dict[str, RobotView]:
-        """The robots that are REAL now, as the eye sees them."""
+        """The REAL robots, as pages draw them."""
         return {robot.name: view_of(robot) for robot in self.robots.real()}
 
     async def stop(self) -> None:

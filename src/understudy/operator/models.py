@@ -1,4 +1,4 @@
-"""What the robots of a cell are: joints, limits, tools, skills."""
+"""The query `robots`: kind, mode, joints, limits, tools, offsets and capabilities."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,6 +6,7 @@ from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import DigitalIO
+from understudy.ports.controller import Pins as HasPins
 from understudy.ports.hmi import Pins, RobotView
 from understudy.units import DEG
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class RobotQuery:
-    """A query."""
+    """The query `robots`."""
 
     def __init__(self, robots: Robots) -> None:
         self._robots = robots
@@ -65,9 +66,10 @@ def program_targets_of(robot: Robot) -> str:
 
 
 def view_of(robot: Robot) -> RobotView:
-    """A real robot, as it has told of itself."""
+    """A REAL robot as pages draw it, from the last report of its controller."""
     how, axis_reading = robot.condition(), robot.axis_reading()
-    digital = getattr(robot.side.controller, "digital_io", DigitalIO)()
+    controller = robot.side.controller
+    digital = controller.digital_io() if isinstance(controller, HasPins) else DigitalIO()
     return RobotView(
         q=list(axis_reading.joints),
         tcp=axis_reading.pose,

@@ -1,13 +1,15 @@
-"""SIMULATION or REAL: who answers for a robot, and what is not done to a real one.
+"""SIMULATION or REAL: which side of a robot is operated, and what is refused for a REAL one.
 
-A real robot needs `--real` on the command line. It is switched to at rest only; if it is lost it
-is called again, and nothing else takes its place. While one is REAL, time is the wall's, and nobody
-is behind the faces of its stand-in.
+A REAL robot needs `--real` on the command line. The mode changes only while the robot is at rest.
+If the connection to a REAL robot is lost it is made again; the simulation never takes over. While
+a robot is REAL, the cell runs in real time, and the faces of its simulated sibling are closed.
 """
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -16,16 +18,22 @@ from understudy.config import CellConfig
 from understudy.config.real import RealPlace
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
-from understudy.operator.motion import OfRobot
-from understudy.operator.real import RealLine, answers, line_to
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.robots import OfRobot, Robot, Robots, Side
 from understudy.operator.table import Command
-from understudy.ports.operation import Jog
+from understudy.ports import Part
+from understudy.ports.operation import Jog, RealClient
+from understudy.registry import kinds, module_of
+from understudy.simulation.cell import Cell
+from understudy.wire.dial import Destination, Dial
+from understudy.wire.exchange import Exchange
+from understudy.wire.pump import Pump
 
 log = logging.getLogger(__name__)
 
-LATE_SECONDS = 0.3
-"""A jog without a heartbeat for so long is over."""
+PROBE_SECONDS = 1.0
+"""Time in which a REAL robot must accept a connection for `controller: auto`."""
+DEAD_MAN_SECONDS = 0.3
+"""Dead-man timeout: a jog of a REAL robot without a heartbeat for this long is stopped."""
 
 
 class SetMode(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,8 +41,64 @@ class SetMode(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Literal["real", "simulation"]
 
 
-class DeadMan:
-    """Jogs of real robots go on only while the operator's heartbeat comes."""
+# ── connection to a REAL robot ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class RealConnection:
+    """The driver of a REAL robot with its connection, on wall time."""
+
+    client: RealClient
+    side: Side
+    dial: Dial
+    pump: Pump
+
+    def start(self) -> None:
+        """Connects; this enables, homes and resets nothing."""
+        self.pump.start()
+        self.dial.start()
+        self.pump.act(self.client.connect)
+
+    async def stop(self) -> None:
+        self.pump.act(self.client.disconnect)
+        await self.dial.stop()
+        self.pump.stop()
+
+
+def connection_to(config: CellConfig, robot: Robot, place: RealPlace) -> RealConnection | Refused:
+    """The connection to the REAL sibling of a robot, not started yet."""
+    real_client = _real_client(robot.kind)
+    if real_client is None:
+        able = ", ".join(kind for kind in kinds("robots") if _real_client(kind))
+        return Refused(f"there is no driver for a REAL robot of kind {robot.kind}; for: {able}")
+    client: RealClient = real_client(config, robot.name, robot.simulated.controller)
+    parts: dict[str, Part] = {robot.name: client.driver}
+    if client.program is not None:
+        parts[f"{robot.name}.program"] = client.program
+    pump = Pump(Exchange(Cell("real", digest="", parts=parts, faces={})))
+    side = Side(client.driver, client.actions, pump, client.program)
+    return RealConnection(client, side, Dial(client.driver, place, pump), pump)
+
+
+def _real_client(kind: str) -> Callable[..., RealClient] | None:
+    return getattr(module_of("robots", kind), "real_client", None)
+
+
+async def answers(place: RealPlace) -> bool:
+    """Whether a REAL robot is there: it accepts a connection, or its serial device exists."""
+    if not isinstance(place, Destination):
+        return await asyncio.to_thread(os.path.exists, place.path)
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(place.host, place.port)
+    except (OSError, TimeoutError, UnicodeError):
+        return False
+    writer.close()
+    return True
+
+
+class DeadManSwitch:
+    """Stops the jog of a REAL robot when the operator's heartbeat stays away."""
 
     def __init__(self, log: EventLog, now: Callable[[], int]) -> None:
         self._log = log
@@ -42,14 +106,14 @@ class DeadMan:
         self._loop = asyncio.get_running_loop()
         self._held: dict[str, tuple[Robot, Jog, asyncio.TimerHandle]] = {}
 
-    def grasp(self, robot: Robot, jog: Jog) -> None:
-        """A jog without an end has begun, or is asked for again."""
-        self.let_go(robot.name)
-        timer = self._loop.call_later(LATE_SECONDS, self._late, robot)
+    def hold(self, robot: Robot, jog: Jog) -> None:
+        """A jog without an end has begun: the time until the next heartbeat runs."""
+        self.release(robot.name)
+        timer = self._loop.call_later(DEAD_MAN_SECONDS, self._time_out, robot)
         self._held[robot.name] = robot, jog, timer
 
     def beat(self, name: str) -> bool:
-        """Somebody still holds on; is anything jogged at all?"""
+        """A heartbeat of the operator; False if no jog of the robot is under way."""
         if name not in self._held:
             return False
         robot, jog, _ = self._held[name]
@@ -57,27 +121,30 @@ class DeadMan:
         if goes_on and jog.frame == "joint":
             goes_on = robot.do("jog", jog) is None
         if not goes_on:
-            self.let_go(name)  # it was stopped: what moves after that is no jog of his
+            self.release(name)  # the robot was stopped: a later motion is not this jog
             return False
-        self.grasp(robot, jog)
+        self.hold(robot, jog)
         return True
 
-    def let_go(self, name: str) -> None:
+    def release(self, name: str) -> None:
         if name in self._held:
             self._held.pop(name)[2].cancel()
 
     def stop(self) -> None:
         for name in list(self._held):
-            self.let_go(name)
+            self.release(name)
 
-    def _late(self, robot: Robot) -> None:
+    def _time_out(self, robot: Robot) -> None:
         self._held.pop(robot.name, None)
         robot.do("stop_jog")
         self._log.note("message", robot.name, "jog ended: no heartbeat", self._now())
 
 
+# ── commands ────────────────────────────────────────────────────────────────────────────────────
+
+
 class ModeCommands:
-    """Switches robots between their sides."""
+    """Switches robots between SIMULATION and REAL."""
 
     def __init__(
         self,
@@ -101,9 +168,9 @@ class ModeCommands:
         self._now = now
         self._wanted = config.head.controller
         self._places = {name: each.real for name, each in config.robots.items() if each.real}
-        self._lines: dict[str, RealLine] = {}
-        self._goodbyes: set[asyncio.Task[None]] = set()
-        self.dead_man = DeadMan(log, now)
+        self._connections: dict[str, RealConnection] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self.dead_man = DeadManSwitch(log, now)
         if self._wanted == "real" and not allowed:
             raise ConfigError(
                 "a REAL controller is wanted, but not allowed on the command line",
@@ -112,8 +179,12 @@ class ModeCommands:
                 allowed="--real on the command line; or simulation, or auto",
             )
         if self._wanted == "real" and not self._places:
-            raise ConfigError("no robot says where the real one is", key="controller", value="real",
-                              allowed="`real: {to: …}` on a robot")  # fmt: skip
+            raise ConfigError(
+                "no robot says where the real one is",
+                key="controller",
+                value="real",
+                allowed="`real: {to: …}` on a robot",
+            )
 
     def commands(self) -> list[Command]:
         return [
@@ -121,20 +192,15 @@ class ModeCommands:
             Command("heartbeat", "the operator still holds the jog button", self._beat, OfRobot),
         ]
 
-    def place(self, name: str) -> RealPlace | None:
-        return self._places.get(name)
-
-    # ── the cell's life ──
-
     async def begin(self) -> None:
-        """As the cell file wants it: `auto` takes a real one that answers, if that is allowed."""
+        """Sets the modes of the cell file; `auto`: REAL if it is allowed and the robot answers."""
         if self._wanted == "simulation":
             return
         for name, place in self._places.items():
             if self._wanted == "auto" and not await answers(place):
-                self._tell(name, f"nothing answers at {place}: simulated")
+                self._note(name, f"nothing answers at {place}: simulated")
             elif not self._allowed:
-                self._tell(name, f"{place} answers; --real would use it: simulated")
+                self._note(name, f"{place} answers; --real would use it: simulated")
             elif isinstance(refused := self._set_mode(SetMode(name, "real")), Refused):
                 raise ConfigError(refused.reason, key=f"robots.{name}.real")
 
@@ -142,41 +208,37 @@ class ModeCommands:
         self.dead_man.stop()
         for robot in self._robots.real():
             self._leave(robot)
-        await asyncio.gather(*self._goodbyes)
-
-    # ── commands ──
+        await asyncio.gather(*self._closing)
 
     def _set_mode(self, given: SetMode) -> Any:
         robot = self._robots.find(given.robot)
         if isinstance(robot, Refused):
             return robot
         if (robot.mode == "REAL") == (given.mode == "real"):
-            return robot.brief()
+            return robot.summary()
         if refused := self._not_now(robot) or self._not_here(robot, given.mode):
             return refused
         if given.mode == "simulation":
             self._leave(robot)
             self._log.note("mode", robot.name, "SIMULATION", self._now())
-            return robot.brief()
-        line = line_to(self._config, robot, self._places[robot.name])
-        if isinstance(line, Refused):
-            return line
-        self._lines[robot.name], robot.real = line, line.side
+            return robot.summary()
+        place = self._places[robot.name]
+        connection = connection_to(self._config, robot, place)
+        if isinstance(connection, Refused):
+            return connection
+        self._connections[robot.name], robot.real = connection, connection.side
         self._events.connect_real(robot, lambda at: self._now())
         self._real_time()
-        self._close(robot.name, f"{robot.name} is REAL, and this is its stand-in")
-        line.call()
-        place = self._places[robot.name]
-        self._tell(robot.name, f"REAL at {place}; nobody is behind its stand-in's faces now")
-        return robot.brief()
+        self._close(robot.name, f"{robot.name} is REAL, and this is its simulated sibling")
+        connection.start()
+        self._note(robot.name, f"REAL at {place}; the faces of its simulated sibling are closed")
+        return robot.summary()
 
     def _beat(self, given: OfRobot) -> Any:
         robot = self._robots.find(given.robot)
         if isinstance(robot, Refused):
             return robot
-        return {**robot.brief(), "jogging": self.dead_man.beat(given.robot)}
-
-    # ── inside ──
+        return {**robot.summary(), "jogging": self.dead_man.beat(given.robot)}
 
     def _not_now(self, robot: Robot) -> Refused | None:
         program = robot.side.program
@@ -194,13 +256,14 @@ class ModeCommands:
         return None
 
     def _leave(self, robot: Robot) -> None:
-        self.dead_man.let_go(robot.name)
-        line, robot.real = self._lines.pop(robot.name), None
+        """Back to SIMULATION; the connection is closed in the background."""
+        self.dead_man.release(robot.name)
+        connection, robot.real = self._connections.pop(robot.name), None
         self._close(robot.name, "")
-        task = asyncio.get_running_loop().create_task(line.hang_up())
-        self._goodbyes.add(task)
-        task.add_done_callback(self._goodbyes.discard)
+        task = asyncio.get_running_loop().create_task(connection.stop())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
-    def _tell(self, name: str, text: str) -> None:
+    def _note(self, name: str, text: str) -> None:
         log.info("%s: %s", name, text)
         self._log.note("mode", name, text, self._now())

@@ -1,11 +1,12 @@
-"""The operator's commands: drives, stops, lines, jogs, moves, modes of the hand."""
+"""Commands that move a robot: drives, homing, G-code lines, overrides, jogs, moves, tools."""
 
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.modes import DeadManSwitch
+from understudy.operator.robots import OfRobot, Robots
 from understudy.operator.table import Command
 from understudy.ports.operation import Frame, Jog, Target
 from understudy.space.pose import pose_of
@@ -20,18 +21,14 @@ Six = tuple[Number, Number, Number, Number, Number, Number]
 Text = Annotated[str, Meta(max_length=256)]
 
 
-class OfRobot(Struct, frozen=True, forbid_unknown_fields=True):
-    robot: str
-
-
 class Home(Struct, frozen=True, forbid_unknown_fields=True):
-    """`axis`: one alone; none: all."""
+    """`axis`: the axis to home; None: all."""
 
     robot: str
     axis: Axis | None = None
 
 
-class Line(Struct, frozen=True, forbid_unknown_fields=True):
+class SendLine(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str
     line: Text
 
@@ -43,9 +40,9 @@ class Override(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JogOrder(Struct, frozen=True, forbid_unknown_fields=True):
-    """`speed`: deg/s of a joint or about an axis, mm/s along one; its sign is the direction.
+    """`speed`: deg/s of a joint or about an axis, mm/s along an axis; its sign is the direction.
 
-    `step`: so many deg or mm; none: until `stop_jog`.
+    `step`: the distance in deg or mm; None: the jog goes on until `stop_jog`.
     """
 
     robot: str
@@ -56,7 +53,8 @@ class JogOrder(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MoveTo(Struct, frozen=True, forbid_unknown_fields=True):
-    """Joints, or a pose of the tool; `line`: straight, at `speed_mm_s`; else each joint its way."""
+    """`joints_deg` or `pose_mm_deg` of the tool. `line`: the tool goes straight at `speed_mm_s`;
+    otherwise the joints move at their own speeds."""
 
     robot: str
     joints_deg: list[Number] | None = None
@@ -65,19 +63,19 @@ class MoveTo(Struct, frozen=True, forbid_unknown_fields=True):
     speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
 
 
-class Joints(Struct, frozen=True, forbid_unknown_fields=True):
+class SetJoints(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str
     joints_deg: list[Number]
 
 
-class Tool(Struct, frozen=True, forbid_unknown_fields=True):
+class SetTool(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str
     tool: Annotated[int, Meta(ge=0, le=99)]
 
 
 PLAIN = {
-    "enable": "connect if need be, and switch the drives on",
-    "disable": "switch the drives off; what waits is forgotten",
+    "enable": "connect if necessary and switch the drives on",
+    "disable": "switch the drives off and drop what waits",
     "hold": "brake along the path and wait for cycle_start",
     "cycle_start": "go on after hold, M0 or M1",
     "stop_jog": "end every jog",
@@ -85,18 +83,10 @@ PLAIN = {
 HOW_TO = Refused("give either joints_deg or pose_mm_deg")
 
 
-class Grip(Protocol):
-    """The dead man's handle of real robots."""
-
-    def grasp(self, robot: Robot, jog: Jog) -> None: ...
-
-    def let_go(self, name: str) -> None: ...
-
-
 class MotionCommands:
-    """Each answers with the robot's state."""
+    """Each command answers with the summary of the robot."""
 
-    def __init__(self, robots: Robots, dead_man: Grip) -> None:
+    def __init__(self, robots: Robots, dead_man: DeadManSwitch) -> None:
         self._robots = robots
         self._dead_man = dead_man
 
@@ -104,20 +94,22 @@ class MotionCommands:
         return [
             *(self._plain(name, doc) for name, doc in PLAIN.items()),
             Command("home", "home all axes, or one", self._home, Home),
-            Command("send_gcode", "one line, as from a program", self._send, Line),
-            Command("override", "of feed and rapid, in percent", self._override, Override),
+            Command("send_gcode", "one line, as from a program", self._send, SendLine),
+            Command(
+                "override", "set feed and rapid override, in percent", self._override, Override
+            ),
             Command("jog", "one axis, by a step or until stop_jog", self._jog, JogOrder),
             Command("move_to", "joints or pose, straight or not", self._move, MoveTo),
             Command(
-                "set_joint_positions", "put the arm there (simulation only)", self._put, Joints
+                "set_joint_positions", "put the arm there (simulation only)", self._put, SetJoints
             ),
-            Command("set_tool", "take another tool", self._set_tool, Tool),
+            Command("set_tool", "change the tool", self._set_tool, SetTool),
         ]
 
     def _plain(self, name: str, doc: str) -> Command:
         def run(given: OfRobot) -> Any:
             if name == "stop_jog":
-                self._dead_man.let_go(given.robot)
+                self._dead_man.release(given.robot)
             return self._robots.do(given.robot, name)
 
         return Command(name, doc, run, OfRobot)
@@ -126,7 +118,7 @@ class MotionCommands:
         axis = -1 if given.axis is None else given.axis
         return self._robots.do(given.robot, "home", axis)
 
-    def _send(self, given: Line) -> Any:
+    def _send(self, given: SendLine) -> Any:
         return self._robots.do(given.robot, "send_gcode", given.line)
 
     def _override(self, given: Override) -> Any:
@@ -150,7 +142,7 @@ class MotionCommands:
         if isinstance(answer, Refused) or isinstance(robot, Refused):
             return answer
         if robot.real is not None and jog.step is None:
-            self._dead_man.grasp(robot, jog)
+            self._dead_man.hold(robot, jog)
         return answer
 
     def _move(self, given: MoveTo) -> Any:
@@ -163,13 +155,13 @@ class MotionCommands:
         target = Target(joints or None, pose, given.line, given.speed_mm_s * MM)
         return self._robots.do(given.robot, "move_to", target)
 
-    def _put(self, given: Joints) -> Any:
+    def _put(self, given: SetJoints) -> Any:
         joints = self._angles(given.robot, given.joints_deg)
         if isinstance(joints, Refused):
             return joints
         return self._robots.do(given.robot, "set_joint_positions", joints)
 
-    def _set_tool(self, given: Tool) -> Any:
+    def _set_tool(self, given: SetTool) -> Any:
         return self._robots.do(given.robot, "set_tool", given.tool)
 
     def _angles(self, name: str, degrees: list[float]) -> tuple[float, ...] | Refused:
@@ -183,7 +175,7 @@ class MotionCommands:
 
 
 def jog_of(given: JogOrder) -> Jog:
-    """In SI."""
+    """The jog in m and rad."""
     along = given.frame != "joint" and given.axis < 3
     unit = MM if along else DEG
     frame: Frame = given.frame

@@ -7,8 +7,7 @@ from msgspec import Meta, Struct
 from understudy.devices.io.pins import LONGEST_DELAY_MS, PinNames
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
-from understudy.operator.motion import OfRobot
-from understudy.operator.robots import Robot, Robots
+from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.device import LeavesTrail
 
@@ -146,7 +145,7 @@ class PinCommands:
             return Refused(f"{given.robot} has no device that leaves a trail")
         for device in drawing:
             robot.simulated.time.act(lambda now, device=device: device.clear_trail())  # type: ignore[misc]
-        return robot.brief()
+        return robot.summary()
 
     # ── inside ──
 

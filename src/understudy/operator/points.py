@@ -1,12 +1,15 @@
-"""Points and frames that are taught by going there."""
+"""Points, tool centre points and work frames, taught by moving the robot there."""
 
-from typing import Annotated, Any
+import math
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.operator.motion import OfRobot, Six
-from understudy.operator.robots import Robot, Robots
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
+from understudy.operator.models import chain_of, tool_of, tools_of
+from understudy.operator.motion import Number, Six
+from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Part
 from understudy.ports.operation import Target
@@ -17,6 +20,11 @@ from understudy.units import DEG, MM
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Poses = Annotated[list[Six], Meta(max_length=100)]
 Names = Annotated[list[Name], Meta(max_length=100)]
+Three = tuple[Number, Number, Number]
+System = Literal["G54", "G55", "G56", "G57", "G58", "G59"]
+
+MOST_TURN_DEG = 0.05
+"""A taught frame that is rotated by less counts as not rotated."""
 
 
 class Named(Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,7 +46,7 @@ class GoTo(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FourPoints(Struct, frozen=True, forbid_unknown_fields=True):
-    """Four or more points taught with the tip on one spot and the hand turned; or the joints."""
+    """Four or more taught points, or joints, with the tip on one spot in different orientations."""
 
     robot: str
     points: Names = []
@@ -46,7 +54,7 @@ class FourPoints(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ThreePoints(Struct, frozen=True, forbid_unknown_fields=True):
-    """The origin, a point on +x, a point on the side of +y: names, or poses of the tool."""
+    """The origin, a point on +x and a point on the +y side: names of points, or tool poses."""
 
     robot: str
     points: Names = []
@@ -54,7 +62,7 @@ class ThreePoints(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PointCommands:
-    """The points live in the cell: they are in its snapshots."""
+    """The points are a part of the cell: snapshots hold them."""
 
     def __init__(self, robots: Robots, parts: dict[str, Part]) -> None:
         self._robots = robots
@@ -64,13 +72,18 @@ class PointCommands:
         add = Command
         return [
             add("points", "the points of a robot", self._list, OfRobot, role="viewer"),
-            add("teach_point", "a new point, where the robot is", self._teach, Named),
-            add("touch_up", "a point is where the robot is now", self._touch_up, Named),
-            add("rename_point", "another name for a point", self._rename, Rename),
-            add("delete_point", "forget a point", self._delete, Named),
-            add("go_to_point", "go there, straight or not", self._go, GoTo),
-            add("tcp_by_four_points", "a tool's tip, and how well it fits", self._tcp, FourPoints),
-            add("frame_by_three_points", "a work frame", self._frame, ThreePoints),
+            add("teach_point", "add a point where the robot is", self._teach, Named),
+            add("touch_up", "move a point to where the robot is", self._touch_up, Named),
+            add("rename_point", "rename a point", self._rename, Rename),
+            add("delete_point", "delete a point", self._delete, Named),
+            add("go_to_point", "move to a point, straight or not", self._go, GoTo),
+            add(
+                "tcp_by_four_points",
+                "compute the TCP of a tool, with its residual",
+                self._tcp,
+                FourPoints,
+            ),
+            add("frame_by_three_points", "compute a work frame", self._frame, ThreePoints),
         ]
 
     # ── points ──
@@ -114,13 +127,13 @@ class PointCommands:
         )
         return self._robots.do(given.robot, "move_to", target)
 
-    def _changed(self, name: str, verb: str, point: str) -> Any:
+    def _changed(self, name: str, action: str, point: str) -> Any:
         found = self._of(name)
         if isinstance(found, Refused):
             return found
         robot, points = found
         axis_reading = robot.axis_reading()
-        refused = getattr(points, verb)(point, axis_reading.joints, axis_reading.pose)
+        refused = getattr(points, action)(point, axis_reading.joints, axis_reading.pose)
         return refused or {"points": _written(points)}
 
     def _of(self, name: str) -> tuple[Robot, Points] | Refused:
@@ -131,12 +144,11 @@ class PointCommands:
         assert isinstance(points, Points)
         return robot, points
 
-    # ── what they show ──
+    # ── TCP and work frame ──
 
     def _tcp(self, given: FourPoints) -> Any:
         import numpy as np
 
-        from understudy.operator.models import chain_of
         from understudy.space.kinematics.teach import tcp_by_points
 
         found = self._of(given.robot)
@@ -152,7 +164,7 @@ class PointCommands:
         rows = [point.joints for point in taught]
         rows += [tuple(value * DEG for value in row) for row in given.joints_deg]
         if any(len(row) != chain.dof for row in rows):
-            return Refused(f"{given.robot} has {chain.dof} joints")
+            return Refused(f"{given.robot} has {chain.dof} joints; give as many in each row")
         tip = tcp_by_points(chain.flanges(np.array(rows).reshape(-1, chain.dof)))
         if isinstance(tip, Refused):
             return tip
@@ -204,3 +216,97 @@ def _written(points: Points) -> list[dict[str, Any]]:
         }
         for point in points.all()
     ]
+
+
+# ── teaching ────────────────────────────────────────────────────────────────────────────────────
+
+
+class SetTcp(Struct, frozen=True, forbid_unknown_fields=True):
+    """The TCP of the active tool, seen from the flange. Without `tcp_mm` the value of the cell file
+    applies again; without `turn_deg` the orientation stays."""
+
+    robot: str
+    tcp_mm: Three | None = None
+    turn_deg: Three | None = None
+
+
+class SetWorkFrame(Struct, frozen=True, forbid_unknown_fields=True):
+    """`frame_mm_deg`: seen from the robot's base. `origin_only`: ignore the rotation."""
+
+    robot: str
+    frame_mm_deg: Six
+    system: System = "G54"
+    origin_only: Annotated[bool, Meta()] = False
+
+
+class TeachCommands:
+    """Commands that put taught values into use; they answer with the new values."""
+
+    def __init__(self, robots: Robots) -> None:
+        self._robots = robots
+
+    def commands(self) -> list[Command]:
+        frame = "set one of G54 … G59 to a work frame"
+        return [
+            Command("set_tcp", "set the TCP of the active tool", self._set_tcp, SetTcp),
+            Command("set_work_frame", frame, self._set_frame, SetWorkFrame),
+        ]
+
+    def _set_tcp(self, given: SetTcp) -> Any:
+        robot = self._robots.find(given.robot)
+        if isinstance(robot, Refused):
+            return robot
+        tool = tool_of(robot)
+        known = tools_of(robot).get(str(tool))
+        if known is None:
+            there = ", ".join(f"T{number}" for number in tools_of(robot)) or "none in its file"
+            return Refused(
+                f"{robot.name} has no tool in hand whose TCP could be set; tools: {there}"
+            )
+        tip = None
+        if given.tcp_mm is not None:
+            tip = pose_of((*given.tcp_mm, *(given.turn_deg or known["tcp_mm_deg"][3:])))
+        if refused := robot.do("set_tcp", tip):
+            return refused
+        now = tools_of(robot)[str(tool)]
+        key = f"robots.{robot.name}.tools.{tool}.tcp_mm_deg"
+        return {**robot.summary(), "tool": tool, **now, "cell_file": _key(key, now["tcp_mm_deg"])}
+
+    def _set_frame(self, given: SetWorkFrame) -> Any:
+        robot = self._robots.find(given.robot)
+        if isinstance(robot, Refused):
+            return robot
+        refused = _no_lines(robot) or (None if given.origin_only else _turned(given))
+        if refused:
+            return refused
+        origin = [round(value, 6) for value in given.frame_mm_deg[:3]]
+        number = COORDINATE_SYSTEMS.index(given.system) + 1
+        line = _shifted(number, origin)
+        if refused := robot.do("send_gcode", line):
+            return refused
+        return {**robot.summary(), "system": given.system, "origin_mm": origin, "gcode": line}
+
+
+def _shifted(number: int, origin: list[float]) -> str:
+    words = " ".join(f"{axis}{value + 0.0:g}" for axis, value in zip("XYZ", origin, strict=True))
+    return f"G21 G10 L2 P{number} {words} A0 B0 C0"
+
+
+def _no_lines(robot: Robot) -> Refused | None:
+    if "base" in robot.side.actions.frames and "gcode" in robot.skills():
+        return None
+    return Refused(f"{robot.name} ({robot.kind}) has no work frames: it knows no lines of the tool")
+
+
+def _turned(given: SetWorkFrame) -> Refused | None:
+    turn = max(abs(math.remainder(angle, 360.0)) for angle in given.frame_mm_deg[3:])
+    if turn <= MOST_TURN_DEG:
+        return None
+    return Refused(
+        f"{given.system} shifts zero and turns no axis; this frame is turned by up to {turn:.1f}°. "
+        "Teach it along the axes of the base, or take its origin only (origin_only)"
+    )
+
+
+def _key(path: str, values: list[float]) -> str:
+    return f"{path}: [{', '.join(f'{round(value, 3) + 0.0:g}' for value in values)}]"

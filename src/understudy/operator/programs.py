@@ -1,18 +1,19 @@
-"""Programs at the desk: loaded, run, stepped, and looked at before they are run."""
+"""Commands for programs: load, run, step, pause, stop, preview."""
 
+import asyncio
 import math
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta, Struct, to_builtins
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused, unknown
-from understudy.operator.motion import OfRobot
-from understudy.operator.robots import Robot, Robots
-from understudy.operator.slices import Slices, Work
+from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports.hmi import Later
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
     from understudy.gcode.program import ProgramLine
@@ -22,17 +23,20 @@ if TYPE_CHECKING:  # imported where needed: it brings compiled code
 LONGEST_PROGRAM = 16 * 1024 * 1024
 READ_AT_ONCE = 10_000
 """Characters: some hundred lines, some milliseconds."""
+Outcome = TypeVar("Outcome")
+Work = Generator[None, None, Outcome]
+"""Long work: it yields wherever it may be interrupted, and returns the answer of the command."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
-class Load(Struct, frozen=True, forbid_unknown_fields=True):
+class LoadProgram(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str
     text: Text
     name: Annotated[str, Meta(max_length=256)] = ""
 
 
-class Run(Struct, frozen=True, forbid_unknown_fields=True):
-    """`from_line`: with what the lines before it put in force. `step`: stop after every line."""
+class RunProgram(Struct, frozen=True, forbid_unknown_fields=True):
+    """`from_line`: start there with the modes that the lines before it set. `step`: line by line."""
 
     robot: str
     from_line: Annotated[int, Meta(ge=1)] = 1
@@ -40,14 +44,69 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preview(Struct, frozen=True, forbid_unknown_fields=True):
-    """`text`: none: what is loaded."""
+    """`text`: None: the loaded program."""
 
     robot: str
     text: Text | None = None
 
 
+# ── long commands ───────────────────────────────────────────────────────────────────────────────
+
+SLICE_SECONDS = 0.01
+MOST_AT_ONCE = 4
+ENDED = Refused("the cell has ended")
+TOO_MUCH = Refused(f"{MOST_AT_ONCE} long commands are under way: try again when one has ended")
+
+
+class Slices:
+    """Runs long commands in slices on the event loop, so that a stop never waits behind one."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._under_way = 0
+        self._stopped = False
+
+    def do(self, work: Work[Outcome]) -> Outcome | Later | Refused:
+        """The answer if the first slice gives it, else a `Later`."""
+        if self._under_way >= MOST_AT_ONCE:
+            return TOO_MUCH
+        over, answer = _one_slice(work)
+        if over:
+            assert answer is not None
+            return answer
+        self._under_way += 1
+        later = Later()
+        self._loop.call_soon(self._go_on, work, later)
+        return later
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    def _go_on(self, work: Work[Outcome], later: Later) -> None:
+        over, answer = _one_slice(work)
+        if over or self._stopped:
+            self._under_way -= 1
+            later.settle(answer if over else ENDED)
+        else:
+            self._loop.call_soon(self._go_on, work, later)
+
+
+def _one_slice(work: Work[Outcome]) -> tuple[bool, Outcome | None]:
+    """Whether the work is over, and its answer."""
+    deadline = time.monotonic() + SLICE_SECONDS
+    try:
+        while time.monotonic() < deadline:
+            next(work)
+    except StopIteration as end:
+        return True, end.value
+    return False, None
+
+
+# ── commands ────────────────────────────────────────────────────────────────────────────────────
+
+
 class ProgramCommands:
-    """Each command answers with the program's state."""
+    """Each command answers with the state of the program."""
 
     def __init__(self, config: CellConfig, robots: Robots, slices: Slices) -> None:
         self._config = config
@@ -58,20 +117,28 @@ class ProgramCommands:
     def commands(self) -> list[Command]:
         add = Command
         return [
-            add("program", "what is loaded, and how far it is", self._show, OfRobot, role="viewer"),
-            add("load_program", "text to run; it is checked, and nothing moves", self._load, Load),
-            add("run_program", "from a line on, or on after a pause", self._run, Run),
-            add("step_program", "one line more", self._of("step"), OfRobot),
+            add(
+                "program", "the loaded program and its progress", self._show, OfRobot, role="viewer"
+            ),
+            add("load_program", "load and check a text; nothing moves", self._load, LoadProgram),
+            add("run_program", "run from a line on, or go on after a pause", self._run, RunProgram),
+            add("step_program", "run one more line", self._of("step"), OfRobot),
             add("pause_program", "hold; run_program goes on", self._of("pause"), OfRobot),
-            add("stop_program", "brake and forget the rest", self._of("stop"), OfRobot),
-            add("preview", "the way of the tool, not run", self._preview, Preview, role="viewer"),
+            add("stop_program", "brake and drop the rest", self._of("stop"), OfRobot),
+            add(
+                "preview",
+                "the path of the tool, computed and not run",
+                self._preview,
+                Preview,
+                role="viewer",
+            ),
         ]
 
     def _show(self, given: OfRobot) -> Any:
         return self._with(given.robot, lambda program, now: None, text=True)
 
-    def _load(self, given: Load) -> Any:
-        """A short program is there when this returns; a long one is read in slices."""
+    def _load(self, given: LoadProgram) -> Any:
+        """Reads a short program at once, a long one in slices."""
         from understudy.gcode.program import program_lines
 
         program = self._program(given.robot)
@@ -82,19 +149,19 @@ class ProgramCommands:
             return self._take(given, tuple(lines))
         return self._slices.do(self._reading(given, lines))
 
-    def _reading(self, given: Load, lines: "Iterator[ProgramLine]") -> Work[Any]:
+    def _reading(self, given: LoadProgram, lines: "Iterator[ProgramLine]") -> Work[Any]:
         read = []
         for line in lines:
             read.append(line)
             yield
         return self._take(given, tuple(read))
 
-    def _take(self, given: Load, lines: "tuple[ProgramLine, ...]") -> Any:
+    def _take(self, given: LoadProgram, lines: "tuple[ProgramLine, ...]") -> Any:
         return self._with(
             given.robot, lambda program, now: program.take(given.text, given.name, lines)
         )
 
-    def _run(self, given: Run) -> Any:
+    def _run(self, given: RunProgram) -> Any:
         def run(program: "ProgramRun", now: int) -> Refused | None:
             if program.reading(now).state == "paused":
                 return program.step(now) if given.step else program.resume(now)
@@ -110,7 +177,7 @@ class ProgramCommands:
     def _with(
         self,
         name: str,
-        deed: Callable[["ProgramRun", int], Refused | None],
+        action: Callable[["ProgramRun", int], Refused | None],
         *,
         text: bool = False,
     ) -> Any:
@@ -118,7 +185,7 @@ class ProgramCommands:
         if isinstance(robot, Refused) or isinstance(program, Refused):
             return program
         time = robot.side.time
-        refused = time.act(lambda now: deed(program, now))
+        refused = time.act(lambda now: action(program, now))
         if isinstance(refused, Refused):
             return refused
         shown: dict[str, Any] = to_builtins(program.reading(time.now()))
@@ -129,10 +196,10 @@ class ProgramCommands:
         if isinstance(robot, Refused):
             return robot
         if robot.side.program is None:
-            return Refused(f"{name} ({robot.kind}) runs no programs from the desk")
+            return Refused(f"{name} ({robot.kind}) runs no programs")
         return robot.side.program
 
-    # ── looking ahead ──
+    # ── preview ──
 
     def _preview(self, given: Preview) -> Any:
         from understudy.offline.preview import preview
@@ -149,7 +216,7 @@ class ProgramCommands:
         return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
-        """What its programs are previewed on, with the tool and offsets of now."""
+        """The robot that a preview is computed on, with the tool and offsets of now."""
         from understudy.offline.robot import offline_robot
 
         if robot.simulated.program is None:
@@ -160,7 +227,7 @@ class ProgramCommands:
                 found = offline_robot(self._config, robot.name).setup()
             except ConfigError as problem:
                 return Refused(str(problem))
-            assert found is not None, "what runs programs from the table runs G-code"
+            assert found is not None, "a robot with a ProgramRun runs G-code"
             self._setups[robot.name] = replace(found, devices=None)
         setup = self._setups[robot.name]
         if robot.real is not None:

@@ -1,24 +1,26 @@
-"""The robots of a cell as the desk sees them: whose actions, on whose time."""
+"""The robots of a cell as they are operated: their actions, simulated or REAL."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.config import CellConfig, RobotConfig
 from understudy.errors import Refused, unknown
-from understudy.operator.bare import StopOnlyActions
 from understudy.ports import Part
 from understudy.ports.device import Device, LeavesTrail
 from understudy.ports.operation import (
     AxisReading,
     Condition,
+    Frame,
     OperatorActions,
     RobotModel,
     skills,
 )
 from understudy.registry import kinds, module_of
+from understudy.space.pose import ORIGIN
 
 if TYPE_CHECKING:
     from understudy.jobs.program_run import ProgramRun
@@ -29,33 +31,40 @@ NOT_DURING_PROGRAM = (
     "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_tcp",
     "set_joint_positions",
 )  # fmt: skip
-"""What would come between a program and its robot."""
+"""Actions that are refused while a program is under way."""
+NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
 
 
-class Timekeeper(Protocol):
-    """Whose time it is: the cell's pump, or that of a line to a real robot."""
+class OfRobot(Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of a command that needs nothing but a robot."""
 
-    def act(self, deed: Callable[[int], Outcome]) -> Outcome: ...
+    robot: str
+
+
+class TimeSource(Protocol):
+    """The time of a robot: the cell's, or wall time for a REAL one."""
+
+    def act(self, action: Callable[[int], Outcome]) -> Outcome: ...
 
     def now(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Side:
-    """A robot as it is operated: simulated, or real. `controller`: what the actions are on."""
+    """The simulated or the REAL robot. `controller`: the part or driver that its actions use."""
 
     controller: Any
     actions: OperatorActions
-    time: Timekeeper
+    time: TimeSource
     program: "ProgramRun | None" = None
 
     def in_file(self, error: str) -> str:
-        """A controller counts the lines it was sent; who runs a program, those of its file."""
+        """An error text with the controller's line numbers as those of the program's file."""
         return self.program.in_file(error) if self.program else error
 
 
 class Robot:
-    """One robot; `real` stands in for its simulated side while a real one is connected."""
+    """A robot of the cell. `real`: its REAL side, None in SIMULATION; it is operated if present."""
 
     def __init__(
         self, name: str, config: RobotConfig, simulated: Side, devices: Mapping[str, Device]
@@ -92,22 +101,22 @@ class Robot:
     def axis_reading(self) -> AxisReading:
         return self.side.actions.axis_reading(self.side.time.now())
 
-    def do(self, verb: str, *arguments: Any) -> Refused | None:
-        """What its actions can do; what they cannot is told with what they can."""
+    def do(self, action: str, *arguments: Any) -> Refused | None:
+        """Runs an operator action now; refused if the robot does not have it."""
         side = self.side
-        deed = getattr(side.actions, verb, None)
-        if deed is None:
+        run = getattr(side.actions, action, None)
+        if run is None:
             able = ", ".join(self.skills()) or "nothing but stop"
             return Refused(
-                f"{self.name} ({self.kind}, {self.mode}) knows no {verb}; it has: {able}"
+                f"{self.name} ({self.kind}, {self.mode}) knows no {action}; it has: {able}"
             )
-        if verb in NOT_DURING_PROGRAM and side.program and side.program.under_way():
-            return Refused(f"a program is under way on {self.name}: no {verb} until it ends")
-        outcome = side.time.act(lambda now: deed(*arguments, now))
+        if action in NOT_DURING_PROGRAM and side.program and side.program.under_way():
+            return Refused(f"a program is under way on {self.name}: no {action} until it ends")
+        outcome = side.time.act(lambda now: run(*arguments, now))
         return outcome if isinstance(outcome, Refused) else None
 
-    def brief(self) -> dict[str, Any]:
-        """What every operator's command answers with."""
+    def summary(self) -> dict[str, Any]:
+        """The answer of every command that acts on the robot."""
         how = self.condition()
         return {
             "robot": self.name,
@@ -120,9 +129,9 @@ class Robot:
 
 
 class Robots:
-    """By name, in the order of the cell file."""
+    """The robots of a cell by name, in the order of the cell file."""
 
-    def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: Timekeeper) -> None:
+    def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: TimeSource) -> None:
         self._robots = {
             name: Robot(name, each, _simulated(name, each.kind, parts, time), _devices(name, parts))
             for name, each in config.robots.items()
@@ -136,18 +145,19 @@ class Robots:
             return self._robots[name]
         return Refused(str(unknown("robot", name, self._robots)))
 
-    def do(self, name: str, verb: str, *arguments: Any) -> Any:
+    def do(self, name: str, action: str, *arguments: Any) -> Any:
+        """Runs an operator action of a robot; its summary, or why it was refused."""
         robot = self.find(name)
         if isinstance(robot, Refused):
             return robot
-        return robot.do(verb, *arguments) or robot.brief()
+        return robot.do(action, *arguments) or robot.summary()
 
     def real(self) -> list[Robot]:
-        """Those that are not simulated now."""
+        """The robots that are REAL now."""
         return [robot for robot in self if robot.real is not None]
 
 
-def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: Timekeeper) -> Side:
+def _simulated(name: str, kind: str, parts: Mapping[str, Part], time: TimeSource) -> Side:
     part: Any = parts[name]
     program: Any = parts.get(f"{name}.program")
     return Side(part, actions_for(kind, part), time, program)
@@ -175,3 +185,34 @@ def actions_for(kind: str, part: Any) -> OperatorActions:
     make = getattr(module_of("robots", kind), "operator_actions", StopOnlyActions)
     found: OperatorActions = make(part)
     return found
+
+
+class StopOnlyActions:
+    """`OperatorActions` of a robot whose kind declares none, through its emergency stop."""
+
+    frames: tuple[Frame, ...] = ()
+
+    def __init__(self, part: Any) -> None:
+        self._part = part
+
+    def condition(self, now: int) -> Condition:
+        state = getattr(self._part.status(now), "state", "")
+        return Condition(state=str(state), moving=bool(self._part.busy()))
+
+    def axis_reading(self, now: int) -> AxisReading:
+        return AxisReading((), (), (), ORIGIN)
+
+    def stop(self, now: int) -> Refused | None:
+        return self.emergency_stop(now)
+
+    def emergency_stop(self, now: int) -> Refused | None:
+        return self._inject("emergency_stop", now)
+
+    def reset(self, now: int) -> Refused | None:
+        return self._inject("emergency_release", now)
+
+    def _inject(self, fault: str, now: int) -> Refused | None:
+        if fault not in self._part.faults():
+            return NO_EMERGENCY_STOP
+        refused: Refused | None = self._part.inject(fault, {}, now)
+        return refused

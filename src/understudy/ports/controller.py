@@ -5,7 +5,7 @@ the name says so. ``now`` is simulated time, or the wall clock in front of a rea
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from understudy.errors import Refused
 from understudy.ports import AnalogIO, ControllerStatus, DigitalIO, JointState, Tally
@@ -63,6 +63,7 @@ class Operation(Protocol):
     def set_optional_stop(self, wanted: bool) -> None: ...
 
 
+@runtime_checkable
 class Pins(Protocol):
     """The controller's inputs and outputs."""
 
