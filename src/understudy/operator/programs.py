@@ -36,7 +36,7 @@ class LoadProgram(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """`from_line`: start there with the modes that the lines before it set. `step`: line by line."""
+    """`from_line`: start there, with the modes that earlier lines set. `step`: line by line."""
 
     robot: str
     from_line: Annotated[int, Meta(ge=1)] = 1

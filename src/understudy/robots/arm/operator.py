@@ -44,6 +44,7 @@ LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 
 ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
 """What is tried for a jog without a step, the longest first."""
 NO_WAY = Refused("the arm cannot go any further that way")
+POSITION_UNKNOWN = Refused("the controller has not reported the joints: wait until it is connected")
 NO_LINES = Refused("this controller knows joints only: dialect `arm` has lines of the tool")
 KEPT_BETWEEN_PROGRAMS = ("offsets", "g92", "tool", "tools", "tool_length")
 """Modal state that a program finds as the one before left it."""
@@ -129,11 +130,13 @@ class ArmActions:
     def jog(self, jog: Jog, now: int) -> Refused | None:
         if jog.frame not in self.frames:
             return NO_LINES
-        if jog.frame != "joint":
-            return self._jog_tool(jog, now)
-        if jog.step is None:
+        if jog.frame == "joint" and jog.step is None:
             return self._controller.jog(jog.axis, jog.speed, now)
         joints = list(self._controller.joint_state(now).positions)
+        if not all(map(math.isfinite, joints)):
+            return POSITION_UNKNOWN
+        if jog.step is None or jog.frame != "joint":
+            return self._jog_tool(jog, now)
         joints[jog.axis] += math.copysign(jog.step, jog.speed)
         return self._go_joints(joints, abs(jog.speed), now)
 
