@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, cast, get_args
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from understudy.wire.in_process import InProcessCell
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
@@ -24,6 +23,7 @@ from understudy.offline.setup import Remark
 from understudy.offline.walk import Violation, walk
 from understudy.simulation.program.actions import ACTIONS
 from understudy.units import NS_PER_SECOND, seconds
+from understudy.wire.exchange import InProcessCell
 
 CONFIG = load_config(str(Path(__file__).parent / "both_ways.yaml"))
 TOLERANCE_S = 1e-6
