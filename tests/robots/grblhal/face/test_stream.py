@@ -7,8 +7,7 @@ import pytest
 from tests.robots.grblhal.face.bench import Bench, fields
 
 from understudy.ports import UNLIMITED
-from understudy.robots.grblhal.face import GrblHalFace
-from understudy.robots.grblhal.face.face import OUTBOX_LIMIT
+from understudy.robots.grblhal.face import OUTBOX_LIMIT, GrblHalFace
 
 RX_SIZE = 1023
 

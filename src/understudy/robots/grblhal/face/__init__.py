@@ -1,6 +1,417 @@
-"""The grblHAL face: lines that are answered one by one, and bytes that act at once."""
+"""grblHAL on the wire: lines that are answered one by one, and bytes that act at once.
 
-from understudy.robots.grblhal.face.face import ENDPOINTS, Config, GrblHalFace, build
-from understudy.robots.grblhal.face.reports import messages, name_field
+    > G1 X10 F1000\\n        < ok\\r\\n                    (queued, not yet done)
+    > ?                      < <Run|MPos:2.956,…|Bf:99,1023|FS:1000,0>\\r\\n
+    > G1 X10 U1\\n           < error:36\\r\\n               (and so is every G-code line after it,
+    > \\n                    < ok\\r\\n                     until an empty line)
 
-__all__ = ["ENDPOINTS", "Config", "GrblHalFace", "build", "messages", "name_field"]
+A controller has one serial line. The face serves the newest connection; older connections wait
+until it is closed. See docs/robots/grblhal.md.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from understudy.ports import Deps, Endpoint, FaultSource
+from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
+from understudy.robots.grblhal import numbers
+from understudy.robots.grblhal.controller import GrblController, GrblRobot, Notice, PinCounts
+from understudy.robots.grblhal.face.dollar import DollarCommands
+from understudy.robots.grblhal.face.framing import (
+    BUFFER_BYTES,
+    PRINTABLE_COMMANDS,
+    SILENT,
+    FirmwareLine,
+    ReceiveBuffer,
+    SavedBuffer,
+    commands_in,
+    pieces,
+)
+from understudy.robots.grblhal.face.reports import (
+    SavedReports,
+    StatusReports,
+    messages,
+    name_field,
+)
+from understudy.robots.grblhal.numbers import ErrorCode, Realtime, SettingNumber
+from understudy.units import NS_PER_MS
+
+__all__ = ["Config", "GrblHalFace", "build", "messages", "name_field"]
+
+BACKLOG = 64 * 1024
+"""Bytes beyond the firmware's buffer that are kept for a client that ignores `Bf`."""
+READ_SIZE = 1024
+"""Bytes read before the face checks again whether the client takes its answers."""
+OUTBOX_LIMIT = 256 * 1024
+STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
+"""They have no effect while reports come automatically; `?` always has."""
+
+
+ENDPOINTS = {"": Endpoint()}
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The face has no options."""
+
+
+class Saved(Struct):
+    """Snapshot of the face; `order` are the connections, the served one last."""
+
+    readers: dict[str, SavedBuffer]
+    reports: SavedReports
+    order: list[str]
+    outboxes: dict[str, list[bytes]]
+    asker: str
+    ended: list[str]
+    sticky: int
+    working: bool
+    next_report: int | None
+
+
+class Connection:
+    """`Session` of one client, with its own receive buffer and outbox."""
+
+    silent = SILENT
+
+    def __init__(self, face: "GrblHalFace", peer: str, unsent: list[bytes] | None = None) -> None:
+        self._face = face
+        self.peer = peer
+        self.outbox = Outbox(lambda: face.ready.add(peer), unsent or ())
+        self.buffer = ReceiveBuffer()
+        self.ended = False
+
+    def receive(self, data: bytes, now: int) -> None:
+        self._face.receive(data, now)
+
+    def take(self, room: int) -> bytes:
+        """Bytes to send; none while another connection is served."""
+        return self.outbox.take(room) if self._face.serves(self.peer) else b""
+
+    def eof(self, now: int) -> None:
+        self.ended = True
+
+    def closed(self, now: int) -> None:
+        self._face.close(self.peer, now)
+
+    def credit(self) -> int:
+        if self.ended or self.full or not self._face.serves(self.peer):
+            return 0
+        return max(0, min(BUFFER_BYTES + BACKLOG - self.buffer.waiting, READ_SIZE))
+
+    @property
+    def full(self) -> bool:
+        """The client does not take its answers; its requests have to wait."""
+        return self.outbox.size >= OUTBOX_LIMIT
+
+    def owed(self) -> bool:
+        return self._face.owes(self.peer)
+
+
+class GrblHalFace(SessionFace[Connection], NotInjectable):
+    """`Face`: the firmware's side of its serial line.
+
+    ``_working``: a line was given to the controller and is not answered yet; ``_asker`` is its
+    client. ``_sticky`` is the error number that every G-code line gets after an error.
+    ``_stalled``: lines wait because the client does not take its answers.
+    """
+
+    def __init__(
+        self, name: str, controller: GrblController, pins: PinCounts, fault_source: FaultSource
+    ) -> None:
+        self.name = name
+        self._fault_source = fault_source
+        self.ready = ReadyPeers()
+        self._controller = controller
+        self._sessions: dict[str, Connection] = {}
+        self._unconnected = ReceiveBuffer()
+        self._asker = ""
+        self._reports = StatusReports()
+        self._dollar = DollarCommands(controller, pins, say=self._say, note=self._reports.note)
+        self._sticky = 0
+        self._working = False
+        self._report_due = self._stalled = False
+        self._next_report: int | None = None
+        self._now = 0
+        controller.listen(self._on_notice)
+
+    # ── face ──
+
+    def open(self, peer: str, now: int) -> Connection:
+        self._sessions[peer] = Connection(self, peer)
+        self._reports.restart_counters()
+        self._greet(locked=False)
+        return self._sessions[peer]
+
+    def close(self, peer: str, now: int) -> None:
+        """Discard the bytes of this connection and serve the connection before it."""
+        self._sessions.pop(peer, None)
+        if served := self._served():
+            self.ready.add(served.peer)
+        self._serve(now)
+
+    def next_wake(self) -> int | None:
+        return self._now if self._stalled and not self._full() else self._next_report
+
+    def wake(self, now: int) -> None:
+        self._now = now
+        if self._stalled:
+            self._stalled = False
+            self._serve(now)
+        if self._next_report is not None and self._next_report <= now:
+            self._next_report = self._following_report(now)
+            if self._served() is not None and not self._full():
+                self._report(now)
+
+    def status(self, now: int) -> dict[str, int]:
+        return {"clients": len(self._sessions), "unread": self._buffer.waiting}
+
+    def save(self) -> Saved:
+        return Saved(
+            readers={peer: s.buffer.save() for peer, s in self._sessions.items()},
+            reports=self._reports.save(),
+            order=list(self._sessions),
+            outboxes={peer: s.outbox.save() for peer, s in self._sessions.items()},
+            asker=self._asker,
+            ended=[peer for peer, s in self._sessions.items() if s.ended],
+            sticky=self._sticky,
+            working=self._working,
+            next_report=self._next_report,
+        )
+
+    def load(self, state: Any) -> None:
+        saved = msgspec.convert(state, Saved)
+        self._reports.load(saved.reports)
+        self._sessions = {
+            peer: Connection(self, peer, saved.outboxes[peer]) for peer in saved.order
+        }
+        for peer, session in self._sessions.items():
+            session.buffer.load(saved.readers[peer])
+        for peer in saved.ended:
+            self._sessions[peer].ended = True
+        self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
+        self._next_report = saved.next_report
+        self._stalled = self._buffer.waiting > 0
+
+    # ── for the connections ──
+
+    def serves(self, peer: str) -> bool:
+        """Whether this is the newest connection."""
+        return next(reversed(self._sessions), None) == peer
+
+    def owes(self, peer: str) -> bool:
+        """Whether an answer needs time; one that needs an operator does not count."""
+        waits = self._working and (peer == self._asker or self.serves(peer))
+        return waits and not self._controller.lines.waits_for_operator(self._now)
+
+    def receive(self, data: bytes, now: int) -> None:
+        self._now = now
+        for text, byte in pieces(data):
+            if text:
+                self._buffer.put(text)
+                self._serve(now)
+            if byte is None:
+                continue
+            if byte in PRINTABLE_COMMANDS and self._is_text():
+                self._buffer.put(bytes((byte,)))
+            else:
+                self._act(byte, now)
+
+    @property
+    def _buffer(self) -> ReceiveBuffer:
+        served = self._served()
+        return self._unconnected if served is None else served.buffer
+
+    def _is_text(self) -> bool:
+        """Unless $39 is set, `?`, `!` and `~` are plain text in `$` lines and comments."""
+        legacy = self._controller.storage.settings()[SettingNumber.LEGACY_REALTIME]
+        return self._buffer.keeps_commands and not legacy
+
+    # ── lines ──
+
+    def _serve(self, now: int) -> None:
+        """Give lines to the controller as long as it accepts them."""
+        while not self._working and self._controller.lines.accepts_line(now):
+            self._stalled = self._full()
+            if self._stalled:
+                break
+            line = self._buffer.next_line()
+            self._send_due_report(now)
+            if line is None:
+                return
+            self._working, self._asker = True, next(reversed(self._sessions), "")
+            code = self._execute(line, now)
+            if code is not None:
+                self._answer(code)
+            after, self._dollar.after = self._dollar.after, None
+            if after is not None:
+                after(now)
+        self._send_due_report(now)
+
+    def _send_due_report(self, now: int) -> None:
+        """Send the report that the controller asked for; it comes when the next line is read."""
+        if self._report_due:
+            self._report_due = False
+            self._report(now)
+
+    def _execute(self, line: FirmwareLine, now: int) -> int | None:
+        """The error number, 0 for ok, or None if the controller answers later."""
+        text = line.text
+        if line.too_long:
+            return ErrorCode.TOO_LONG
+        for command in commands_in(text):
+            self._fault_source.received(self.name, command, now)
+        if not text:
+            return 0
+        if text[0] == "$":
+            return self._dollar.execute(text, now)
+        if refused := self._controller.lines.gcode_refusal(now):
+            return 0 if text == "%" else refused.code
+        if self._sticky:
+            return self._sticky
+        self._controller.lines.execute(text, now)
+        return None
+
+    def _answer_line(self, notice: Notice, now: int) -> None:
+        if self._working:
+            self._answer(notice.code)
+
+    def _answer(self, code: int) -> None:
+        self._working = False
+        self._sticky = code
+        if asker := self._sessions.get(self._asker):
+            asker.outbox.send(b"error:%d\r\n" % code if code else b"ok\r\n")
+
+    # ── real-time commands ──
+
+    def _act(self, byte: int, now: int) -> None:
+        if byte in numbers.OVERRIDES:
+            what, percent, relative = numbers.OVERRIDES[byte]
+            values = self._controller.reading(now).overrides
+            present = values[("feed", "rapid", "spindle").index(what)] if relative else 0
+            self._controller.switches.override(what, present + percent, now)
+        elif byte in numbers.TOGGLES:
+            self._controller.switches.toggle(numbers.TOGGLES[byte], now)
+        elif byte == Realtime.STATUS or (byte in STATUS_BYTES and not self._reports.auto):
+            self._report(now)
+        elif byte in COMMANDS:
+            COMMANDS[byte](self, now)
+        self._serve(now)
+
+    def _full_report(self, now: int) -> None:
+        self._reports.ask_all()
+        self._report(now)
+
+    def _report(self, now: int) -> None:
+        free = max(0, BUFFER_BYTES - self._buffer.waiting)
+        settings = self._controller.storage.settings()
+        self._say(self._reports.report(self._controller.reading(now), settings, free_bytes=free))
+
+    def _reset(self, now: int) -> None:
+        self._working = False
+        self._controller.realtime.reset(now)
+
+    def _stop(self, now: int) -> None:
+        self._flush()
+        self._working = False
+        self._controller.realtime.stop(now)
+
+    def _cancel_jog(self, now: int) -> None:
+        self._flush()
+        self._sticky = 0
+        self._controller.realtime.cancel_jog(now)
+
+    def _toggle_auto_report(self, now: int) -> None:
+        if self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]:
+            self._reports.auto = not self._reports.auto
+            self._next_report = self._following_report(now)
+
+    def _following_report(self, now: int) -> int | None:
+        interval = int(self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL])
+        return now + interval * NS_PER_MS if self._reports.auto and interval else None
+
+    # ── notices of the controller ──
+
+    def _on_notice(self, notice: Notice, now: int) -> None:
+        self._now = now
+        NOTICES[notice.kind](self, notice, now)
+
+    def _restarted(self, notice: Notice, now: int) -> None:
+        self._flush()
+        self._sticky, self._working = 0, False
+        interval = self._controller.storage.settings()[SettingNumber.REPORT_INTERVAL]
+        self._reports.restart(auto=bool(interval))
+        self._next_report = self._following_report(now)
+        self._greet(locked=bool(notice.code))
+
+    def _note_report(self, notice: Notice, now: int) -> None:
+        self._report_due = True
+
+    def _greet(self, *, locked: bool) -> None:
+        self._say("")
+        self._say(numbers.BANNER)
+        if locked:
+            self._say(f"[MSG:{numbers.UNLOCK}]")
+
+    def _flush(self) -> None:
+        """Discard the bytes that were received and not yet executed, of every client."""
+        for session in self._sessions.values():
+            session.buffer.flush()
+
+    def _void(self, notice: Notice, now: int) -> None:
+        self._working = False
+
+    def _served(self) -> Connection | None:
+        peer = next(reversed(self._sessions), None)
+        return None if peer is None else self._sessions[peer]
+
+    def _full(self) -> bool:
+        served = self._served()
+        return served is not None and served.full
+
+    def _say(self, text: str) -> None:
+        """Send a line to the connection that is served, if there is one."""
+        if served := self._served():
+            served.outbox.send(text.encode("latin-1", "replace") + b"\r\n")
+
+
+COMMANDS: dict[int, Callable[[GrblHalFace, int], object]] = {
+    **dict.fromkeys(
+        (Realtime.HOLD, Realtime.HOLD_8BIT),
+        lambda face, now: face._controller.realtime.hold(now),
+    ),
+    **dict.fromkeys(
+        (Realtime.START, Realtime.START_8BIT, Realtime.TOOL_CHANGED),
+        lambda face, now: face._controller.realtime.start(now),
+    ),
+    Realtime.RESET: GrblHalFace._reset,
+    Realtime.STOP: GrblHalFace._stop,
+    Realtime.MODES: lambda face, now: face._dollar.modes(now),
+    Realtime.DOOR: lambda face, now: face._controller.realtime.door(now),
+    Realtime.JOG_CANCEL: GrblHalFace._cancel_jog,
+    Realtime.FULL_STATUS: GrblHalFace._full_report,
+    Realtime.AUTO_REPORT: GrblHalFace._toggle_auto_report,
+}
+
+NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
+    "answer": GrblHalFace._answer_line,
+    "alarm": lambda face, notice, now: face._say(f"ALARM:{notice.code}"),
+    "reset": GrblHalFace._restarted,
+    "event": lambda face, notice, now: face._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]"),
+    "message": lambda face, notice, now: face._say(f"[MSG:{notice.text}]"),
+    "startup": lambda face, notice, now: face._say(
+        f">{notice.text}:{f'error:{notice.code}' if notice.code else 'ok'}"
+    ),
+    "probe": lambda face, notice, now: face._dollar.probe(now),
+    "report": GrblHalFace._note_report,
+    "changed": lambda face, notice, now: face._reports.note(notice.text),
+    "flush": lambda face, notice, now: face._flush(),
+    "void": GrblHalFace._void,
+    "settled": lambda face, notice, now: face._serve(now),
+}
+
+
+def build(name: str, config: Config, robot: GrblRobot, deps: Deps) -> GrblHalFace:
+    return GrblHalFace(name, robot.firmware, robot.io.pins, deps.fault_source)

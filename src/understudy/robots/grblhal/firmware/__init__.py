@@ -1,6 +1,363 @@
-"""grblHAL's firmware: conditions, alarms, overrides and settings around a program."""
+"""The firmware of a grblHAL controller, without axes of its own, and the lines that it executes."""
 
-from understudy.robots.grblhal.firmware.core import IN_ALARM, ControlledAxes, SettingValues, State
-from understudy.robots.grblhal.firmware.firmware import Firmware
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from understudy.errors import Refused
+from understudy.gcode import Modal, requests
+from understudy.gcode.modal import work_offset
+from understudy.robots.grblhal.controller import FirmwareReading, Notice
+from understudy.robots.grblhal.firmware.commands import (
+    FirmwareRealtime,
+    FirmwareStorage,
+    FirmwareSwitches,
+)
+from understudy.robots.grblhal.firmware.conditions import ALARM, CRITICAL, DOOR, SLEEP, reported
+from understudy.robots.grblhal.firmware.core import (
+    IN_ALARM,
+    ControlledAxes,
+    FirmwareCore,
+    SettingValues,
+    State,
+)
+from understudy.robots.grblhal.numbers import AXIS_LETTERS, AlarmCode, ErrorCode, SettingNumber
+from understudy.simulation.program.runner import Runner
+from understudy.simulation.program.steps import (
+    DROPPED,
+    Entry,
+    GcodeLine,
+    Homing,
+    Probed,
+    ProgramHooks,
+    Step,
+    SystemChosen,
+    over_a_wire,
+)
+from understudy.units import nanoseconds, seconds
 
 __all__ = ["IN_ALARM", "ControlledAxes", "Firmware", "SettingValues", "State"]
+
+NO_GCODE = (*ALARM, *SLEEP, "Jog")
+"""Conditions in which G-code is refused."""
+
+
+class Firmware:
+    """`GrblController` around a program runner; its `lines` are the hooks of that runner."""
+
+    def __init__(self, axes: ControlledAxes, runner: Callable[[ProgramHooks], Runner]) -> None:
+        self._core = FirmwareCore(axes)
+        self.lines = FirmwareLines(self._core)
+        self.realtime = FirmwareRealtime(self._core, self.lines.run_startup)
+        self.switches = FirmwareSwitches(self._core)
+        self.storage = FirmwareStorage(self._core, self.lines.store_startup)
+        self.listen = self._core.listen
+        self.emergency_stop = self._core.emergency_stop
+        self.release = self.realtime.release
+        self.moving = self._core.moving
+        self.runner = self._core.runner = runner(self.lines)
+
+    # ── time ──
+
+    def next_wake(self) -> int | None:
+        state = self._core.state
+        moments = (
+            self.runner.next_wake(),
+            state.resume_at,
+            state.homing_until,
+            state.restores_at,
+        )
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def wake(self, now: int) -> None:
+        state = self._core.state
+        due = self.runner.next_wake()
+        if due is not None and due <= now:
+            self.runner.run(now)
+        if state.homing_until is not None and state.homing_until <= now:
+            self._core.lock("alarm", AlarmCode.NO_SWITCH, now)
+            self.realtime.reset(now)
+        if state.restores_at is not None and state.restores_at <= now:
+            self.realtime.restore_outputs(now)
+        self.realtime.rest(now)
+        state.resume_at = None
+        self._core.emit(Notice("settled"), now)
+
+    # ── readings ──
+
+    @property
+    def locked(self) -> bool:
+        """An alarm is active."""
+        return self._core.locked
+
+    @property
+    def restoring(self) -> bool:
+        """Spindle or coolant start again after the door was closed."""
+        return self._core.state.restores_at is not None
+
+    @property
+    def modal(self) -> Modal:
+        return self.runner.state.modal
+
+    def reading(self, now: int) -> FirmwareReading:
+        core, state, queue = self._core, self._core.state, self.runner.queue
+        running = queue.line_at(now) if core.moving(now) else 0
+        condition, modal = core.condition(now), self.modal
+        switches = (
+            ("L", state.block_delete),
+            ("T", not state.optional_stop),
+            ("Q", state.single_block),
+        )
+        return FirmwareReading(
+            state=reported(condition),
+            alarm=state.alarm if core.locked else 0,
+            critical=condition in CRITICAL or condition in SLEEP,
+            position=core.position(now),
+            free=queue.window if self._dwells(now) else queue.room(now),
+            window=queue.window,
+            line=dict(state.numbered).get(running, 0) if running else modal.line,
+            feed=core.speed(now),
+            speed=core.rpm(),
+            spindle=state.spindle,
+            flood=state.flood,
+            mist=state.mist,
+            overrides=(state.feed, state.rapid, state.spindle_percent),
+            tool=modal.tool if state.tool is None else state.tool,
+            changing=state.tool is not None,
+            homed=self.runner.homed,
+            input=state.result,
+            switches="".join(letter for letter, on in switches if on),
+            modal=modal,
+            probe=state.probe,
+            touched=state.touched,
+        )
+
+    def _dwells(self, now: int) -> bool:
+        return self.runner.queue.plan.ends > seconds(now) and not self._core.moving(now)
+
+    # ── snapshots ──
+
+    def save(self) -> State:
+        return msgspec.convert(msgspec.to_builtins(self._core.state), State)
+
+    def load(self, state: Any) -> None:
+        self._core.state = msgspec.convert(state, State)
+
+
+class FirmwareLines:
+    """`LineInput` of the face, and `ProgramHooks` of the program that executes the lines.
+
+    Every line is answered once, when it is accepted or refused.
+    """
+
+    def __init__(self, core: FirmwareCore) -> None:
+        self._core = core
+        self._submitting = False
+
+    # ── line input ──
+
+    def execute(self, text: str, now: int) -> None:
+        state = self._core.state
+        if state.block_delete and text.startswith("/"):
+            self._core.answer(0, now)
+            return
+        number = self._next_number()
+        if state.condition == "Check":
+            self._submit(GcodeLine(number, text, "check"), now)
+        else:
+            line = GcodeLine(number, text, "wire", state.single_block, state.optional_stop)
+            self._submit(line, now)
+
+    def jog(self, text: str, now: int) -> None:
+        if not self._core.permits("jog", now):
+            self._core.answer(ErrorCode.NOT_IDLE, now)
+            return
+        self._submit(GcodeLine(self._next_number(), text, "jog"), now)
+
+    def home(self, axes: str, now: int) -> None:
+        core = self._core
+        settings = core.settings()
+        if not core.permits("home", now):
+            core.answer(ErrorCode.NOT_IDLE, now)
+        elif core.axes.homing is None:
+            core.apply("home", now)
+            chosen = tuple(AXIS_LETTERS.index(axis) for axis in axes)
+            groups = (chosen,) if chosen else ((3, 4, 5), (0, 1, 2))
+            self._submit(Homing(self._next_number(), groups), now)
+        elif axes or not int(settings[SettingNumber.HOMING_CYCLE]) & 1:
+            core.answer(ErrorCode.NO_HOMING, now)
+        else:
+            core.apply("home", now)
+            core.state.homing_until = now + nanoseconds(core.axes.homing(settings))
+
+    def run_startup(self, lines: Sequence[str], now: int) -> None:
+        """Execute the start-up lines after a reset."""
+        for text in lines:
+            number = self._next_number()
+            self._core.state.starting.append((number, text))
+            self._submit(GcodeLine(number, text, "wire"), now)
+
+    def store_startup(self, index: int, text: str, now: int) -> None:
+        number = self._next_number()
+        self._core.state.storing = (number, index, text)
+        self._submit(GcodeLine(number, text, "wire"), now)
+
+    def gcode_refusal(self, now: int) -> Refused | None:
+        return IN_ALARM if self._core.condition(now) in NO_GCODE else None
+
+    def waits_for_operator(self, now: int) -> bool:
+        return self._core.condition(now) in ("Hold:0", "Door:0", "Tool")
+
+    def accepts_line(self, now: int) -> bool:
+        state, program = self._core.state, self._core.runner
+        if state.condition in CRITICAL or state.condition in SLEEP:
+            return True
+        return not (
+            state.condition in DOOR
+            or state.tool is not None
+            or state.at_rest
+            or state.homing_until is not None
+            or program.queue.held
+            or program.state.paused
+            or program.state.current is not None
+        )
+
+    # ── program hooks ──
+
+    def set_spindle(self, step: requests.Spindle, now: int) -> Refused | None:
+        self._core.state.spindle = step.direction
+        self._core.changed(now, "spindle")
+        return None
+
+    def set_coolant(self, step: requests.Coolant, now: int) -> Refused | None:
+        self._core.state.mist, self._core.state.flood = step.mist, step.flood
+        self._core.changed(now, "coolant")
+        return None
+
+    def switch_off(self, now: int) -> None:
+        self._core.switch_off(now)
+
+    def probe_ended(self, step: Probed, now: int) -> Refused | None:
+        core = self._core
+        core.state.probe, core.state.touched = core.position(now), step.touched
+        if step.early:
+            core.lock("alarm", AlarmCode.PROBE_TOUCHES, now)
+            return None
+        if step.required and not step.touched:
+            core.lock("alarm", AlarmCode.PROBE_FAILED, now)
+        core.emit(Notice("probe"), now)
+        return None
+
+    def report(self, step: Step, now: int) -> None:
+        core = self._core
+        if isinstance(step, requests.Message):
+            core.emit(Notice("message", text=step.text), now)
+        elif isinstance(step, requests.ProgramEnd):
+            core.changed(now, "offset", "spindle", "coolant")
+            core.state.feed_allowed = core.state.speed_allowed = True
+            core.notify("program end", now)
+        elif isinstance(step, requests.OffsetsChanged | SystemChosen):
+            self._offsets_changed(isinstance(step, SystemChosen), now)
+        elif isinstance(step, requests.WaitInput):
+            core.state.result = core.runner.state.result
+            core.changed(now, "input")
+        elif isinstance(step, requests.Overrides):
+            self._allow_overrides(step, now)
+        elif isinstance(step, requests.ToolSelect):
+            core.changed(now, "tool")
+        elif isinstance(step, requests.ToolChange):
+            self._change_tool(step, now)
+
+    def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
+        if not over_a_wire(entry):
+            return
+        core, state = self._core, self._core.state
+        answered = state.condition in DOOR or state.at_rest == "cancel jog"
+        if refused == DROPPED and not answered:
+            core.emit(Notice("void"), now)
+            return
+        code = refused.code if refused and refused != DROPPED else 0
+        if isinstance(entry, Homing):
+            self._answer(code, now)
+            return
+        if code < 0 and entry.how == "jog":
+            code = ErrorCode.JOG_BEYOND_TRAVEL
+        if code < 0:  # a soft limit: `steps.beyond` gives it a negative number
+            state.at_rest = "soft limit"
+            core.runner.stop(now, silent=False)
+            core.wake_now(now)
+            return
+        if entry.how == "jog" and not code:
+            state.jogging = state.jogging or core.moving(now)
+        elif not code:
+            self._note_number(entry)
+        self._conclude(entry.number, code, now)
+
+    # ── inside ──
+
+    def _next_number(self) -> int:
+        self._core.state.lines += 1
+        return self._core.axes.first_line + self._core.state.lines
+
+    def _submit(self, entry: Entry, now: int) -> None:
+        self._core.axes.energize(now)
+        self._submitting = True
+        self._core.runner.submit(entry, now)
+        self._submitting = False
+
+    def _conclude(self, number: int, code: int, now: int) -> None:
+        """Answer the client, or note the outcome of a start-up line."""
+        state = self._core.state
+        own = next((text for started, text in state.starting if started == number), None)
+        if own is not None:
+            state.starting = [item for item in state.starting if item[0] != number]
+            self._core.emit(Notice("startup", code, own), now)
+            return
+        if state.storing is not None and state.storing[0] == number:
+            _, index, text = state.storing
+            state.storing = None
+            if not code:
+                state.startup = [*state.startup[:index], text, *state.startup[index + 1 :]]
+        self._answer(code, now)
+
+    def _answer(self, code: int, now: int) -> None:
+        self._core.answer(code, now)
+        if not self._submitting:
+            self._core.wake_now(now)
+
+    def _note_number(self, entry: GcodeLine) -> None:
+        """Remember the N word of a queued line; forget those of lines that have been executed."""
+        state, number = self._core.state, self._core.runner.state.modal.line
+        if not (number or state.numbered):
+            return
+        queued = self._core.runner.queue.lines_ahead()
+        state.numbered = [item for item in state.numbered if item[0] in queued]
+        if number:
+            state.numbered.append((entry.number, number))
+
+    def _offsets_changed(self, chosen: bool, now: int) -> None:
+        state, modal = self._core.state, self._core.runner.state.modal
+        if chosen or modal.coordinates != state.system:
+            self._core.changed(now, "system", "offset")
+        elif work_offset(modal) != state.shift:
+            self._core.changed(now, "offset")
+        state.system, state.shift = modal.coordinates, work_offset(modal)
+
+    def _allow_overrides(self, step: requests.Overrides, now: int) -> None:
+        core, state = self._core, self._core.state
+        if step.feed != state.feed_allowed:
+            state.feed_allowed = step.feed
+            core.apply_overrides(now)
+        if step.rests:
+            return
+        if step.speed != state.speed_allowed:
+            core.changed(now, "overrides")
+        state.speed_allowed, state.hold_allowed = step.speed, step.hold
+
+    def _change_tool(self, change: requests.ToolChange, now: int) -> None:
+        """Wait for the operator if the line came over the wire; in process the tool is there."""
+        if change.physical and over_a_wire(self._core.runner.state.current):
+            self._core.state.tool = change.previous
+        else:
+            self._core.changed(now, "tool")
