@@ -39,7 +39,7 @@ from understudy.robots.grblhal.face.reports import (
 from understudy.robots.grblhal.numbers import ErrorCode, Realtime, SettingNumber
 from understudy.units import NS_PER_MS
 
-__all__ = ["Config", "GrblHalFace", "build", "messages", "name_field"]
+__all__ = ["ENDPOINTS", "Config", "GrblHalFace", "build", "messages", "name_field"]
 
 BACKLOG = 64 * 1024
 """Bytes beyond the firmware's buffer that are kept for a client that ignores `Bf`."""
