@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from understudy.motion.path import Floats
-from understudy.robots.arm.odometer import Odometer
+from understudy.robots.arm.drives import Odometer
 from understudy.units import NS_PER_SECOND
 
 HOUR = 3600.0

@@ -1,6 +1,7 @@
-"""From the cell file to an arm that can be driven."""
+"""From the cell file to an arm that can be driven, and to its body for collision checks."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -11,17 +12,47 @@ from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.robots.arm.body import body_of
 from understudy.robots.arm.config import Config, ToolConfig
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import Arm
 from understudy.robots.arm.mover import ArmMover
-from understudy.simulation.collision.body import chain_of
+from understudy.simulation.collision.body import Body, chain_of
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
+from understudy.space.model.environment import Environment, Read, meshes_of, place
+from understudy.space.model.shapes import CollisionObject
 from understudy.space.pose import Pose
 from understudy.space.transform import inverse, matrix
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND
+
+if TYPE_CHECKING:
+    from understudy.space.collision.detector import CollisionDetector
+
+
+def detector_of(
+    config: Config, chain: Chain, environment: Environment, tool: int, read: Read
+) -> "CollisionDetector":
+    """The collision detector of the arm with this tool, as its collision keys say."""
+    return body_of(config, chain, read).detector(environment, tool)
+
+
+def body_of(config: Config, chain: Chain, read: Read) -> Body:
+    x, y, z, rx, ry, rz = config.base_mm_deg
+    speeds = config.max_velocity_deg_s
+    return Body(
+        chain,
+        foot=place((x, y, z), (rx, ry, rz)),
+        rules=config.collision,
+        tools={number: _shapes(tool, read) for number, tool in config.tools.items()},
+        meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
+        fastest=chain.velocity if speeds is None else np.array(speeds) * DEG,
+    )
+
+
+def _shapes(tool: ToolConfig, read: Read) -> tuple[CollisionObject, ...]:
+    named = (replace(shape, name=f"{tool.name}.{shape.name}") for shape in tool.shapes)
+    return tuple(shape.build(read) for shape in named)
+
 
 BARE = ToolConfig("flange")
 
@@ -46,7 +77,7 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         raise ConfigError("there is no such tool", key="tool", value=config.tool)
     simulation = config.simulation
     return Arm(
-        options=_habits(config, home),
+        options=_options(config, home),
         movers={number: _mover(config, joints, tool) for number, tool in tools.items()},
         dynamics={number: _dynamics(config, joints, tool) for number, tool in tools.items()},
         window=config.planner_blocks,
@@ -59,7 +90,7 @@ def arm_of(config: Config, deps: Deps) -> Arm:
     )
 
 
-def _habits(config: Config, home: Floats) -> ControllerOptions:
+def _options(config: Config, home: Floats) -> ControllerOptions:
     a, b, c, u, v, w = (home / DEG).tolist()
     own = config.dialect == "arm"
     return ControllerOptions(
@@ -79,7 +110,7 @@ def _habits(config: Config, home: Floats) -> ControllerOptions:
 
 
 def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
-    """What lines are written in: those of a program, or those over a wire."""
+    """The dialect of a program's lines, or of lines over a wire."""
     return replace(
         ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM,
         feed_per_second=config.feed_unit == "per_second" and not wire,
@@ -96,7 +127,7 @@ def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
         _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
         _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
     )
-    # Poses are told in the cell, which is seen from the foot.
+    # Poses are those of the cell, seen from the foot of the arm.
     frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
     return ArmMover(joints, limits, frames, config.junction_deviation_deg * DEG)
 

@@ -1,4 +1,4 @@
-"""An arm, as the cell file describes it."""
+"""The configuration of an arm in the cell file."""
 
 from typing import Annotated, Literal
 
@@ -23,10 +23,7 @@ ToolNumber = Annotated[int, Meta(ge=1, le=99)]
 
 
 class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool: where its tip is from the flange, what it weighs, and the room it takes.
-
-    The places of its shapes are seen from the flange.
-    """
+    """A tool: its tip, its mass and its shapes, all seen from the flange."""
 
     name: str = ""
     tcp_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -36,7 +33,7 @@ class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The document's own keys: rate of the callbacks, dynamics, delays of real hardware."""
+    """Keys of the simulation: rate of the callbacks, dynamics, delays of real hardware."""
 
     update_rate_hz: Annotated[float, Meta(gt=0, le=100_000)] = 1000.0
     enable_dynamics: bool = False

@@ -1,20 +1,23 @@
-"""VirtualController: what a real grblHAL-driven arm would do with what it is told.
+"""`VirtualController`: a simulated arm with the controller that a real grblHAL-driven one has.
 
 Commands act after the command delay, readings are as old as the feedback delay, both in simulated
-time. The emergency stop is hard-wired: it knows no delay.
+time. The emergency stop is hard-wired and has no delay.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import Problem, parse
+from understudy.motion.path import Floats
+from understudy.motion.plan import Plan
 from understudy.ports import (
     AnalogIO,
     ClockState,
@@ -28,20 +31,205 @@ from understudy.ports.controller import JointListener, StatusListener
 from understudy.ports.device import Device, FollowsTool, LightsTool, Process, ToolPath
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import RobotView
-from understudy.robots.arm import refusals as why
+from understudy.ports.refusals import (
+    BUSY,
+    HARD_LIMIT,
+    JOGGING,
+    MOTOR_FAULT,
+    NOT_CONNECTED,
+    NOT_ENABLED,
+    STOPPED,
+)  # fmt: skip
 from understudy.robots.arm.config import FAULTS
-from understudy.robots.arm.drives import Arm, Drives, Order
-from understudy.robots.arm.guarded import Guarded
-from understudy.robots.arm.listeners import Listeners
+from understudy.robots.arm.drives import Arm, Drives, Order, SavedDrives, status_of, view_of
 from understudy.robots.arm.probe import ContactProbe
-from understudy.robots.arm.saved import Saved
-from understudy.robots.arm.view import status_of, view_of
-from understudy.robots.arm.wired import firmware_of
-from understudy.robots.grblhal.firmware import IN_ALARM
+from understudy.robots.grblhal.firmware import IN_ALARM, ControlledAxes, Firmware, SettingValues
+from understudy.robots.grblhal.firmware import State as SavedFirmware
+from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
+from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.collision.body import Body
+from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
+from understudy.simulation.program.runner import Runner
+from understudy.simulation.program.steps import ProgramHooks
 from understudy.space.pose import Pose
-from understudy.units import seconds
+from understudy.units import DEG, MINUTE, seconds
+
+PROBE_FAILED = Refused("the probe met nothing on its way", 5)
+
+
+def no_axis(axis: int, dof: int) -> Refused | None:
+    if isinstance(axis, int | np.integer) and 0 <= axis < dof:
+        return None
+    return Refused(f"there is no axis {axis}; there are 0…{dof - 1}")
+
+
+def no_positions(target: Floats, dof: int) -> Refused | None:
+    if target.shape != (dof,):
+        return Refused(f"{dof} joint positions are needed")
+    return None if np.isfinite(target).all() else Refused("joint positions must be finite numbers")
+
+
+def out_of_bounds(percent: float, bounds: tuple[float, float]) -> Refused | None:
+    low, high = bounds
+    if low <= percent <= high:
+        return None
+    return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
+
+
+Flags = tuple[bool, bool, bool, bool, bool, str]
+
+
+class ListenerState(Struct):
+    """The status that was reported last, and when joints are reported next."""
+
+    flags: Flags | None = None
+    beat: int | None = None
+
+
+class Listeners:
+    """Listeners to a controller: its status when it changes, its joints on a grid of time.
+
+    The listeners are wiring; what was reported to them is state.
+    """
+
+    def __init__(self, period: int) -> None:
+        self._period = period
+        self._status: list[StatusListener] = []
+        self._joints: list[JointListener] = []
+        self.state = ListenerState()
+
+    def on_status(self, listener: StatusListener) -> None:
+        self._status.append(listener)
+
+    def on_joints(self, listener: JointListener, now: int) -> None:
+        self._joints.append(listener)
+        self.state.beat = self.state.beat or self._after(now)
+
+    @property
+    def next_beat(self) -> int | None:
+        return self.state.beat if self._joints else None
+
+    def report_status(self, read: Callable[[], ControllerStatus]) -> None:
+        """Reports the status if it has changed."""
+        if not self._status:
+            return
+        status = read()
+        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
+        if (*flags, status.state) != self.state.flags:
+            self.state.flags = (*flags, status.state)
+            for listener in self._status:
+                listener(status)
+
+    def report_joints(self, now: int, read: Callable[[], JointState]) -> None:
+        """Reports the joints if it is time to."""
+        if self.next_beat is None or now < self.next_beat:
+            return
+        self.state.beat = self._after(now)
+        joints = read()
+        for listener in self._joints:
+            listener(joints)
+
+    def _after(self, now: int) -> int:
+        return (now // self._period + 1) * self._period
+
+
+class Saved(Struct):
+    """Snapshot of a controller.
+
+    `alarm`: why nothing is accepted until reset. `fresh`: no reading is older than this.
+    """
+
+    connected: bool
+    enabled: bool
+    alarm: tuple[str, int] | None
+    lines: int
+    fresh: int
+    listeners: ListenerState
+    drives: SavedDrives
+    firmware: SavedFirmware
+
+
+@dataclass(frozen=True)
+class WatchedDrives:
+    """`Mover` of a collision watch; ``trip`` switches the drives off until reset."""
+
+    drives: Drives
+    trip: Callable[[Refused, int], Refused | None]
+
+    @property
+    def plan(self) -> Plan:
+        return self.drives.plan
+
+    @property
+    def first(self) -> int:
+        return self.drives.first
+
+    @property
+    def held(self) -> bool:
+        return self.drives.held
+
+    @property
+    def tool(self) -> int:
+        return self.drives.tool
+
+    def collided(self, contact: Contact, now: int) -> None:
+        self.trip(Refused(f"{contact.text()}: reset first", HARD_LIMIT), now)
+
+
+WIRE_LINES = 1 << 40
+"""Lines over a wire are numbered from here on, so that no other line has their number."""
+CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
+"""Settings that can be changed; the others belong to the model of the arm."""
+
+
+def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Firmware:
+    """The arm behind a grblHAL wire: X Y Z A B C are its joints in degrees."""
+    axes = ControlledAxes(
+        unit=DEG,
+        defaults=setting_values(arm),
+        change=_changed,
+        jogged=drives.jogging,
+        where=lambda now: drives.motion(now).position,
+        brake=drives.stop_jog,
+        halt=drives.halt,
+        switch=drives.hooks.switch,
+        energize=energize,
+        first_line=WIRE_LINES,
+    )
+
+    def with_hooks(hooks: ProgramHooks) -> Runner:
+        drives.hooks.wire = hooks
+        return drives.runner
+
+    firmware = Firmware(axes, with_hooks)
+    drives.override = firmware.switches.override
+    return firmware
+
+
+def setting_values(arm: Arm) -> Mapping[int, float]:
+    """The arm in grblHAL's settings: soft limits are on, homing needs no switches."""
+    chain, limits = arm.movers[0].chain, arm.movers[0].limits
+    own = {
+        SettingNumber.JUNCTION_DEVIATION: arm.options.deviation / DEG,
+        SettingNumber.SOFT_LIMITS: 1.0,
+        SettingNumber.HOMING_CYCLE: 1.0,
+        SettingNumber.PLANNER_BLOCKS: float(arm.window),
+    }
+    for axis in range(len(arm.start)):
+        own[SettingNumber.MAXIMUM_RATE + axis] = limits.velocity[axis] / DEG * MINUTE
+        own[SettingNumber.ACCELERATION + axis] = limits.acceleration[axis] / DEG
+        own[SettingNumber.TRAVEL + axis] = (chain.upper[axis] - chain.lower[axis]) / DEG
+    return {**DEFAULTS, **own}
+
+
+def _changed(values: SettingValues, number: int, text: str) -> SettingValues | Refused:
+    changed = Settings(dict(values)).changed(number, text)
+    if isinstance(changed, Refused):
+        return changed
+    if number not in CHANGEABLE:
+        return Refused(f"${number} belongs to the arm's model", ErrorCode.SETTING_NOT_AVAILABLE)
+    return dict(changed.given)
 
 
 class VirtualController:
@@ -52,16 +240,16 @@ class VirtualController:
         self.io = io
         self._devices: dict[str, Device] = {}
         self._arm = arm
-        self._tempo = clock_state
+        self._clock_state = clock_state
         self._drives = Drives(arm, io)
-        self.tips, self.set_tcp = self._drives.tips, self._drives.set_tip
+        self.tool_offsets, self.set_tcp = self._drives.tool_offsets, self._drives.set_tip
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
         self._lines = self._fresh = 0
-        self._audience = Listeners(arm.period)
-        io.on_change(lambda change: self._tell(change.at))
+        self._listeners = Listeners(arm.period)
+        io.on_change(lambda change: self._report(change.at))
 
     def mount(self, kind: str, device: Device) -> None:
         """Adds a device; programs wait for one whose process M3 and M5 switch."""
@@ -75,9 +263,9 @@ class VirtualController:
             device.on_process(self._process_changed)
 
     def guard(self, body: Body, tell: Callable[[str], None]) -> None:
-        """Told once, when the cell is put together: what it touches is watched."""
-        guarded = Guarded(self._drives, self._trip)
-        self.collision = CollisionWatch(self.name, body, guarded, tell)
+        """Adds the collision watch, when the cell is built."""
+        drives = WatchedDrives(self._drives, self._trip)
+        self.collision = CollisionWatch(self.name, body, drives, tell)
         self._drives.on_other_path(self.collision.cut)
         self._drives.runner.probe = ContactProbe(self.collision, self._drives.runner)
 
@@ -111,14 +299,14 @@ class VirtualController:
 
     def enable(self, now: int) -> Refused | None:
         if not self._connected:
-            return why.NOT_CONNECTED
+            return NOT_CONNECTED
         if self._alarm:
             return self._alarm
         self._enabled = True
         return self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        """The drives drop at once: arc and gas go off, what waits is forgotten."""
+        """Switches the drives, arc and gas off at once, and drops what waits."""
         self._halt(now)
         self._enabled = False
         return self._done(now)
@@ -132,11 +320,11 @@ class VirtualController:
     # ── motion ──
 
     def send_gcode(self, text: str, now: int) -> Refused | None:
-        """Queue a line; one that cannot be read is refused at once and not queued.
+        """Queues a line; one that cannot be read is refused at once and not queued.
 
         After a line that failed later, every line is refused until an empty one or a reset.
         """
-        if refused := self._not_ready() or (why.JOGGING if self._drives.expects_jog() else None):
+        if refused := self._not_ready() or (JOGGING if self._drives.expects_jog() else None):
             return refused
         if len(lines := text.splitlines()) > 1:
             place = f"line {self._lines + 1}, column {len(lines[0]) + 1}"
@@ -152,46 +340,46 @@ class VirtualController:
         return self._order("line", now, text=text, number=self._lines)
 
     def jog(self, axis: int, velocity: float, now: int) -> Refused | None:
-        """Move one axis at a speed in rad/s until `stop_jog` or the end of its range."""
+        """Moves one axis at a speed in rad/s until `stop_jog` or the end of its range."""
         if refused := self._not_ready() or self._no_axis(axis):
             return refused
         if self._drives.expects_program(now):
-            return why.BUSY
+            return BUSY
         if not np.isfinite(velocity):
             return Refused(f"{velocity} rad/s is no speed")
         return self._order("jog", now, number=int(axis), value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
-        """Brake all axes that are jogged."""
+        """Brakes all axes that are jogged."""
         return self._order("stop_jog", now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake along the path, and forget what waits."""
+        """Brakes along the path, and drops what waits."""
         return self._order("stop", now)
 
     def emergency_stop(self, now: int) -> Refused | None:
-        """The drives drop at once; nothing is accepted until `reset`."""
-        return self._trip(why.STOPPED, now)
+        """Switches the drives off at once; nothing is accepted until `reset`."""
+        return self._trip(STOPPED, now)
 
     def home(self, now: int, axis: int = -1) -> Refused | None:
-        """Queue the homing of one axis, or of all: the wrist first."""
+        """Queues the homing of one axis, or of all: the wrist first."""
         if refused := self._not_ready() or (self._no_axis(axis) if axis != -1 else None):
             return refused
         if self._drives.expects_jog():
-            return why.JOGGING
+            return JOGGING
         return self._order("home", now, number=int(axis))
 
     def is_homed(self) -> bool:
         return self._drives.runner.homed
 
-    # ── the operator's ──
+    # ── operator ──
 
     def hold(self, now: int) -> Refused | None:
-        """Brake along the path and wait for `cycle_start`; a jog ends."""
+        """Brakes along the path and waits for `cycle_start`; ends a jog."""
         return self._order("hold", now) if self._enabled else self._done(now)
 
     def cycle_start(self, now: int) -> Refused | None:
-        """Go on after `hold`, M0, M1 or M60."""
+        """Goes on after `hold`, M0, M1 or M60."""
         return self._not_ready() or self._order("cycle_start", now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
@@ -205,7 +393,7 @@ class VirtualController:
         self._drives.runner.state.optional_stop = wanted
 
     def reset(self, now: int) -> Refused | None:
-        """Clear emergency stop and errors; whatever moves is cut off."""
+        """Clears emergency stop and errors; ends any motion at once."""
         self._halt(now)
         self._drives.runner.reset()
         self._alarm = None
@@ -215,12 +403,12 @@ class VirtualController:
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
-        """Put the arm there without moving it; only a simulation can."""
+        """Sets the joints without a motion; only a simulation can."""
         target = np.array(positions, dtype=np.float64)
-        if refused := why.no_positions(target, self._dof):
+        if refused := no_positions(target, self._dof):
             return refused
         if not self._drives.at_rest(now):
-            return why.BUSY
+            return BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
         self._drives.put(target, now)
@@ -238,7 +426,7 @@ class VirtualController:
         return self.io.analog(now)
 
     def input_result(self) -> float:
-        """What the last M66 read; -1 when its time was over."""
+        """The result of the last M66; -1 if its time was over."""
         return self._drives.runner.state.result
 
     def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
@@ -247,50 +435,52 @@ class VirtualController:
     def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None:
         return self.io.set_analog_output(channel, value, now)
 
-    # ── what it tells ──
+    # ── readings ──
 
     def joint_state(self, now: int) -> JointState:
-        """As old as the feedback delay; an emergency stop shows at once."""
+        """The joints, as old as the feedback delay; an emergency stop shows at once."""
         motion = self._drives.motion(max(now - self._arm.feedback_delay, self._fresh))
         parts = (*motion, self._drives.torques(motion))
         return JointState(*(tuple(part.tolist()) for part in parts))
 
     def tcp(self, now: int) -> Pose:
-        """Where the tip of the tool is, from the robot's base."""
+        """The tip of the tool, seen from the robot's base."""
         return self._drives.tip(now)
 
     def tally(self, now: int) -> Tally:
-        """What was done so far."""
+        """Lines, contacts and distance so far."""
         executed = self._drives.runner.state.executed
         contacts = self.collision.detected if self.collision else 0
         return Tally(executed, contacts, self._drives.distance(now))
 
     def status(self, now: int) -> ControllerStatus:
-        told = status_of(self._drives, self._alarm, now)
-        return replace(told, connected=self._connected, enabled=self._enabled, accepted=self._lines)
+        known = status_of(self._drives, self._alarm, now)
+        return replace(
+            known, connected=self._connected, enabled=self._enabled, accepted=self._lines
+        )
 
     def view(self, now: int) -> RobotView:
         lit = any(each.lit for each in self._devices.values() if isinstance(each, LightsTool))
         return view_of(self._drives, self.io, lit=lit, alarm=self._alarm is not None, now=now)
 
     def on_status(self, listener: StatusListener) -> None:
-        """Told whenever the controller connects, moves, stops, fails, homes."""
-        self._audience.on_status(listener)
+        """Calls the listener whenever the controller connects, moves, stops, fails or homes."""
+        self._listeners.on_status(listener)
 
     def on_joint_state(self, listener: JointListener, now: int) -> None:
-        """Told on the grid of update_rate_hz, from the next point on."""
-        self._audience.on_joints(listener, now)
+        """Calls the listener on the grid of update_rate_hz, from the next point on."""
+        self._listeners.on_joints(listener, now)
 
     # ── simulated time ──
 
     def set_time_scale(self, scale: float) -> Refused | None:
-        return self._tempo.set_scale(scale)
+        return self._clock_state.set_scale(scale)
 
     def pause(self) -> None:
-        self._tempo.pause()
+        self._clock_state.pause()
 
     def resume(self) -> None:
-        self._tempo.resume()
+        self._clock_state.resume()
 
     def simulation_time(self, now: int) -> float:
         return seconds(now)
@@ -298,14 +488,14 @@ class VirtualController:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._audience.next_beat)
+        moments = (self._drives.next_wake(), self.firmware.next_wake(), self._listeners.next_beat)
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
         self.firmware.wake(now)
-        self._tell(now)
-        self._audience.tell_joints(now, lambda: self.joint_state(now))
+        self._report(now)
+        self._listeners.report_joints(now, lambda: self.joint_state(now))
 
     def busy(self) -> bool:
         return self._drives.under_way() or self.firmware.restoring
@@ -320,7 +510,7 @@ class VirtualController:
         if refused := self._no_axis(axis):
             return refused
         joint = self._arm.movers[0].chain.names[axis]
-        return self._trip(Refused(f"motor fault of {joint}: reset first", why.MOTOR_FAULT), now)
+        return self._trip(Refused(f"motor fault of {joint}: reset first", MOTOR_FAULT), now)
 
     def save(self) -> Saved:
         return Saved(
@@ -329,7 +519,7 @@ class VirtualController:
             alarm=(self._alarm.reason, self._alarm.code) if self._alarm else None,
             lines=self._lines,
             fresh=self._fresh,
-            audience=self._audience.state,
+            listeners=self._listeners.state,
             drives=self._drives.save(),
             firmware=self.firmware.save(),
         )
@@ -339,7 +529,7 @@ class VirtualController:
         self._connected, self._enabled = saved.connected, saved.enabled
         self._alarm = Refused(*saved.alarm) if saved.alarm else None
         self._lines, self._fresh = saved.lines, saved.fresh
-        self._audience.state = saved.audience
+        self._listeners.state = saved.listeners
         self._drives.load(saved.drives)
         self.firmware.load(saved.firmware)
 
@@ -353,7 +543,7 @@ class VirtualController:
             place = f"line {line}: " if line else ""
             runner.fail(Refused(place + failure.reason, failure.code), now)
         runner.run(now)
-        self._tell(now)
+        self._report(now)
 
     @property
     def _dof(self) -> int:
@@ -361,25 +551,25 @@ class VirtualController:
 
     def _not_ready(self) -> Refused | None:
         if not self._connected:
-            return why.NOT_CONNECTED
+            return NOT_CONNECTED
         if self._alarm:
             return self._alarm
         if not self._enabled:
-            return why.NOT_ENABLED
+            return NOT_ENABLED
         return IN_ALARM if self.firmware.locked else None
 
     def _energize(self, now: int) -> None:
-        """A line over the wire brings the drives up, as on the real controller."""
+        """Enables the drives at a line over the wire, as the real controller does."""
         self._connected, self._enabled = True, self._alarm is None
 
     def _no_axis(self, axis: int) -> Refused | None:
-        return why.no_axis(axis, self._dof)
+        return no_axis(axis, self._dof)
 
     def _override(
         self, name: str, percent: float, bounds: tuple[float, float], now: int
     ) -> Refused | None:
-        """In whole percent, as the firmware has it: the wire tells the same."""
-        refused = why.out_of_bounds(percent, bounds)
+        """Sets an override in whole percent, as the firmware has it."""
+        refused = out_of_bounds(percent, bounds)
         return refused or self._order(name, now, number=round(percent))
 
     def _order(
@@ -390,7 +580,7 @@ class VirtualController:
         return self._done(now)
 
     def _trip(self, alarm: Refused, now: int) -> Refused | None:
-        """The drives drop at once, and the arc with them."""
+        """Switches drives and process off at once."""
         self._halt(now)
         if self._drives.runner.process is not None:
             self._drives.runner.process.cut(now)
@@ -403,10 +593,10 @@ class VirtualController:
         self._fresh = now
 
     def _done(self, now: int) -> Refused | None:
-        """Nothing was refused."""
-        self._tell(now)
+        """Reports the status; returns that nothing was refused."""
+        self._report(now)
         return None
 
-    def _tell(self, now: int) -> None:
-        """Whoever listens, if something is different now."""
-        self._audience.tell_status(lambda: self.status(now))
+    def _report(self, now: int) -> None:
+        """Reports the status to its listeners if it has changed."""
+        self._listeners.report_status(lambda: self.status(now))

@@ -1,8 +1,12 @@
-"""The moving side of a controller: orders on their way, the program's motion, and jogging."""
+"""The moving side of an arm's controller: delayed orders, the program's motion, and jogging.
 
+With the parts that follow the motion: odometer, tool offsets, and the hooks of a program.
+"""
+
+import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,36 +14,185 @@ from msgspec import Struct
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
+from understudy.gcode.requests import Coolant, Spindle, ToolChange
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.stream import Stream
-from understudy.robots.arm import refusals as why
+from understudy.ports import ControllerStatus
+from understudy.ports.hmi import Pins, RobotView
+from understudy.ports.refusals import BUSY
 from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.odometer import Odometer
-from understudy.robots.arm.odometer import State as OdometerState
-from understudy.robots.arm.program_hooks import ArmAttendant
-from understudy.robots.arm.tool_offsets import ToolOffsets
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
-from understudy.simulation.program.steps import ControllerOptions, GcodeLine, Homing, State
+from understudy.simulation.program.steps import (
+    ControllerOptions,
+    Entry,
+    GcodeLine,
+    Homing,
+    Probed,
+    ProgramHooks,
+    State,
+    Step,
+)
+from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
-from understudy.space.transform import pose
-from understudy.units import seconds
+from understudy.space.transform import matrix, pose
+from understudy.units import NS_PER_MS, NS_PER_SECOND, seconds
+
+GRID = 10 * NS_PER_MS
+CHORDS = 1024
+"""Chords of a stretch."""
+CLOSELY = 100
+"""Stretches (a quarter of an hour) without a change, after which chords are twice as long."""
+MOST_DOUBLINGS = 20
+
+ToolWay = Callable[[Floats], Floats]
+"""Times in seconds → positions of the tip: rows of x, y, z in metres."""
+
+
+class OdometerState(Struct):
+    """The time up to which the distance is final, and the distance in metres."""
+
+    seen: int = 0
+    distance: float = 0.0
+
+
+class Odometer:
+    """Distance of the tool tip: chords between times 10 ms apart, and the times of a change.
+
+    `mark` is called before every change of a plan, so that the distance is computed on the plan
+    that was run. It is computed in stretches of many chords; whole stretches are kept, so that
+    repeated reading of a long motion costs little. Reading changes nothing.
+    """
+
+    def __init__(self, way: ToolWay) -> None:
+        self._way = way
+        self._stretches: list[float] = []
+        self._state = OdometerState()
+
+    @property
+    def state(self) -> OdometerState:
+        return self._state
+
+    @state.setter
+    def state(self, state: OdometerState) -> None:
+        self._state, self._stretches = state, []
+
+    def mark(self, now: int, ends: float) -> None:
+        """Makes the distance up to now final; ``ends``: the end of the plan in seconds."""
+        self.state = OdometerState(now, self.at(now, ends))
+
+    def at(self, now: int, ends: float) -> float:
+        """Metres up to a time."""
+        last = min(now, math.ceil(ends * NS_PER_SECOND))
+        begins, distance, number = self._state.seen, self._state.distance, 0
+        while begins < last:
+            step = GRID << min(number // CLOSELY, MOST_DOUBLINGS)
+            end = (begins // step + CHORDS) * step
+            if end >= last:
+                return distance + self._length(begins, last, step)
+            if number == len(self._stretches):
+                self._stretches.append(self._length(begins, end, step))
+            distance += self._stretches[number]
+            begins, number = end, number + 1
+        return distance
+
+    def _length(self, begins: int, end: int, step: int) -> float:
+        grid = np.arange((begins // step + 1) * step, end, step, dtype=np.float64)
+        moments = np.concatenate([[begins], grid, [end]]) / NS_PER_SECOND
+        chords = np.diff(self._way(moments), axis=0)
+        return float(np.linalg.norm(chords, axis=1).sum())
+
+
+class ToolOffsets:
+    """Tool tips: those of the cell file, or `measured` ones (tool → tip from the flange)."""
+
+    def __init__(self, configured: Callable[[int], ArmMover | Refused]) -> None:
+        self._configured = configured
+        self.measured: dict[int, Pose] = {}
+
+    def mover(self, tool: int) -> ArmMover | Refused:
+        """The arm with this tool."""
+        mover = self._configured(tool)
+        if isinstance(mover, Refused) or tool not in self.measured:
+            return mover
+        return replace(mover, frames=Frames(mover.frames.base, matrix(self.measured[tool])))
+
+    def set(self, tool: int, tip: Pose | None) -> None:
+        """Sets the measured tip of a tool; None: the tip of the cell file counts again."""
+        rest = {number: known for number, known in self.measured.items() if number != tool}
+        self.measured = rest if tip is None else {**rest, tool: tip}
+
+
+ARC_START, GAS = 0, 1
+PROBE_FAILED = Refused("the probe met nothing on its way", 5)
+PROBE_TOUCHES = Refused("the probe answered before the move", 4)
+
+
+class ArmHooks:
+    """`ProgramHooks` of an arm: the torch on its pins; ``wire``: hooks of the firmware, if any."""
+
+    def __init__(self, io: VirtualIO, failed: Callable[[], None]) -> None:
+        self._io = io
+        self._failed = failed
+        self.wire: ProgramHooks | None = None
+        self.tool_changed: Callable[[int], None] = lambda now: None
+
+    def set_spindle(self, step: Spindle, now: int) -> Refused | None:
+        if self.wire:
+            self.wire.set_spindle(step, now)
+        return self._io.set_digital_output(ARC_START, step.direction != "M5", now)
+
+    def set_coolant(self, step: Coolant, now: int) -> Refused | None:
+        if self.wire:
+            self.wire.set_coolant(step, now)
+        return self._io.set_digital_output(GAS, step.mist or step.flood, now)
+
+    def switch_off(self, now: int) -> None:
+        if self.wire:
+            self.wire.switch_off(now)
+        for pin in (ARC_START, GAS):
+            self._io.set_digital_output(pin, False, now)
+
+    def switch(self, arc: bool, gas: bool, now: int) -> None:
+        """Switches the torch for an operator on the wire."""
+        self._io.set_digital_output(ARC_START, arc, now)
+        self._io.set_digital_output(GAS, gas, now)
+
+    def probe_ended(self, step: Probed, now: int) -> Refused | None:
+        if self.wire and step.over_wire:
+            return self.wire.probe_ended(step, now)
+        if step.early:
+            return PROBE_TOUCHES
+        return PROBE_FAILED if step.required and not step.touched else None
+
+    def report(self, step: Step, now: int) -> None:
+        if isinstance(step, ToolChange):
+            self.tool_changed(now)
+        if self.wire:
+            self.wire.report(step, now)
+
+    def finished(self, entry: Entry, refused: Refused | None, now: int) -> None:
+        if self.wire:
+            self.wire.finished(entry, refused, now)
+        if refused and (not isinstance(entry, GcodeLine) or entry.how == "program"):
+            self._failed()
+
 
 WRIST = 3
-"""Axes from here on home first: the hand is out of the way before the arm swings."""
+"""Axes from here on home first, so that the wrist is out of the way before the arm turns."""
 PROGRAM = ("line", "home")
 CHANGES = 64
-"""So many changes of plan within the feedback delay are remembered."""
+"""Changes of plan within the feedback delay that are kept."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """What is driven: everything configured, nothing that changes. Times in nanoseconds."""
+    """The configuration of an arm, ready to be driven. Times in nanoseconds."""
 
     options: ControllerOptions
     movers: dict[int, ArmMover]
@@ -73,8 +226,8 @@ class Order(Struct, frozen=True):
     value: float = 0.0
 
 
-class Saved(Struct):
-    """What a snapshot holds of the drives."""
+class SavedDrives(Struct):
+    """Snapshot of the drives."""
 
     program: State
     orders: list[Order]
@@ -82,22 +235,22 @@ class Saved(Struct):
     jog_plan: dict[str, Any] | None
     past: list[tuple[int, dict[str, Any]]]
     odometer: OdometerState
-    tips: dict[int, Pose] = {}
+    tool_offsets: dict[int, Pose] = {}
 
 
 class Drives:
-    """One motion at a time: the program's or a jog's."""
+    """Carries out one motion at a time: the program's or a jog's."""
 
     def __init__(self, arm: Arm, io: VirtualIO) -> None:
         self.arm = arm
-        self.tips = ToolOffsets(arm.mover)
-        self.hooks = ArmAttendant(io, self._drop_program)
+        self.tool_offsets = ToolOffsets(arm.mover)
+        self.hooks = ArmHooks(io, self._drop_program)
         self._cut: Callable[[int], None] = lambda now: None
         self.runner = Runner(
             arm.options,
             io=io,
             queue=arm.queue(),
-            mount=self.tips.mover,
+            mount=self.tool_offsets.mover,
             hooks=self.hooks,
         )
         self._orders: deque[Order] = deque()
@@ -106,7 +259,7 @@ class Drives:
         self._past: deque[tuple[int, Plan]] = deque(maxlen=CHANGES)
         self.before_change: list[Callable[[int], None]] = []
         self.override: Callable[[Override, int, int], None] = lambda what, percent, now: None
-        """The firmware's knobs, so that there is one truth about them."""
+        """Sets an override of the firmware, which owns the overrides."""
         self._odometer = Odometer(self.tool_way)
 
     # ── orders ──
@@ -133,7 +286,7 @@ class Drives:
         self.runner.run(now)
 
     def halt(self, now: int) -> None:
-        """No motion from this instant on, and no memory of what was to come."""
+        """Ends motion at this instant, and drops what waits."""
         self._odometer.mark(now, self.plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
@@ -141,13 +294,13 @@ class Drives:
         self.runner.halt(now)
 
     def stop_jog(self, now: int) -> None:
-        """Brake all axes that are jogged."""
+        """Brakes all axes that are jogged."""
         if self.jogging():
             self._jog = [0.0] * len(self._jog)
             self._plan_jog(now)
 
     def put(self, position: Floats, now: int) -> None:
-        """The joints are here now, whatever they did before."""
+        """Sets the joints to a position at once."""
         self._odometer.mark(now, self.plan.ends)
         self._remember(now)
         self._jog_plan = None
@@ -155,22 +308,22 @@ class Drives:
         self.runner.continue_from(position, now)
 
     def set_tip(self, tip: Pose | None, now: int) -> Refused | None:
-        """The tool in hand ends there, seen from the flange; None: where the cell's file says."""
+        """Sets the tip of the mounted tool from the flange; None: the tip of the cell file."""
         if not self.at_rest(now):
-            return why.BUSY
+            return BUSY
         self._odometer.mark(now, self.plan.ends)
         self._announce_change(now)
-        self.tips.take(self.tool, tip)
+        self.tool_offsets.set(self.tool, tip)
         self.runner.remount()
         self.put(self.motion(now).position, now)
-        self.hooks.retooled(now)
+        self.hooks.tool_changed(now)
         return None
 
     def on_other_path(self, listener: Callable[[int], None]) -> None:
-        """Be told when what was to be run is not run any more, or is run with another tool."""
-        self._cut = self.runner.queue.cut = self.hooks.retooled = listener
+        """Calls the listener when queued motion is dropped, or runs with another tool."""
+        self._cut = self.runner.queue.cut = self.hooks.tool_changed = listener
 
-    # ── what can be read ──
+    # ── readings ──
 
     @property
     def plan(self) -> Plan:
@@ -188,7 +341,7 @@ class Drives:
 
     @property
     def tool(self) -> int:
-        """The number of the tool in hand; a change that waits for motion to end has yet to come."""
+        """The mounted tool; a change that waits for motion to end is yet to come."""
         return self.runner.state.mounted
 
     def motion(self, now: int) -> Motion:
@@ -196,17 +349,17 @@ class Drives:
         return plan.at(time_in(plan, now))
 
     def tip(self, now: int) -> Pose:
-        """Where the tip of the tool is, from the robot's base."""
+        """The tip of the tool, seen from the robot's base."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
         return pose(mover.frames.tcp(mover.chain.flange(self.motion(now).position)))
 
     def goal(self, now: int) -> Floats | None:
-        """Where the joints go, while they go there."""
+        """The target of the joints while they move."""
         return self.plan.target if whole_ns(self.plan.ends) > now else None
 
     def torques(self, motion: Motion) -> Floats:
-        """Nm; nothing where nobody asked for dynamics."""
+        """Nm; zero where dynamics are not enabled."""
         if not self.arm.enable_dynamics:
             return np.zeros(len(self.arm.start))
         tool = self.runner.state.modal.tool
@@ -214,14 +367,14 @@ class Drives:
         return np.asarray(dynamics.torques(motion)[0])
 
     def tool_way(self, times: Floats) -> Floats:
-        """Where the tip of the tool was at these times (s): rows of x, y, z."""
+        """Positions of the tip at these times (s): rows of x, y, z."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
         tips = mover.chain.flanges(self.plan.positions(times), mover.frames)
         return np.ascontiguousarray(tips[:, :3, 3])
 
     def distance(self, now: int) -> float:
-        """Metres that the tip has gone."""
+        """Metres that the tip has moved."""
         return self._odometer.at(now, self.plan.ends)
 
     def jogging(self) -> bool:
@@ -231,26 +384,26 @@ class Drives:
         return bool(self._orders) or self.jogging() or self.runner.under_way()
 
     def expects_jog(self) -> bool:
-        """Jogging, or about to."""
+        """Whether it jogs or is about to."""
         return self.jogging() or self._latest() == "jog"
 
     def expects_program(self, now: int) -> bool:
-        """A program is under way, held, or about to be."""
+        """Whether a program is under way, held, or about to begin."""
         program = self.runner.queue.held or not self.runner.idle(now)
         return program or self._latest() in PROGRAM
 
     def at_rest(self, now: int) -> bool:
-        """Nothing is under way, nothing waits, no order is on its way."""
+        """Whether nothing is under way, nothing waits and no order is delayed."""
         return not (self._orders or self.jogging()) and self.runner.idle(now)
 
     def moving(self, now: int) -> bool:
-        """Something goes on by itself: a motion, a dwell, a wait; not a hold that stands."""
+        """Whether a motion, a dwell or a wait goes on; not in a hold at rest."""
         if self.doing(now) == "Hold":
             return whole_ns(self.plan.ends) > now
         return not self.at_rest(now)
 
     def doing(self, now: int) -> str:
-        """In the firmware's words."""
+        """The state in the firmware's words."""
         if self.jogging():
             return "Jog"
         if self.runner.queue.held or self.runner.state.paused:
@@ -261,15 +414,15 @@ class Drives:
 
     # ── snapshots ──
 
-    def save(self) -> Saved:
+    def save(self) -> SavedDrives:
         jog = self._jog_plan.to_state() if self._jog_plan else None
         past = [(until, plan.to_state()) for until, plan in self._past]
         program, orders, odometer = self.runner.save(), list(self._orders), self._odometer.state
-        tips = dict(self.tips.measured)
-        return Saved(program, orders, list(self._jog), jog, past, odometer, tips)
+        tool_offsets = dict(self.tool_offsets.measured)
+        return SavedDrives(program, orders, list(self._jog), jog, past, odometer, tool_offsets)
 
-    def load(self, saved: Saved) -> None:
-        self.tips.measured = dict(saved.tips)
+    def load(self, saved: SavedDrives) -> None:
+        self.tool_offsets.measured = dict(saved.tool_offsets)
         self.runner.load(saved.program)
         self._orders = deque(saved.orders)
         self._odometer.state = saved.odometer
@@ -293,7 +446,7 @@ class Drives:
         self.runner.stop(now)
 
     def _hold(self, order: Order, now: int) -> None:
-        """A jog that is held is over."""
+        """Holds the program; ends a jog."""
         if self.jogging():
             self.stop_jog(now)
         else:
@@ -323,7 +476,7 @@ class Drives:
     # ── inside ──
 
     def _remember(self, now: int) -> None:
-        """What moved so far is still seen for as long as readings are late."""
+        """Keeps the plan so far for as long as readings are delayed."""
         self._announce_change(now)
         while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
             self._past.popleft()
@@ -336,12 +489,12 @@ class Drives:
             listener(now)
 
     def _latest(self) -> str:
-        """The motion that was ordered last and is still on its way."""
+        """The motion order that was given last and is still delayed."""
         names = (order.name for order in reversed(self._orders))
         return next((name for name in names if name == "jog" or name in PROGRAM), "")
 
     def _drop_program(self) -> None:
-        """What was sent behind a line that failed is not carried out."""
+        """Drops the orders behind a line that failed."""
         self._orders = deque(order for order in self._orders if order.name not in PROGRAM)
 
 
@@ -356,3 +509,42 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
     "override_feed": lambda drives, order, now: drives.override("feed", order.number, now),
     "override_rapid": lambda drives, order, now: drives.override("rapid", order.number, now),
 }
+
+
+def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStatus:
+    """The status without connection and enabling, which the drives do not know."""
+    runner = drives.runner
+    error = alarm or runner.error
+    used = runner.queue.used(now)
+    return ControllerStatus(
+        moving=drives.moving(now),
+        error=error is not None,
+        homed=runner.homed,
+        error_message=error.reason if error else "",
+        error_code=error.code if error else 0,
+        buffer_available=drives.arm.window - used,
+        buffer_used=used,
+        state="Alarm" if alarm else drives.doing(now),
+        line=runner.queue.line_at(now),
+        stops=runner.state.stops,
+        at=now,
+    )
+
+
+def view_of(drives: Drives, io: VirtualIO, *, lit: bool, alarm: bool, now: int) -> RobotView:
+    """Joints and tip of this instant, without the feedback delay."""
+    runner, digital = drives.runner, io.digital()
+    mover, joints = runner.mover, drives.motion(now).position
+    assert isinstance(mover, ArmMover)
+    goal = drives.goal(now)
+    return RobotView(
+        q=joints.tolist(),
+        tcp=pose(mover.frames.tcp(mover.chain.flange(joints))),
+        state="Alarm" if alarm else drives.doing(now),
+        moving=drives.moving(now),
+        tool=runner.state.modal.tool,
+        line=runner.queue.line_at(now),
+        ghost=None if goal is None else goal.tolist(),
+        arc=lit,
+        io=Pins(digital.inputs, digital.outputs),
+    )

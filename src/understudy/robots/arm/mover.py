@@ -1,4 +1,4 @@
-"""What a line asks for, as a path of the joints; or why the arm cannot do it."""
+"""Moves of an arm as paths of its joints, or why the arm cannot do them."""
 
 import math
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ UNREACHABLE, WRONG_KIND = 33, 20
 """grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
 JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9
-LONGEST_WAY = 10_000.0  # metres; no arm goes on for so long in one line
+LONGEST_WAY = 10_000.0  # metres; no arm moves farther in one line
 ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
 
 
 @dataclass(frozen=True)
 class ArmMover:
-    """An arm with its limits, the frames it works in, and how closely it rounds corners."""
+    """An arm with its limits, its frames, and the deviation allowed at corners."""
 
     chain: Chain
     limits: Limits
@@ -61,7 +61,7 @@ class ArmMover:
         return x, y, z, rx, ry, rz
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
-        """From ``start``; ``line`` is the number the path is known by, ``exact`` wants rest."""
+        """The path of a move from ``start``; ``exact``: with a stop at its end."""
         if isinstance(move, JointMove):
             found = self._straight(move, start, line)
         elif isinstance(move, JointArc):
@@ -80,8 +80,10 @@ class ArmMover:
     def tool_lines(
         self, targets: Floats, speeds: Floats, start: Floats, *, line: Sequence[int]
     ) -> tuple[Path, int]:
-        """Many lines of the tool at once, through targets (lines, 6; m and rad) at m/s: their path,
-        and how many they are. It ends before the first that is out of the ordinary."""
+        """The path through targets (lines, 6; m and rad) at m/s, and the number of lines in it.
+
+        It ends before the first line that must be planned alone.
+        """
         arm = traced_arm(self.chain, self.limits, self.frames)
         if arm is None:
             return empty_path(self.chain.dof), 0
@@ -135,7 +137,7 @@ class ArmMover:
         return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
 
     def beyond(self, target: Floats) -> Refused | None:
-        """Which joint such a target would take beyond its limits, if any."""
+        """The refusal of a target beyond the joint limits, if it is."""
         over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
         if not len(over):
             return None
@@ -145,7 +147,7 @@ class ArmMover:
     # ── tool ──
 
     def _rapid(self, target: Pose, start: Floats, line: int) -> Path | Refused:
-        """Point to point: every joint takes its own way to the nearest solution."""
+        """Point to point: every joint moves on its own to the nearest solution."""
         found = solve(self.chain, matrix(target), frames=self.frames, near=start)
         if isinstance(found, Refused):
             return Refused(found.reason, UNREACHABLE)
@@ -153,7 +155,7 @@ class ArmMover:
         return lines(start, q, self.limits, rapid=True, deviation=self.deviation, line=line)
 
     def obstacle(self, move: Move, start: Floats) -> FailureKind | None:
-        """Why a move from there is refused: out of reach, beyond a limit, through a singularity."""
+        """Why a move is refused: out of reach, beyond a limit, through a singularity."""
         if isinstance(move, AxisMove | AxisArc):
             return None
         if isinstance(move, JointMove | JointArc):
@@ -165,7 +167,7 @@ class ArmMover:
         return found.kind if isinstance(found, Blocked) else None
 
     def _beyond_reach(self, target: Pose, start: Floats) -> Blocked | None:
-        """Why no way leads to a pose, if so."""
+        """Why a pose cannot be reached, if so."""
         there = matrix(target)
         found = solve(self.chain, there, frames=self.frames, near=start)
         if not isinstance(found, Refused):

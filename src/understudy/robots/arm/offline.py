@@ -46,11 +46,11 @@ from understudy.ports.device import (
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
 from understudy.robots.arm.assembly import arm_of as drives_of
-from understudy.robots.arm.body import body_of, detector_of
+from understudy.robots.arm.assembly import body_of, detector_of
 from understudy.robots.arm.config import FAULTS, Config
+from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
-from understudy.robots.arm.program_hooks import ARC_START, GAS
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body

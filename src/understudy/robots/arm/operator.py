@@ -206,7 +206,7 @@ def model_of(config: "Config", robot: "VirtualController") -> RobotModel:
     return RobotModel(
         chain=mover.chain,
         base=tuple(inverse(mover.frames.base).reshape(-1).tolist()),
-        tools=lambda: _tools(config, robot.tips.measured),
+        tools=lambda: _tools(config, robot.tool_offsets.measured),
         tool=lambda now: robot.firmware.reading(now).tool,
         work_offsets=lambda: _work_offsets(robot),
         overrides=lambda now: _overrides(robot, now),
@@ -243,7 +243,7 @@ def _live_setup(robot: "VirtualController", setup: "Setup") -> "Setup":
     live = robot.firmware.modal
     kept = {name: getattr(live, name) for name in KEPT_BETWEEN_PROGRAMS}
     modal = structs.replace(setup.modal, **kept, selected=live.tool)
-    mover = robot.tips.mover(live.tool)
+    mover = robot.tool_offsets.mover(live.tool)
     if isinstance(mover, Refused):
         return setup
-    return replace(setup, mount=robot.tips.mover, mover=mover, modal=modal)
+    return replace(setup, mount=robot.tool_offsets.mover, mover=mover, modal=modal)

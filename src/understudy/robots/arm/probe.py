@@ -1,4 +1,4 @@
-"""The tip of the tool as a probe: it answers where it touches what stands around."""
+"""The tip of the tool as a probe that touches the objects around the arm."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 TIP = "tip"
 RADIUS = 1e-6
-"""Metres: as good as a point."""
+"""Metres: small enough to be a point."""
 HALVINGS = 40
 
 
-class Room(Protocol):
-    """Whom the arm is, and what stands around it now."""
+class Surroundings(Protocol):
+    """The body of the arm, and the objects around it now."""
 
     @property
     def body(self) -> Body: ...
@@ -31,29 +31,29 @@ class Room(Protocol):
     def environment(self) -> Environment: ...
 
 
-class Hand(Protocol):
-    """Who moves the tool that it holds now."""
+class ToolMover(Protocol):
+    """The mover of the present tool."""
 
     @property
     def mover(self) -> Any: ...
 
 
 class ContactProbe:
-    """`Probe` of an arm. A zone is nothing that could be touched."""
+    """`Probe` of an arm: the tip of its tool. Zones cannot be touched."""
 
-    def __init__(self, room: Room, hand: Hand) -> None:
-        self._room = room
-        self._hand = hand
+    def __init__(self, around: Surroundings, tool: ToolMover) -> None:
+        self._around = around
+        self._tool = tool
         self._known: tuple[Environment, ArmMover] | None = None
         self._sweeper: Sweeper
         self._detector: CollisionDetector
 
     def touches(self, q: Floats) -> bool:
-        self._keep_up()
+        self._update()
         return any(self._detector.distance_between(q, *pair) <= 0.0 for pair in self._pairs())
 
     def answers(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
-        self._keep_up()
+        self._update()
         found = self._first_touch(path) if toward else self._last_touch(path)
         return None if found is None else (found.piece, found.s)
 
@@ -84,21 +84,21 @@ class ContactProbe:
         return self.touches(path.position(place.piece, place.s))
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """The tip with every object."""
+        """Pairs of the tip with every object."""
         names, moving = self._detector.names, self._detector.world.moving
         tip = names.index(TIP)
         return [(tip, other) for other in range(moving, len(names))]
 
-    def _keep_up(self) -> None:
-        """The tip of the tool in hand, among what stands around now."""
+    def _update(self) -> None:
+        """Takes over the present tool and the present objects."""
         from understudy.space.collision.detector import CollisionDetector
         from understudy.space.collision.sweep import Sweeper
 
-        mover, environment = self._hand.mover, self._room.environment
+        mover, environment = self._tool.mover, self._around.environment
         assert isinstance(mover, ArmMover)
         if self._known is not None and self._known == (environment, mover):
             return
-        body = self._room.body
+        body = self._around.body
         self._detector = CollisionDetector(
             body.chain,
             environment.objects,

@@ -244,6 +244,8 @@ class Runner:
             state.todo += (Rest(), requests.ProgramPause("M0"))
 
     def _steps(self, request: requests.Request, before: Modal) -> tuple[Step, ...]:
+        if isinstance(request, MOVES):
+            return (request,)
         at_offsets = self.options.rests_at_offsets
         after, dialect = self.state.modal, self.dialect
         return steps_of(request, before, after, dialect=dialect, at_offsets=at_offsets)
