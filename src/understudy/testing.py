@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from understudy.ports import Rate
     from understudy.ports.hmi import Later
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class StandIn:
-    """A live cell in a thread of its own; `step` unless told otherwise."""
+    """A live cell in a thread of its own; by default its time advances in steps."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class StandIn:
         self._started: threading.Event = threading.Event()
         self._problem: Exception | None = None
 
-    # ── where it listens ──
+    # ── addresses ──
 
     @property
     def endpoints(self) -> Mapping[str, str]:
@@ -71,7 +71,7 @@ class StandIn:
     def port(self) -> int:
         return self.address()[1]
 
-    # ── what a test does ──
+    # ── in a test ──
 
     @property
     def now(self) -> float:
@@ -79,11 +79,11 @@ class StandIn:
         return float(self._call(lambda live: live.now))
 
     def forward(self, seconds: float) -> None:
-        """Let so many simulated seconds pass."""
+        """Lets simulated seconds pass."""
         self._call(lambda live: live.advance(seconds))
 
     def do(self, command: str, **parameters: Any) -> Any:
-        """Anything the control endpoint knows; RuntimeError where it refuses."""
+        """Runs a command of the control endpoint; RuntimeError if it is refused."""
         from understudy.errors import Refused
         from understudy.ports.hmi import Later
 
@@ -100,25 +100,25 @@ class StandIn:
         return answers.get()
 
     def inject(self, fault: str, on: str = "", **parameters: float) -> None:
-        """Bring a fault about; on the cell's first robot if none is named."""
+        """Injects a fault; into the cell's first robot if none is named."""
         robot = on or next(iter(self._running().config.robots))
         self.do("inject", fault=fault, on=robot, parameters=parameters)
 
     def ask(self, line: str, endpoint: str = "") -> str:
-        """One line to a text face, one line back, on a connection that is kept."""
+        """Sends a line to a text face and returns the answer; the connection is kept open."""
         if endpoint not in self._sockets:
-            raw = socket.create_connection(self.address(endpoint), PATIENCE_SECONDS)
+            raw = socket.create_connection(self.address(endpoint), TIMEOUT_SECONDS)
             self._sockets[endpoint] = raw.makefile("rwb", buffering=0)
             raw.close()
         stream = self._sockets[endpoint]
         stream.write(line.encode() + b"\n")
         return bytes(stream.readline()).decode().rstrip("\r\n")
 
-    # ── its life ──
+    # ── start and stop ──
 
     def __enter__(self) -> "StandIn":
         self._thread.start()
-        if not self._started.wait(PATIENCE_SECONDS):
+        if not self._started.wait(TIMEOUT_SECONDS):
             raise TimeoutError("the cell did not start")
         if self._problem is not None:
             raise self._problem
@@ -130,12 +130,12 @@ class StandIn:
         if self._live is not None:
             with contextlib.suppress(RuntimeError):  # the cell may have ended by itself
                 self._loop.call_soon_threadsafe(self._live.finished.set)
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
 
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._serve())
-        except Exception as problem:  # noqa: BLE001 - told in the thread that waits for the start
+        except Exception as problem:  # noqa: BLE001 - raised in the thread that waits for the start
             self._problem = problem
         finally:
             self._loop.close()
@@ -156,16 +156,16 @@ class StandIn:
 
     def _running(self) -> "Live":
         if self._live is None:
-            raise RuntimeError("the cell does not run; use it in a `with` statement")
+            raise RuntimeError("the cell does not run: use it in a `with` statement")
         return self._live
 
-    def _call(self, deed: Callable[["Live"], Any]) -> Any:
+    def _call(self, action: Callable[["Live"], Any]) -> Any:
         live = self._running()
 
         async def do() -> Any:
-            return deed(live)
+            return action(live)
 
-        return asyncio.run_coroutine_threadsafe(do(), self._loop).result(PATIENCE_SECONDS)
+        return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -210,7 +210,7 @@ def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
 
 @pytest.fixture
 def robot() -> "VirtualController":
-    """The G60 in your hand, connected and enabled, with a clock of its own and no socket."""
+    """A G60 in this process, connected and enabled, with a clock of its own and no socket."""
     from understudy.app.virtual_controller import VirtualController
 
     arm = VirtualController("g60")

@@ -77,7 +77,7 @@ def test_run_until_idle_has_patience_but_not_forever() -> None:
     controller.enable()
     controller.send_gcode("G4 P100")
     with pytest.raises(TimeoutError, match="10 simulated seconds"):
-        controller.run_until_idle(patience=10.0)
+        controller.run_until_idle(timeout=10.0)
     assert controller.simulation_time() == 10.0
     assert controller.status().moving
 

@@ -9,13 +9,15 @@ from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
 from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
-from understudy.operator.advice import BY_CODE, BY_WORD, OTHERWISE
+from understudy.operator.events import ADVICE_BY_CODE, ADVICE_BY_WORD, OTHER_ADVICE
 
 COORDINATE = st.floats(-9999.0, 9999.0)
 SIX = st.lists(COORDINATE, min_size=6, max_size=6)
 
 
-@pytest.mark.parametrize("sentence", sorted({*BY_CODE.values(), *BY_WORD.values(), OTHERWISE}))
+@pytest.mark.parametrize(
+    "sentence", sorted({*ADVICE_BY_CODE.values(), *ADVICE_BY_WORD.values(), OTHER_ADVICE})
+)
 def test_every_advice_of_the_cell_is_translated(sentence: str) -> None:
     assert Texts("en").translated("advice", sentence) == sentence
     assert Texts("vi").translated("advice", sentence) != sentence

@@ -5,7 +5,7 @@ from msgspec import to_builtins
 from tests.operator.conftest import Bench
 
 from understudy.devices.welder.phases import ADVICE
-from understudy.operator.advice import BY_CODE, OTHERWISE, advice_on
+from understudy.operator.events import ADVICE_BY_CODE, OTHER_ADVICE, advice_on
 
 TRIPPED = 17
 
@@ -46,10 +46,10 @@ def test_overrides_are_told_as_they_are(arm: Bench) -> None:
 @pytest.mark.parametrize(
     ("code", "text", "advice"),
     [
-        (TRIPPED, "axis 3 tripped", BY_CODE[TRIPPED]),
+        (TRIPPED, "axis 3 tripped", ADVICE_BY_CODE[TRIPPED]),
         (TRIPPED, "line 11: weld fault: the arc was lost", ADVICE["arc"]),
         (TRIPPED, "line 9: weld fault: no gas", ADVICE["gas"]),
-        (0, "something else", OTHERWISE),
+        (0, "something else", OTHER_ADVICE),
     ],
 )
 def test_advice_on_a_weld_fault_is_the_welders(

@@ -1,4 +1,4 @@
-"""Where the cell's arm can bring its tool, as a run: a cloud of points for the page."""
+"""Reach of an arm as background work: a cloud of points for the page."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ class CellName(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reach(Struct, frozen=True, forbid_unknown_fields=True):
-    """What can be asked. ``orientations``: directions of the tool that are tried at each point."""
+    """Parameters. ``orientations``: directions of the tool that are tried at each point."""
 
     cell: CellName
     robot: str = ""
@@ -36,7 +36,7 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Refused:
-    """Points in mm from the robot's foot: x, y, z, and in how many directions it is reached."""
+    """Points in mm from the robot's foot: x, y, z, and the number of directions that reach it."""
     asked: Reach = read(parameters, Reach)
     mover = motion_setup(loaded(asked.cell), asked.robot).mover
     if not isinstance(mover, ArmMover):
@@ -48,20 +48,21 @@ def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Re
     count = int((found.orientations > 0).sum())
     if count > MOST_POINTS:
         return Refused(f"{count} points, at most {MOST_POINTS}; a coarser resolution_mm is needed")
-    return _told(found, asked)
+    return _document(found, asked)
 
 
 def loaded(cell: CellName) -> CellConfig:
-    """The cell that runs, out of its file again."""
+    """The configuration of the running cell, read from its file again."""
     config = load_config(cell.file, seed=cell.seed)
     if config.digest != cell.digest:
         raise ConfigError(
-            "the cell file or a model of it was changed since the cell was started", file=cell.file
+            "the cell file or a model was changed since the cell was started: restart the cell",
+            file=cell.file,
         )
     return config
 
 
-def _told(found: ReachabilityMap, asked: Reach) -> dict[str, Any]:
+def _document(found: ReachabilityMap, asked: Reach) -> dict[str, Any]:
     there = found.orientations > 0
     points = (found.points[there] / MM).round(3).tolist()
     ways = found.orientations[there].tolist()

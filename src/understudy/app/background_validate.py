@@ -1,4 +1,4 @@
-"""The proof of a program as a run: asked for at the desk, done in a process of its own."""
+"""Validation of a program as background work in a worker process."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from understudy.operator.background.worker import Progress
 
 
 class Asked(Struct, frozen=True, forbid_unknown_fields=True):
-    """``name``: how the program is called in the report."""
+    """Parameters. ``name``: of the program in the report."""
 
     cell: CellName
     text: str
@@ -25,7 +25,7 @@ def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
     """The report, as `understudy validate --json` writes it."""
     asked: Asked = read(parameters, Asked)
 
-    def told(done: int, total: int) -> bool:
+    def report_progress(done: int, total: int) -> bool:
         progress(done / total)
         return True
 
@@ -33,6 +33,10 @@ def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
         robot=asked.robot, clearance_mm=asked.clearance_mm, with_stops=asked.with_stops
     )
     report = validate_text(
-        asked.text, loaded(asked.cell), options=options, program=asked.name, progress=told
+        asked.text,
+        loaded(asked.cell),
+        options=options,
+        program=asked.name,
+        progress=report_progress,
     )
     return report.document()

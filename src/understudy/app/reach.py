@@ -1,4 +1,4 @@
-"""Where an arm of a cell gets: a map of the space around it, or the poses of a program."""
+"""Reach of an arm: a map of the space around it, or the poses of a program."""
 
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -21,7 +21,7 @@ from understudy.units import MM
 
 @dataclass(frozen=True, eq=False)
 class ReachMaps:
-    """`found`: what the joints allow; `free`: without what touches something."""
+    """`found`: what the joints allow; `free`: the part of it without collisions."""
 
     robot: str
     found: ReachabilityMap
@@ -30,7 +30,7 @@ class ReachMaps:
 
 @dataclass(frozen=True, slots=True)
 class PoseReach:
-    """A pose of a program, and whether the arm gets there."""
+    """A pose of a program, and whether the arm reaches it."""
 
     line: int
     pose: Pose
@@ -38,7 +38,7 @@ class PoseReach:
 
 
 def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
-    """Around the robot's foot, told as its poses are, with the tool it begins with."""
+    """Maps around the robot's foot, in the frame of its poses, with its initial tool."""
     name = chosen_robot(config, robot, with_body=True)
     arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
@@ -51,8 +51,8 @@ def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50
 def program_reach(
     program: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
 ) -> list[PoseReach]:
-    """Every pose that a program of an arm names, with the tool it has in hand by then; each tried
-    near the one before."""
+    """Every pose that a program of an arm names, with the tool that is active there; each solution
+    is sought near the one before."""
     name = chosen_robot(config, robot, with_body=True)
     setup = offline_robot(config, name).setup(dialect)
     if setup is None:

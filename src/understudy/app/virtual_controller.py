@@ -1,7 +1,7 @@
-"""A controller to hold in your hand: at a prompt, in a notebook, in a test.
+"""A `VirtualController` for a prompt, a notebook or a test.
 
-The same `VirtualController` as in a cell, with a clock of its own, so that no call needs the time.
-Time passes only when it is told to.
+It is the controller of a cell with a clock of its own, so that no call needs the time. Time passes
+only in `advance`, `wait` and `run_until_idle`.
 """
 
 from collections.abc import Callable
@@ -38,8 +38,8 @@ from understudy.space.model.environment import EnvironmentConfig
 from understudy.space.pose import Pose
 from understudy.units import duration_ns, nanoseconds, seconds
 
-PATIENCE = 3600.0
-"""Simulated seconds after which `run_until_idle` gives up."""
+IDLE_TIMEOUT = 3600.0
+"""Simulated seconds after which `run_until_idle` raises TimeoutError."""
 
 
 class VirtualController:
@@ -59,7 +59,7 @@ class VirtualController:
             if kind in settings
         }
         config: Config = read({"model": model, **settings}, Config)
-        self._lateness = config.simulation.feedback_delay_ms / 1000.0
+        self._feedback_delay = config.simulation.feedback_delay_ms / 1000.0
         self._tempo = ClockState()
         deps = Deps(fault_source(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
         self._inner = build("arm", config, deps)
@@ -75,22 +75,22 @@ class VirtualController:
     # ── time ──
 
     def advance(self, duration: float) -> None:
-        """Let so many simulated seconds pass."""
+        """Lets simulated seconds pass."""
         self._cell.advance(self._now + duration_ns(duration))
 
     def wait(self, duration: float) -> None:
-        """Let so many seconds pass for an onlooker: more or fewer simulated, by the time scale."""
+        """Lets seconds of wall time pass: simulated time advances by them times the time scale."""
         self.advance(0.0 if self._tempo.paused else duration * self._tempo.scale)
 
-    def run_until_idle(self, patience: float = PATIENCE) -> None:
-        """Let time pass until nothing goes on by itself, and what was done has been seen."""
-        end = self._now + nanoseconds(patience)
+    def run_until_idle(self, timeout: float = IDLE_TIMEOUT) -> None:
+        """Lets time pass until nothing is under way, and the feedback delay after it."""
+        end = self._now + nanoseconds(timeout)
         while self._inner.busy() and (at := self._cell.next_wake()) is not None and at <= end:
             self._cell.advance(at)
         if self._inner.busy() and self._cell.next_wake() is not None:
             self._cell.advance(end)
-            raise TimeoutError(f"still under way after {patience:g} simulated seconds")
-        self.advance(self._lateness)
+            raise TimeoutError(f"still under way after {timeout:g} simulated seconds")
+        self.advance(self._feedback_delay)
 
     def simulation_time(self) -> float:
         return seconds(self._now)
@@ -133,7 +133,7 @@ class VirtualController:
         return self._inner.send_gcode(line, self._now)
 
     def jog(self, axis: int, velocity: float) -> Refused | None:
-        """One axis (0 …) at so many rad/s."""
+        """Jogs one axis (0 …) at a speed in rad/s."""
         return self._inner.jog(axis, velocity, self._now)
 
     def stop_jog(self) -> Refused | None:
@@ -149,7 +149,7 @@ class VirtualController:
         return self._inner.reset(self._now)
 
     def home(self, axis: int = -1) -> Refused | None:
-        """One axis, or all."""
+        """Homes one axis; -1: all."""
         return self._inner.home(self._now, axis)
 
     def is_homed(self) -> bool:
@@ -171,10 +171,10 @@ class VirtualController:
         self._inner.set_optional_stop(wanted)
 
     def set_joint_positions(self, positions: ArrayLike) -> Refused | None:
-        """Radians; nothing moves there."""
+        """Puts the joints there (rad), without a motion."""
         return self._inner.set_joint_positions(positions, self._now)
 
-    # ── what it tells ──
+    # ── readings ──
 
     def joint_state(self) -> JointState:
         return self._inner.joint_state(self._now)
@@ -196,12 +196,12 @@ class VirtualController:
         self._inner.on_joint_state(listener, self._now)
 
     def on_collision(self, listener: CollisionListener) -> None:
-        """Told of every contact at its moment; nobody is where `collision.enable` is false."""
+        """Calls the listener at every contact; never if `collision.enable` is false."""
         if self._inner.collision is not None:
             self._inner.collision.on_collision(listener)
 
     def contacts(self) -> tuple[Contact, ...]:
-        """What is touched now."""
+        """The contacts of this moment."""
         return self._inner.collision.contacts() if self._inner.collision else ()
 
     # ── pins ──
@@ -222,7 +222,7 @@ class VirtualController:
         return self._inner.set_analog_output(channel, volts, self._now)
 
     def set_digital_input(self, pin: int, value: bool) -> Refused | None:
-        """What a sensor would do."""
+        """Sets an input as a sensor would."""
         return self._inner.io.set_digital_input(pin, value, self._now)
 
     def set_analog_input(self, channel: int, volts: float) -> Refused | None:

@@ -1,4 +1,4 @@
-"""Files become the rooms' own frozen Config classes, checked at the door."""
+"""Cell files and the files they include, read into frozen Config classes."""
 
 from understudy.config.cell import (
     CellConfig,

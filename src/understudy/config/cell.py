@@ -1,4 +1,4 @@
-"""A cell file: robots with their faces and devices, a scenario, and how time is asked for."""
+"""A cell file: robots with their faces and devices, scenario, environment and endpoints."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +45,7 @@ class FaceConfig(Struct, frozen=True):
 class RobotConfig(Struct, frozen=True):
     """A robot, the faces in front of it and the devices mounted on it, by their kinds.
 
-    `real`: where the one is that it stands in for.
+    `real`: the address of its REAL sibling.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class DeviceConfig(Struct, frozen=True):
 
 
 class Include(Struct, frozen=True, forbid_unknown_fields=True):
-    """The documents' own files, which keep their keys and units."""
+    """Files with their own keys and units, by path beside the cell file."""
 
     simulation: str | None = None
     scenario: str | None = None
@@ -71,7 +71,7 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
-    """The page: where it is served, and what opens it to whom. Tokens may come from outside."""
+    """The web page: where it is served, and the tokens of operators and viewers."""
 
     host: str = "127.0.0.1"
     port: Port = HMI_PORT
@@ -109,7 +109,7 @@ class RobotHead(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CellConfig:
-    """A whole cell, checked."""
+    """The checked configuration of a cell."""
 
     name: str
     head: Head
@@ -132,7 +132,7 @@ class CellConfig:
         return read_model(name, beside=self.document.file)
 
     def environment(self) -> Environment:
-        """What stands in the cell, with its files read."""
+        """The environment of the cell, with its files read."""
         try:
             return self.head.environment.build(self.read_file)
         except ConfigError as problem:
@@ -150,9 +150,9 @@ class CellConfig:
 
     @cached_property
     def digest(self) -> str:
-        """Names the configuration with the files it is made of, as they are when first asked.
+        """Hash of the configuration and of the files it names, as they are when first asked.
 
-        Where it listens makes no difference to what it is.
+        Addresses and ports are not part of it.
         """
         parts = {
             "seed": self.head.seed,
@@ -372,7 +372,7 @@ def _rest(
 
 
 def _at(document: Document, keys: Keys, reader: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a reader; what it finds wrong is told with its place in the document."""
+    """Runs a reader; its ConfigError gets file, line and key path."""
     try:
         return reader(*arguments)
     except ConfigError as problem:

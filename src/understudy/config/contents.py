@@ -1,4 +1,4 @@
-"""What the files hold that a configuration names: models, meshes, fixtures."""
+"""Hashes of the files that a configuration names: models, meshes, fixtures."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -13,7 +13,7 @@ from understudy.space.model.urdf import elements
 
 
 def contents(config: Any, read: Read) -> dict[str, str]:
-    """A hash of each file by its name; of one that cannot be read, nothing."""
+    """A hash of each file by its name; empty for a file that cannot be read."""
     found: dict[str, str] = {}
     names = list(_named(config))
     while names:
@@ -23,7 +23,7 @@ def contents(config: Any, read: Read) -> dict[str, str]:
         try:
             data = read(name)
         except ConfigError:
-            found[name] = ""  # whoever needs it says so
+            found[name] = ""  # the part that needs the file reports it
             continue
         found[name] = sha256(data).hexdigest()
         names += _meshes(data)
@@ -46,7 +46,7 @@ def _named(config: Any) -> Iterator[str]:
 
 
 def _meshes(data: bytes) -> list[str]:
-    """Those that the shapes of a URDF name; other files name none."""
+    """The mesh files that a URDF names; empty for any other file."""
     try:
         _, links, _ = elements(data.decode("utf-8", "replace"))
     except ConfigError:

@@ -1,4 +1,4 @@
-"""YAML text as plain values that still know the line each of them stands on."""
+"""YAML text as plain values, with the line number of every key."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ MOST_VALUES = 1_000_000
 
 @dataclass(frozen=True)
 class Document:
-    """A file's content: a value, and the line of every key in it."""
+    """The content of a file and the line number of every key."""
 
     file: str
     value: Any
@@ -49,7 +49,7 @@ def parse(text: str, file: str) -> Document:
 
 
 class _Walk:
-    """Notes the line of every key; finds keys that stand twice and nodes without an end."""
+    """Notes the line of every key; reports repeated keys and nodes that contain themselves."""
 
     def __init__(self, file: str, lines: dict[Keys, int]) -> None:
         self._file = file

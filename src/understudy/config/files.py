@@ -1,4 +1,4 @@
-"""Where cells are: files of the user's, or shipped ones by name."""
+"""Cell, program and model files: by path, or shipped ones by name."""
 
 import logging
 import os.path
@@ -27,7 +27,7 @@ def shipped_programs() -> dict[str, Traversable]:
 
 
 def read_program(path: Path) -> bytes:
-    """A program of the user's, or a shipped one by its name."""
+    """The bytes of a program: a file, or a shipped program by name."""
     try:
         return path.read_bytes()
     except (OSError, ValueError) as problem:
@@ -39,7 +39,7 @@ def read_program(path: Path) -> bytes:
 
 
 def read_model(name: str, *, beside: str) -> bytes:
-    """A robot's description: a shipped one by name, or a file, looked for beside the cell file."""
+    """The description of a robot: a shipped one by name, or a file beside the cell file."""
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name].read_bytes()
@@ -60,7 +60,7 @@ def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
 
 
 def append_line(name: str, line: str) -> None:
-    """To a file of the user's, made where it is missing; where it cannot be, that is told."""
+    """Appends a line to a file; a failure is logged."""
     try:
         with open(name, "a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -92,7 +92,7 @@ def found_beside(cell_file: str, name: str, *elsewhere: Path) -> Path:
 
 
 def name_of_cell(file: str) -> str:
-    """What `find_cell` finds this file under again."""
+    """The name under which `find_cell` finds this file again."""
     return file.removesuffix(SHIPPED)
 
 

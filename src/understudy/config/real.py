@@ -1,4 +1,4 @@
-"""Where a real controller is found: over TCP, or on a serial line."""
+"""The address of a REAL robot: TCP or a serial device."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ RealPlace = Destination | Device
 
 
 class Real(Struct, frozen=True, forbid_unknown_fields=True):
-    """`to`: written as after `--to` of `understudy send`."""
+    """`to`: an address as in `understudy send --to`."""
 
     to: Annotated[str, Meta(max_length=1024)]
 

@@ -1,4 +1,4 @@
-"""The document's simulation.yaml as it stands: timing, collision, visualization, links."""
+"""simulation.yaml: timing, collision, visualization and pin links of all robots of a cell."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Timing, dynamics, delays; every arm of the cell has them unless it says otherwise."""
+    """Timing, dynamics and delays: defaults for the arms of the cell."""
 
     update_rate_hz: Annotated[float, Meta(gt=0)] | None = None
     default_time_scale: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
@@ -28,7 +28,7 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page shows, and in which colours."""
+    """What pages show, and the colours."""
 
     show_collision_volumes: bool = False
     show_trajectory_preview: bool = True
@@ -42,7 +42,7 @@ class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VirtualIo(Struct, frozen=True, forbid_unknown_fields=True):
-    """Outputs that move inputs."""
+    """Links from outputs to inputs."""
 
     links: list[Link] = []
 
@@ -69,7 +69,7 @@ class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _over(own: Any, ours: dict[str, Any]) -> Any:
-    """A robot's own keys before those of the file; what is no mapping is told by its reader."""
+    """Defaults with the robot's own keys over them; the reader reports what is no mapping."""
     return ours | (own or {}) if isinstance(own or {}, dict) else own
 
 

@@ -1,4 +1,4 @@
-"""Plain values into frozen structs, with errors that teach."""
+"""Plain values into frozen structs; errors name the key, the value and what is allowed."""
 
 import math
 import re
@@ -30,7 +30,9 @@ def _struct(value: Any, info: shape.StructType, key: str) -> Any:
             raise unknown("key", str(name), fields, key=_join(key, str(name)))
     for name, field in fields.items():
         if field.required and name not in value:
-            raise ConfigError("this key is missing", key=_join(key, name), allowed=tell(field.type))
+            raise ConfigError(
+                "this key is missing", key=_join(key, name), allowed=describe(field.type)
+            )
     given = {
         fields[name].name: read(item, fields[name].type, _join(key, name))
         for name, item in value.items()
@@ -40,7 +42,7 @@ def _struct(value: Any, info: shape.StructType, key: str) -> Any:
 
 def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     return {
         read(name, info.key_type, _join(key, str(name))): read(
             item, info.value_type, _join(key, str(name))
@@ -51,14 +53,14 @@ def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
 
 def _list(value: Any, info: shape.ListType | shape.VarTupleType, key: str) -> Any:
     if not isinstance(value, list | tuple):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     items = [read(item, info.item_type, _join(key, str(n))) for n, item in enumerate(value)]
     return tuple(items) if isinstance(info, shape.VarTupleType) else items
 
 
 def _tuple(value: Any, info: shape.TupleType, key: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple) or len(value) != len(info.item_types):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     pairs = zip(value, info.item_types, strict=True)
     return tuple(read(item, kind, _join(key, str(n))) for n, (item, kind) in enumerate(pairs))
 
@@ -71,24 +73,24 @@ def _union(value: Any, info: shape.UnionType, key: str) -> Any:
         except ConfigError as problem:
             problems.append(problem)
     inside = [problem for problem in problems if problem.key != key]
-    raise inside[0] if inside else _wrong(value, tell(info), key)
+    raise inside[0] if inside else _wrong(value, describe(info), key)
 
 
 def _int(value: Any, info: shape.IntType, key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     return int(_ranged(value, info, key))
 
 
 def _float(value: Any, info: shape.FloatType, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     return _ranged(number, info, key)
 
 
@@ -100,25 +102,25 @@ def _ranged(value: float, info: shape.IntType | shape.FloatType, key: str) -> fl
         and (info.lt is None or value < info.lt)
     )
     if not fits:
-        raise ConfigError("out of range", key=key, value=value, allowed=tell(info))
+        raise ConfigError("out of range", key=key, value=value, allowed=describe(info))
     return value
 
 
 def _str(value: Any, info: shape.StrType, key: str) -> str:
     if not isinstance(value, str) or (info.pattern and not re.search(info.pattern, value)):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     return value
 
 
 def _bool(value: Any, info: shape.BoolType, key: str) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
     return value
 
 
 def _none(value: Any, info: shape.NoneType, key: str) -> None:
     if value is not None:
-        raise _wrong(value, tell(info), key)
+        raise _wrong(value, describe(info), key)
 
 
 def _literal(value: Any, info: shape.LiteralType, key: str) -> Any:
@@ -156,32 +158,34 @@ _READERS: dict[type[shape.Type], Callable[[Any, Any, str], Any]] = {
 }
 
 
-def tell(info: shape.Type) -> str:
-    """A type in words."""
+def describe(info: shape.Type) -> str:
+    """A type in words, for error messages."""
     if isinstance(info, shape.IntType | shape.FloatType):
-        return _tell_range(
+        return _describe_range(
             "a whole number" if isinstance(info, shape.IntType) else "a number", info
         )
     if isinstance(info, shape.UnionType):
-        return " or ".join(tell(kind) for kind in info.types)
+        return " or ".join(describe(kind) for kind in info.types)
     if isinstance(info, shape.LiteralType):
         return ", ".join(map(str, info.values))
     if isinstance(info, shape.EnumType):
         return ", ".join(str(member.value) for member in info.cls)
     if isinstance(info, shape.TupleType):
-        return f"a list of {len(info.item_types)}: {', '.join(map(tell, info.item_types))}"
+        return f"a list of {len(info.item_types)}: {', '.join(map(describe, info.item_types))}"
     if isinstance(info, shape.ListType | shape.VarTupleType):
-        return f"a list, each {tell(info.item_type)}"
+        return f"a list, each {describe(info.item_type)}"
     if isinstance(info, shape.StrType):
         return f"a text like {info.pattern}" if info.pattern else "a text"
     names = {shape.BoolType: "true or false", shape.NoneType: "nothing", shape.AnyType: "anything"}
     return names.get(type(info), "a mapping")
 
 
-def _tell_range(noun: str, info: shape.IntType | shape.FloatType) -> str:
+def _describe_range(noun: str, info: shape.IntType | shape.FloatType) -> str:
     bounds = {"≥": info.ge, ">": info.gt, "≤": info.le, "<": info.lt}
-    told = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
-    return f"{noun} {told}".strip()
+    limits = " and ".join(
+        f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None
+    )
+    return f"{noun} {limits}".strip()
 
 
 def _wrong(value: Any, allowed: str, key: str) -> ConfigError:

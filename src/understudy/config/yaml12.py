@@ -35,7 +35,7 @@ def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
     return str(loader.construct_scalar(node)).lower()
 
 
-# How plain scalars look, and begin; the first that fits counts, and the rest are texts.
+# Pattern and first characters of plain scalars; the first match counts, the rest are texts.
 _SCALARS: dict[str, tuple[str, list[str], Any]] = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""], _null),
     "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF"), _bool),

@@ -3,9 +3,9 @@
     G1 X400 Y100 F600      becomes    G53G1X14.0362Y3.1F812.5
                                       G53G1X14.0514Y3.2F809.1    …
 
-The host interprets: offsets, units, tools and inverse kinematics are its own affair. A way of the
-tool is cut into chords that stay within `CHORD` of it, each with the feed that keeps the tool's
-speed. What the host does not know better goes out as it is: pins, dwells, spindle, the end.
+The host interprets offsets, units, tools and inverse kinematics. A path of the tool is cut into
+chords that stay within `CHORD` of it, each with the feed that keeps the tool's speed. Pins, dwells,
+spindle and program end are sent as they are.
 """
 
 import math
@@ -28,12 +28,12 @@ from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM
 
 CHORD = 1e-5
-"""Radians by which a joint may leave its way in the middle of a chord: 0.01 mm at one metre."""
+"""Radians by which a joint may deviate in the middle of a chord: 0.01 mm at one metre."""
 PREAMBLE = "G21G90G94"
-"""What the lines rely on, whatever held before. G53 makes them independent of all offsets."""
+"""Modes that the lines need. G53 in each move makes it independent of offsets."""
 REST = "G4P0"
 NO_PROBING = Refused("a program that the host turns into joint lines cannot probe", UNSUPPORTED)
-_UNSAYABLE = re.compile(r"[^ -~]|[?!~()]")
+_NOT_SENDABLE = re.compile(r"[^ -~]|[?!~()]")
 
 
 class JointLines:
@@ -53,7 +53,7 @@ class JointLines:
         self._begins = True
 
     def tip(self, joints: Joints) -> Pose:
-        """Where the tool is with the joints there; m and rad."""
+        """The pose of the tool at these joints (m, rad)."""
         x, y, z, *angles = self._mover.pose(np.array(joints))
         return Pose(x * MM, y * MM, z * MM, *(angle * DEG for angle in angles))
 
@@ -70,7 +70,7 @@ class JointLines:
     # ── lines ──
 
     def written(self, text: str, number: int) -> list[str] | Refused:
-        """All of it, or nothing: a line that is refused leaves no trace."""
+        """The joint lines of one line; a line that is refused changes no state."""
         block = parse(text, self._setup.dialect, line=number)
         if isinstance(block, Problem):
             return block.refused()
@@ -142,7 +142,7 @@ def _chords(path: Path, start: Floats) -> Iterator[str]:
 
 
 def _count(path: Path, piece: int) -> int:
-    """Chords that a piece is cut into: the arrow of an arc of length h is |q''|·h²/8."""
+    """The number of chords of a piece: the sagitta of an arc of length h is |q''|·h²/8."""
     rows, length = path.shape[piece], float(path.length[piece])
     if len(rows) < 4:
         return 1
@@ -211,8 +211,8 @@ PLAIN: dict[type[Any], Callable[[Any], Iterator[str]]] = {
     requests.Coolant: _cool,
     requests.ToolChange: _tool,
     requests.Overrides: _overrides,
-    requests.Message: lambda request: iter([f"(MSG,{_UNSAYABLE.sub(' ', request.text)})"]),
+    requests.Message: lambda request: iter([f"(MSG,{_NOT_SENDABLE.sub(' ', request.text)})"]),
     requests.ProgramPause: lambda request: iter([request.name]),
     requests.ProgramEnd: lambda request: iter([request.name]),
 }
-"""Requests that the controller understands as well as we do. Others change only what we reckon."""
+"""Requests that are sent to the controller as lines; the others change only the state here."""

@@ -4,25 +4,23 @@
                ├─▶ done
                └─▶ failed      (with the line and why)
 
-The controller counts the lines it takes; which line of the file each of them was is known here. All
-lines are read before the first is sent, and never so few of them wait in the controller that its
-planner could run dry. Empty ones are not sent: to a controller with an error they would mean that
-all is well again.
+The controller counts the lines it takes; this part knows the line of the file for each of them. All
+lines are read before the first is sent, and enough lines wait in the controller that its planner
+never runs empty. Empty lines are not sent: they would clear the error of a controller.
 """
 
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import Block, Problem
+from understudy.gcode.blocks import ARCS, Block, Group, Problem, number_text
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
-from understudy.jobs.restart import opening
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.ports.refusals import SOFT_LIMIT
@@ -30,28 +28,28 @@ from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
 Ended = Callable[[str, int], None]
-"""Told how a run has ended, and when."""
+"""Called with the outcome of a run, as text, and the time."""
 
 LONGEST_PROGRAM = 16 * 1024 * 1024
 AHEAD = 300
-"""So many lines wait in the controller, while there are so many."""
+"""The number of lines that wait in the controller."""
 LOOK = 50 * NS_PER_MS
-"""How often more are sent; and how old the running line may be when something goes wrong."""
+"""Period in which more lines are sent; the reported line of a failure may be this old."""
 
 WAITING = ("Hold", "Door", "Tool")
-"""For the operator."""
+"""States of a controller that waits for the operator."""
 
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is under way: stop it first")
 NOT_UNDER_WAY = Refused("no program is under way")
-NOT_IN_STEPS = Refused("the program runs, all of it was sent: stop it, and run it with step")
+NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with step")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
-    """`line`: of the file, the one being run, or where it ended; `elapsed_s` since it began.
+    """The state of a program. `line`: the line of the file that is executed, or where it ended.
 
-    `checksum`: of the text.
+    `elapsed_s`: since the start. `checksum`: of the text.
     """
 
     name: str
@@ -65,7 +63,7 @@ class Reading(Struct, frozen=True):
 
 
 class Sent(NamedTuple):
-    """A line on its way: its number in the file (0: none), and how many up to it do anything."""
+    """A line to send: its number in the file (0: none) and the count of acting lines so far."""
 
     number: int
     text: str
@@ -73,8 +71,9 @@ class Sent(NamedTuple):
 
 
 class Saved(Struct):
-    """All that is remembered. `base`, `tally`, `stops`: what the controller had taken, carried out
-    and cut off before; `opening`: lines of ours before the first of the file; `due`: when to look.
+    """The state that snapshots hold. `base`, `tally`, `stops`: lines taken, lines executed and
+    stops of the controller before the run; `opening`: lines sent before the first line of the file;
+    `due`: the time of the next check.
     """
 
     name: str = ""
@@ -95,7 +94,7 @@ class Saved(Struct):
 
 
 class ProgramRun:
-    """A `Part`."""
+    """A `Part` that runs a program on a controller."""
 
     def __init__(self, controller: MotionController, dialect: Dialect) -> None:
         self._controller = controller
@@ -107,23 +106,23 @@ class ProgramRun:
         self._queue: list[Sent] = []
         self._listens = False
 
-    # ── what an operator does ──
+    # ── operator ──
 
     def load_text(self, text: str, name: str) -> Refused | None:
         return self.take(text, name, tuple(program_lines(text, self._dialect)))
 
     def take(self, text: str, name: str, lines: Sequence[ProgramLine]) -> Refused | None:
-        """A text that somebody has read already."""
+        """Loads a text whose lines were read already."""
         if self.under_way():
             return UNDER_WAY
         if len(text) > LONGEST_PROGRAM:
-            return Refused(f"a program of more than {LONGEST_PROGRAM} characters")
+            return Refused(f"the program has {len(text)} characters; at most {LONGEST_PROGRAM}")
         self._state = Saved(name=name, text=text)
-        self._know(lines)
+        self._set_lines(lines)
         return None
 
     def run(self, now: int, *, from_line: int = 1, step: bool = False) -> Refused | None:
-        """From a line on, with what the lines before it have put in force; or one by one."""
+        """Starts at a line, with the modes that the lines before it set; `step`: line by line."""
         if refused := self._not_ready(now):
             return refused
         if refused := self._begin(now, from_line, step):
@@ -135,7 +134,7 @@ class ProgramRun:
         return None
 
     def step(self, now: int) -> Refused | None:
-        """The next line; the first one, if no run is under way."""
+        """Runs the next line; the first one if no run is under way."""
         if not self.under_way():
             return self.run(now, step=True)
         if not self._state.step:
@@ -150,7 +149,7 @@ class ProgramRun:
         return self._controller.hold(now) if self.under_way() else NOT_UNDER_WAY
 
     def resume(self, now: int) -> Refused | None:
-        """After a pause, or after M0; a run in steps goes on to its end."""
+        """Goes on after a pause or M0; a stepped run goes on to its end."""
         if not self.under_way():
             return NOT_UNDER_WAY
         if self._state.step and self._state.state == "paused":
@@ -160,7 +159,7 @@ class ProgramRun:
         return self._controller.cycle_start(now)
 
     def stop(self, now: int) -> Refused | None:
-        """The robot brakes and forgets the rest."""
+        """Brakes the robot and drops the rest."""
         if not self.under_way():
             return NOT_UNDER_WAY
         line = self._line(self._controller.status(now))
@@ -170,7 +169,7 @@ class ProgramRun:
     def on_end(self, listener: Ended) -> None:
         self._listeners.append(listener)
 
-    # ── what can be read ──
+    # ── readings ──
 
     @property
     def dialect(self) -> Dialect:
@@ -217,7 +216,7 @@ class ProgramRun:
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, Saved)
-        self._know(tuple(program_lines(self._state.text, self._dialect)))
+        self._set_lines(tuple(program_lines(self._state.text, self._dialect)))
         self._queue = self._to_send()
         if self.under_way():
             self._listen()
@@ -228,7 +227,7 @@ class ProgramRun:
     def _title(self) -> str:
         return self._state.name or "program"
 
-    def _know(self, lines: Sequence[ProgramLine]) -> None:
+    def _set_lines(self, lines: Sequence[ProgramLine]) -> None:
         self._lines = lines
         self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
@@ -274,7 +273,7 @@ class ProgramRun:
         return None
 
     def _go_on(self, now: int, count: int) -> None:
-        """Send so many lines more; the opening comes with the first of them."""
+        """Sends `count` more lines; the opening lines go before the first."""
         state, queue = self._state, self._queue
         count += len(state.opening) if state.sent == 0 else 0
         for line in queue[state.sent : state.sent + count]:
@@ -285,7 +284,7 @@ class ProgramRun:
         state.due = now + LOOK if state.sent < len(queue) and not state.step else now
 
     def _to_send(self) -> list[Sent]:
-        """All that is sent in this run."""
+        """The lines of this run in the order they are sent."""
         queue = [Sent(0, text, at) for at, text in enumerate(self._state.opening, 1)]
         acting = len(queue)
         for line in self._lines[self._state.first - 1 :]:
@@ -295,13 +294,13 @@ class ProgramRun:
         return queue
 
     def _listen(self) -> None:
-        """From the first run on: a controller that nobody listens to has less to do."""
+        """Subscribes to the controller at the first run: without listeners it has less to do."""
         if not self._listens:
             self._listens = True
-            self._controller.on_status(self._told)
+            self._controller.on_status(self._status_changed)
 
-    def _told(self, status: ControllerStatus) -> None:
-        """In the midst of whatever the controller does: looked at when it has done."""
+    def _status_changed(self, status: ControllerStatus) -> None:
+        """Called while the controller is busy: the check follows at the same time, in `wake`."""
         cut_off = status.error or status.stops != self._state.stops
         if self._state.state == "running" or (self.under_way() and cut_off):
             self._state.due = status.at
@@ -323,12 +322,12 @@ class ProgramRun:
             self._state.line, self._state.due = self._line(status), now + LOOK
 
     def _waiting(self, now: int) -> int:
-        """How many lines the controller has not begun."""
+        """The number of lines that the controller has not begun."""
         done = self._controller.tally(now).gcode_executed - self._state.tally
         return max(0, self._queue[self._state.sent - 1].acting - done)
 
     def _come_to_rest(self, now: int) -> None:
-        """All that was sent is done; unless the controller has lost some of it."""
+        """The controller is at rest: all lines are done, unless it lost some."""
         state, line = self._state, self._queue[self._state.sent - 1].number
         if self._waiting(now):
             self._fail(f"the controller came to rest at line {state.line}", state.line, now)
@@ -338,7 +337,7 @@ class ProgramRun:
             self._end("done", line, "", f"{self._title} done", now)
 
     def _not_taken(self, now: int) -> int:
-        """The first line that the controller has not taken: a soft limit is seen before motion."""
+        """The first line that is not executed: a soft limit is checked before the motion."""
         taken = self._controller.tally(now).gcode_executed - self._state.tally
         after = (sent.number for sent in self._queue if sent.acting > taken)
         return next(after, self._state.line)
@@ -356,14 +355,14 @@ class ProgramRun:
             listener(text, now)
 
     def _line(self, status: ControllerStatus) -> int:
-        """The line of the file that is being run; where none is, the last one that was seen."""
+        """The line of the file that is executed; if none, the last one that was seen."""
         place = status.line - self._state.base
         if 1 <= place <= len(self._queue):
             return self._queue[place - 1].number or self._state.first
         return self._state.line
 
     def in_file(self, reason: str) -> str:
-        """The controller's numbers of lines as those of the file."""
+        """A text with the controller's line numbers replaced by those of the file."""
         queue, base = self._queue, self._state.base
 
         def number(match: re.Match[str]) -> str:
@@ -375,7 +374,7 @@ class ProgramRun:
 
 
 def _acts(line: ProgramLine) -> bool:
-    """Remarks and messages are no matter of the axes; not every controller counts them."""
+    """Whether every controller counts the line as executed: comments and messages are not."""
     block = line.block
     return isinstance(block, Block) and bool(block.commands or block.values)
 
@@ -383,3 +382,111 @@ def _acts(line: ProgramLine) -> bool:
 def _line_in(reason: str) -> int:
     found = re.search(r"\bline (\d+)", reason)
     return int(found[1]) if found else 0
+
+
+# ── start in the middle ─────────────────────────────────────────────────────────────────────────
+#
+# The lines before the first one are not run. Those of them that only select or store are sent as
+# they are; of those that move or switch only the modes are sent. Arc, gas, spindle and outputs stay
+# as they are: a restart switches nothing on.
+
+MODES: tuple[Group, ...] = (
+    "units", "distance", "plane", "feed mode", "coordinates", "path", "retract", "overrides",
+    "kinematics",
+)  # fmt: skip
+STORING: tuple[Group, ...] = ("tool", "tool offset", "scaling")
+HERE = ("G92", "G28.1", "G30.1")
+"""Commands that store the position of the robot."""
+RELATIVE_G10 = 20.0
+
+
+class _Modes:
+    """The modes so far, and those that were not sent yet. F is kept with its units."""
+
+    def __init__(self) -> None:
+        self.motion = ""
+        self.codes: dict[Group, str] = {}
+        self._unsent: dict[Group, str] = {}
+        self._feed: tuple[str, float] | None = None
+
+    def note(self, block: Block) -> None:
+        for group in MODES:
+            if group in block.commands:
+                self.codes[group] = self._unsent[group] = block.commands[group]
+        self.motion = block.commands.get("motion", self.motion)
+        if "F" in block.values and self.codes.get("feed mode") != "G93":
+            self._feed = self.codes.get("units", ""), block.values["F"]
+
+    def take(self) -> list[str]:
+        """Lines for the modes that were not sent yet."""
+        lines = []
+        if self._feed is not None:
+            units, feed = self._feed
+            lines.append(f"{units} F{number_text(feed)}".strip())
+            if units:
+                self._unsent["units"] = self.codes["units"]
+        if self._unsent:
+            lines.append(" ".join(self._unsent.values()))
+        self._unsent, self._feed = {}, None
+        return lines
+
+
+def opening(lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
+    """The lines to send before line ``first`` so that it has the same effect as in a full run."""
+    modes = _Modes()
+    sent: list[str] = []
+    for line in lines[: first - 1]:
+        if refused := _stores_place(line):
+            return refused
+        block = _block(line)
+        if _only_stores(block):
+            sent += [*modes.take(), line.text.strip()]
+        modes.note(block)
+    sent += modes.take()
+    if modes.motion in ("G0", "G1"):
+        sent.append(modes.motion)
+    return _needs_its_start(lines[first - 1 :], modes) or sent
+
+
+def _block(line: ProgramLine) -> Block:
+    assert isinstance(line.block, Block), "a program is checked before it starts"
+    return line.block
+
+
+def _only_stores(block: Block) -> bool:
+    groups = set(block.commands)
+    storing = groups & set(STORING) or block.commands.get("nonmodal") == "G10"
+    others = groups - set(STORING) - set(MODES) - {"nonmodal"}
+    selects = "T" in block.values and not groups
+    return bool(storing and not others) or selects
+
+
+def _moves(block: Block) -> bool:
+    return block.axis in ("motion", "") and any(letter in block.values for letter in "XYZABCUVW")
+
+
+def _stores_place(line: ProgramLine) -> Refused | None:
+    block = _block(line)
+    code = block.commands.get("nonmodal", "")
+    if code in HERE or (code == "G10" and block.values.get("L") == RELATIVE_G10):
+        place = f"line {line.number}: {code} stores where the robot stands there"
+        return Refused(f"{place}; begin at that line or before it")
+    return None
+
+
+def _needs_its_start(lines: Iterable[ProgramLine], modes: _Modes) -> Refused | None:
+    """Refuses a first move that starts where the line before it ended: an arc, or relative."""
+    for line in lines:
+        block = _block(line)
+        modes.note(block)
+        if not _moves(block):
+            continue
+        relative = modes.codes.get("distance") == "G91"
+        if relative or modes.motion in ARCS:
+            what = "is relative (G91)" if relative else "is an arc"
+            return Refused(
+                f"line {line.number} {what} and needs its starting point; "
+                "begin at a line that goes straight to an absolute target"
+            )
+        return None
+    return None

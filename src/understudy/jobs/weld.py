@@ -1,7 +1,7 @@
-"""WeldingSequencer: a seam as lines that mean the same to a real controller and a simulated one.
+"""WeldingSequencer: a seam as G-code lines for a simulated or a REAL controller.
 
-Nothing here waits for the arc by itself: M66 does, in the controller, and the lines of the seam are
-sent only when its result is known. So no motion can be under way when there is no arc.
+The controller waits for the arc, with M66. The lines of the seam are sent only after the result of
+M66 is known, so the torch never moves along the seam without an arc.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,31 +29,31 @@ TRANSITIONS: Mapping[tuple[Phase, str], Phase] = {
 }
 
 ARC_SEEN, ARC_OUT, TIMED_OUT = 1.0, 0.0, -1.0
-"""What M66 reads of ARC_OK."""
+"""Results of M66 on the input ARC_OK."""
 METRES_PER_MINUTE_PER_VOLT, ARC_VOLTS_PER_VOLT = 2.0, 4.0
 JOB_BITS = (12, 13, 14, 15)
 POLL = 10 * NS_PER_MS
 SWITCHED_OFF = ("", "M5", "M9")
-"""After a fault; the empty line makes a controller with an error listen again."""
+"""Lines after a fault; the empty line clears the error of the controller."""
 
 
 class Controller(Protocol):
-    """What a seam is welded on. `status` says `moving` from a line's arrival until all is done."""
+    """The controller of the welding robot; its `status` is `moving` while lines are under way."""
 
     def send_gcode(self, text: str, now: int) -> Refused | None: ...
 
     def input_result(self) -> float:
-        """What the last M66 read; -1 when its time was over."""
+        """The result of the last M66; -1 after its timeout."""
         ...
 
     def status(self, now: int) -> ControllerStatus: ...
 
 
 class WeldSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a seam is begun and ended: the figures for steel. None: as the power source has it.
+    """Start and end of a seam, with defaults for steel. None: the setting of the power source.
 
-    `arc_timeout_s`: longer than the power source takes at worst. `crater_s`: until the arc is out,
-    burnback included.
+    `arc_timeout_s`: must exceed the longest ignition of the power source. `crater_s`: time until
+    the arc is out, burnback included.
     """
 
     job: Annotated[int, Meta(ge=0, le=15)] | None = None
@@ -69,7 +69,7 @@ STEEL = WeldSettings()
 
 
 def opening(settings: WeldSettings) -> list[str]:
-    """Gas, set values, arc; ends with the question whether it burns."""
+    """Gas, set values, arc, and M66 that waits for the arc."""
     lines = []
     if settings.job is not None:
         on = (bool(settings.job >> bit & 1) for bit in range(len(JOB_BITS)))
@@ -82,25 +82,25 @@ def opening(settings: WeldSettings) -> list[str]:
 
 
 def closing(settings: WeldSettings) -> list[str]:
-    """Arc out, gas off; ends with the question whether the arc is out."""
+    """Arc off, gas off, and M66 that reads whether the arc is out."""
     wait = settings.crater_s + settings.post_flow_s
     return ["M5", f"G4 P{wait:g}", "M9", "M66 P0 L0"]
 
 
 def seam_lines(seam: Sequence[str], settings: WeldSettings) -> list[str]:
-    """What comes when the arc burns: let it become steady, weld, end."""
+    """The lines after ignition: wait until the arc is stable, weld, end."""
     return [f"G4 P{settings.stabilize_s:g}", *seam, *closing(settings)]
 
 
 class JobStatus(Struct, frozen=True):
-    """How far a seam is; `fault` says why there is one."""
+    """The phase of a seam; `fault`: the reason of a fault."""
 
     phase: Phase
     fault: str
 
 
 class State(Struct):
-    """What the sequencer remembers; `poll`: when it looks at the controller again."""
+    """The state that snapshots hold; `poll`: the time of the next look at the controller."""
 
     phase: Phase = "Idle"
     fault: str = ""
@@ -109,7 +109,7 @@ class State(Struct):
 
 
 class WeldingSequencer:
-    """One seam after the other; a `Part` that looks at the controller as time passes."""
+    """A `Part` that welds one seam at a time and polls the controller."""
 
     def __init__(self, controller: Controller, settings: WeldSettings = STEEL) -> None:
         self._controller = controller
@@ -117,7 +117,7 @@ class WeldingSequencer:
         self._state = State()
 
     def start(self, seam: Sequence[str], now: int) -> Refused | None:
-        """Weld along these moves, from where the tool is; refused while a seam is under way."""
+        """Welds along these moves from where the tool is; refused while a seam is under way."""
         if self.busy():
             return Refused("a seam is under way")
         self._state = State(seam=list(seam))
@@ -131,7 +131,7 @@ class WeldingSequencer:
         return self._state.poll
 
     def wake(self, now: int) -> None:
-        """See what the controller has come to."""
+        """Polls the controller."""
         state = self._state
         if state.poll is None or now < state.poll:
             return
@@ -143,7 +143,7 @@ class WeldingSequencer:
             self._come_to_rest(self._controller.input_result(), now)
 
     def _come_to_rest(self, read: float, now: int) -> None:
-        """The controller has done what it was sent, or somebody has stopped it."""
+        """The controller is at rest: it has done its lines, or it was stopped."""
         starting = self._state.phase == "Starting"
         if starting and read == ARC_SEEN:
             self._go("arc", now)
@@ -182,7 +182,7 @@ class WeldingSequencer:
                 return
 
     def _fail(self, fault: str, now: int) -> None:
-        """The seam is over; whatever burns or flows is switched off."""
+        """Ends the seam and switches arc and gas off."""
         self._go("error", now)
         self._state.fault = fault
         for line in SWITCHED_OFF:

@@ -1,6 +1,6 @@
-"""What stands around the robots, changed while the cell runs; and what they hold.
+"""Commands for the environment of a running cell, and for objects that robots hold.
 
-Files are read here. One that is broken leaves everything as it was.
+A file with an error changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ class FromFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewObject(Struct, frozen=True, forbid_unknown_fields=True):
-    """The object as an environment file has it; into a zone nothing may reach."""
+    """An object as in an environment file. `zone`: nothing may reach into it."""
 
     object: ObjectConfig
     zone: bool = False
@@ -44,7 +44,7 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attach(Struct, frozen=True, forbid_unknown_fields=True):
-    """An object that stands in the cell by its `name`, or a new one, seen from the flange."""
+    """The `name` of an object of the environment, or a new `object`, seen from the flange."""
 
     robot: str
     name: str = ""
@@ -74,7 +74,7 @@ class HoldsObjects(Protocol):
 
 
 class EnvironmentCommands:
-    """The environment of a cell, and the actions that take things out of it."""
+    """The environment of a cell and the collision watches that hold objects of it."""
 
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:
         self._config = config
@@ -92,21 +92,28 @@ class EnvironmentCommands:
     def commands(self) -> list[Command]:
         add = Command
         return [
-            add("environment", "what stands around", lambda _: self._told(), role="viewer"),
-            add("check_objects", "which overlap", lambda _: self._overlaps(), role="viewer"),
-            add("load_environment", "put up what a file says instead", self._load, FromFile),
-            add("reload_environment", "the cell's own files again", lambda _: self._reload()),
-            add("add_object", "one more; the same name: in its place", self._add, NewObject),
-            add("remove_object", "take one away", self._remove, Named),
-            add("clear_environment", "nothing stands around", lambda _: self._clear()),
-            add("attach", "a robot takes something in its hand", self._attach, Attach),
-            add("detach", "a robot puts it down where it is", self._detach, Detach),
-            add("clear_collisions", "show no contact", lambda _: self._clear_collisions()),
+            add(
+                "environment",
+                "the objects and zones around the robots",
+                lambda _: self._listed(),
+                role="viewer",
+            ),
+            add("check_objects", "objects that overlap", lambda _: self._overlaps(), role="viewer"),
+            add("load_environment", "replace the environment by a file", self._load, FromFile),
+            add("reload_environment", "read the cell's own files again", lambda _: self._reload()),
+            add(
+                "add_object", "add an object, or replace the one of that name", self._add, NewObject
+            ),
+            add("remove_object", "remove an object", self._remove, Named),
+            add("clear_environment", "remove all objects and zones", lambda _: self._clear()),
+            add("attach", "a robot holds an object from now on", self._attach, Attach),
+            add("detach", "a robot puts an object down where it is", self._detach, Detach),
+            add("clear_collisions", "clear the shown contacts", lambda _: self._clear_collisions()),
         ]
 
-    # ── what stands around ──
+    # ── environment ──
 
-    def _told(self) -> dict[str, Any]:
+    def _listed(self) -> dict[str, Any]:
         there = self.here.environment
         return {
             "objects": [_object(thing, zone=False) for thing in map(Thing.of, there.objects)]
@@ -141,7 +148,7 @@ class EnvironmentCommands:
         except (ConfigError, ValueError) as problem:
             return Refused(str(problem))
         self._pump.act(lambda now: self.here.replace(there, now))
-        return self._told()
+        return self._listed()
 
     def _add(self, given: NewObject) -> Any:
         try:
@@ -149,24 +156,24 @@ class EnvironmentCommands:
         except ConfigError as problem:
             return Refused(str(problem))
         self._pump.act(lambda now: self.here.add([thing], now, zone=given.zone))
-        return self._told()
+        return self._listed()
 
     def _remove(self, given: Named) -> Any:
         found = self._pump.act(lambda now: self.here.remove(given.name, now))
-        return found if isinstance(found, Refused) else self._told()
+        return found if isinstance(found, Refused) else self._listed()
 
     def _clear(self) -> Any:
         self._pump.act(lambda now: self.here.replace(Environment(), now))
-        return self._told()
+        return self._listed()
 
-    # ── what is held ──
+    # ── held objects ──
 
     def _attach(self, given: Attach) -> Any:
         watch = self._watch(given.robot)
         if isinstance(watch, Refused):
             return watch
         if bool(given.name) == (given.object is not None):
-            return Refused("give either name or object")
+            return Refused("attach needs either name or object")
         refused = self._pump.act(lambda now: self._take(watch, given, now))
         return refused or watch.status(self._pump.now())
 
@@ -205,11 +212,11 @@ class EnvironmentCommands:
     def _watch(self, robot: str) -> HoldsObjects | Refused:
         if robot in self._watches:
             return self._watches[robot]
-        return Refused(str(unknown("robot that is watched", robot, self._watches)))
+        return Refused(str(unknown("robot with a collision watch", robot, self._watches)))
 
 
 def _object(thing: Thing, *, zone: bool) -> dict[str, Any]:
-    """Millimetres and degrees, as an environment file has it."""
+    """An object in millimetres and degrees, as in an environment file."""
     x, y, z, rx, ry, rz = pose(thing.built().place)
     return {
         "name": thing.name,

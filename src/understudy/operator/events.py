@@ -5,12 +5,11 @@ last state whenever the log is queried. The log belongs to the operator and is i
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from understudy.operator.advice import advice_on
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import ControllerStatus
@@ -179,3 +178,36 @@ class EventSources:
             if injected and count.strikes > self._acted.get(name, 0):
                 self._log.note("fault", rule.on, f"rule {name}: {rule.fault}", now)
             self._acted[name] = count.strikes
+
+
+# ── advice on alarms, for the operator ──────────────────────────────────────────────────────────
+
+ADVICE_BY_CODE: Mapping[int, str] = {
+    1: "A limit switch was hit: jog away from it, then reset and home.",
+    2: "The target lies outside an axis's limits: correct the line, or jog back, then reset.",
+    3: "The controller was reset while it moved: its position may be lost; reset and home.",
+    5: "The probe met nothing: check probe and part, then reset.",
+    9: "The controller is locked: reset it, then enable the drives.",
+    10: "Release the emergency stop when the cell is safe, then reset and enable the drives.",
+    17: "A drive has tripped: check motor and cable, then reset and enable the drives.",
+    33: "The tool cannot get there: correct the target, the tool or the configuration of the arm.",
+    38: "There is no such tool: correct the T word, or add the tool to the cell.",
+}
+ADVICE_BY_WORD: Mapping[str, str] = {
+    "emergency stop": ADVICE_BY_CODE[10],
+    "connect": "The connection to the controller is down: check cable and address.",
+    "not enabled": "Enable the drives first.",
+}
+OTHER_ADVICE = "Read the message, correct the cause, then reset."
+
+
+def advice_on(code: int, text: str, devices: Iterable[Device] = ()) -> str:
+    """The advice of the device whose alarm it is; else by the error code, else by a word of the
+    message."""
+    for device in devices:
+        if isinstance(device, ReportsEvents) and (advice := device.advice(text)):
+            return advice
+    if code in ADVICE_BY_CODE:
+        return ADVICE_BY_CODE[code]
+    words = text.lower()
+    return next((advice for word, advice in ADVICE_BY_WORD.items() if word in words), OTHER_ADVICE)

@@ -1,4 +1,4 @@
-"""The table of commands: name, typed parameters, role, doc. The app fills it."""
+"""The table of commands and queries: name, typed parameters, role, doc."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):
-    """A command that takes nothing."""
+    """The parameters of a command that takes none."""
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,14 +28,14 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Questions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Of a viewer's, and such that are answered at once."""
+    """Queries that a viewer may ask and that are answered at once."""
 
     questions: Annotated[list[Question], Meta(max_length=MOST_QUESTIONS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One thing that can be asked; ``run`` answers with a value that msgspec can write."""
+    """A command or query; ``run`` returns a value that msgspec can write, or `Refused`."""
 
     name: str
     doc: str
@@ -45,12 +45,12 @@ class Command:
 
 
 class Commands:
-    """`CommandTable`: looks a command up, checks who asks and what comes with it, runs it."""
+    """`CommandTable`: finds a command, checks role and parameters, runs it."""
 
     def __init__(self, commands: Iterable[Command]) -> None:
         own = (
             Command("commands", "this table", lambda _: self.described(), role="viewer"),
-            Command("glance", "several questions at one moment", self._look, Questions, "viewer"),
+            Command("glance", "several queries at one moment", self._look, Questions, "viewer"),
         )
         self._commands = {command.name: command for command in (*commands, *own)}
 
@@ -58,7 +58,7 @@ class Commands:
         return iter(self._commands.values())
 
     def described(self) -> list[dict[str, Any]]:
-        """The table for those who build a door to it; parameters as a JSON schema."""
+        """The table as plain values; parameters as JSON schemas."""
         return [
             {
                 "name": command.name,
@@ -86,7 +86,7 @@ class Commands:
         return result
 
     def _look(self, given: Questions) -> list[Any]:
-        """Their answers in order; none where one is refused, or needs time."""
+        """The answers in order; None where a query is refused or needs time."""
         return [self._glance(question) for question in given.questions]
 
     def _glance(self, question: Question) -> Any:
@@ -97,7 +97,7 @@ class Commands:
 
 
 def _fields(parameters: type[Struct]) -> Iterator[str]:
-    """Their names; of those that are one of a few words, the words."""
+    """The names of the parameters, with the allowed words of those that have a few."""
     for field in msgspec.structs.fields(parameters):
         kinds = (field.type, *get_args(field.type))
         words = [

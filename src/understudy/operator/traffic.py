@@ -1,6 +1,6 @@
-"""What was last said on the wires of the faces: so much per face, whoever talks most.
+"""The query `traffic`: the last messages on the wires of each face.
 
-Noted as it passes, written out only when somebody asks. It is the desk's own, and in no snapshot.
+Messages are noted as they pass and converted to text by the query. Snapshots do not hold them.
 """
 
 from collections import deque
@@ -21,8 +21,10 @@ LONGEST = 240
 
 
 class Piece(Struct, frozen=True):
-    """`kind`: > said by the client, < by the robot, ! what became of the line. `size`: in bytes,
-    also of what is too long to be shown."""
+    """A message. `kind`: > from the client, < from the robot, ! an event of the connection.
+
+    `size`: in bytes, of the whole message even if `text` is cut.
+    """
 
     number: int
     time_s: float
@@ -34,14 +36,14 @@ class Piece(Struct, frozen=True):
 
 
 class WhichTraffic(Struct, frozen=True, forbid_unknown_fields=True):
-    """`endpoint`: none: all of them."""
+    """`endpoint`: empty: all endpoints."""
 
     since: Annotated[int, Meta(ge=0)] = 0
     endpoint: str = ""
 
 
 class Traffic:
-    """A ring for each face; numbers go on counting."""
+    """A ring buffer for each face; the numbers of messages go on counting."""
 
     def __init__(self, endpoints: Iterable[str]) -> None:
         self._rings: dict[str, deque[tuple[int, Event, int]]] = {
@@ -57,11 +59,11 @@ class Traffic:
         self._rings[event.endpoint].append((self._count, event, size))
 
     def commands(self) -> list[Command]:
-        doc = f"what was said on the wires since a number: the last {KEPT} of each face are kept"
+        doc = f"messages on the wires since a number: the last {KEPT} of each face are kept"
         return [Command("traffic", doc, self._since, WhichTraffic, role="viewer")]
 
     def _since(self, given: WhichTraffic) -> dict[str, Any] | Refused:
-        """The oldest first; ``more``: there are others."""
+        """Messages after a number, the oldest first; ``more``: how many did not fit."""
         if given.endpoint and given.endpoint not in self._rings:
             return Refused(str(unknown("endpoint", given.endpoint, self._rings)))
         rings = [self._rings[given.endpoint]] if given.endpoint else list(self._rings.values())

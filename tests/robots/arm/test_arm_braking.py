@@ -89,7 +89,7 @@ def test_a_jog_stops_exactly_at_the_soft_limit(axis: int, share: float, profile:
     controller.jog(axis, share * SPEED[axis])
     controller.advance(0.1)
     controller.jog(axis, 0.9 * share * SPEED[axis])
-    controller.run_until_idle(patience=1e6)
+    controller.run_until_idle(timeout=1e6)
     end = (UPPER if share > 0 else LOWER)[axis]
     assert controller.joint_state().positions[axis] == pytest.approx(end, abs=1e-9)
     assert controller.status().state == "Idle"

@@ -5,7 +5,7 @@ import pytest
 from understudy.errors import Refused
 from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
-from understudy.jobs.restart import opening
+from understudy.jobs.program_run import opening
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:
