@@ -116,7 +116,7 @@ class ProgramRun:
         if self.under_way():
             return UNDER_WAY
         if len(text) > LONGEST_PROGRAM:
-            return Refused(f"the program has {len(text)} characters; at most {LONGEST_PROGRAM}")
+            return Refused(f"the program has {len(text)} characters, more than {LONGEST_PROGRAM}")
         self._state = Saved(name=name, text=text)
         self._set_lines(lines)
         return None
