@@ -85,7 +85,7 @@ class CycleTimeEstimator:
     def estimate(self, program: str | bytes) -> CycleTime:
         """Lines that cannot be run are left out, and listed.
 
-        A wait for an input (M66) counts 0 s: without a scenario nobody knows when it comes.
+        A wait for an input (M66) counts 0 s: without a scenario its time is unknown.
         """
         return cycle_time_of(walk(program, self._setup, self._start), self._setup.dynamics)
 
