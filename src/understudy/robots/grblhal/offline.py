@@ -26,7 +26,7 @@ from understudy.simulation.scenario import build
 from understudy.units import nanoseconds, seconds, whole_ns
 
 LEFT_TURNING = "the spindle is left on at the end of the program"
-NO_BODY = "the machine has no shape in this cell: collisions are not checked"
+NO_BODY = "the machine has no body in this cell: collisions are not checked"
 NO_TRAVEL = "soft limits are off ($20=0): the travel of the axes is not checked"
 
 
