@@ -28,9 +28,7 @@ PERIOD = 100 * NS_PER_MS
 class Config(Struct, frozen=True, forbid_unknown_fields=True): ...  # no keys of its own
 
 
-class Saved(Struct):
-    beats: int
-    unsent: dict[str, list[WireMessage]]
+Saved = tuple[int, dict[str, list[WireMessage]]]  # heartbeats, and by peer what is not sent yet
 
 
 class CanSession:
@@ -91,19 +89,15 @@ class CanFace(SessionFace[CanSession]):
 
     def save(self) -> Saved:
         unsent = {peer: session.outbox.save() for peer, session in self._sessions.items()}
-        return Saved(self._beats, unsent)
+        return self._beats, unsent
 
     def load(self, state: Any) -> None:
-        saved = msgspec.convert(state, Saved)
-        self._beats = saved.beats
-        self._sessions = {p: CanSession(self, p, unsent) for p, unsent in saved.unsent.items()}
+        self._beats, unsent = msgspec.convert(state, Saved)
+        self._sessions = {peer: CanSession(self, peer, each) for peer, each in unsent.items()}
 
 
 def build(name: str, config: Config, robot: Any, deps: Deps) -> CanFace:
     return CanFace(robot)
-
-
-CELL = "robots: {bench: {kind: text_robot, faces: {can_pose: {}, text_tcp: {}}}}"
 
 
 def write_cell(folder: str) -> str:
@@ -111,7 +105,7 @@ def write_cell(folder: str) -> str:
     registry.register("faces", "can_pose", "add_a_message_face")
     registry.register("wires", "can_udp", "add_a_wire")
     file = Path(folder) / "cell.yaml"
-    file.write_text(CELL)
+    file.write_text("robots: {bench: {kind: text_robot, faces: {can_pose: {}, text_tcp: {}}}}")
     return str(file)
 
 

@@ -12,7 +12,7 @@ from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, NotInstalledError, unknown
 from understudy.operator import OperatorApi
-from understudy.operator.background import KINDS, Runs, run_commands
+from understudy.operator.background import KINDS, BackgroundRuns, run_commands
 from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
@@ -66,7 +66,7 @@ class Live:
         self.operator = OperatorApi(
             config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
         )
-        self._runs = Runs(KINDS, {"cell": self._name()})
+        self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
         traffic = self._traffic.commands()
         self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(

@@ -1,4 +1,4 @@
-"""Ready files: where a running cell says what listens where, for scripts in any language."""
+"""Ready files: the addresses of a running cell as JSON, for scripts in any language."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from understudy.ports import Rate
 
 
 class Ready(Struct, frozen=True):
-    """What stands in a ready file."""
+    """Contents of a ready file; `starting`: endpoints that do not listen yet."""
 
     pid: Annotated[int, Meta(gt=0)]
     cell: str
@@ -26,7 +26,7 @@ class Ready(Struct, frozen=True):
 
 
 class ReadyFile:
-    """Written in one piece, rewritten when more listens, removed at the end."""
+    """The ready file of one cell: written atomically, removed when the cell ends."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class ReadyFile:
     def write(
         self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
     ) -> None:
-        """``starting``: what does not listen yet; then it is written again."""
+        """``starting``: endpoints that do not listen yet."""
         ready = Ready(os.getpid(), cell, rate, endpoints, list(starting))
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
         part = self.path.parent / f"{self.path.name}.{os.getpid()}.part"
@@ -51,14 +51,14 @@ class ReadyFile:
         self._written = True
 
     def remove(self) -> None:
-        """Only what was written; somebody may have taken it away already, and its folder too."""
+        """Removes the file if it was written; it may be gone already."""
         if self._written:
             with contextlib.suppress(OSError):
                 self.path.unlink()
 
 
 def registry_file() -> Path | None:
-    """Where `status` and `stop` find this process without being told."""
+    """The file by which `status` and `stop` find this process."""
     folder = registry_folder()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -73,7 +73,7 @@ def registry_folder() -> Path:
 
 
 def running_cells() -> list[Ready]:
-    """Every live cell of this user's; files of cells that died are cleared away."""
+    """All running cells of this user; removes the files of cells that died."""
     cells = []
     for file in sorted(registry_folder().glob("*.json")):
         try:

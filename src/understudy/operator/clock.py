@@ -21,13 +21,13 @@ from understudy.wire.pump import Pump
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
 ENGINE = {
-    "start": "let time run, accept programs",
-    "pause": "time stands",
-    "resume": "time runs again",
+    "start": "let time run and accept programs",
+    "pause": "stop time",
+    "resume": "let time run again",
 }
 BUTTONS = {
-    "stop": "every controller brakes and forgets its program; with `robot` that one alone",
-    "reset": "clear emergency stops, errors and faults; without `robot` count from zero",
+    "stop": "every controller brakes and drops its program; with `robot` that one alone",
+    "reset": "clear emergency stops, errors and faults; without `robot` also the counters",
     "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
 }
 
@@ -55,7 +55,7 @@ class Inject(Struct, frozen=True, forbid_unknown_fields=True):
     parameters: dict[str, float] = {}
 
 
-class Whom(Struct, frozen=True, forbid_unknown_fields=True):
+class OneRobot(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str | None = None
 
 
@@ -85,15 +85,15 @@ class ClockCommands:
     def commands(self) -> list[Command]:
         viewer: Literal["viewer"] = "viewer"
         return [
-            Command("advance", "run ahead by seconds", self._advance, Advance),
+            Command("advance", "run ahead by a number of seconds", self._advance, Advance),
             Command("now", "the cell's time", lambda _: self._now(), role=viewer),
             Command("rate", "set the rate of time", self._set_rate, SetRate),
-            Command("status", "what everything is at", lambda _: self._status(), role=viewer),
-            Command("faults", "what can be injected", lambda _: self._faults(), role=viewer),
-            Command("snapshot", "the cell at this moment", self._snapshot, ToFile),
-            Command("restore", "bring a snapshot back", self._restore, Restore),
-            Command("inject", "bring a fault about", self._inject, Inject),
-            Command("metrics", "what was done so far", lambda _: self._metrics(), role=viewer),
+            Command("status", "status of every part", lambda _: self._status(), role=viewer),
+            Command("faults", "faults that can be injected", lambda _: self._faults(), role=viewer),
+            Command("snapshot", "save the state of the cell", self._snapshot, ToFile),
+            Command("restore", "restore a snapshot", self._restore, Restore),
+            Command("inject", "inject a fault", self._inject, Inject),
+            Command("metrics", "metrics of the engine", lambda _: self._metrics(), role=viewer),
             Command("quit", "end the cell", lambda _: self._quit()),
             *(self._of_engine(name, doc) for name, doc in ENGINE.items()),
             *(self._of_button(name, doc) for name, doc in BUTTONS.items()),
@@ -105,23 +105,23 @@ class ClockCommands:
         def run(_: Any) -> Any:
             if name != "start" and (refused := self._on_real(name)):
                 return refused
-            return self._let_engine(name)
+            return self._run_engine(name)
 
         return Command(name, doc, run)
 
     def _of_button(self, name: str, doc: str) -> Command:
-        """The cell's, or of one robot. A real robot is not the engine's: it is told as well."""
+        """A command for the cell or one robot; REAL robots, which the engine does not have, get it too."""
 
-        def run(given: Whom) -> Any:
+        def run(given: OneRobot) -> Any:
             if name == "reset":
                 self._reset_devices(given.robot)
             if given.robot is not None:
                 return self._robots.do(given.robot, name)
             for robot in self._robots.real():
                 robot.do(name)
-            return self._let_engine(name)
+            return self._run_engine(name)
 
-        return Command(name, doc, run, Whom)
+        return Command(name, doc, run, OneRobot)
 
     def _reset_devices(self, only: str | None) -> None:
         """Resets the devices of one robot that have a fault; the engine resets all of them."""
@@ -130,7 +130,7 @@ class ClockCommands:
                 if device.active_faults():
                     robot.simulated.time.act(device.reset)
 
-    def _let_engine(self, name: str) -> dict[str, Any]:
+    def _run_engine(self, name: str) -> dict[str, Any]:
         self._pump.act(lambda now: getattr(self._engine, name)(now))
         return self._metrics()
 
@@ -164,7 +164,7 @@ class ClockCommands:
         return self._now()
 
     def _status(self) -> dict[str, Any]:
-        now = self._now()  # first: it brings the cell to the clock's time
+        now = self._now()  # first: the cell catches up with the clock
         real, parts = self._pump.real_seconds(), self._cell.status()
         return now | self._facts() | {"real_s": real, "parts": parts}
 
@@ -226,11 +226,11 @@ class ClockCommands:
         }
 
     def _on_real(self, name: str) -> Refused | None:
-        """Time is not ours where a real robot moves in it."""
+        """The refusal of a command that would change the time of a REAL robot."""
         real = ", ".join(robot.name for robot in self._robots.real())
         return Refused(f"{real} is REAL: no {name} while it is") if real else None
 
 
 def _why(problem: Exception) -> str:
-    """ValueError: a name that no file can have."""
+    """The reason in words; a ValueError is a name that no file can have."""
     return getattr(problem, "strerror", None) or str(problem)

@@ -221,7 +221,7 @@ class FaultSource(Protocol):
         ...
 
     def received(self, place: str, command: str, now: int) -> None:
-        """A face tells what it was told: rules may wait for it."""
+        """A face has received a command; rules may be triggered by it."""
         ...
 
     def deviations(self, fault: ActiveFault, count: int) -> tuple[float, ...]:
@@ -264,7 +264,7 @@ class ControllerStatus:
     """Where a controller stands; error codes are grblHAL's numbers.
 
     ``accepted``: how many lines it has taken; ``line``: which of them is being run, 0 if none;
-    ``stops``: how often what was under way was cut off; ``at``: the moment it tells of.
+    ``stops``: number of stops that cut off a motion; ``at``: the time of this status.
     """
 
     connected: bool = False

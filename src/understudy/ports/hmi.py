@@ -41,7 +41,7 @@ class LinkMessage(Struct, frozen=True):
 
 
 class Later:
-    """The answer of a command that takes long; who asked is told when it is there."""
+    """The answer of a slow command; listeners get it when it is ready."""
 
     def __init__(self) -> None:
         self._answer: Any = None
@@ -49,7 +49,7 @@ class Later:
         self._listeners: list[Callable[[Any], None]] = []
 
     def then(self, listener: Callable[[Any], None]) -> None:
-        """Be told the answer, a `Refused` maybe; at once if it is there already."""
+        """Calls ``listener`` with the answer, which may be a `Refused`; at once if it is ready."""
         if self._there:
             listener(self._answer)
         else:
@@ -101,7 +101,7 @@ class RobotView(Struct, frozen=True):
 
 
 Trail = tuple[int, Sequence[tuple[float, float, float]], int]
-"""Where the arc burned, in m: after so many points that are known come these; 0: these are all.
+"""Where the arc burned, in m: the number of known points, the points after them, and the version.
 
 Last the version: a trail that was cleared, thinned out or brought back is another one.
 """
@@ -134,7 +134,7 @@ class Touch(Protocol):
 
 
 class Touching(Protocol):
-    """What knows of contacts: those that last, and that nobody has cleared away."""
+    """A part that knows the contacts that last and have not been cleared."""
 
     def contacts(self) -> Sequence[Touch]: ...
 
@@ -177,5 +177,5 @@ class Watch(Protocol):
     """Whoever looks at the cell for the doors: brings it to the clock's time first."""
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
-        """``trail_from``: what is known of each trail; none is told to who does not ask."""
+        """``trail_from``: the known part of each trail; without it the view has no trails."""
         ...

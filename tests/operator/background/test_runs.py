@@ -12,16 +12,16 @@ from understudy.app.background_reach import reach
 from understudy.config import load_config
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, Refused
-from understudy.operator.background import KINDS, Runs, runner
-from understudy.operator.background.runner import MOST_KEPT, MOST_WAITING, OVER, Run
+from understudy.operator.background import KINDS, BackgroundRuns, runner
+from understudy.operator.background.runner import MOST_KEPT, MOST_WAITING, OVER, BackgroundRun
 
 WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait")
 
 
-def play(scene: Callable[[Runs], Awaitable[None]]) -> None:
+def play(scene: Callable[[BackgroundRuns], Awaitable[None]]) -> None:
     async def run() -> None:
         kinds = {name: f"tests.operator.background.works:{name}" for name in WORKS}
-        runs = Runs(kinds, {"cell": "the one that runs"})
+        runs = BackgroundRuns(kinds, {"cell": "the one that runs"})
         try:
             await asyncio.wait_for(scene(runs), 60.0)
         finally:
@@ -30,20 +30,20 @@ def play(scene: Callable[[Runs], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-def start(runs: Runs, kind: str, **parameters: Any) -> Run:
+def start(runs: BackgroundRuns, kind: str, **parameters: Any) -> BackgroundRun:
     run = runs.start(kind, parameters)
-    assert isinstance(run, Run)
+    assert isinstance(run, BackgroundRun)
     return run
 
 
-async def until(run: Run, *states: str, progress: float = 0.0) -> Run:
+async def until(run: BackgroundRun, *states: str, progress: float = 0.0) -> BackgroundRun:
     while run.state not in states or run.progress < progress:  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.01)
     return run
 
 
 def test_a_run_gives_its_result_and_knows_its_cell() -> None:
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, "echo", text="hm", cell="another"), *OVER)
         assert (run.state, run.progress, run.error) == ("done", 1.0, "")
         raw = runs.result(run.id)
@@ -63,7 +63,7 @@ def test_a_run_gives_its_result_and_knows_its_cell() -> None:
     ],
 )
 def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, kind), *OVER)
         assert (run.state, run.error) == ("failed", why)
         assert runs.result(run.id) is None
@@ -74,7 +74,7 @@ def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
 def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "LARGEST_RESULT", 1 << 16)
 
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, "babble", bytes=1 << 18), *OVER)
         assert run.state == "failed"
         assert "longer than" in run.error
@@ -83,7 +83,7 @@ def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_one_works_the_others_wait_and_can_be_cancelled() -> None:
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         first, second = start(runs, "wait"), start(runs, "echo")
         await until(first, "running", progress=0.25)
         assert second.state == "waiting"
@@ -100,7 +100,7 @@ def test_one_works_the_others_wait_and_can_be_cancelled() -> None:
 
 
 def test_too_many_are_refused_and_so_is_what_does_not_exist() -> None:
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         for _ in range(MOST_WAITING + 1):
             start(runs, "wait")
         refused = runs.start("echo", {})
@@ -116,7 +116,7 @@ def test_too_many_are_refused_and_so_is_what_does_not_exist() -> None:
 
 
 def test_only_the_latest_are_kept() -> None:
-    async def scene(runs: Runs) -> None:
+    async def scene(runs: BackgroundRuns) -> None:
         works = start(runs, "wait")
         for _ in range(2 * MOST_KEPT):
             waits = start(runs, "echo")

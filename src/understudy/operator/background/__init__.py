@@ -1,6 +1,5 @@
-"""Long queries about a cell, each in a process of its own: the cell's time never waits for them."""
+"""Long queries about a cell, in worker processes: the cell's time never waits for them."""
 
-from understudy.operator.background.commands import run_commands
-from understudy.operator.background.runner import KINDS, Runs
+from understudy.operator.background.runner import KINDS, BackgroundRuns, run_commands
 
-__all__ = ["KINDS", "Runs", "run_commands"]
+__all__ = ["KINDS", "BackgroundRuns", "run_commands"]

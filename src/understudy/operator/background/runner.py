@@ -1,4 +1,4 @@
-"""Runs: started, told of, cancelled; one works at a time, few wait, the latest are kept."""
+"""Long queries in worker processes: one runs at a time, a few wait, the latest results are kept."""
 
 import asyncio
 import contextlib
@@ -12,14 +12,15 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
+from understudy.operator.table import Command
 
 log = logging.getLogger(__name__)
 
-# kind → the function that does it (`worker.Work`)
 KINDS = {
     "reach": "understudy.app.background_reach:reach",
     "validate": "understudy.app.background_validate:validate",
 }
+"""Kind of query → the function that a worker calls (`worker.Work`)."""
 MOST_WAITING = 8
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024
@@ -28,8 +29,8 @@ RunState = Literal["waiting", "running", "done", "failed", "cancelled"]
 OVER = ("done", "failed", "cancelled")
 
 
-class Run(Struct):
-    """One long query. ``seconds``: of wall time, so far or in all."""
+class BackgroundRun(Struct):
+    """One long query; ``seconds``: wall time that it has taken."""
 
     id: int
     kind: str
@@ -42,36 +43,36 @@ class Run(Struct):
 NOTHING = msgspec.Raw(b"")
 
 
-class Said(Struct, frozen=True):
-    """A line of the worker's."""
+class WorkerMessage(Struct, frozen=True):
+    """One line from the worker."""
 
     progress: float | None = None
     result: msgspec.Raw = NOTHING
     failed: str | None = None
 
 
-_decoder = msgspec.json.Decoder(Said)
+_decoder = msgspec.json.Decoder(WorkerMessage)
 
 
-class Runs:
-    """Made and used on one event loop."""
+class BackgroundRuns:
+    """The long queries of a cell, on one event loop."""
 
     def __init__(self, kinds: Mapping[str, str], given: Mapping[str, Any]) -> None:
-        """``given``: what every run is told besides its own parameters (which cell, for one)."""
+        """``given``: parameters of every query besides its own, such as the cell."""
         self._kinds = dict(kinds)
         self._given = dict(given)
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, BackgroundRun] = {}
         self._results: dict[int, msgspec.Raw] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._next = 1
         self._free = asyncio.Lock()
 
-    def start(self, kind: str, parameters: Mapping[str, Any]) -> Run | Refused:
+    def start(self, kind: str, parameters: Mapping[str, Any]) -> BackgroundRun | Refused:
         if kind not in self._kinds:
             return Refused(f"there is no run {kind!r}; there are: {', '.join(self._kinds)}")
         if len(self._tasks) > MOST_WAITING:
             return Refused(f"{MOST_WAITING} runs wait already; cancel one, or wait")
-        run = Run(self._next, kind)
+        run = BackgroundRun(self._next, kind)
         self._next += 1
         self._runs[run.id] = run
         work = self._work(run, {**parameters, **self._given})
@@ -79,18 +80,18 @@ class Runs:
         self._forget_old()
         return run
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[BackgroundRun]:
         return list(self._runs.values())
 
-    def get(self, number: int) -> Run | Refused:
+    def get(self, number: int) -> BackgroundRun | Refused:
         known = ", ".join(map(str, self._runs)) or "none"
         return self._runs.get(number) or Refused(f"there is no run {number}; there are: {known}")
 
     def result(self, number: int) -> msgspec.Raw | None:
-        """What came out, as JSON; None where nothing did, or not yet."""
+        """The result as JSON; None if there is none yet."""
         return self._results.get(number)
 
-    def cancel(self, number: int) -> Run | Refused:
+    def cancel(self, number: int) -> BackgroundRun | Refused:
         run = self.get(number)
         if not isinstance(run, Refused) and run.state not in OVER:
             run.state = "cancelled"
@@ -104,14 +105,14 @@ class Runs:
 
     # ── inside ──
 
-    async def _work(self, run: Run, parameters: dict[str, Any]) -> None:
+    async def _work(self, run: BackgroundRun, parameters: dict[str, Any]) -> None:
         try:
             async with self._free:
                 self._end(run, await self._process(run, parameters))
         finally:
             self._tasks.pop(run.id, None)
 
-    async def _process(self, run: Run, parameters: dict[str, Any]) -> Said:
+    async def _process(self, run: BackgroundRun, parameters: dict[str, Any]) -> WorkerMessage:
         task = {"target": self._kinds[run.kind], "parameters": parameters}
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
@@ -124,37 +125,69 @@ class Runs:
         try:
             assert process.stdin is not None
             process.stdin.write(msgspec.json.encode(task) + b"\n")
-            return await self._hear(run, process, begun)
+            return await self._read_messages(run, process, begun)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.communicate()  # its pipes are closed too
+            await process.communicate()  # closes its pipes
 
-    async def _hear(self, run: Run, process: asyncio.subprocess.Process, begun: float) -> Said:
+    async def _read_messages(
+        self, run: BackgroundRun, process: asyncio.subprocess.Process, begun: float
+    ) -> WorkerMessage:
         assert process.stdout is not None
         try:
             while line := await process.stdout.readline():
-                said = _decoder.decode(line)
+                message = _decoder.decode(line)
                 run.seconds = time.monotonic() - begun
-                if said.progress is None:
-                    return said
-                run.progress = said.progress
+                if message.progress is None:
+                    return message
+                run.progress = message.progress
         except msgspec.DecodeError as problem:
-            return Said(failed=f"its answer cannot be read: {problem}")
+            return WorkerMessage(failed=f"its answer cannot be read: {problem}")
         except ValueError:
-            return Said(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
-        return Said(failed="its process ended without an answer")
+            return WorkerMessage(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
+        return WorkerMessage(failed="its process ended without an answer")
 
-    def _end(self, run: Run, said: Said) -> None:
-        if said.result == NOTHING:
-            run.state, run.error = "failed", said.failed or ""
+    def _end(self, run: BackgroundRun, message: WorkerMessage) -> None:
+        if message.result == NOTHING:
+            run.state, run.error = "failed", message.failed or ""
             log.info("run %d (%s) failed: %s", run.id, run.kind, run.error)
         else:
             run.state, run.progress = "done", 1.0
-            self._results[run.id] = said.result
+            self._results[run.id] = message.result
 
     def _forget_old(self) -> None:
         over = [run.id for run in self._runs.values() if run.state in OVER]
         for number in over[: max(0, len(self._runs) - MOST_KEPT)]:
             del self._runs[number]
             self._results.pop(number, None)
+
+
+# ── commands ────────────────────────────────────────────────────────────────────────────────────
+
+
+class StartRun(Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
+    parameters: dict[str, Any] = {}
+
+
+class WhichRun(Struct, frozen=True, forbid_unknown_fields=True):
+    id: int
+
+
+def run_commands(runs: BackgroundRuns) -> list[Command]:
+    def result(given: WhichRun) -> Any:
+        run = runs.get(given.id)
+        return run if isinstance(run, Refused) else {"run": run, "result": runs.result(given.id)}
+
+    return [
+        Command(
+            "start_run",
+            "start a long query in a worker process",
+            lambda given: runs.start(given.kind, given.parameters),
+            StartRun,
+        ),
+        Command("runs", "list the long queries", lambda _: runs.all(), role="viewer"),
+        Command("run_result", "the result of a long query", result, WhichRun, role="viewer"),
+        Command("cancel_run", "cancel a long query", lambda given: runs.cancel(given.id), WhichRun),
+    ]

@@ -8,7 +8,7 @@
 < {"type": "ERROR", "id": 3, "timestamp": 1754.4, "payload": {"code": 1, "message": "unknown …"}}
 
 Two message faces: requests and replies, and the status for all subscribers ten times a second. Both
-are doors, on wall time: they command the cell's clock (decision 0070).
+are doors, on wall time: they command the cell's clock (docs/decisions/wire-and-faces.md).
 """
 
 from collections.abc import Callable, Mapping
