@@ -110,7 +110,7 @@ class ClockCommands:
         return Command(name, doc, run)
 
     def _of_button(self, name: str, doc: str) -> Command:
-        """A command for the cell or one robot; REAL robots, which the engine does not have, get it too."""
+        """A command for the cell or one robot; the REAL robots are commanded directly."""
 
         def run(given: OneRobot) -> Any:
             if name == "reset":
