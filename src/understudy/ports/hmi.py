@@ -103,7 +103,7 @@ class RobotView(Struct, frozen=True):
 Trail = tuple[int, Sequence[tuple[float, float, float]], int]
 """Where the arc burned, in m: the number of known points, the points after them, and the version.
 
-A trail that was cleared, thinned out or restored has another version. 0 known points: these are all.
+A trail that was cleared, thinned out or restored has another version. 0: these are all points.
 """
 Known = int | tuple[int, int]
 """How many points of a trail are known; better with its version."""
