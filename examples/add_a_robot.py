@@ -15,6 +15,7 @@ from msgspec import Struct
 from understudy import registry
 from understudy.errors import Refused
 from understudy.ports import Deps
+from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, ModelAxis, RobotModel
 from understudy.space.pose import ORIGIN
 from understudy.testing import StandIn
@@ -41,8 +42,11 @@ class LinearAxis:
     frames: tuple[Frame, ...] = ("base",)
 
     def __init__(self, config: Config) -> None:
-        self._travel, self._speed = config.travel_mm * MM, config.speed_mm_s * MM
-        self._move = Move()
+        self._travel, self._speed, self._move = (
+            config.travel_mm * MM,
+            config.speed_mm_s * MM,
+            Move(),
+        )
 
     def position(self, now: int) -> float:
         way = self._move.end - self._move.start
@@ -67,8 +71,8 @@ class LinearAxis:
     def load(self, state: Any) -> None:
         self._move = msgspec.convert(state, Move)
 
-    def faults(self) -> tuple[str, ...]:
-        return ("emergency_stop", "emergency_release")
+    def faults(self) -> Faults:
+        return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         self._move = Move(here := self.position(now), here, now, fault == "emergency_stop")
@@ -117,4 +121,4 @@ with StandIn(str(file)) as cell:
     print(cell.do("emergency_stop", robot="rail"), cell.do("reset", robot="rail"))
     cell.do("restore", snapshot=snapshot)
     print(rail := cell.do("robots")["robots"][0])
-    assert (rail["state"], "jog" in rail["capabilities"]) == ("Run", True)
+    assert (rail["state"], rail["capabilities"][0]) == ("Run", "jog")
