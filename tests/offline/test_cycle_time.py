@@ -120,7 +120,7 @@ def test_motion_goes_on_where_nothing_is_waited_for() -> None:
 def test_motion_ends_where_the_controller_waits_for_it() -> None:
     straight = seconds("G1 X10", "X20")
     for between in ("M3 S1", "M7", "M8", "G4 P0", "M66 P1 L0", "M66 P1 L3 Q2", "M6 T1", "M0",
-                    "M1", "M60", "M49", "M53 P0", "G55", "G92 Y5", "G43.1 Z1"):  # fmt: skip
+                    "M1", "M60", "M49", "M53 P0", "G54", "G55", "G92 Y5", "G43.1 Z1"):  # fmt: skip
         assert seconds("G1 X10", between, "X20") == pytest.approx(straight + STOP), between
 
 

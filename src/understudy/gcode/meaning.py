@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from understudy.gcode import requests
+from understudy.gcode.blocks import Block
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.modal import Modal
 from understudy.gcode.requests import Move, Request
@@ -95,6 +96,14 @@ def rests_motion(
     if rests == "if_zero_shifts":
         return at_offsets and zero_in_force(before) != zero_in_force(after)
     return rests == "always"
+
+
+def system_word_rests(block: Block, *, at_offsets: bool) -> bool:
+    """Whether motion ends before a line with G54 … G59.3, also if it names the system in force.
+
+    The firmware marks the work offset as changed for every such word (gcode.c, step 15).
+    """
+    return at_offsets and "coordinates" in block.commands
 
 
 def _changes(request: Request, before: Modal) -> bool:

@@ -22,6 +22,7 @@ from understudy.gcode.meaning import (
     sets_outputs_without_move,
     stand_kind,
     stops_at_corners,
+    system_word_rests,
 )
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.gcode.requests import (
@@ -382,6 +383,9 @@ class Reader:
             self._refuse(line.number, step)
             return
         before, self.modal = self.modal, step.modal
+        at_offsets = self._setup.rests_at_offsets
+        if isinstance(line.block, Block) and system_word_rests(line.block, at_offsets=at_offsets):
+            self._walker.rest()
         if step.requests:
             self._carry_out(line, step, before)
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from understudy.errors import Refused
 from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jog, parse, requests
 from understudy.gcode.dialect import Axes
-from understudy.gcode.meaning import MOVES, sets_outputs_without_move, zero_in_force
+from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
 from understudy.motion.path import Floats, Path
 from understudy.ports.device import Process
 from understudy.ports.io import PinChange, ProgramPins
@@ -234,9 +234,8 @@ class Runner:
         if found.axes or found.pose:
             state.axes = found.axes
         if "coordinates" in block.commands:
-            shifts = zero_in_force(before) != zero_in_force(found.modal)
-            rest = (Rest(),) if shifts and self.options.rests_at_offsets else ()
-            state.todo += (*rest, SystemChosen())
+            rests = system_word_rests(block, at_offsets=self.options.rests_at_offsets)
+            state.todo += (*((Rest(),) if rests else ()), SystemChosen())
         for request in found.requests:
             if entry.how != "check" or isinstance(request, REPORTED_IN_CHECK):
                 state.todo += self._steps(request, before)
