@@ -1,4 +1,4 @@
-"""Short words for the tests: say lines to a fresh controller, look at what it asks for."""
+"""A controller for the tests: interprets lines, and returns their requests."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""The modal state is a value: it can be written down, and it can be told."""
+"""The modal state is a value: it can be saved, and it can be reported."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Waypoints: reckoned, or executed and watched."""
+"""Waypoints: planned, or executed and recorded."""
 
 import math
 
@@ -114,9 +114,9 @@ def test_an_execution_is_its_dry_run() -> None:
     ]
     controller = FakeController()
     simulator = MotionSimulator(arm(), controller, rate_hz=100.0)
-    executed, reckoned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
+    executed, planned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
     assert executed.success
-    assert executed.total_time_s == pytest.approx(reckoned.total_time_s, rel=1e-6)
+    assert executed.total_time_s == pytest.approx(planned.total_time_s, rel=1e-6)
     assert np.allclose(executed.trajectory_log[-1].positions, BENT)
     assert [line.split()[0] for line in controller.lines] == ["G0", "G93", "M3", "G94", "M5", "G0"]
 
@@ -135,18 +135,18 @@ def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "reason"),
     [
         (Waypoint((500 * DEG, 0.0, 0.0, 0.0, 0.0, 0.0)), "J1 = 500.0° is outside"),
         (Waypoint(OUT_OF_REACH, speed=0.1), "line 2"),
     ],
     ids=["beyond a limit", "out of reach"],
 )
-def test_what_the_controller_fails_at_later_fails_the_run(target: Waypoint, told: str) -> None:
+def test_what_the_controller_fails_at_later_fails_the_run(target: Waypoint, reason: str) -> None:
     controller, simulator = virtual_arm()
     found = simulator.simulate_trajectory([Waypoint(BENT), target])
     assert not found.success
-    assert told in found.error_message
+    assert reason in found.error_message
     assert found.trajectory_log
     assert not controller.busy()
 
@@ -161,10 +161,10 @@ def test_a_controller_that_is_held_fails_the_run() -> None:
 def test_extremes_of_an_execution_are_those_of_its_dry_run_however_seldom_it_is_logged() -> None:
     waypoints = [Waypoint(BENT), Waypoint(TURNED), Waypoint(PLACE, speed=0.3), Waypoint(BENT)]
     simulator = virtual_arm()[1]
-    executed, reckoned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
+    executed, planned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
     assert executed.success, executed.error_message
-    assert executed.max_velocity == pytest.approx(reckoned.max_velocity, rel=0.01)
-    assert executed.max_acceleration == pytest.approx(reckoned.max_acceleration, rel=0.01)
+    assert executed.max_velocity == pytest.approx(planned.max_velocity, rel=0.01)
+    assert executed.max_acceleration == pytest.approx(planned.max_acceleration, rel=0.01)
     assert len(executed.trajectory_log) == pytest.approx(10.0 * executed.total_time_s, abs=2)
 
 

@@ -27,7 +27,7 @@ LINES = st.lists(st.tuples(WORDS, st.sampled_from(["", "F300", "N7 F1.5", "G1", 
 
 @dataclass
 class Where:
-    """`Position`; only the pose is asked for."""
+    """`Position`; only the pose is read."""
 
     pose: Axes
     axes: Axes = (0.0,) * 6

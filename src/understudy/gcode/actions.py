@@ -38,7 +38,7 @@ from understudy.gcode.requests import (
 
 
 class Position(Protocol):
-    """Where the program stands: the last target commanded, not where the machine is by now."""
+    """The position of a program: the last commanded target, not the present machine position."""
 
     @property
     def axes(self) -> Axes:
@@ -47,15 +47,15 @@ class Position(Protocol):
 
     @property
     def pose(self) -> Axes:
-        """The tool: x y z in mm, rx ry rz in deg. Asked for only by dialects with two frames."""
+        """The tool: x y z in mm, rx ry rz in deg; read only by dialects with two frames."""
         ...
 
 
 @dataclass(slots=True)
 class Work:
-    """One block on its way through the steps.
+    """One block while it is interpreted.
 
-    `left`: letters whose values nobody has used yet. `named`: the axis words by axis, in axis
+    `left`: letters whose values are still unused. `named`: the axis words by axis, in axis
     units once `convert_units` is through. `changes`: fields of the modal state to replace.
     """
 
@@ -83,11 +83,11 @@ class Work:
     requests: list[Request] = field(default_factory=list)
 
     def command(self, group: Group) -> str:
-        """The code of this group, empty if the line has none."""
+        """The code of this group; empty if the line does not have one."""
         return self.block.commands.get(group, "")
 
     def has(self, letter: str) -> bool:
-        """Is there such a word that nobody has used yet?"""
+        """Whether the block has this word and it is still unused."""
         return letter in self.left
 
     def value(self, letter: str, default: float = 0.0) -> float:
@@ -106,7 +106,7 @@ class Work:
         return self.refuse(error_numbers.MISSING_WORD, command, f"needs a {letter} word")
 
     def offset(self, axis: int) -> float:
-        """From the program's zero to the machine's, along one axis."""
+        """The offset from the program's zero to the machine's, along one axis."""
         work, g92 = self.old.offsets[self.coordinates][axis], self.old.g92[axis]
         length = self.old.tool_length[axis]
         if not (work or g92 or length):
@@ -168,7 +168,7 @@ def check_tool_words(work: Work) -> Refused | None:
 
 
 def set_feed(work: Work) -> Refused | None:
-    """F is forgotten when G93 and G94 change, and never carried along in G93."""
+    """F is reset when G93 and G94 change, and holds for one line only in G93."""
     given, inverse_time = "F" in work.block.values, work.feed_mode == "G93"
     feeding = work.axis == "motion" and work.motion not in _NEEDS_NO_FEED
     if not given and (work.jogging or (inverse_time and feeding)):
@@ -377,7 +377,7 @@ def choose_path(work: Work) -> Refused | None:
 
 
 def end_or_pause(work: Work) -> None:
-    """Comes last, after the motion of the line."""
+    """Runs last, after the motion of the line."""
     name = work.command("flow")
     if name in ("M0", "M1", "M60"):
         work.requests.append(ProgramPause(name))
@@ -485,13 +485,13 @@ def _set_work_offset(work: Work, kind: int, number: int) -> Refused | None:
 
 
 def _here_is(work: Work, axis: int, value: float, other: float) -> float:
-    """The offset under which the present position reads `value`, with another one in force."""
+    """The offset under which the present position reads `value`, beside another offset."""
     rest = work.exact(work.exact(work.here[axis] - value) - other)
     return work.exact(rest - work.old.tool_length[axis])
 
 
 def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
-    """L1: as given. L10: so that here reads the values; L11: so that G59.3 reads them."""
+    """L1: as given; L10: the present position reads the values; L11: G59.3 reads them."""
     tool = work.old.tool_in_table(number)
     if tool is None:
         return work.refuse(error_numbers.TOOL, "P", "is no tool of the table")
@@ -513,7 +513,7 @@ def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
 
 
 def shift_zero(work: Work) -> Refused | None:
-    """G92 and its sisters."""
+    """G92, G92.1, G92.2 and G92.3."""
     name = work.command("nonmodal")
     if name == "G92":
         if not work.named:
@@ -536,7 +536,7 @@ def shift_zero(work: Work) -> Refused | None:
 
 
 def report_offsets(work: Work) -> Refused | None:
-    """Says so if this block shifts the zero that counts."""
+    """Requests `OffsetsChanged` if this block changes an offset."""
     if _OFFSET_FIELDS.isdisjoint(work.changes):
         return None
     fields = {name: work.changes[name] for name in _OFFSET_FIELDS if name in work.changes}

@@ -25,7 +25,7 @@ SINGLE_DIGITS = 9
 MOST_DECIMALS = 22
 """Powers of ten up to here are exact, so digits / 10**n is the nearest number to the text."""
 LARGEST = 1e12
-"""No machine goes there; squares and sums of such numbers stay finite in single precision."""
+"""The largest number read; squares and sums of it stay finite in single precision."""
 
 
 class Word(NamedTuple):
@@ -38,7 +38,7 @@ class Word(NamedTuple):
 
 
 class Problem(Struct, frozen=True):
-    """What is wrong where; `code` is grblHAL's error number."""
+    """A fault of a line and its place; `code` is grblHAL's error number."""
 
     code: int
     message: str
@@ -80,7 +80,7 @@ def number_text(value: float | np.float32) -> str:
 
 
 def short_text(value: float) -> str:
-    """A number for the reader's eye, to the digits that single precision carries."""
+    """A number for display, with the digits of single precision."""
     return number_text(value if value == int(value) else np.float32(value))
 
 
@@ -130,7 +130,7 @@ def tokenize(text: str, spelling: Spelling | None = None, *, line: int = 0) -> L
 
 
 def _without_comments(text: str) -> tuple[list[tuple[str, int]], str | None]:
-    """What counts, in capitals, with its column; and the first (MSG, …)."""
+    """The significant characters in capitals with their columns, and the first (MSG, …)."""
     kept: list[tuple[str, int]] = []
     message: str | None = None
     begin = -1
@@ -182,7 +182,7 @@ def _is_checksum(kept: list[tuple[str, int]]) -> bool:
 
 
 def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Reading:
-    """The number that begins here; not a number where there is none, or one beyond all bounds."""
+    """The number that begins here; nan if there is no number or it is too large."""
     most = SINGLE_DIGITS if single_precision else DOUBLE_DIGITS
     negative = at < len(kept) and kept[at][0] == "-"
     at += at < len(kept) and kept[at][0] in "+-"
@@ -212,7 +212,7 @@ def _number(kept: list[tuple[str, int]], at: int, single_precision: bool) -> _Re
 
 
 def normalized(text: str) -> str:
-    """What counts of a line, in capitals: no spaces, no comments."""
+    """The significant characters of a line in capitals: no spaces, no comments."""
     return "".join(character for character, _ in _without_comments(text)[0])
 
 
@@ -223,7 +223,7 @@ Group = Literal[
 ]  # fmt: skip
 
 AxisUse = Literal["", "nonmodal", "motion", "tool offset", "scaling"]
-"""Who takes the axis words of a line; empty: no code asked for them."""
+"""The kind of code that takes the axis words of a line; empty if no code takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ SYNCHRONIZED = ("G33", "G33.1", "G76")
 UNOFFERED = (
     "G5", "G5.1", "G73", "G81", "G82", "G83", "G84", "G85", "G86", "G89", *SYNCHRONIZED,
 )  # fmt: skip
-"""Motions that the firmware checks before it finds that the machine cannot do them."""
+"""Motions that the firmware checks before it reports that the machine cannot do them."""
 
 _MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
     ("nonmodal", ""): ("G4", "G28.1", "G30.1", "G53", "G92.1", "G92.2", "G92.3"),
@@ -275,7 +275,7 @@ COMMANDS = {
 GROUP_ORDER: tuple[Group, ...] = tuple(dict.fromkeys(group for group, _ in _MEMBERS))
 
 _FRACTION_UNSUPPORTED = frozenset({5, 28, 30, 38, 43, 59, 61, 65, 90, 91, 92})
-"""G codes of which a wrong decimal is an unknown code, not a number that should be whole."""
+"""G codes that are unknown with a wrong decimal; of others the number should be whole."""
 _FRACTION_IGNORED = frozenset({49})
 _LAST_STANDARD_M = 99
 
@@ -285,7 +285,10 @@ _BY_NUMBER = {
 
 
 def whole_and_hundredths(value: float) -> tuple[int, int]:
-    """A code's number as the firmware sees it; below zero, no code and no whole number."""
+    """Whole part and hundredths of a code's number as the firmware reads it.
+
+    Below zero the hundredths are 1, so that it is neither a code nor a whole number.
+    """
     whole = math.trunc(value)
     return whole, 1 if value < 0 else math.floor(100.0 * (value - whole) + 0.5)
 
@@ -324,7 +327,7 @@ _PLAIN_WORDS = {
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
-    """One line of a program, understood word by word but not yet carried out.
+    """The commands and values of one line of a program.
 
     `words` are the names of its commands and the letters of its values, as they stood in the line,
     each at its column. Two blocks are equal when they say the same, wherever in the line it stood.
@@ -346,12 +349,12 @@ class Block(Struct, frozen=True, eq=False, gc=False):
         return self.commands, self.values, self.axis, self.message, self.demarcation
 
     def problem(self, code: int, word: str, message: str) -> Problem:
-        """`word` is a command's name or the letter of a value."""
+        """A problem of this line; `word` is a command's name or the letter of a value."""
         text = word + short_text(self.values[word]) if word in self.values else word
         return Problem(code, message, text, self.column(word), self.line)
 
     def column(self, word: str) -> int:
-        """Where a word stands in the line, counted from 1; 0 if it does not."""
+        """The column of a word, counted from 1; 0 if the line does not have it."""
         return self.columns[self.words.index(word)] if word in self.words else 0
 
 
@@ -430,7 +433,7 @@ def _value_problem(code: int, word: Word, line: int) -> Problem:
 def _opponent(
     code: int, command: Command | int, axis: AxisUse, commands: Mapping[Group, str]
 ) -> str:
-    """The command of the line that a conflict is with."""
+    """The other command of a conflict."""
     if code == error_numbers.MODAL_CONFLICT and isinstance(command, Command):
         return commands[command.group]
     if code == error_numbers.AXIS_CONFLICT:

@@ -1,4 +1,4 @@
-"""Which letters name which axes, and what a controller offers.
+"""Dialects: the letters of the axes, and the codes and pins that a controller has.
 
 `arm`: A B C U V W are the joints of an arm, X Y Z (with A B C as rx ry rz) its tool.
 `grblhal`: X Y Z A B C are six axes: the joints of an arm, or mm and deg of a plain machine.
@@ -13,7 +13,7 @@ Axes = tuple[float, float, float, float, float, float]
 """One number per axis in axis units: mm where the axis is linear, deg where it is rotary."""
 
 Frame = Literal["axes", "tool"]
-"""What the six numbers of a target are: axis positions, or the pose of the tool."""
+"""The meaning of the six numbers of a target: axis positions, or the pose of the tool."""
 
 ZERO: Axes = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 AXIS_LETTERS = "XYZABC"
@@ -26,7 +26,7 @@ _TOOL_ROTARY = (False, False, False, True, True, True)
 
 
 class Spelling(Struct, frozen=True):
-    """How a controller reads.
+    """How a controller reads text.
 
     `single`: numbers in single precision, as the firmware's own reader makes them.
     `checksum`: a ``*71`` at the end, as some senders add, is passed over.
@@ -68,14 +68,14 @@ class Dialect(Struct, frozen=True):
         return "XYZABCUVW" if self.two_frames else AXIS_LETTERS
 
     def index(self, frame: Frame) -> dict[str, int]:
-        """Which axis a letter means."""
+        """Letter → index of its axis."""
         return _JOINT_INDEX if self.two_frames and frame == "axes" else _AXIS_INDEX
 
     def is_rotary(self, frame: Frame) -> tuple[bool, ...]:
         return self.rotary if frame == "axes" else _TOOL_ROTARY
 
     def exact(self, value: float) -> float:
-        """The number as this controller keeps it: the firmware reckons in single precision."""
+        """The number as this controller keeps it: the firmware computes in single precision."""
         return single(value) if self.spelling.single else value
 
 
@@ -94,7 +94,7 @@ ARM = Dialect(
     "arm", arm=True, rotary=_ALL_ROTARY, spelling=Spelling(checksum=True),
     without=frozenset({"G43.2"}),
 )  # fmt: skip
-"""The language of the simulated arm in process."""
+"""The own dialect of an arm: joints, and lines of the tool."""
 
 GRBLHAL_ARM = Dialect(
     "grblhal", arm=True, rotary=_ALL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING
@@ -109,5 +109,5 @@ GRBLHAL_MACHINE = Dialect(
 
 
 def rotary_axes(mask: int) -> tuple[bool, ...]:
-    """Which axes are rotary under grblHAL's $376; bit 0 is A, and X Y Z never are."""
+    """The rotary axes of grblHAL's $376: bit 0 is A; X Y Z are never rotary."""
     return (False, False, False, *(bool(mask >> bit & 1) for bit in range(3)))

@@ -46,14 +46,14 @@ _JOG_GROUPS: tuple[Group, ...] = ("nonmodal", "distance", "units")
 
 
 class KnownPosition(Struct, frozen=True):
-    """A position that is known in full: axis units, and mm and deg of the tool."""
+    """A `Position` as a value: in axis units, and in mm and deg of the tool."""
 
     axes: Axes = ZERO
     pose: Axes = ZERO
 
 
 class Interpretation(Struct, frozen=True):
-    """What a block asks for and what is in force after it.
+    """The requests of a block, and the modal state after it.
 
     `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: that of
     the frame it was given in. A probe's target is one only if nothing is met on the way.
@@ -66,7 +66,7 @@ class Interpretation(Struct, frozen=True):
 
 
 class Circle(NamedTuple):
-    """In axis units; `angle` in rad, counter-clockwise positive, all turns included."""
+    """A circle in axis units; `angle` in rad, counter-clockwise positive, with all turns."""
 
     plane: tuple[int, int]
     centre: tuple[float, float]
@@ -77,7 +77,7 @@ class Circle(NamedTuple):
 def interpret(
     block: Block, modal: Modal, *, dialect: Dialect, position: Position
 ) -> Interpretation | Refused:
-    """Carries a block out on the modal state and says what the machine is to do."""
+    """Applies a block to the modal state; returns the requests to the machine."""
     if not (block.commands or block.values):
         return Interpretation(modal, () if block.message is None else (Message(block.message),))
     work = _lay_out(block, modal, dialect, position)
@@ -93,7 +93,7 @@ def interpret(
 def jog(
     block: Block, modal: Modal, *, dialect: Dialect, position: Position
 ) -> Interpretation | Refused:
-    """What stands after `$J=`: axes, F, and of the modes only G20 G21 G90 G91 G53.
+    """Interprets the text after `$J=`: axes, F, and of the modes only G20 G21 G90 G91 G53.
 
     Modes and F hold for this jog alone. Without axis words nothing moves.
     """
@@ -157,7 +157,7 @@ def _through_steps(work: Work) -> Refused | None:
 
 
 def _check_unused(work: Work) -> Refused | None:
-    """Every word has a meaning or is refused."""
+    """Refuses a word that no step has used."""
     work.use("NF" if work.jogging else "NFST")
     if work.axis:
         work.use(work.dialect.letters)
@@ -188,7 +188,7 @@ def _step(work: Work, after: Modal) -> Interpretation:
 
 
 def choose_frame(work: Work) -> Refused | None:
-    """In dialects with two frames: is it the tool or the joints that this line speaks of?"""
+    """In dialects with two frames a line names the tool or the joints, not both."""
     if not work.dialect.two_frames:
         return None
     values = work.block.values
@@ -222,7 +222,7 @@ def scale(work: Work) -> Refused | None:
 
 
 def aim(work: Work) -> Refused | None:
-    """The target in machine coordinates; what is not named stays where it is."""
+    """The target in machine coordinates; axes that are not named keep their position."""
     if work.command("nonmodal") in ("G10", "G92") or work.axis == "tool offset":
         return None
     in_machine = work.dialect.two_frames and work.frame == "axes"
@@ -239,7 +239,7 @@ def aim(work: Work) -> Refused | None:
 
 
 def go_home(work: Work) -> Refused | None:
-    """G28 and G30, past the named way point; then only the named axes go home."""
+    """G28 and G30 through the named waypoint, after which only the named axes go home."""
     name = work.command("nonmodal")
     if name == "G53" and work.motion not in ("G0", "G1"):
         return work.refuse(
@@ -328,7 +328,7 @@ def _first_axis(work: Work) -> str:
     return next(letter for letter in work.block.values if letter in work.dialect.letters)
 
 
-# ── into the units of who is asked ──────────────────────────────────────────────────────────────
+# ── requests in the units of arm or machine ───────────────────────────────────────────────────────
 
 
 def _straight(work: Work, target: Axes, frame: Frame, *, rapid: bool = False) -> Move:
@@ -386,9 +386,9 @@ _WHOLE_WITHIN = 1e-3
 _RADII_DIFFER_MM, _RADII_DIFFER_MOST_MM, _RADII_DIFFER_SHARE = 0.005, 0.5, 0.001
 _HALF_CIRCLE_SLACK = 1e-12
 _LONGEST_MM = 1e5
-"""An arc is cut into pieces, and they need room."""
+"""The longest arc: it is cut into chords, which need memory."""
 MOST_TURNS = 1000
-"""Every turn is cut into chords when its line is read: so many take no time worth telling."""
+"""The largest number of turns: every turn is cut into chords when its line is read."""
 
 
 def circle(work: Work) -> Circle | Refused:
@@ -474,7 +474,7 @@ def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float]
 
 
 def _angle(work: Work, plane: tuple[int, int], centre: tuple[float, float], turns: int) -> float:
-    """From start to end round the centre; no way at all is a full circle."""
+    """The angle from start to end about the centre; equal points are a full circle."""
     i, j = centre
     x, y = (work.target[axis] - work.here[axis] for axis in plane)
     ex, ey = x - i, y - j
@@ -515,4 +515,4 @@ STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (
     (None, move),
     (None, _check_unused),
 )
-"""What is asked of a block, and the group that makes it worth asking (None: always)."""
+"""The steps of a block in their order, each with the group that it needs (None: always)."""

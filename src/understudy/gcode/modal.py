@@ -1,4 +1,4 @@
-"""What a controller remembers from line to line. A value: saved, restored and compared as it is."""
+"""The modal state of a controller, from line to line: a value that snapshots hold."""
 
 from msgspec import Struct
 
@@ -52,7 +52,7 @@ class Modal(Struct, frozen=True, omit_defaults=True):
     tools: tuple[Tool, ...] = ()
 
     def offset(self, axis: int) -> tuple[float, float, float]:
-        """What lies between the program's zero and the machine's: work, G92, tool length."""
+        """The offsets from the program's zero to the machine's: work, G92, tool length."""
         return self.offsets[self.coordinates][axis], self.g92[axis], self.tool_length[axis]
 
     def tool_in_table(self, number: float) -> Tool | None:
@@ -66,7 +66,7 @@ def work_offset(modal: Modal) -> Axes:
 
 
 def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
-    """What outlives a soft reset: offsets, stored positions, tools and the tool length.
+    """The state after a soft reset, which keeps offsets, stored positions, tools, tool length.
 
     The G43.1 of that length is forgotten, though not when the controller was only `stopped`
     (0x19), which keeps the coordinate system and the M48 … M53 in force as well.

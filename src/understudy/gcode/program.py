@@ -66,7 +66,7 @@ class ProgramWords:
         return len(self.starts)
 
     def line(self, index: int) -> LineWords:
-        """The words of a line; what is out of the ordinary is read the plain way."""
+        """The words of a line; `tokenize` reads a line that is not only words."""
         if self.marks[index] != PLAIN:
             text = self.data[self.starts[index] : self.stops[index]].decode("latin-1")
             return tokenize(text, self.spelling, line=index + 1)
@@ -101,7 +101,7 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
 def split_lines(  # kernel
     source: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each line starts and stops; the rest after the last line end is a line if not empty."""
+    """Start and stop of each line; text after the last line end is a line, too."""
     ends = 1
     for byte in source:
         ends += byte in (_LF, _CR)
@@ -123,7 +123,7 @@ def split_lines(  # kernel
 
 @njit(cache=True, nogil=True)
 def _next(source: NDArray[np.uint8], at: int, stop: int) -> int:
-    """The next byte that counts: no white space, no comment, no stray parenthesis."""
+    """The next significant byte: no white space, no comment, no stray parenthesis."""
     comment = False
     while at < stop:
         byte = source[at]
@@ -141,7 +141,7 @@ def _next(source: NDArray[np.uint8], at: int, stop: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _number(source: NDArray[np.uint8], at: int, stop: int, single: bool) -> tuple[bool, float, int]:
-    """Found?, the number that begins at or after `at`, and the next byte that counts."""
+    """Whether a number begins at or after `at`, the number, and the next significant byte."""
     most = SINGLE_DIGITS if single else DOUBLE_DIGITS
     at = _next(source, at, stop)
     negative = at < stop and source[at] == _MINUS
@@ -226,7 +226,7 @@ def tokenize_lines(  # kernel
     places: NDArray[np.int32],
     marks: NDArray[np.uint8],
 ) -> Any:
-    """Fills the arrays from `letters` on and returns how many words there are."""
+    """Fills the arrays from `letters` on and returns the number of words."""
     count = 0
     for line in range(len(starts)):
         start, stop = starts[line], stops[line]
@@ -277,7 +277,7 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
-    """What `build` makes of every line, one after the other."""
+    """The result of `build` for every line, in order."""
     form, leads = forms(words)
     examples = [build(words.line(lead), dialect, line=lead + 1) for lead in leads.tolist()]
     known = [None if isinstance(each, Problem) else each for each in examples]
@@ -304,7 +304,7 @@ def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
 
 
 def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which form each line has, -1 where it is more than words; and the first line of each form."""
+    """The form of each line, -1 if it is not only words; and the first line of each form."""
     form = np.empty(len(words), np.int64)
     leads = np.empty(len(words), np.int64)
     size = 1 << (2 * len(words)).bit_length()
@@ -317,7 +317,7 @@ def forms(words: ProgramWords) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @njit(cache=True, nogil=True)
 def _decides(letter: int, value: float) -> float:
-    """What of a word's number belongs to the form: all of a code, the sign of a line's number."""
+    """The part of a number that belongs to the form: all of a code, the sign of N."""
     if letter in (_G, _M, _L, _O, _DOLLAR):
         return value
     return 1.0 if letter == _N and value < 0.0 else 0.0
@@ -333,7 +333,7 @@ def number_forms(  # kernel
     form: NDArray[np.int64],
     leads: NDArray[np.int64],
 ) -> int:
-    """Fills `form` and `leads`; returns how many forms there are.
+    """Fills `form` and `leads`; returns the number of forms.
 
     `table` is a hash table of forms; its size is a power of two, above twice the number of lines.
     """
@@ -346,8 +346,8 @@ def number_forms(  # kernel
         start, length = first[line], first[line + 1] - first[line]
         key = np.uint64(length)
         for k in range(start, start + length):
-            told = np.int64(_decides(letters[k], values[k]) * 100.0)
-            key = (key ^ np.uint64(letters[k]) ^ np.uint64(told << 8)) * _MIXED
+            part = np.int64(_decides(letters[k], values[k]) * 100.0)
+            key = (key ^ np.uint64(letters[k]) ^ np.uint64(part << 8)) * _MIXED
         at = np.int64(key >> np.uint64(20)) & mask
         while table[at] >= 0:
             lead = first[leads[table[at]]]

@@ -1,7 +1,7 @@
-"""What a block asks for, as values.
+"""Requests of a block to the machine, as values.
 
-An arm is asked in SI: rad, m, s. A plain machine is asked in its axis units (mm, deg) and per
-minute, because its planner rounds exactly these numbers to whole steps.
+Requests to an arm are in SI: rad, m, s. Requests to a plain machine are in its axis units (mm, deg)
+and per minute, because its planner rounds exactly these numbers to whole steps.
 """
 
 from typing import Literal
@@ -15,7 +15,7 @@ from understudy.space.pose import Pose
 
 
 class AxisMove(Struct, frozen=True, tag=True):
-    """Straight in axis space. Under `inverse_time` the feed counts moves per minute (G93)."""
+    """A straight line of the axes. Under `inverse_time` the feed is moves per minute (G93)."""
 
     target: Axes
     feed: float = 0.0
@@ -24,7 +24,7 @@ class AxisMove(Struct, frozen=True, tag=True):
 
 
 class AxisArc(Struct, frozen=True, tag=True):
-    """Round `centre` in the plane of two axes; the other axes go along in proportion.
+    """An arc round `centre` in the plane of two axes; the other axes go along in proportion.
 
     `plane`: the indices of both axes. `angle` in rad, positive counter-clockwise seen from the
     third axis' positive side, all turns included.
@@ -43,7 +43,7 @@ class AxisArc(Struct, frozen=True, tag=True):
 
 
 class JointMove(Struct, frozen=True, tag=True):
-    """To joint positions in rad at `speed` rad/s, or in `duration` s; neither: rapid."""
+    """A move to joint positions in rad at `speed` rad/s, or in `duration` s; neither: rapid."""
 
     target: Axes
     speed: float | None = None
@@ -51,7 +51,7 @@ class JointMove(Struct, frozen=True, tag=True):
 
 
 class LineMove(Struct, frozen=True, tag=True):
-    """The tool to a pose: `speed` m/s of its tip, `turning` rad/s where the tip stays in place."""
+    """A line of the tool: `speed` m/s of its tip, `turning` rad/s where the tip stays in place."""
 
     target: Pose
     speed: float | None = None
@@ -60,7 +60,7 @@ class LineMove(Struct, frozen=True, tag=True):
 
 
 class ArcMove(Struct, frozen=True, tag=True):
-    """The tool round `centre` (m) in the plane of two of X Y Z; angle as in `AxisArc`."""
+    """An arc of the tool round `centre` (m) in the plane of two of X Y Z; angle as in `AxisArc`."""
 
     target: Pose
     plane: tuple[int, int]
@@ -72,7 +72,7 @@ class ArcMove(Struct, frozen=True, tag=True):
 
 
 class JointArc(Struct, frozen=True, tag=True):
-    """What a joint wire makes of G2 and G3: two of the first three joints on a circle, in rad."""
+    """G2 and G3 of a wire that knows only joints: two of the first three on a circle, in rad."""
 
     target: Axes
     plane: tuple[int, int]
@@ -87,7 +87,7 @@ Move = AxisMove | AxisArc | JointMove | LineMove | ArcMove | JointArc
 
 
 class Probe(Struct, frozen=True, tag=True):
-    """Move until the probe answers: `toward` contact or away from it; `required`: else alarm."""
+    """A move until the probe makes contact, or loses it (not `toward`); `required`: else alarm."""
 
     move: Move
     toward: bool
@@ -95,7 +95,7 @@ class Probe(Struct, frozen=True, tag=True):
 
 
 class GoHome(Struct, frozen=True, tag=True):
-    """G28 or G30: rapid to a stored position; the way point, if any, came as a move before it."""
+    """G28 or G30: a rapid to a stored position; a waypoint is a move before it."""
 
     name: str
     move: Move
@@ -164,7 +164,7 @@ class Coolant(Struct, frozen=True, tag=True):
 
 
 class ToolSelect(Struct, frozen=True, tag=True):
-    """T: the tool that the next M6 brings."""
+    """T: the tool that the next M6 mounts."""
 
     tool: int
 
@@ -178,7 +178,7 @@ class ToolChange(Struct, frozen=True, tag=True):
 
 
 class Overrides(Struct, frozen=True, tag=True):
-    """M48 … M53: which overrides the operator may use; `rests`: motion ends before they differ."""
+    """M48 … M53: the overrides that the operator may use; `rests`: motion ends before that."""
 
     feed: bool
     speed: bool
@@ -187,7 +187,7 @@ class Overrides(Struct, frozen=True, tag=True):
 
 
 class OffsetsChanged(Struct, frozen=True, tag=True):
-    """Work offsets, G92 or tool length differ now; the sum per axis in axis units."""
+    """Work offsets, G92 or tool length have changed; their sum per axis in axis units."""
 
     work_offset: Axes
 

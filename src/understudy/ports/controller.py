@@ -1,4 +1,4 @@
-"""An arm's controller, simulated or real, in small Protocols: the documents' IMotionController.
+"""Protocols of an arm's controller, simulated or real: the documents' IMotionController.
 
 Every call returns at once; progress comes with time. Angles are rad, speeds rad/s, percent where
 the name says so. ``now`` is simulated time, or the wall clock in front of a real controller.
@@ -16,7 +16,7 @@ JointListener = Callable[[JointState], None]
 
 
 class Connection(Protocol):
-    """The line to the controller, and its drives. Connecting never enables, homes or resets."""
+    """Connection to the controller, and its drives. Connecting never enables, homes or resets."""
 
     def connect(self, now: int) -> Refused | None: ...
 
@@ -32,7 +32,7 @@ class Connection(Protocol):
 
 
 class Motion(Protocol):
-    """What makes it move and stop."""
+    """Commands that move and stop the arm."""
 
     def send_gcode(self, text: str, now: int) -> Refused | None: ...
 
@@ -48,7 +48,7 @@ class Motion(Protocol):
 
 
 class Operation(Protocol):
-    """The operator's buttons and knobs."""
+    """The operator's buttons and overrides."""
 
     def hold(self, now: int) -> Refused | None: ...
 
@@ -78,8 +78,8 @@ class Pins(Protocol):
     def set_analog_output(self, channel: int | str, value: float, now: int) -> Refused | None: ...
 
 
-class Telling(Protocol):
-    """What it tells of itself."""
+class Readings(Protocol):
+    """Joints, tool tip, status and tally, and listeners to them."""
 
     def joint_state(self, now: int) -> JointState: ...
 
@@ -95,7 +95,7 @@ class Telling(Protocol):
 
 
 class SimulatedTime(Protocol):
-    """The cell's one clock; in front of a real controller nothing happens here."""
+    """The cell's clock; a real controller ignores these."""
 
     def set_time_scale(self, scale: float) -> Refused | None: ...
 
@@ -106,5 +106,5 @@ class SimulatedTime(Protocol):
     def simulation_time(self, now: int) -> float: ...
 
 
-class MotionController(Connection, Motion, Operation, Pins, Telling, SimulatedTime, Protocol):
-    """Everything together."""
+class MotionController(Connection, Motion, Operation, Pins, Readings, SimulatedTime, Protocol):
+    """All of these Protocols together."""

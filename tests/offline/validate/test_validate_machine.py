@@ -92,7 +92,7 @@ def test_what_has_no_body_is_not_proven() -> None:
         (None, True, False),
     ]
     assert report.least_clearance is None
-    assert any("no shape" in note for note in report.notes)
+    assert any("no body" in note for note in report.notes)
 
 
 def test_a_feed_beyond_an_axis_is_told() -> None:

@@ -56,7 +56,7 @@ def output(controller: VirtualController, pin: int) -> bool:
 
 
 def sampled(controller: VirtualController, seconds: float, step: float = 1e-3) -> np.ndarray:
-    """(samples, 3, 6): positions, velocities, accelerations while so many seconds pass."""
+    """(samples, 3, 6): positions, velocities, accelerations during these seconds."""
     rows = []
     for _ in range(math.ceil(seconds / step)):
         controller.advance(step)

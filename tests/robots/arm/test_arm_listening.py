@@ -27,11 +27,11 @@ def test_a_status_is_told_when_it_changes_and_only_then() -> None:
     controller.home()
     controller.run_until_idle()
     controller.emergency_stop()
-    told = [
+    reported = [
         (s.connected, s.enabled, s.moving, s.error, s.homed, s.state)
         for s in seen
     ]  # fmt: skip
-    assert told == [
+    assert reported == [
         (True, False, False, False, False, "Idle"),
         (True, True, False, False, False, "Idle"),
         (True, True, True, False, False, "Run"),
@@ -90,9 +90,9 @@ def test_joint_states_come_on_the_grid_of_the_update_rate() -> None:
 
 
 def test_each_joint_state_is_what_could_be_read_then() -> None:
-    heard: list[JointState] = []
+    received: list[JointState] = []
     listening, reading = (arm(simulation={"update_rate_hz": 100}) for _ in range(2))
-    listening.on_joint_state(heard.append)
+    listening.on_joint_state(received.append)
     read = []
     for controller in (listening, reading):
         send(controller, "G0 A20 W90", "G1 A0 F6000")
@@ -100,7 +100,7 @@ def test_each_joint_state_is_what_could_be_read_then() -> None:
     for _ in range(100):
         reading.advance(0.01)
         read.append(reading.joint_state())
-    assert heard == read
+    assert received == read
 
 
 def test_listening_changes_no_result() -> None:

@@ -95,7 +95,7 @@ def test_what_moves_when_a_later_line_fails_goes_on_to_its_end_with_its_switches
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reason"),
     [
         ("G12345", "line 1, column 1: G12345"),
         ("G0 A1 hello", "line 1, column 7: "),
@@ -104,15 +104,17 @@ def test_what_moves_when_a_later_line_fails_goes_on_to_its_end_with_its_switches
         ("G0 A", "line 1, column 4: "),
     ],
 )
-def test_a_line_that_cannot_be_read_is_refused_at_once_and_not_queued(line: str, told: str) -> None:
+def test_a_line_that_cannot_be_read_is_refused_at_once_and_not_queued(
+    line: str, reason: str
+) -> None:
     controller = arm()
-    assert refusal(controller.send_gcode(line)).startswith(told)
+    assert refusal(controller.send_gcode(line)).startswith(reason)
     run(controller, "G0 B1")
     assert degrees(controller) == [0, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reason"),
     [
         ("G1 Q7 F1", "line 1, column 4: Q7"),
         ("G1 A1", "line 1, column 1: G1: needs a feed"),
@@ -121,11 +123,11 @@ def test_a_line_that_cannot_be_read_is_refused_at_once_and_not_queued(line: str,
         ("M6 T7", "there is no tool 7; there are: T0 (line 1: M6 T7)"),
     ],
 )
-def test_a_line_that_makes_no_sense_here_fails_in_its_turn(line: str, told: str) -> None:
+def test_a_line_that_makes_no_sense_here_fails_in_its_turn(line: str, reason: str) -> None:
     controller = prompt_arm()
     send(controller, line)
     controller.run_until_idle()
-    assert controller.status().error_message.startswith(told)
+    assert controller.status().error_message.startswith(reason)
     assert degrees(controller) == [0] * 6
 
 
@@ -516,15 +518,15 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reason"),
     [
         ("G2 X500 Y0 I1000000000 F600", "line 2, column 1: G2: is 6.283e+06 m long"),
         ("G1 X1000000000 F600", "a way of "),
     ],
 )
-def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str, told: str) -> None:
+def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str, reason: str) -> None:
     controller = arm()
     run(controller, "G0 X500 Y0 Z500 A180 B0 C0")
     controller.send_gcode(line)
     controller.advance(0.1)
-    assert controller.status().error_message.startswith(told)
+    assert controller.status().error_message.startswith(reason)

@@ -305,15 +305,15 @@ def test_set_joint_positions_puts_the_arm_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("positions", "told"),
+    ("positions", "reason"),
     [
         ([0.0] * 5, "6 joint positions are needed"),
         ([float("nan")] * 6, "joint positions must be finite numbers"),
         ([4.0, 0, 0, 0, 0, 0], "J1 = 229.2° is outside -170.0°…170.0°"),
     ],
 )
-def test_but_only_where_it_can_be(positions: list[float], told: str) -> None:
-    assert refusal(prompt_arm().set_joint_positions(positions)).startswith(told)
+def test_but_only_where_it_can_be(positions: list[float], reason: str) -> None:
+    assert refusal(prompt_arm().set_joint_positions(positions)).startswith(reason)
 
 
 def test_and_only_at_rest() -> None:

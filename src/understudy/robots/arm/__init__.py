@@ -29,7 +29,7 @@ __all__ = [
 FACES = ("grblhal",)
 SIMULATION_SECTIONS = ("simulation", "collision", "io")
 
-# The simulated robot, its check and its actions are imported when they are asked for: they bring
+# The simulated robot, its check and its actions are imported on first use: they bring
 # compiled code, which a driver or a configuration does not need.
 
 

@@ -262,10 +262,10 @@ class VirtualController:
             self._drives.runner.process = device
             device.on_process(self._process_changed)
 
-    def guard(self, body: Body, tell: Callable[[str], None]) -> None:
+    def guard(self, body: Body, log: Callable[[str], None]) -> None:
         """Adds the collision watch, when the cell is built."""
         drives = WatchedDrives(self._drives, self._trip)
-        self.collision = CollisionWatch(self.name, body, drives, tell)
+        self.collision = CollisionWatch(self.name, body, drives, log)
         self._drives.on_other_path(self.collision.cut)
         self._drives.runner.probe = ContactProbe(self.collision, self._drives.runner)
 

@@ -141,7 +141,7 @@ class ArmActions:
         return self._go_joints(joints, abs(jog.speed), now)
 
     def stop_jog(self, now: int) -> Refused | None:
-        """Ends a jog of a joint, and the line that a jog of the tool is; nobody else's line."""
+        """Ends a jog of a joint, or the line of a jog of the tool, but no other line."""
         status = self._controller.status(now)
         ours = status.accepted == self._jog_line and status.line in (0, self._jog_line)
         if status.state == "Run" and ours:

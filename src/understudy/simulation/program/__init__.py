@@ -1,1 +1,1 @@
-"""Programs being carried out: what a line asks for, in its turn, on a queue of motion."""
+"""Execution of programs: the requests of each line in their turn, on a queue of motion."""

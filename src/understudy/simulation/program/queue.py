@@ -14,14 +14,14 @@ from understudy.units import NS_PER_SECOND, seconds
 
 
 class Queue:
-    """A `Stream` whose motions have ended at the first nanosecond that is not before their end."""
+    """A `Stream` in nanoseconds: a motion has ended at the first whole one not before its end."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self.cut: Callable[[int], None] = lambda now: None
-        """Told when what was queued is not run any more."""
+        """Called when queued motion is dropped."""
 
-    # ── what comes in ──
+    # ── commands ──
 
     def append(self, path: Path, now: int, *, deviation: float, exact: bool) -> None:
         self._stream.append(path, self._time(now), deviation=deviation, exact=exact)
@@ -51,7 +51,7 @@ class Queue:
         self._stream.set_position(position, self._time(now))
         self.cut(now)
 
-    # ── what can be read ──
+    # ── readings ──
 
     @property
     def plan(self) -> Plan:
@@ -64,7 +64,7 @@ class Queue:
 
     @property
     def end(self) -> Floats:
-        """Where the queue ends."""
+        """The position at the end of the queue."""
         return self._stream.end
 
     @property
@@ -72,11 +72,11 @@ class Queue:
         return self._stream.held
 
     def used(self, now: int) -> int:
-        """How many blocks are queued, the executing one included."""
+        """Blocks in the queue, with the executing one."""
         return self._stream.used(self._time(now))
 
     def room(self, now: int) -> int:
-        """How many more blocks it takes."""
+        """Blocks that can still be queued."""
         return max(0, self._stream.window - self.used(now))
 
     @property
@@ -90,7 +90,7 @@ class Queue:
         return self.plan.line_at(self._time(now)) or 0
 
     def next_change(self, now: int, *, room: bool, starts: bool) -> int | None:
-        """When the motion ends; or before, when there is more ``room``, or when a block starts.
+        """The next time at which the motion ends, there is more ``room``, or a block ``starts``.
 
         A block makes room when the next one starts, less what is handed on ahead of its time.
         """
@@ -112,7 +112,7 @@ class Queue:
         return set(self.plan.path.line.tolist())
 
     def begun(self, lines: set[int], now: int) -> set[int]:
-        """Which of these lines have begun to move."""
+        """Those of these lines that have begun to move."""
         known, begins = self.plan.lines()
         ahead = set(known[begins * NS_PER_SECOND > now + 1e-3].tolist())
         # What lies beyond the end of a hold is not in the plan; what is long past is not, either.
@@ -131,7 +131,7 @@ class Queue:
 
 
 def _next_after(now: int, moments: Floats) -> list[int]:
-    """The first of these rising moments (in seconds) that is still to come."""
+    """The first of these increasing times (in seconds) that is after now."""
     for moment in moments[np.searchsorted(moments, seconds(now)) :]:
         if whole_ns(moment) > now:
             return [whole_ns(moment)]
@@ -139,18 +139,18 @@ def _next_after(now: int, moments: Floats) -> list[int]:
 
 
 def whole_ns(t: float) -> int:
-    """The first whole nanosecond that is not before t, as far as t can be told."""
+    """The first whole nanosecond that is not before t, within the rounding of t."""
     return math.ceil(t * NS_PER_SECOND - 1e-3)
 
 
 def time_in(plan: Plan, now: int) -> float:
-    """Seconds; a motion that has ended by this nanosecond has ended."""
+    """Time in a plan in seconds; its end if the motion has ended by this nanosecond."""
     t = seconds(now)
     return max(t, plan.ends) if whole_ns(plan.ends) <= now else max(t, plan.begins)
 
 
 def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
-    """So many blocks of a path after the first ones, and whether these are its last."""
+    """``count`` blocks of a path behind the first ``after``, and whether they are its last."""
     first = np.flatnonzero(np.diff(path.block, prepend=path.block[:1] - 1))
     if not after and len(first) <= count:
         return path, True
@@ -159,7 +159,7 @@ def blocks(path: Path, after: int, count: int) -> tuple[Path, bool]:
 
 
 def ending_at(path: Path, place: tuple[int, float] | None) -> Path:
-    """A path up to a place on it: the number of a piece, and the distance along it."""
+    """A path up to a place on it: the index of a piece, and the distance along it."""
     if place is None:
         return path
     piece, s = place
@@ -170,10 +170,10 @@ def ending_at(path: Path, place: tuple[int, float] | None) -> Path:
 
 
 def as_programmed(path: Path) -> Path:
-    """Whatever the feed override."""
+    """A path on which the feed override does not act."""
     return replace(path, fixed=np.ones(len(path), dtype=np.bool_))
 
 
 def slowed(path: Path, share: float) -> Path:
-    """At a share of what the axes can do."""
+    """A path at a share of the fastest speed of the axes."""
     return replace(path, feed=path.fastest * share, rapid=np.zeros(len(path), dtype=np.bool_))

@@ -88,7 +88,7 @@ class Runner:
         self.mover = self._mounted(options.modal.tool)
         io.on_change(self._pin_changed)
 
-    # ── what comes in ──
+    # ── commands ──
 
     def submit(self, entry: Entry, now: int) -> None:
         self._waiting.append(entry)
@@ -159,7 +159,7 @@ class Runner:
         self.options, self.queue = options, queue
         self.remount()
 
-    # ── what can be read ──
+    # ── readings ──
 
     @property
     def error(self) -> Refused | None:
