@@ -2,8 +2,7 @@
 
 A message face receives and sends whole messages with an address; here the address is the
 arbitration id. It is timed and saved like a byte face: request 100 is answered by 180 with the
-pose, and 700 is sent every 100 ms. `add_a_wire.py` puts it on a wire of its own. An installed
-package adds it by an entry point of the group `understudy.faces`.
+pose, and 700 is sent every 100 ms. `add_a_wire.py` puts it on a wire of its own.
 """
 
 import struct
