@@ -119,7 +119,7 @@ def test_who_knows_what_never_was_is_told_all(known: Any) -> None:
 def test_a_trail_that_is_thinned_out_is_another_one() -> None:
     trail = seam(MOST_POINTS)
     version = trail.trail_since(0)[2]
-    trail._way = lambda times: times[:, None] * [1.0, 0.0, 0.0] + [99.0, 0.0, 0.0]
+    trail._path = lambda times: times[:, None] * [1.0, 0.0, 0.0] + [99.0, 0.0, 0.0]
     trail.watch(0, burning=True, wanted=True)
     trail.look(nanoseconds(1.0))
     first, points, other = trail.trail_since((MOST_POINTS, version))

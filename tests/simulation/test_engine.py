@@ -1,11 +1,13 @@
 """SimulationEngine: the cell as a whole."""
 
+from pathlib import Path
+
 import pytest
 from tests.parts import part
 
 from understudy.app.build import load_cell
 from understudy.robots.arm.controller import VirtualController
-from understudy.simulation.engine import SimulationEngine
+from understudy.simulation.engine import EngineState, SimulationEngine, transitions
 from understudy.testing import StandIn
 from understudy.wire.exchange import InProcessCell
 
@@ -38,6 +40,29 @@ def test_it_runs_pauses_stops_and_starts(welding: InProcessCell) -> None:
         act(0)
         seen.append(engine.state(0))
     assert seen == ["RUNNING", "PAUSED", "RUNNING", "STOPPED", "RUNNING"]
+
+
+def test_the_diagram_is_the_table() -> None:
+    arrows = "".join(f"    {a} --> {b}: {cause}\n" for (a, cause), b in transitions().items())
+    page = Path(__file__).parents[2] / "docs/control.md"
+    assert f"```mermaid\nstateDiagram-v2\n{arrows}```" in page.read_text()
+
+
+@pytest.mark.parametrize(("before", "cause"), transitions())
+def test_every_transition_of_the_table(
+    before: EngineState, cause: str, welding: InProcessCell
+) -> None:
+    engine, arm = engine_of(welding), arm_of(welding)
+
+    def act(name: str) -> None:
+        (arm.emergency_stop if name == "error" else getattr(engine, name))(0)
+
+    ways = {"PAUSED": "pause", "STOPPED": "stop", "ERROR": "error"}
+    if before in ways:
+        act(ways[before])
+    assert engine.state(0) == before
+    act(cause)
+    assert engine.state(0) == transitions()[before, cause]
 
 
 def test_metrics_count_blocks_and_the_way_of_the_tool(welding: InProcessCell) -> None:

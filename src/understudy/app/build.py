@@ -16,7 +16,7 @@ from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.engine import SimulationEngine
-from understudy.simulation.environment import CellEnvironment, Neighbour
+from understudy.simulation.environment import CellEnvironment, SeesEnvironment
 from understudy.simulation.points import Points
 from understudy.wire.exchange import InProcessCell
 
@@ -116,7 +116,7 @@ def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Part]:
 
 def _encounters(parts: Mapping[str, Part]) -> dict[str, Part]:
     """The watch over robots that can touch each other: those that do not stand on one spot."""
-    if sum(isinstance(part, Neighbour) for part in parts.values()) < 2:
+    if sum(isinstance(part, SeesEnvironment) for part in parts.values()) < 2:
         return {}
     from understudy.simulation.collision.encounters import RobotEncounters
     from understudy.simulation.collision.watch import CollisionWatch

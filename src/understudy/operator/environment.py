@@ -15,9 +15,8 @@ from understudy.config.files import found_beside, read_model, read_text
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.table import Command
 from understudy.ports import Part
-from understudy.simulation.collision.thing import Thing, moved
 from understudy.simulation.engine import SimulationEngine
-from understudy.simulation.environment import CellEnvironment
+from understudy.simulation.environment import CellEnvironment, SavedObject, moved
 from understudy.space.model.environment import Environment, ObjectConfig
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
@@ -116,8 +115,8 @@ class EnvironmentCommands:
     def _listed(self) -> dict[str, Any]:
         there = self.here.environment
         return {
-            "objects": [_object(thing, zone=False) for thing in map(Thing.of, there.objects)]
-            + [_object(thing, zone=True) for thing in map(Thing.of, there.zones)]
+            "objects": [_object(thing, zone=False) for thing in map(SavedObject.of, there.objects)]
+            + [_object(thing, zone=True) for thing in map(SavedObject.of, there.zones)]
         }
 
     def _overlaps(self) -> dict[str, Any]:
@@ -215,7 +214,7 @@ class EnvironmentCommands:
         return Refused(str(unknown("robot with a collision watch", robot, self._watches)))
 
 
-def _object(thing: Thing, *, zone: bool) -> dict[str, Any]:
+def _object(thing: SavedObject, *, zone: bool) -> dict[str, Any]:
     """An object in millimetres and degrees, as in an environment file."""
     x, y, z, rx, ry, rz = pose(thing.built().place)
     return {

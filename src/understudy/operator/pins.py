@@ -31,7 +31,7 @@ class ThePin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Analog(Struct, frozen=True, forbid_unknown_fields=True):
-    """Volts; `ramp_s`: an input gets there along a straight way."""
+    """A voltage of an analog output."""
 
     robot: str
     pin: Pin
@@ -66,7 +66,7 @@ class Unlink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PinCommands:
-    """Each command answers with all pins of the robot."""
+    """The commands for pins; each returns all pins of the robot."""
 
     def __init__(self, robots: Robots) -> None:
         self._robots = robots
@@ -150,7 +150,7 @@ class PinCommands:
     # ── inside ──
 
     def _on_board(self, name: str, deed: Any) -> Any:
-        """Something only a simulation can do to its pins."""
+        """Changes the pins of a simulated robot; a REAL one is refused."""
         robot = self._robots.find(name)
         if isinstance(robot, Refused):
             return robot
@@ -163,7 +163,7 @@ class PinCommands:
         return refused or self._io(OfRobot(name))
 
     def _switch(self, name: str, verb: str, pin: int | str, value: float) -> Any:
-        """An output: through the controller, simulated or real, else straight on the pins."""
+        """Sets an output through the controller, simulated or REAL, else directly on the pins."""
         robot = self._robots.find(name)
         io = robot if isinstance(robot, Refused) else _board(robot)
         if isinstance(robot, Refused) or isinstance(io, Refused):
@@ -179,7 +179,7 @@ def _board(robot: Robot) -> VirtualIO | Refused:
 
 
 def pinboard(robot: Robot, io: VirtualIO, now: int) -> dict[str, Any]:
-    """Names are the cell's; levels are the real controller's where there is one."""
+    """All pins: names from the cell file; levels from the REAL controller if there is one."""
     board = io.status(now)
     digital, analog = board.digital, board.analog
     forced = {"DI": board.forced, "AI": board.analog_forced}

@@ -1,5 +1,4 @@
-"""The cell as a browser draws it: bodies, joints, tools, what stands around. Metres and radians,
-4×4 matrices row by row."""
+"""The query `scene`: geometry for a browser. Metres and radians, 4×4 matrices row by row."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SceneQuery:
-    """A query. `here`: what stands around the robots now."""
+    """The query `scene`. `here`: the present environment."""
 
     def __init__(
         self,
@@ -98,7 +97,7 @@ class SceneQuery:
         }
 
     def _links(self, chain: "Chain") -> list[dict[str, Any]]:
-        """A body hangs on the moving joint that carries it; the foot on none."""
+        """The bodies of a chain, each with the moving joint that carries it; -1 for the base."""
         way = chain.model.joints_to_tip()
         carried_by = [-1, *(index for index, joint in enumerate(way) if joint.moves)]
         return [
@@ -132,7 +131,7 @@ class SceneQuery:
         return self._mesh(geometry)
 
     def _mesh(self, mesh: Any) -> dict[str, Any]:
-        """Its triangles, where the file can be read."""
+        """The triangles of a mesh file, or the problem with the file."""
         from understudy.space.model.shapes import mesh_from_bytes
 
         try:
@@ -145,7 +144,7 @@ class SceneQuery:
 
 
 def joints_of(chain: "Chain") -> list[dict[str, Any]]:
-    """From foot to flange, fixed ones included: T = T · origin · turn (or shift) along the axis."""
+    """All joints from base to flange: T = T · origin · turn (or shift) on the axis."""
     from understudy.space.transform import matrix
 
     return [
@@ -162,7 +161,7 @@ def joints_of(chain: "Chain") -> list[dict[str, Any]]:
 
 
 def object_of(thing: "CollisionObject") -> dict[str, Any]:
-    """Something that stands in the cell."""
+    """An object of the environment."""
     import numpy as np
 
     return {
@@ -217,5 +216,5 @@ def _axis(axis: ModelAxis) -> dict[str, Any]:
 
 
 def _bound(value: float) -> float | None:
-    """None: there is none (JSON knows no infinity)."""
+    """A joint limit; None without a limit, since JSON has no infinity."""
     return value if abs(value) < 1e9 else None

@@ -1,68 +1,117 @@
-"""What stands around the robots of a cell: a part that can be changed while the cell runs."""
+"""CellEnvironment: the objects and zones around the robots; they can change in a running cell."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
+import numpy as np
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Part
 from understudy.simulation.collision.contact import ContactReport, report_of
-from understudy.simulation.collision.thing import Thing
 from understudy.space.model.environment import Environment
-from understudy.space.model.shapes import CollisionObject
+from understudy.space.model.shapes import CollisionObject, ObjectType
+from understudy.space.transform import Array
 
 
 @runtime_checkable
-class Neighbour(Protocol):
-    """Whoever must know what stands around."""
+class SeesEnvironment(Protocol):
+    """A part that is informed of the environment."""
 
     def surround(self, environment: Environment, now: int | None) -> None:
-        """Since when it is so; no moment: it was so before."""
+        """The environment changed at ``now``; None: it has been so from the start."""
         ...
 
 
+class SavedObject(Struct, frozen=True):
+    """An object of the cell as plain values, for snapshots and queries. Metres.
+
+    `place`: the rows of a 4×4 matrix; the type says which sizes are used.
+    """
+
+    name: str
+    type: ObjectType
+    place: list[list[float]]
+    dimensions: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+    height: float = 0.0
+    vertices: list[list[float]] = []
+    indices: list[list[int]] = []
+
+    @staticmethod
+    def of(thing: CollisionObject) -> "SavedObject":
+        a, b, c = thing.dimensions
+        return SavedObject(
+            name=thing.name,
+            type=thing.type,
+            place=thing.place.tolist(),
+            dimensions=(float(a), float(b), float(c)),
+            radius=float(thing.radius),
+            height=float(thing.height),
+            vertices=np.asarray(thing.vertices, dtype=np.float64).reshape(-1, 3).tolist(),
+            indices=np.asarray(thing.indices, dtype=np.int64).reshape(-1, 3).tolist(),
+        )
+
+    def built(self) -> CollisionObject:
+        return CollisionObject(
+            type=self.type,
+            name=self.name,
+            transform=np.array(self.place),
+            dimensions=self.dimensions,
+            radius=self.radius,
+            height=self.height,
+            vertices=np.array(self.vertices).reshape(-1, 3),
+            indices=np.array(self.indices, dtype=np.int64).reshape(-1, 3),
+        )
+
+
+def moved(thing: CollisionObject, by: Array) -> CollisionObject:
+    """The same object with its place transformed ``by`` a 4×4 matrix."""
+    return replace(thing, transform=by @ thing.place)
+
+
 class Saved(Struct):
-    """What a snapshot holds: nothing while all is as the cell file has it."""
+    """The environment in a snapshot: empty while it is as in the cell file."""
 
     changed: bool = False
-    objects: list[Thing] = []
-    zones: list[Thing] = []
+    objects: list[SavedObject] = []
+    zones: list[SavedObject] = []
 
 
 class Status(Struct, frozen=True):
-    """The names of what is there."""
+    """Names of the objects and zones."""
 
     objects: tuple[str, ...]
     zones: tuple[str, ...]
 
 
 class CellEnvironment:
-    """A `Part` without a will of its own."""
+    """A `Part` that never acts by itself."""
 
     def __init__(self, environment: Environment) -> None:
         self._configured = self._now = environment
-        self._neighbours: list[Neighbour] = []
+        self._informed: list[SeesEnvironment] = []
 
     @property
     def environment(self) -> Environment:
         return self._now
 
     def join(self, parts: Mapping[str, Part]) -> None:
-        """Told once, when the cell is put together, who lives here."""
-        self._neighbours = [part for part in parts.values() if isinstance(part, Neighbour)]
-        self._tell(None)
+        """Connects the parts of the cell that are informed of the environment."""
+        self._informed = [part for part in parts.values() if isinstance(part, SeesEnvironment)]
+        self._inform(None)
 
-    # ── what changes ──
+    # ── changes ──
 
     def replace(self, environment: Environment, now: int) -> None:
-        """All that stands here from now on."""
+        """Replaces all objects and zones."""
         self._now = environment
-        self._tell(now)
+        self._inform(now)
 
     def add(self, things: Iterable[CollisionObject], now: int, *, zone: bool = False) -> None:
-        """More things; one of the same name is replaced."""
+        """Adds objects, or zones; one of the same name is replaced."""
         new = {thing.name: thing for thing in things}
         kept = [
             tuple(thing for thing in group if thing.name not in new)
@@ -83,10 +132,10 @@ class CellEnvironment:
         self.replace(Environment(objects, zones), now)
         return there[name]
 
-    # ── what it tells ──
+    # ── readings ──
 
     def overlapping(self) -> tuple[ContactReport, ...]:
-        """Objects that stand in each other; a zone is no object."""
+        """Pairs of objects that overlap; zones are not compared."""
         from understudy.space.collision.detector import CollisionDetector  # brings compiled code
 
         found = CollisionDetector(objects=self._now.objects).check_objects()
@@ -102,7 +151,9 @@ class CellEnvironment:
     def save(self) -> Saved:
         if self._now is self._configured:
             return Saved()
-        objects, zones = ([Thing.of(t) for t in g] for g in (self._now.objects, self._now.zones))
+        objects, zones = (
+            [SavedObject.of(t) for t in g] for g in (self._now.objects, self._now.zones)
+        )
         return Saved(True, objects, zones)
 
     def load(self, state: Any) -> None:
@@ -115,8 +166,8 @@ class CellEnvironment:
             there = Environment(objects, zones)
             there.everything()
         self._now = there
-        self._tell(None)
+        self._inform(None)
 
-    def _tell(self, now: int | None) -> None:
-        for neighbour in self._neighbours:
-            neighbour.surround(self._now, now)
+    def _inform(self, now: int | None) -> None:
+        for part in self._informed:
+            part.surround(self._now, now)

@@ -1,4 +1,4 @@
-"""The points that were taught to a robot: names for places."""
+"""Points: the taught points of a robot, by name."""
 
 from typing import Any
 from zlib import crc32
@@ -15,7 +15,7 @@ LONGEST_NAME = 64
 
 
 class Point(Struct, frozen=True):
-    """A place: the joints (rad; none where a robot has none), and the tool's pose (m, rad)."""
+    """A taught point: the joints (rad; empty for a robot without joints) and the pose (m, rad)."""
 
     name: str
     joints: Joints
@@ -23,14 +23,14 @@ class Point(Struct, frozen=True):
 
 
 class Points:
-    """A `Part` without a will of its own, in the order of teaching."""
+    """A `Part` that never acts by itself; the points are in the order of teaching."""
 
     def __init__(self, robot: str) -> None:
         self._robot = robot
         self._points: dict[str, Point] = {}
 
     def teach(self, name: str, joints: Joints, pose: Pose) -> Refused | None:
-        """A new point under a new name."""
+        """Adds a point under a new name."""
         if refused := self._unfit(name):
             return refused
         if len(self._points) >= MOST_POINTS:
@@ -39,7 +39,7 @@ class Points:
         return None
 
     def touch_up(self, name: str, joints: Joints, pose: Pose) -> Refused | None:
-        """The same point, where the robot is now."""
+        """Replaces a point by the present position of the robot."""
         if isinstance(found := self.find(name), Refused):
             return found
         self._points[name] = Point(name, joints, pose)
@@ -80,7 +80,7 @@ class Points:
     # ── part ──
 
     def status(self, now: int) -> dict[str, int]:
-        """`checksum`: another one when any of them is."""
+        """`checksum`: changes with every change of a point."""
         return {"points": len(self._points), "checksum": crc32(msgspec.json.encode(self.save()))}
 
     def save(self) -> list[Point]:

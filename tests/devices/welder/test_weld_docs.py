@@ -1,4 +1,4 @@
-"""What docs/welding.md says is what the code does."""
+"""docs/devices/welder.md against the code."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from understudy.devices.welder import Config
 from understudy.devices.welder.phases import FAULTS, TRANSITIONS
 from understudy.jobs.weld import TRANSITIONS as JOB_TRANSITIONS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "welding.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/devices/welder.md").read_text()
 
 
 @pytest.mark.parametrize("table", [TRANSITIONS, JOB_TRANSITIONS], ids=["source", "job"])

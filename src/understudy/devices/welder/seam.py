@@ -1,34 +1,32 @@
-"""The seam: where the arc burned, how long, how far; and what was wrong about it."""
+"""Seam: the trail, length and arc time of a weld, and the process rules that it broke."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from understudy.ports.device import ToolPath
 from understudy.ports.hmi import Known, Trail
 from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
 Floats = NDArray[np.float64]
-ToolWay = Callable[[NDArray[np.float64]], Floats]
-"""Times in seconds (rows) → where the tip of the tool is then, in metres (rows of x, y, z)."""
 
 STEP = 10 * NS_PER_MS
-"""How closely the tool's way is looked at."""
+"""The time between two samples of the tool path."""
 LOOK = 800 * NS_PER_MS
-"""How long a burning arc goes on before the seam is looked at; plans remember a second."""
+"""The time between two looks at a burning seam; plans keep one second of the past."""
 POINT_DISTANCE = 1.0 * MM
 MOST_POINTS = 20_000
 MOST_ISSUES = 1000
 STANDING = 0.1 * MM
-"""A tip that moves less per second stands."""
+"""A tip that moves less than this per second stands still."""
 
 Point = tuple[float, float, float]
 
 
 class ProcessIssue(Struct, frozen=True):
-    """Something a weld must not have."""
+    """A process rule that the weld broke."""
 
     at: int
     kind: str
@@ -36,10 +34,10 @@ class ProcessIssue(Struct, frozen=True):
 
 
 class State(Struct):
-    """What is remembered of the seam: times in ns, lengths in m.
+    """The state of the seam in a snapshot: times in ns, lengths in m.
 
-    `burning`, `wanted`: the arc, since `seen`. `standing_since`: the tip, under the arc.
-    `cold_told`, `standing_told`: each is told once until the arc burns, or the tip moves, again.
+    `burning`, `wanted`: the arc since `seen`. `standing_since`: when the tip stopped under the arc.
+    `cold_told`, `standing_told`: the rule was noted; reset when the arc burns, or the tip moves.
     """
 
     seen: int = 0
@@ -55,16 +53,16 @@ class State(Struct):
 
 
 class Seam:
-    """Looks at the tool's way while an arc is wanted or burns."""
+    """Samples the tool path while an arc is wanted or burns."""
 
-    def __init__(self, way: ToolWay, standing_limit_s: float) -> None:
-        self._way = way
+    def __init__(self, path: ToolPath, standing_limit_s: float) -> None:
+        self._path = path
         self._standing_limit = nanoseconds(standing_limit_s)
         self.state = State()
         self._version = 0
 
     def watch(self, now: int, *, burning: bool, wanted: bool) -> None:
-        """From now on the arc burns, or is wanted, or neither."""
+        """Sets whether the arc burns and whether it is wanted, from now on."""
         self.look(now)
         state = self.state
         if burning != state.burning:
@@ -74,7 +72,7 @@ class Seam:
         state.burning, state.wanted = burning, wanted
 
     def look(self, now: int) -> None:
-        """Take in what happened since last time."""
+        """Adds the tool path since the last look."""
         state = self.state
         begins, state.seen = state.seen, now
         if now <= begins or not (state.burning or state.wanted):
@@ -95,11 +93,11 @@ class Seam:
         return self.state.seen + LOOK if watched else None
 
     def arc_on(self, now: int) -> int:
-        """How long the arc has burned so far, in ns."""
+        """The arc time so far, in ns."""
         return self.state.arc_on + (now - self.state.seen if self.state.burning else 0)
 
     def length(self, now: int) -> float:
-        """How far the tool has gone under the arc so far, in m."""
+        """The length of tool path under the arc so far, in m."""
         state = self.state
         if not state.burning or now <= state.seen:
             return state.length
@@ -129,10 +127,10 @@ class Seam:
         ]
 
     def _since(self, begins: int, now: int) -> tuple[Floats, Floats, Floats]:
-        """Times in ns, where the tip was then, and how far it went from each to the next."""
+        """Sample times in ns, positions of the tip, and distances between consecutive samples."""
         count = max(2, -(-(now - begins) // STEP) + 1)
         times = np.linspace(begins, now, count)
-        points = self._way(times / NS_PER_SECOND)
+        points = self._path(times / NS_PER_SECOND)
         return times, points, np.sqrt(np.square(np.diff(points, axis=0)).sum(axis=1))
 
     def _extend(self, points: Floats) -> None:

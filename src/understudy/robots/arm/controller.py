@@ -413,7 +413,7 @@ class VirtualController:
             return refused
         self._drives.put(target, now)
         if self.collision is not None:
-            self.collision.stir(now)
+            self.collision.restart(now)
         self._fresh = now
         return self._done(now)
 

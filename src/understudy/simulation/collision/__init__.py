@@ -1,1 +1,1 @@
-"""What an arm touches while it moves: its body, its path swept ahead, contacts as they come."""
+"""Contacts of a moving arm: its body, the sweep of its path ahead of the motion, other arms."""

@@ -1,6 +1,6 @@
-"""An arm as a body among others: its links, the tool in its hand, what it holds.
+"""The body of an arm: its links, its tool and the objects that it holds.
 
-The kernels behind it are brought in when it is first asked, not when the cell starts.
+The compiled kernels are imported at the first query, not when the cell starts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=16)
 def chain_of(model: bytes, file: str) -> Chain:
-    """The same model gives the same chain, of which much is then reckoned only once."""
+    """The chain of a model; the same model gives the same object, which caches its results."""
     return chain(read(model.decode("utf-8", "replace"), file=file))
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Everything configured. ``foot``: 4×4 in the world; ``tools``: their shapes by number, seen
-    from the flange.
+    """The configuration of an arm's body. ``foot``: its base, 4×4 in the world; ``tools``: shapes
+    by tool number, in the frame of the flange.
     """
 
     chain: Chain
@@ -41,7 +41,7 @@ class Body:
     """rad/s, of the joints."""
 
     def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "PlacedArm":
-        """As another arm sees it."""
+        """The arm with its tool and held objects, for the distance to another arm."""
         from understudy.space.collision.arm_pair import PlacedArm
         from understudy.space.collision.assembly import arm_parts, carried_part
 
@@ -71,7 +71,7 @@ class Body:
 
 
 class Scene:
-    """The body in its surroundings as they are now, ready to be swept."""
+    """The body and the present environment, ready for sweeps."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
@@ -93,7 +93,7 @@ class Scene:
         return self.environment.is_zone(name)
 
     def surround(self, environment: Environment) -> None:
-        """Other things stand around."""
+        """Replaces the environment."""
         self.environment = environment
         if "detector" in self.__dict__:
             self.detector.clear_environment()
@@ -101,7 +101,7 @@ class Scene:
                 self.detector.add_object(thing)
 
     def carry(self, tool: int, held: tuple[CollisionObject, ...]) -> None:
-        """Another tool is in the hand, or other things in the tool."""
+        """Replaces the tool and the held objects."""
         if "detector" in self.__dict__:
             for thing in self.detector.carried:
                 self.detector.detach(thing.name)

@@ -1,4 +1,4 @@
-"""A contact: who touched what, where, when, and on which line of the program."""
+"""Contact: which parts touched, where, when, and on which line of the program."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from understudy.space.collision.detector import CollisionResult
 
 WIRE_LINES = 1 << 40
-"""Lines over a wire are numbered from here on; they are told by their count."""
+"""The numbers of lines that come over a wire begin here; reports subtract it."""
 Kind = Literal["collision", "self_collision", "zone"]
 Names = tuple[str, str]
 Pair = tuple[int, int]
@@ -19,9 +19,11 @@ Pair = tuple[int, int]
 
 
 class Contact(Struct, frozen=True):
-    """`link`: the part of the arm or its tool; `object`: what it touched, a link of its own too.
+    """A contact of two shapes.
 
-    Point and depth are metres, in the world; `depth` is the deepest overlap on the line. `at`: ns.
+    `link`: the link or tool of the arm; `object`: the other shape, which can be a link of the same
+    arm. Point and depth in metres, in the world; `depth` is the deepest overlap on the line. `at`
+    in ns.
     """
 
     link: str
@@ -37,7 +39,7 @@ class Contact(Struct, frozen=True):
         return self.link, self.object
 
     def text(self) -> str:
-        """As people read it."""
+        """The contact as a sentence."""
         x, y, z = (round(value / MM, 1) + 0.0 for value in self.point)
         what = {"zone": "reaches into zone", "self_collision": "touches its own"}
         where = f"({x:g}, {y:g}, {z:g}) mm" + (f", line {self.line}" if self.line else "")
@@ -46,7 +48,7 @@ class Contact(Struct, frozen=True):
 
 
 class ContactReport(Struct, frozen=True):
-    """A contact in the units of page and endpoint."""
+    """A contact in mm and s, for queries."""
 
     link: str
     object: str
@@ -65,7 +67,7 @@ def report(contact: Contact) -> ContactReport:
 
 
 def report_of(result: "CollisionResult") -> ContactReport:
-    """Two objects that stand in each other."""
+    """The report of two overlapping objects."""
     x, y, z = (value / MM for value in result.contact_point)
     one, other = result.object1_name, result.object2_name
     depth = result.penetration_depth / MM

@@ -1,8 +1,9 @@
-"""RobotEncounters: arms of one cell that come too near each other.
+"""RobotEncounters: contacts between the arms of one cell.
 
-A distance is a certificate: as long as it lasts at the highest speeds of both, nothing can touch.
-So the arms are looked at from certificate end to certificate end, and not at all while they stand.
-Each is where its plan has it at that moment: unlike what stands around, an arm is met at a time.
+A distance is a certificate: divided by the highest speed of both arms it is a time in which they
+cannot touch. So the arms are compared from one certificate end to the next, and not at all while
+both stand still. Two arms meet at a time, not at a place of a path, so the comparison takes both
+positions from their plans at the same moment.
 """
 
 from collections.abc import Mapping
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from understudy.space.collision.arm_pair import ArmPair
 
 SHORTEST = 2 * NS_PER_MS
-"""Arms that all but touch are looked at so often: a contact is told this much late at most."""
+"""The shortest time between two comparisons: a contact is reported at most this much late."""
 TOUCHING = 10 * NS_PER_MS
 LONGEST = 3_600_000 * NS_PER_MS
 
 
 class State(Struct):
-    """`due`: when to look again. `touching`: both robots and both shapes, in the order of the cell
-    file, as long as they do."""
+    """`due`: the next comparison. `touching`: both robots and both shapes, in the order of the cell
+    file, while they touch."""
 
     due: int | None = None
     seen: int = 0
@@ -37,14 +38,14 @@ class State(Struct):
 
 
 class Status(Struct, frozen=True):
-    """Which robots are looked at, and what of them touches."""
+    """The compared robots, and the shapes that touch."""
 
     robots: tuple[str, ...]
     touching: tuple[tuple[str, str, str, str], ...]
 
 
 class RobotEncounters:
-    """A `Part` of a cell with several arms that do not stand on one spot."""
+    """A `Part` of a cell with several arms whose bases differ."""
 
     def __init__(self, watches: "Mapping[str, CollisionWatch]") -> None:
         self._watches = {n: w for n, w in watches.items() if w.body.rules.check_environment}
@@ -54,7 +55,7 @@ class RobotEncounters:
         self._between: dict[tuple[Any, ...], ArmPair] = {}
 
     def any(self) -> bool:
-        """Whether there is anybody to meet."""
+        """Whether there is a pair of arms to compare."""
         return bool(self._pairs)
 
     # ── part ──
@@ -84,7 +85,7 @@ class RobotEncounters:
         return msgspec.structs.replace(self._state, touching=list(self._state.touching))
 
     def load(self, state: Any) -> None:
-        """After the arms: what they are at was looked at already."""
+        """Loads the state; the arms are loaded before, so their present plans are not new."""
         self._state, self._laws = msgspec.convert(state, State), self._laws_now()
 
     # ── inside ──
@@ -93,12 +94,12 @@ class RobotEncounters:
         return [watch.plan.law for watch in self._watches.values()]
 
     def _apart(self, one: str, other: str) -> bool:
-        """Robots without a base all stand at the origin: that is no cell that anybody has."""
+        """Robots without a configured base all stand at the origin; such pairs are not compared."""
         a, b = self._watches[one].body.foot, self._watches[other].body.foot
         return not np.array_equal(a[:3, 3], b[:3, 3])
 
     def _look(self, one: str, other: str, now: int) -> int:
-        """When to look at these two again; what they have begun to touch is told."""
+        """Compares two arms, reports new contacts, and returns the time of the next comparison."""
         a, b, t = self._watches[one], self._watches[other], seconds(now)
         q, r = a.plan.at(t).position, b.plan.at(t).position
         between = self._between_now(one, other)
@@ -125,7 +126,7 @@ class RobotEncounters:
                 self._watches[one].leave((i, f"{other}.{j}"))
 
     def _between_now(self, one: str, other: str) -> "ArmPair":
-        """The two with what they hold at this moment."""
+        """The pair of arms with their present tools and held objects."""
         from understudy.space.collision.arm_pair import ArmPair  # brings compiled code
 
         a, b = self._watches[one], self._watches[other]

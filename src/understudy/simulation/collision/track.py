@@ -1,7 +1,7 @@
-"""Follows a path ahead of the motion: where pairs of shapes begin to touch, and where they part.
+"""Tracker: the places of a path where pairs of shapes begin to touch, and where they part.
 
-Pairs that touch are left out of the sweep until they are apart again, so that one contact hides
-no other. A place is the number of a piece and the distance along it.
+Pairs that touch are left out of the sweep until they are apart again, so that one contact does not
+hide another. A place is the number of a path piece and the distance along it.
 """
 
 from dataclasses import dataclass, replace
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from understudy.space.collision.sweep import ContactSpot
 
 MOST_EVENTS = 32
-"""So many events are looked for at a time; the rest of the path is looked at when they are near."""
+"""The highest number of events of one call; the rest of the path is swept later."""
 APART = 0.1 * MM
 """A pair that touched has parted when it is further apart than this."""
 MOST_PIECES = 512
-"""So many pieces of path are swept at a time, """
+"""The highest number of path pieces in one sweep."""
 FARTHEST = 720.0 * DEG
-"""and no further than this on one of them."""
+"""The longest joint motion on one piece in one sweep."""
 STEP = 0.5 * DEG
 LOOKS = 64
 HALVINGS = 24
 
 
 class Place(Struct, frozen=True, order=True):
-    """On a path, counted from its beginning."""
+    """A place on a path: piece number and distance along the piece."""
 
     piece: int
     s: float = 0.0
 
 
 class Event(Struct, frozen=True):
-    """Two shapes begin to touch somewhere on the path, or part there."""
+    """Two shapes begin to touch at a place of the path, or part there (without a contact)."""
 
     place: Place
     pair: Pair
@@ -50,7 +50,7 @@ class Event(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Stretch:
-    """Events of a stretch of path, where it ends, and which pairs touch there."""
+    """The events of a stretch of path, its end, and the pairs that touch there."""
 
     events: list[Event]
     end: Place
@@ -58,7 +58,7 @@ class Stretch:
 
 
 class Tracker:
-    """Given a path piece by piece; numbers of pieces are those of the path it is given."""
+    """Finds the events of a path; piece numbers are those of the given path."""
 
     def __init__(self, scene: "Scene") -> None:
         self._scene = scene
@@ -76,7 +76,7 @@ class Tracker:
         return found
 
     def follow(self, path: Path, start: Place, touching: tuple[Pair, ...]) -> Stretch:
-        """From a place to the path's end, or as far as there are not too many events."""
+        """The events from a place to the end of the path, or to the last of `MOST_EVENTS`."""
         here, events, end = start, list[Event](), Place(len(path))
         while here < end and len(events) < MOST_EVENTS:
             rest = beginning_at(path, here)
@@ -111,7 +111,7 @@ class Tracker:
         return min((e for e in found if e is not None), key=lambda e: e.place, default=None)
 
     def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
-        """Where a pair that touches is apart again."""
+        """The place where a touching pair parts; None if it does not."""
         last = start
         for place in looks(path, start, until):
             if self._apart(path, place, pair):
@@ -135,7 +135,7 @@ class Tracker:
 
 
 def beginning_at(path: Path, place: Place) -> Path:
-    """The rest of a path; its first piece is counted from the place on."""
+    """The rest of a path from a place on, where its first piece begins."""
     rest = path.rows(place.piece, len(path))
     if place.s == 0.0:
         return rest
@@ -146,7 +146,7 @@ def beginning_at(path: Path, place: Place) -> Path:
 
 
 def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
-    """As much of a path as is swept at a time, and where that ends; a jog may go on for days."""
+    """The part of a path for one sweep, and its end; a jog can be very long."""
     for piece in range(start.piece, min(start.piece + MOST_PIECES, len(path))):
         begins, ends = start.s if piece == start.piece else 0.0, float(path.length[piece])
         turned = np.abs(path.position(piece, ends) - path.position(piece, begins)).max()
@@ -158,7 +158,7 @@ def next_stretch(path: Path, start: Place) -> tuple[Path, Place]:
 
 
 def to_be_run(plan: Plan) -> Path:
-    """The path of a plan as far as it is run: a stop leaves the rest of the last piece out."""
+    """The path of a plan up to its end: a stop cuts off the rest of the last piece."""
     path, last = plan.path, len(plan.path) - 1
     if last < 0 or path.dwell[last] > 0.0 or not len(plan.law):
         return path
@@ -171,7 +171,7 @@ def to_be_run(plan: Plan) -> Path:
 
 
 def _shifted(rows: Floats, s: float) -> Floats:
-    """The polynomial q(s + x), by powers of x (Horner, again and again)."""
+    """The polynomial q(s + x), by powers of x (repeated Horner scheme)."""
     found = rows.copy()
     for k in range(len(rows)):
         for d in range(len(rows) - 2, k - 1, -1):
@@ -180,13 +180,13 @@ def _shifted(rows: Floats, s: float) -> Floats:
 
 
 def _place(spot: "ContactSpot", start: Place) -> Place:
-    """Where a spot on the rest of a path is on the whole of it."""
+    """The place of a spot on the whole path; the spot is given on the rest from ``start``."""
     along = start.s if spot.piece == 0 else 0.0
     return Place(start.piece + spot.piece, along + spot.s)
 
 
 def looks(path: Path, start: Place, until: Place) -> list[Place]:
-    """Places in steps of half a degree, and all ends of pieces; the last is ``until``."""
+    """Places in steps of half a degree and all piece ends; the last one is ``until``."""
     found: list[Place] = []
     for piece in range(start.piece, min(until.piece + 1, len(path))):
         begins = start.s if piece == start.piece else 0.0

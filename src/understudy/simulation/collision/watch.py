@@ -1,9 +1,9 @@
-"""CollisionWatch: what an arm touches while it moves, told at the moment it touches it.
+"""CollisionWatch: reports the contacts of a moving arm at the moment they begin.
 
-The path is swept ahead of the motion, a stretch at a time: the first wake of a motion sweeps all
-that is known of it then, the next comes when what was swept is used up. Verdicts are places on the
-path; when they come about is read off the plan, so that hold, override and braking change nothing
-but the time. What changes the path itself (stop, jog, tool, surroundings) lets it look anew.
+The path is swept ahead of the motion, a stretch at a time: the first wake of a motion sweeps all of
+the path that is known then, the next wake comes at the end of the swept stretch. A contact is a
+place on the path and its time is read from the plan, so hold, override and braking change only the
+time. A change of the path itself (stop, jog, tool, environment) starts a new sweep.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,8 @@ from understudy.simulation.collision.contact import (
     Pair,
     report,
 )
-from understudy.simulation.collision.thing import Thing
 from understudy.simulation.collision.track import Event, Place, Tracker, next_stretch, to_be_run
+from understudy.simulation.environment import SavedObject
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject
 from understudy.space.transform import Array
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
 
 
 class Mover(Protocol):
-    """Whose motion is watched."""
+    """The motion that is watched."""
 
     @property
     def plan(self) -> Plan: ...
 
     @property
     def first(self) -> int:
-        """The number of the plan's first piece; pieces keep their numbers."""
+        """The number of the plan's first piece; pieces keep their numbers when the plan changes."""
         ...
 
     @property
     def held(self) -> bool:
-        """The path goes on where the plan ends."""
+        """The motion is held: the path continues where the plan ends."""
         ...
 
     @property
     def tool(self) -> int: ...
 
     def collided(self, contact: Contact, now: int) -> None:
-        """It is to stop where it is."""
+        """Stops the motion at once."""
         ...
 
 
 class Touching(Struct, frozen=True):
-    """A pair of shapes that touch now; `shown`: nobody has cleared it away."""
+    """A pair of shapes that touch now; `shown`: the operator has not cleared it."""
 
     pair: Pair
     contact: Contact
@@ -70,8 +70,10 @@ class Touching(Struct, frozen=True):
 
 
 class State(Struct):
-    """`swept`: up to where the path is known; `beyond`: the pairs that touch there. `ahead`: what
-    comes about on the way. `replanned_at`: when the path has become another. `met`: other arms.
+    """The state in a snapshot.
+
+    `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events on
+    the way there. `replanned_at`: when the path was changed. `met`: contacts with other arms.
     """
 
     fresh: bool = True
@@ -82,14 +84,14 @@ class State(Struct):
     replanned_at: int | None = None
     seen: int = 0
     tool: int = 0
-    held: list[Thing] = []
+    held: list[SavedObject] = []
     met: list[Contact] = []
     detected: int = 0
     stopped: bool = False
 
 
 class Status(Struct, frozen=True):
-    """What is touched now, how often something was, and what happens then."""
+    """Present contacts, the count of all contacts, and the reaction to a contact."""
 
     on_collision: Literal["report", "stop"]
     collisions_detected: int
@@ -115,8 +117,8 @@ class CollisionWatch:
         self._due: int | None = None
 
     def prepare(self) -> Iterator[None]:
-        """A piece at a time, what the first motion would have to wait for: the pairs that can
-        touch, and compiled code. Changes nothing that anybody could see."""
+        """Does in advance, step by step, what the first motion would wait for: finds the pairs that
+        can touch and loads compiled code. The state does not change."""
         from understudy.space.collision.sweep import straight
 
         scene, here = self._scene, np.zeros(self.body.chain.dof)
@@ -124,66 +126,66 @@ class CollisionWatch:
         yield
         scene.sweeper.sweep(*straight(here, here + 1e-9))
 
-    # ── what changes ──
+    # ── changes ──
 
     def surround(self, environment: Environment, now: int | None) -> None:
-        """Other things stand around; without a moment: they did so before."""
+        """Replaces the environment; with ``now`` None it has been so from the start."""
         self._scene.surround(environment)
         if now is not None:
-            self.stir(now)
+            self.restart(now)
 
-    def stir(self, now: int) -> None:
-        """What was known ahead is void: look anew, whether anything moves or not."""
+    def restart(self, now: int) -> None:
+        """Discards the swept stretch; the next wake sweeps anew, even at rest."""
         self._state.replanned_at = now
 
     def cut(self, now: int) -> None:
-        """The path has become another; before the first motion nothing was known of it."""
+        """The path has changed; before the first motion there is nothing to discard."""
         if not self._state.fresh:
-            self.stir(now)
+            self.restart(now)
 
     def attach(self, thing: CollisionObject, now: int) -> Refused | None:
-        """Held from now on; its place is seen from the flange. What it stands on is no contact."""
+        """Takes an object, placed from the flange; what it touches at this moment is no contact."""
         if any(held.name == thing.name for held in self._state.held):
             return Refused(f"{thing.name} is held already")
-        self._carry([*self._state.held, Thing.of(thing)])
-        self._look_anew(now, quiet=thing.name)
+        self._carry([*self._state.held, SavedObject.of(thing)])
+        self._start_anew(now, quiet=thing.name)
         return None
 
     def detach(self, name: str, now: int) -> CollisionObject | Refused:
-        """Not held any more; its place is still seen from the flange."""
+        """Releases a held object and returns it, placed in the frame of the flange."""
         found = [thing for thing in self._state.held if thing.name == name]
         if not found:
             held = ", ".join(thing.name for thing in self._state.held) or "nothing"
             return Refused(f"{name} is not held; held: {held}")
         self._carry([thing for thing in self._state.held if thing.name != name])
-        self.stir(now)
+        self.restart(now)
         return found[0].built()
 
     def clear(self) -> None:
-        """What is touched now is not shown any more, and not told again before it was left."""
+        """Hides the present contacts; each is reported again after the shapes have parted."""
         self._state.touching = [replace(t, shown=False) for t in self._state.touching]
         self._state.met = []
 
     def meet(self, contact: Contact, now: int) -> None:
-        """Another arm is touched."""
+        """A contact with another arm has begun."""
         self._state.met = [*self._state.met, contact]
         self._announce(contact, now)
 
     def leave(self, names: Names) -> None:
-        """Another arm is touched no more."""
+        """A contact with another arm has ended."""
         self._state.met = [contact for contact in self._state.met if contact.names != names]
 
     def stop_for(self, contact: Contact, now: int) -> None:
-        """If that is what is done about contacts."""
+        """Stops the arm if the configuration has `on_collision: stop`."""
         if self.body.rules.on_collision == "stop" and not self._state.stopped:
             self._state.stopped = True
             self._mover.collided(contact, now)
 
     def release(self) -> None:
-        """Whoever was stopped may go on."""
+        """Allows the stopped arm to move again."""
         self._state.stopped = False
 
-    # ── what it tells ──
+    # ── readings ──
 
     def on_collision(self, listener: CollisionListener) -> None:
         self._listeners.append(listener)
@@ -198,16 +200,16 @@ class CollisionWatch:
 
     @property
     def stopped(self) -> bool:
-        """It has stopped its arm, and nobody has released it."""
+        """The watch has stopped its arm, and it was not released since."""
         return self._state.stopped
 
     def contacts(self) -> tuple[Contact, ...]:
-        """What is touched now."""
+        """The present contacts."""
         by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
         return (*by_name.values(), *self._state.met)
 
     def held(self) -> tuple[CollisionObject, ...]:
-        """What is in the hand, seen from the flange."""
+        """The held objects, in the frame of the flange."""
         return tuple(thing.built() for thing in self._state.held)
 
     def status(self, now: int) -> Status:
@@ -226,15 +228,15 @@ class CollisionWatch:
 
     @property
     def in_hand(self) -> tuple[int, tuple[str, ...]]:
-        """The tool, and the names of what is held."""
+        """The number of the tool and the names of the held objects."""
         return self._mover.tool, tuple(thing.name for thing in self._state.held)
 
     def figure(self) -> "PlacedArm":
-        """The arm and all that moves with it now."""
+        """The arm with its present tool and held objects."""
         return self.body.figure(self._mover.tool, self.held())
 
     def flange(self, now: int) -> Array:
-        """Where the flange is in the cell, 4×4."""
+        """The pose of the flange in the cell, 4×4."""
         q = self._mover.plan.at(seconds(now)).position
         return np.asarray(self.body.foot @ self.body.chain.flange(q))
 
@@ -251,9 +253,9 @@ class CollisionWatch:
     def wake(self, now: int) -> None:
         state = self._state
         if state.fresh or state.replanned_at is not None or state.tool != self._mover.tool:
-            self._look_anew(now)
+            self._start_anew(now)
         else:
-            self._come_about(now)
+            self._reach_events(now)
             if state.replanned_at is None and self._reached(state.swept, now):
                 self._look_ahead()
         state.seen, self._law = now, None
@@ -283,7 +285,7 @@ class CollisionWatch:
         moment = passing_time(self._mover.plan, place.piece - self._mover.first, place.s)
         return moment is not None and whole_ns(moment) <= now
 
-    def _come_about(self, now: int) -> None:
+    def _reach_events(self, now: int) -> None:
         state = self._state
         while (
             state.ahead and state.replanned_at is None and self._reached(state.ahead[0].place, now)
@@ -295,7 +297,7 @@ class CollisionWatch:
                 self._touch(event.pair, event.contact, now)
 
     def _touch(self, pair: Pair, contact: Contact, now: int, *, quiet: bool = False) -> None:
-        """A pair begins to touch; shapes of one name count once."""
+        """A pair begins to touch; shapes of one name are reported once."""
         state, known = self._state, self._touched()
         contact = replace(contact, at=now, line=contact.line % WIRE_LINES)
         shown = not quiet and known.get(contact.names, True)
@@ -313,8 +315,8 @@ class CollisionWatch:
     def _touched(self) -> dict[Names, bool]:
         return {t.contact.names: t.shown for t in self._state.touching}
 
-    def _look_anew(self, now: int, quiet: str = "") -> None:
-        """What touches here and now, and all that is ahead."""
+    def _start_anew(self, now: int, quiet: str = "") -> None:
+        """Finds the present contacts and sweeps the path ahead anew."""
         state, plan = self._state, self._mover.plan
         state.fresh, state.replanned_at, state.ahead = False, None, []
         if state.tool != self._mover.tool:
@@ -340,7 +342,7 @@ class CollisionWatch:
         return {t.contact.names: t for t in self._state.touching}
 
     def _here(self, plan: Plan, now: int) -> Place:
-        """Where on the path the arm is; at its end where nothing more is known."""
+        """The place of the arm on the path; the end of the path when the motion is over."""
         first, pieces = self._mover.first, len(plan.path)
         if not pieces or (whole_ns(plan.ends) <= now and not self._mover.held):
             return Place(first + pieces)
@@ -350,7 +352,7 @@ class CollisionWatch:
         return Place(first + here.piece, here.s)
 
     def _look_ahead(self) -> None:
-        """Sweep what is known of the path beyond what was swept."""
+        """Sweeps the next stretch of the path."""
         state, plan, first = self._state, self._mover.plan, self._mover.first
         start = Place(state.swept.piece - first, state.swept.s)
         path, end = next_stretch(plan.path if self._mover.held else to_be_run(plan), start)
@@ -360,7 +362,7 @@ class CollisionWatch:
         swept = min(stretch.end, end) if start < end else start
         state.swept, state.beyond = _shifted(swept, first), list(stretch.touching)
 
-    def _carry(self, held: list[Thing]) -> None:
+    def _carry(self, held: list[SavedObject]) -> None:
         self._state.held = held
         self._scene.carry(self._state.tool, self.held())
 
