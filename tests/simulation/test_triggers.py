@@ -131,7 +131,7 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        ("{fault: overheat, on: bench}", "needs either a time or `when`"),
+        ("{fault: overheat, on: bench}", "needs either at_s or `when`"),
         ("{fault: overheat, on: bench, at_s: 1, when: {of: bench, pin: DI0}}", "needs either"),
         ("{fault: overheat, on: bench, when: {of: bench}}", "one of command, pin, near_mm"),
         ("{fault: overheat, on: bench, when: {of: bnch, command: A}}", "did you mean 'bench'"),
