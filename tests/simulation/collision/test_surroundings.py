@@ -174,7 +174,7 @@ def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> N
         cell.do("detach", robot="arm", name="box")
     with pytest.raises(RuntimeError, match="either name or object"):
         cell.do("attach", robot="arm")
-    with pytest.raises(RuntimeError, match="unknown robot that is watched"):
+    with pytest.raises(RuntimeError, match="unknown robot with a collision watch"):
         cell.do("attach", robot="leg", name="box")
 
 
