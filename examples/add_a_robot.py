@@ -42,16 +42,13 @@ class LinearAxis:
     frames: tuple[Frame, ...] = ("base",)
 
     def __init__(self, config: Config) -> None:
-        self._travel, self._speed, self._move = (
-            config.travel_mm * MM,
-            config.speed_mm_s * MM,
-            Move(),
-        )
+        self._travel, self._speed = config.travel_mm * MM, config.speed_mm_s * MM
+        self._move = Move()
 
     def position(self, now: int) -> float:
-        way = self._move.end - self._move.start
-        done = min(abs(way), self._speed * seconds(now - self._move.begun))
-        return self._move.start + (done if way > 0.0 else -done)
+        way, done = self._move.end - self._move.start, self._speed * seconds(now - self._move.begun)
+        here = self._move.start + (done if way > 0.0 else -done)
+        return here if done < abs(way) else self._move.end
 
     def next_wake(self) -> None: ...  # nothing happens at the end of a move
 
@@ -61,9 +58,8 @@ class LinearAxis:
         return False
 
     def status(self, now: int) -> Condition:
-        moving = self.position(now) != self._move.end
-        state = "Stopped" if self._move.stopped else "Run" if moving else "Idle"
-        return Condition(state, moving, enabled=not self._move.stopped)
+        stopped, moving = self._move.stopped, self.position(now) != self._move.end
+        return Condition("Stopped" if stopped else "Run" if moving else "Idle", moving)
 
     def save(self) -> Move:
         return self._move
@@ -86,7 +82,7 @@ class LinearAxis:
     def emergency_stop(self, now: int) -> Refused | None:
         return self.inject("emergency_stop", {}, now)
 
-    stop = emergency_stop
+    stop = emergency_stop  # it has no other
 
     def reset(self, now: int) -> Refused | None:
         return self.inject("emergency_release", {}, now)
@@ -118,7 +114,7 @@ with StandIn(str(file)) as cell:
     cell.do("jog", robot="rail", frame="base", axis=0, speed=1, step=500)
     cell.forward(seconds=1)
     snapshot = cell.do("snapshot")["snapshot"]
-    print(cell.do("emergency_stop", robot="rail"), cell.do("reset", robot="rail"))
+    print(cell.do("stop", robot="rail"), cell.do("reset", robot="rail"))
     cell.do("restore", snapshot=snapshot)
     print(rail := cell.do("robots")["robots"][0])
     assert (rail["state"], rail["capabilities"][0]) == ("Run", "jog")
