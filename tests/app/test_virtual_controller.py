@@ -131,5 +131,7 @@ def test_the_name_is_offered_lazily() -> None:
 def test_nothing_heavy_is_imported_before_it_is_needed(room: str) -> None:
     """A cell without an arm starts without a compiler, a command without a page."""
     ask = f"import sys, {room}; print([m for m in {HEAVY} if m in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    reported = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=True
+    )
+    assert reported.stdout.strip() == "[]"

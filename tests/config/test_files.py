@@ -40,10 +40,10 @@ def test_a_relative_name_is_looked_for_beside_the_cell_file_first(
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
     cell = str(folder / "cell.yaml")
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as reported:
         found_beside(cell, "around.yaml", Path())
     for place in (folder, tmp_path, Path()):
-        assert str(place / "around.yaml") in str(told.value)
+        assert str(place / "around.yaml") in str(reported.value)
     for place in (Path(), tmp_path, folder):
         (place / "around.yaml").touch()
         assert found_beside(cell, "around.yaml", Path()).samefile(place / "around.yaml")

@@ -51,15 +51,17 @@ def test_the_folder_above_is_looked_at_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("simulation: {update_rate: 5}", "simulation.yaml:1: simulation.update_rate: unknown key"),
         ("collision: {self_collision_pairs: [[0]]}", "collision.self_collision_pairs"),
         ("visualization: {robot_color: 0x1000000}", "visualization.robot_color"),
     ],
 )
-def test_what_is_wrong_in_it_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_is_wrong_in_it_is_told_with_its_place(
+    tmp_path: Path, text: str, reported: str
+) -> None:
+    with pytest.raises(ConfigError, match=reported):
         load_config(cell_with(tmp_path, text))
 
 
@@ -91,7 +93,7 @@ def test_a_scenario_file_adds_its_rules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "own", "told"),
+    ("scenario", "own", "reported"),
     [
         ("rules: {panic: {fault: emergency_stop}}", "", r"storm\.yaml:1: rules\.panic\.on"),
         (f"rules: {{{STOP}}}", STOP, r"storm\.yaml:1: rules\.panic: the cell file has a rule"),
@@ -99,7 +101,7 @@ def test_a_scenario_file_adds_its_rules(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_a_scenario_file(
-    tmp_path: Path, scenario: str, own: str, told: str
+    tmp_path: Path, scenario: str, own: str, reported: str
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=reported):
         load_config(bench(tmp_path, scenario, own))

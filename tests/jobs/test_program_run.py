@@ -35,8 +35,8 @@ class Bench:
         self.program = ProgramRun(self.arm, self.arm.arm.options.dialect)
         parts = {"arm": self.arm, **self.arm.parts, "arm.program": self.program}
         self.cell = Cell("bench", digest="", parts=parts, faces={})
-        self.told: list[str] = []
-        self.program.on_end(lambda text, now: self.told.append(text))
+        self.reported: list[str] = []
+        self.program.on_end(lambda text, now: self.reported.append(text))
         assert self.arm.connect(0) is None
         assert self.arm.enable(0) is None
         assert self.program.load_text(text, "tour") is None
@@ -86,7 +86,7 @@ def test_it_runs_to_its_end_and_tells() -> None:
     assert bench.reading.state == "running"
     reading = bench.to_the_end()
     assert (reading.state, reading.line, reading.lines, reading.error) == ("done", 7, 7, "")
-    assert bench.told == ["tour done"]
+    assert bench.reported == ["tour done"]
     assert bench.joints() == [0.0] * 6
 
 
@@ -138,7 +138,7 @@ def test_it_can_be_run_again() -> None:
     for _ in range(2):
         assert bench.run() is None
         assert bench.to_the_end().state == "done"
-    assert bench.told == ["tour done"] * 2
+    assert bench.reported == ["tour done"] * 2
 
 
 # ── what goes wrong ──
@@ -160,7 +160,7 @@ def test_a_line_that_cannot_be_done_is_told_with_its_number_in_the_file() -> Non
     assert (reading.state, reading.line) == ("failed", 4)
     assert "J1 = 400.0° is outside" in reading.error
     assert "(line 4: G1 A400 F600)" in reading.error
-    assert bench.told == [f"tour failed at line 4: {reading.error}"]
+    assert bench.reported == [f"tour failed at line 4: {reading.error}"]
 
 
 def test_an_emergency_stop_fails_it_at_the_line_it_hit() -> None:
@@ -236,7 +236,7 @@ def test_stop_brakes_and_forgets_the_rest() -> None:
     assert (bench.reading.state, bench.reading.line) == ("idle", 4)
     bench.forward(5.0)
     assert not bench.arm.status(bench.now).moving
-    assert bench.told == ["tour stopped at line 4"]
+    assert bench.reported == ["tour stopped at line 4"]
     assert bench.run() is None
 
 

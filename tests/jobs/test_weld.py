@@ -50,7 +50,7 @@ def test_set_values_go_out_before_the_arc() -> None:
 
 
 class Listener:
-    """Takes lines, and is told what it does with them."""
+    """Takes lines; the test sets what it reports."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -258,13 +258,13 @@ def test_a_power_source_that_fails_to_start(fault: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         ("arc_fault", "weld fault: the arc was lost"),
         ("wire_fault", "weld fault: the wire is stuck"),
     ],
 )
-def test_a_fault_in_the_seam(fault: str, told: str) -> None:
+def test_a_fault_in_the_seam(fault: str, reported: str) -> None:
     cell = ready(arc_wait="none")
     job = WeldingSequencer(cell.g60)
     job.start(SEAM, cell.now)
@@ -272,7 +272,7 @@ def test_a_fault_in_the_seam(fault: str, told: str) -> None:
     assert job.status(cell.now).phase == "Welding"
     cell.inject(fault)
     weld(cell, job)
-    assert told in job.status(cell.now).fault
+    assert reported in job.status(cell.now).fault
 
 
 @pytest.mark.parametrize("how", ["stop", "emergency_stop"])

@@ -1,4 +1,4 @@
-"""A live cell's desk without its sockets, in lock-step: time passes when it is told to."""
+"""A live cell without sockets, in lock-step: time passes only in `forward`."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -149,9 +149,9 @@ def test_an_alarm_in_a_program_is_told_at_the_line_of_its_file(arm: Bench) -> No
     arm.forward(3.0)
     arm.do("inject", fault="gas_fault", on="g60.welder")
     arm.forward(1.0)
-    told = "line 4: weld fault: there is no gas"
-    assert [text for kind, _, text in events(arm) if kind == "alarm"] == [told]
-    assert arm.do("robots")["robots"][0]["error"] == told
+    reported = "line 4: weld fault: there is no gas"
+    assert [text for kind, _, text in events(arm) if kind == "alarm"] == [reported]
+    assert arm.do("robots")["robots"][0]["error"] == reported
 
 
 def test_robots_that_do_not_tell_are_looked_at(bench: Bench) -> None:

@@ -165,8 +165,8 @@ def test_auto_reports_what_it_finds(there: bool, allowed: bool, mode: str, says:
             async with alive(TEXT, at=port, controller="auto", real=allowed) as live:
                 operator = Operator(live, "bench")
                 assert operator.facts["mode"] == mode
-                told = next(e for e in operator.do("events")["events"] if e.kind == "mode")
-                assert says in told.text
+                reported = next(e for e in operator.do("events")["events"] if e.kind == "mode")
+                assert says in reported.text
 
     run(test)
 
@@ -192,7 +192,7 @@ def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None
 
 
 def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
-    """Who sends to it would move something that nobody looks at."""
+    """A client would move a simulated robot that no page shows."""
 
     async def test() -> None:
         async with pair(TEXT, mode="simulation") as (_, operator):
@@ -352,8 +352,8 @@ def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
             await operator.until(lambda facts: facts["state"] == "Idle")
             assert operator.on("heartbeat")["jogging"] is False
             assert there.joints()[0] > 10.0
-            told = [event.text for event in operator.do("events")["events"]]
-            assert "jog ended: no heartbeat" in told
+            reported = [event.text for event in operator.do("events")["events"]]
+            assert "jog ended: no heartbeat" in reported
 
     run(test)
 

@@ -12,8 +12,8 @@ from tests.operator.conftest import Bench
 from understudy.errors import Refused
 
 FILES = {"snapshot", "restore", "load_environment", "reload_environment"}
-"""What would write or read wherever it is told to."""
-NAMES = st.sampled_from(["g60", "bench", "kuka", "", "nobody"])
+"""Commands that write or read files of any path."""
+NAMES = st.sampled_from(["g60", "bench", "kuka", "", "no_robot"])
 NUMBERS = st.sampled_from([0, 1, -1, 5, 3.5, 1e6, -1e6, 1e308, math.nan, math.inf, -math.inf])
 VALUES = st.one_of(
     NAMES, NUMBERS, st.booleans(), st.none(), st.text(max_size=8), st.lists(NUMBERS, max_size=7)

@@ -1,4 +1,4 @@
-"""Pins at the desk: by number and by name, forced and released, linked, pulsed."""
+"""Pin commands: by number and by name, forced and released, linked, pulsed."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def test_analog_pins(arm: Bench) -> None:
         ("set_input", {"robot": "g60", "pin": -1, "value": True}, "$.pin"),
         ("set_analog_output", {"robot": "g60", "pin": 0, "value": 11.0}, "outside 0…10 V"),
         ("trigger", {"robot": "g60", "pin": 1, "ms": -1}, "$.ms"),
-        ("io", {"robot": "nobody"}, "unknown robot"),
+        ("io", {"robot": "no_robot"}, "unknown robot"),
     ],
 )
 def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says: str) -> None:

@@ -1,4 +1,4 @@
-"""Programs at the desk."""
+"""Program commands."""
 
 from collections.abc import Callable
 from typing import Any

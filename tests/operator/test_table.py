@@ -1,4 +1,4 @@
-"""The desk looks a command up, checks who asks and what comes with it, and runs it."""
+"""The command table finds a command, checks role and parameters, and runs it."""
 
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ def jumps() -> list[Jump]:
 
 
 @pytest.fixture
-def desk(jumps: list[Jump]) -> Commands:
+def table(jumps: list[Jump]) -> Commands:
     return Commands(
         [
             Command("jump", "into the air", jumps.append, Jump),
@@ -39,10 +39,10 @@ def desk(jumps: list[Jump]) -> Commands:
     )
 
 
-def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]) -> None:
-    assert desk.call("jump", {"height": 2}, "operator") is None
+def test_a_command_gets_its_parameters_checked(table: Commands, jumps: list[Jump]) -> None:
+    assert table.call("jump", {"height": 2}, "operator") is None
     assert jumps == [Jump(2.0, 1)]
-    assert desk.call("look", {}, "operator") == {"seen": 3}
+    assert table.call("look", {}, "operator") == {"seen": 3}
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_a_command_gets_its_parameters_checked(desk: Commands, jumps: list[Jump]
     ],
 )
 def test_what_is_refused(
-    desk: Commands, jumps: list[Jump], name: str, parameters: dict[str, Any], code: int, says: str
+    table: Commands, jumps: list[Jump], name: str, parameters: dict[str, Any], code: int, says: str
 ) -> None:
-    refused = desk.call(name, parameters, "operator")
+    refused = table.call(name, parameters, "operator")
     assert isinstance(refused, Refused)
     assert refused.code == code
     assert says in refused.reason
@@ -76,35 +76,35 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize("role", ["viewer", "stranger", ""])
-def test_who_may_only_look_does_not_jump(desk: Commands, jumps: list[Jump], role: str) -> None:
-    refused = desk.call("jump", {"height": 2}, role)
+def test_who_may_only_look_does_not_jump(table: Commands, jumps: list[Jump], role: str) -> None:
+    refused = table.call("jump", {"height": 2}, role)
     assert refused == Refused(f"jump needs role operator, not {role}", code=NOT_ALLOWED)
     assert jumps == []
 
 
-def test_a_viewer_looks_and_a_stranger_does_not(desk: Commands) -> None:
-    assert desk.call("look", {}, "viewer") == {"seen": 3}
-    assert isinstance(desk.call("look", {}, "stranger"), Refused)
+def test_a_viewer_looks_and_a_stranger_does_not(table: Commands) -> None:
+    assert table.call("look", {}, "viewer") == {"seen": 3}
+    assert isinstance(table.call("look", {}, "stranger"), Refused)
 
 
-def test_the_table_can_be_read(desk: Commands) -> None:
-    assert [(command.name, command.role) for command in desk][:2] == [
+def test_the_table_can_be_read(table: Commands) -> None:
+    assert [(command.name, command.role) for command in table][:2] == [
         ("jump", "operator"),
         ("look", "viewer"),
     ]
 
 
 def test_a_glance_asks_what_a_viewer_may_ask_and_what_is_refused_is_none(
-    desk: Commands, jumps: list[Jump]
+    table: Commands, jumps: list[Jump]
 ) -> None:
     asked = ["look", "sulk", "nothing", "jump", "glance", "look"]
     questions = [{"command": name, "parameters": {}} for name in asked]
-    told = desk.call("glance", {"questions": questions}, "operator")
-    assert told == [{"seen": 3}, None, None, None, None, {"seen": 3}]
-    assert jumps == [], "nobody acts by a glance"
+    answers = table.call("glance", {"questions": questions}, "operator")
+    assert answers == [{"seen": 3}, None, None, None, None, {"seen": 3}]
+    assert jumps == [], "a glance runs no operator command"
 
 
-def test_a_glance_is_bounded(desk: Commands) -> None:
-    refused = desk.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
+def test_a_glance_is_bounded(table: Commands) -> None:
+    refused = table.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
     assert isinstance(refused, Refused)
     assert refused.code == BAD_PARAMETERS

@@ -18,10 +18,10 @@ def test_the_tool_in_hand_ends_where_it_was_measured(arm: Bench) -> None:
     before = arm.facts("g60")["tools"]["1"]["tcp_mm_deg"]
     arm.do("set_joint_positions", robot="g60", joints_deg=[0] * 6)
     stood, joints = tip(arm), arm.joints("g60")
-    told = arm.do("set_tcp", robot="g60", tcp_mm=[before[0], before[1], before[2] + 25.0])
-    assert told["tcp_mm_deg"] == pytest.approx([*before[:2], before[2] + 25.0, *before[3:]])
-    assert told["measured"]
-    assert told["cell_file"].startswith("robots.g60.tools.1.tcp_mm_deg: [")
+    reported = arm.do("set_tcp", robot="g60", tcp_mm=[before[0], before[1], before[2] + 25.0])
+    assert reported["tcp_mm_deg"] == pytest.approx([*before[:2], before[2] + 25.0, *before[3:]])
+    assert reported["measured"]
+    assert reported["cell_file"].startswith("robots.g60.tools.1.tcp_mm_deg: [")
     moved = [b - a for a, b in zip(stood[:3], tip(arm)[:3], strict=True)]
     assert sum(each**2 for each in moved) ** 0.5 == pytest.approx(25.0)
     assert arm.joints("g60") == pytest.approx(joints), "the arm has not moved"
@@ -38,8 +38,8 @@ def test_four_points_find_the_tip_whatever_the_arm_believed(arm: Bench) -> None:
         arm.do("jog", robot="g60", frame="tool", axis=axis, speed=speed, step=25)
         arm.forward(3.0)
     arm.do("set_tcp", robot="g60", tcp_mm=[5, 5, 5])
-    told = arm.do("tcp_by_four_points", robot="g60", points=[f"P{n}" for n in range(4)])
-    used = arm.do("set_tcp", robot="g60", tcp_mm=told["tcp_mm_deg"][:3])
+    reported = arm.do("tcp_by_four_points", robot="g60", points=[f"P{n}" for n in range(4)])
+    used = arm.do("set_tcp", robot="g60", tcp_mm=reported["tcp_mm_deg"][:3])
     assert used["tcp_mm_deg"] == pytest.approx(true, abs=1e-3)
 
 
@@ -71,8 +71,10 @@ def test_a_snapshot_holds_tip_and_frame(arm: Bench) -> None:
 def test_a_frame_becomes_the_zero_of_a_program_and_of_its_preview(arm: Bench) -> None:
     arm.do("set_joint_positions", robot="g60", joints_deg=BENT)
     here = tip(arm)
-    told = arm.do("set_work_frame", robot="g60", system="G54", frame_mm_deg=[*here[:3], 0, 0, 0])
-    assert told["origin_mm"] == pytest.approx(here[:3], abs=1e-5)
+    reported = arm.do(
+        "set_work_frame", robot="g60", system="G54", frame_mm_deg=[*here[:3], 0, 0, 0]
+    )
+    assert reported["origin_mm"] == pytest.approx(here[:3], abs=1e-5)
     arm.forward(0.5)
     turn = " ".join(f"{axis}{angle:.4f}" for axis, angle in zip("ABC", here[3:], strict=True))
     text = f"G21 G90 G94 G54\nG1 X0 Y0 Z15 {turn} F3000\n"
@@ -102,14 +104,14 @@ def test_a_frame_that_is_turned_is_not_taken_for_one_that_is_shifted(arm: Bench)
     said = arm.refusal("set_work_frame", robot="g60", frame_mm_deg=frame)
     assert "turned by up to 12.5°" in said
     assert "origin_only" in said
-    told = arm.do("set_work_frame", robot="g60", frame_mm_deg=frame, origin_only=True)
-    assert told["origin_mm"] == [400, 0, 100]
+    reported = arm.do("set_work_frame", robot="g60", frame_mm_deg=frame, origin_only=True)
+    assert reported["origin_mm"] == [400, 0, 100]
 
 
 @pytest.mark.parametrize(
     ("command", "parameters", "says"),
     [
-        ("set_tcp", {"robot": "nobody"}, "nobody"),
+        ("set_tcp", {"robot": "no_robot"}, "no_robot"),
         ("set_tcp", {"robot": "bench", "tcp_mm": [0, 0, 1]}, "no tool in hand"),
         ("set_tcp", {"robot": "g60", "tcp_mm": [0, 1]}, "tcp_mm"),
         ("set_work_frame", {"robot": "bench", "frame_mm_deg": [0] * 6}, "no work frames"),

@@ -1,4 +1,4 @@
-"""Contacts and held things, as a page is told of them."""
+"""Contacts and held objects, as pages show them."""
 
 from tests.operator.conftest import Bench
 

@@ -1,4 +1,4 @@
-"""What the desk tells of the bytes on the wires."""
+"""The query `traffic`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from understudy.wire.chat import Event
 ENDS = ("bench.text_tcp", "g60.grblhal")
 
 
-def told(traffic: Traffic, since: int = 0, endpoint: str = "") -> Any:
+def query(traffic: Traffic, since: int = 0, endpoint: str = "") -> Any:
     (command,) = traffic.commands()
     return command.run(WhichTraffic(since=since, endpoint=endpoint))
 
@@ -28,32 +28,32 @@ def noted(count: int, endpoint: str = ENDS[0]) -> Traffic:
 def test_a_piece_is_written_as_in_a_transcript() -> None:
     traffic = Traffic(ENDS)
     traffic.note(Event(2 * NS_PER_SECOND, ENDS[0], "1", ">", b"GET_POS\n"))
-    (piece,) = told(traffic)["traffic"]
+    (piece,) = query(traffic)["traffic"]
     assert (piece.number, piece.time_s, piece.endpoint, piece.peer) == (1, 2.0, ENDS[0], "1")
     assert (piece.kind, piece.text, piece.size) == (">", "GET_POS\\n", 8)
 
 
 def test_only_what_is_new_is_told() -> None:
     traffic = noted(10)
-    assert [piece.number for piece in told(traffic, since=7)["traffic"]] == [8, 9, 10]
-    assert told(traffic, since=10) == {"traffic": [], "last": 10, "more": 0}
+    assert [piece.number for piece in query(traffic, since=7)["traffic"]] == [8, 9, 10]
+    assert query(traffic, since=10) == {"traffic": [], "last": 10, "more": 0}
 
 
 def test_a_face_that_talks_much_crowds_out_no_other() -> None:
     traffic = noted(1, ENDS[1])
     for n in range(3 * KEPT):
         traffic.note(Event(n, ENDS[0], "1", "<", b"x"))
-    assert len(told(traffic, endpoint=ENDS[1])["traffic"]) == 1
-    assert len(told(traffic, endpoint=ENDS[0])["traffic"]) == KEPT
+    assert len(query(traffic, endpoint=ENDS[1])["traffic"]) == 1
+    assert len(query(traffic, endpoint=ENDS[0])["traffic"]) == KEPT
 
 
 def test_much_is_told_in_pieces_that_miss_nothing() -> None:
     traffic = noted(KEPT)
     for n in range(KEPT):
         traffic.note(Event(n, ENDS[1], "1", "<", b"x"))
-    first = told(traffic)
+    first = query(traffic)
     assert len(first["traffic"]) == MOST_AT_ONCE
-    rest = told(traffic, since=first["last"])
+    rest = query(traffic, since=first["last"])
     assert rest["more"] == 0
     assert len(first["traffic"]) + len(rest["traffic"]) == 2 * KEPT
 
@@ -62,13 +62,13 @@ def test_much_is_told_in_pieces_that_miss_nothing() -> None:
 def test_any_bytes_can_be_written_and_little_of_them_is_kept(data: bytes) -> None:
     traffic = Traffic(ENDS)
     traffic.note(Event(0, ENDS[0], "1", ">", data))
-    (piece,) = told(traffic)["traffic"]
+    (piece,) = query(traffic)["traffic"]
     assert piece.size == len(data)
     assert len(piece.text) <= 4 * LONGEST + 1
     assert piece.text.endswith("…") == (len(data) > LONGEST)
 
 
 def test_an_unknown_face_is_refused_with_those_there_are() -> None:
-    answer = told(noted(0), endpoint="bench.text_tpc")
+    answer = query(noted(0), endpoint="bench.text_tpc")
     assert isinstance(answer, Refused)
     assert "bench.text_tcp" in answer.reason

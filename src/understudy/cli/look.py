@@ -1,4 +1,4 @@
-"""`understudy cells`, `faces`, `faults`, `doctor`: what is there."""
+"""`understudy cells`, `robots`, `faces`, `faults`, `doctor`: lists of what is installed."""
 
 import platform
 import socket
@@ -58,7 +58,7 @@ def faces() -> None:
 
 
 def faults() -> None:
-    """What can go wrong: the faults that scenario rules and `inject` know."""
+    """The faults of scenario rules and of the command `inject`."""
     table = _table("fault", "acts on", "how", "parameters", "what happens")
     for name, (fault, acts_on) in declared_faults().items():
         figures = ", ".join(f"{key} {figure.default:g}" for key, figure in fault.figures.items())
@@ -67,7 +67,7 @@ def faults() -> None:
 
 
 def doctor() -> None:
-    """What works here, what is missing, and how to get it."""
+    """What is installed here, what is missing, and how to install it."""
     table = _table("", "what", "state", "how to get it")
     for ok, what, state, cure in _findings():
         mark = "[green]ok[/green]" if ok else "[yellow]--[/yellow]"

@@ -13,8 +13,11 @@ from msgspec import Meta, Struct
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import ControllerStatus
+from understudy.ports.controller import ReportsStatus
 from understudy.ports.device import Device, DeviceEvent, ReportsEvents
+from understudy.ports.operation import parts_of
 from understudy.simulation.cell import Cell
+from understudy.simulation.collision.contact import ReportsContacts
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds
 
@@ -126,24 +129,25 @@ class EventSources:
 
     def connect_real(self, robot: Robot, cell_time: CellTime) -> None:
         """Connects the controller of a robot that has just become REAL."""
-        if robot.real is not None and hasattr(robot.real.controller, "on_status"):
+        if robot.real is not None and isinstance(robot.real.controller, ReportsStatus):
             events = StatusEvents(self._log, robot, cell_time, robot.real.in_file)
             robot.real.controller.on_status(events)
 
     def _connect(self, robot: Robot) -> None:
         part, name = robot.simulated.controller, robot.name
         events = StatusEvents(self._log, robot, in_file=robot.simulated.in_file)
-        if hasattr(part, "on_status"):
+        if isinstance(part, ReportsStatus):
             part.on_status(events)
         else:
             self._polled.append((robot, events))
         for kind, device in robot.devices.items():
             if isinstance(device, ReportsEvents):
                 self._connect_device(device, kind, name, events)
-        if (watch := getattr(part, "parts", {}).get("collision")) is not None:
-            watch.on_collision(
-                lambda contact: self._log.note("collision", name, contact.text(), contact.at)
-            )
+        for own in parts_of(part).values():
+            if isinstance(own, ReportsContacts):
+                own.on_collision(
+                    lambda contact: self._log.note("collision", name, contact.text(), contact.at)
+                )
         if robot.simulated.program is not None:
             robot.simulated.program.on_end(
                 lambda text, now: self._log.note("program", name, text, now)

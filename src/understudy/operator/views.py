@@ -1,7 +1,6 @@
 """The state of a live cell at this moment, for the doors that show it."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeGuard
 
 from understudy.ports import Part
 from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
@@ -23,12 +22,16 @@ class CellWatch:
         self._pump = pump
         self._clock_state = clock_state
         self._real = real
-        self._robots = {name: part for name, part in parts.items() if _can_be_seen(part)}
+        self._robots = {name: part for name, part in parts.items() if isinstance(part, Viewed)}
         self._trails = {
-            name.partition(".")[0]: part for name, part in parts.items() if _leaves_a_trail(part)
+            name.partition(".")[0]: part
+            for name, part in parts.items()
+            if isinstance(part, Trailing)
         }
         self._touching = {
-            name.partition(".")[0]: part for name, part in parts.items() if _may_touch(part)
+            name.partition(".")[0]: part
+            for name, part in parts.items()
+            if isinstance(part, Touching)
         }
         self._seq = 0
 
@@ -51,15 +54,3 @@ class CellWatch:
                 for contact in watch.contacts()
             ],
         )
-
-
-def _can_be_seen(part: object) -> TypeGuard[Viewed]:
-    return hasattr(part, "view")
-
-
-def _leaves_a_trail(part: object) -> TypeGuard[Trailing]:
-    return hasattr(part, "trail_since")
-
-
-def _may_touch(part: object) -> TypeGuard[Touching]:
-    return hasattr(part, "contacts")

@@ -94,6 +94,13 @@ class Readings(Protocol):
     def on_joint_state(self, listener: JointListener, now: int) -> None: ...
 
 
+@runtime_checkable
+class ReportsStatus(Protocol):
+    """A controller that reports every change of its status."""
+
+    def on_status(self, listener: StatusListener) -> None: ...
+
+
 class SimulatedTime(Protocol):
     """The cell's clock; a real controller ignores these."""
 

@@ -109,12 +109,14 @@ Known = int | tuple[int, int]
 """How many points of a trail are known; better with its version."""
 
 
+@runtime_checkable
 class Viewed(Protocol):
     """A robot that can be looked at; looking changes nothing."""
 
     def view(self, now: int) -> RobotView: ...
 
 
+@runtime_checkable
 class Trailing(Protocol):
     """A part of a robot that leaves a trail."""
 
@@ -133,6 +135,7 @@ class Touch(Protocol):
     def object(self) -> str: ...
 
 
+@runtime_checkable
 class Touching(Protocol):
     """A part that knows the contacts that last and have not been cleared."""
 

@@ -1,7 +1,7 @@
 """Contact: which parts touched, where, when, and on which line of the program."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -75,3 +75,10 @@ def report_of(result: "CollisionResult") -> ContactReport:
 
 
 CollisionListener = Callable[[Contact], None]
+
+
+@runtime_checkable
+class ReportsContacts(Protocol):
+    """A part that reports every contact: the collision watch of a robot."""
+
+    def on_collision(self, listener: CollisionListener) -> None: ...
