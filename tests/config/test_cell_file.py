@@ -1,4 +1,4 @@
-"""What is wrong with a cell file is reported with file, line, key path, value and what is allowed."""
+"""An error in a cell file is reported with file, line, key path, value and what is allowed."""
 
 import re
 from contextlib import suppress
