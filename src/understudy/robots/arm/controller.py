@@ -5,7 +5,7 @@ time. The emergency stop is hard-wired and has no delay.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -17,7 +17,6 @@ from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import Problem, parse
 from understudy.motion.path import Floats
-from understudy.motion.plan import Plan
 from understudy.ports import (
     AnalogIO,
     ClockState,
@@ -150,33 +149,6 @@ class Saved(Struct):
     firmware: SavedFirmware
 
 
-@dataclass(frozen=True)
-class WatchedDrives:
-    """`Mover` of a collision watch; ``trip`` switches the drives off until reset."""
-
-    drives: Drives
-    trip: Callable[[Refused, int], Refused | None]
-
-    @property
-    def plan(self) -> Plan:
-        return self.drives.plan
-
-    @property
-    def first(self) -> int:
-        return self.drives.first
-
-    @property
-    def held(self) -> bool:
-        return self.drives.held
-
-    @property
-    def tool(self) -> int:
-        return self.drives.tool
-
-    def collided(self, contact: Contact, now: int) -> None:
-        self.trip(Refused(f"{contact.text()}: reset first", HARD_LIMIT), now)
-
-
 WIRE_LINES = 1 << 40
 """Lines over a wire are numbered from here on, so that no other line has their number."""
 CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
@@ -264,8 +236,8 @@ class VirtualController:
 
     def guard(self, body: Body, log: Callable[[str], None]) -> None:
         """Adds the collision watch, when the cell is built."""
-        drives = WatchedDrives(self._drives, self._trip)
-        self.collision = CollisionWatch(self.name, body, drives, log)
+        self._drives.collided = self._collided
+        self.collision = CollisionWatch(self.name, body, self._drives, log)
         self._drives.on_other_path(self.collision.cut)
         self._drives.runner.probe = ContactProbe(self.collision, self._drives.runner)
 
@@ -534,6 +506,9 @@ class VirtualController:
         self.firmware.load(saved.firmware)
 
     # ── inside ──
+
+    def _collided(self, contact: Contact, now: int) -> None:
+        self._trip(Refused(f"{contact.text()}: reset first", HARD_LIMIT), now)
 
     def _process_changed(self, now: int) -> None:
         runner = self._drives.runner

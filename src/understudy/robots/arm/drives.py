@@ -26,6 +26,7 @@ from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.refusals import BUSY
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
+from understudy.simulation.collision.contact import Contact
 from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import (
@@ -260,6 +261,8 @@ class Drives:
         self.before_change: list[Callable[[int], None]] = []
         self.override: Callable[[Override, int, int], None] = lambda what, percent, now: None
         """Sets an override of the firmware, which owns the overrides."""
+        self.collided: Callable[[Contact, int], None] = lambda contact, now: None
+        """Called when the collision watch finds a contact that stops the arm."""
         self._odometer = Odometer(self.tool_way)
 
     # ── orders ──

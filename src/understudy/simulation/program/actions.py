@@ -55,9 +55,6 @@ class Program(Protocol):
     probe: Probe | None
 
     @property
-    def number(self) -> int: ...
-
-    @property
     def dialect(self) -> Dialect: ...
 
     def go_next(self, *steps: Step) -> bool: ...
@@ -129,14 +126,14 @@ def go_to_stored(program: Program, step: requests.GoHome, now: int) -> bool:
 def report_message(program: Program, message: requests.Message, now: int) -> bool:
     """At once, or when the motion of the same line begins."""
     if any(isinstance(step, MOVES) for step in program.state.todo):
-        program.state.start_actions.append(StartAction(program.number, message))
+        program.state.start_actions.append(StartAction(program.state.number, message))
     else:
         program.hooks.report(message, now)
     return True
 
 
 def dwell(program: Program, step: requests.Dwell, now: int) -> bool:
-    rest = dwell_path(program.queue.end, step.seconds, line=program.number)
+    rest = dwell_path(program.queue.end, step.seconds, line=program.state.number)
     program.queue.append(rest, now, deviation=0.0, exact=True)
     return program.go_next(Rest())
 
@@ -219,7 +216,7 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     program.state.axes = None
     if probe.touches(q) == step.toward:
         return program.go_next(replace(probed, early=True))
-    path = program.mover.path(step.move, q, line=program.number, exact=False)
+    path = program.mover.path(step.move, q, line=program.state.number, exact=False)
     until = None if isinstance(path, Refused) else probe.answers(path, toward=step.toward)
     probed = replace(probed, touched=until is not None)
     return program.go_next(ProbeMove(step.move, until), Rest(), probed)

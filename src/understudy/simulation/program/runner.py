@@ -271,7 +271,9 @@ class Runner:
             self.refuse(as_alarm(path) if over_a_wire(state.current) else path, now)
             return True
         if len(path) and not state.queued:
-            state.start_actions += [StartAction(self.number, each) for each in state.with_next_move]
+            state.start_actions += [
+                StartAction(self.state.number, each) for each in state.with_next_move
+            ]
             state.with_next_move = []
         part, whole = blocks(path, state.queued, room)
         deviation = self.options.deviation
@@ -287,7 +289,7 @@ class Runner:
         if state.origin is None:
             state.origin = self.queue.end.tolist()
         start = np.array(state.origin)
-        path = self.mover.path(move, start, line=self.number, exact=state.exact)
+        path = self.mover.path(move, start, line=self.state.number, exact=state.exact)
         if isinstance(path, Refused):
             return path
         path = ending_at(path, until) if share is None else slowed(path, share)
@@ -337,8 +339,8 @@ class Runner:
 
     def _set_outputs_left(self, now: int) -> None:
         """Sets outputs that wait for a move when the queue runs empty, if the dialect says so."""
-        wanted = sets_outputs_without_move(self.dialect)
-        if self.state.with_next_move and wanted and self.queue.at_rest(now):
+        waiting = self.state.with_next_move and self.queue.at_rest(now)
+        if waiting and sets_outputs_without_move(self.dialect):
             left, self.state.with_next_move = self.state.with_next_move, []
             for output in left:
                 self._act(output, now)
@@ -348,10 +350,6 @@ class Runner:
     def _pin_changed(self, change: PinChange) -> None:
         if change.bank == "DI" and self.state.waits_since is not None:
             self.run(change.at)
-
-    @property
-    def number(self) -> int:
-        return self.state.current.number if self.state.current else 0
 
     def go_next(self, *steps: Step) -> bool:
         """Puts steps next, before the rest of the line."""

@@ -165,6 +165,11 @@ class State(Struct):
     error: tuple[str, int] | None = None
     wake: int | None = None
 
+    @property
+    def number(self) -> int:
+        """The number of the current line."""
+        return self.current.number if self.current else 0
+
     def copied(self) -> "State":
         """A copy that shares no list with this one."""
         names = ("todo", "with_next_move", "start_actions", "homed")
