@@ -45,15 +45,12 @@ class OperatorApi:
         self.history = History(self.robots, pump.now)
         self.slices = Slices()
         self.modes = ModeCommands(
-            config,
-            self.robots,
-            self.events,
-            self.log,
+            config, self.robots, self.events, self.log,
             allowed=real,
             real_time=lambda: _real_time(cell.clock_state),
             close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
             now=pump.now,
-        )
+        )  # fmt: skip
         around = EnvironmentCommands(config, cell.parts, pump)
         self._subjects = (
             ClockCommands(cell, pump, self.robots, self.log, facts, quit_),

@@ -10,8 +10,8 @@ from understudy.hmi.frame.widgets import button, operator_only
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
 
-KINDS = ("alarm", "fault", "collision", "program", "welder", "state", "mode", "message", "traffic")
-"""Kinds of rows that have a filter button; rows of another kind are always shown."""
+KINDS = ("alarm", "fault", "collision", "program", "state", "mode", "message", "traffic")
+"""Kinds of rows that have a filter button, beside the kinds of the cell's devices."""
 
 
 def build(browser: Browser) -> None:
@@ -70,9 +70,10 @@ def _alarm(browser: Browser, robot: str, text: str, what_to_do: str) -> None:
 def _filters(browser: Browser) -> None:
     """Buttons and fields by which log.js filters the rows."""
     texts = browser.texts
+    devices = dict.fromkeys(device["kind"] for device in browser.cell.devices)
     with ui.element("div").classes("u-log-bar"):
-        for kind in KINDS:
-            toggle = button(texts(f"log.{kind}"), kind="u-small u-filter")
+        for kind in (*KINDS, *devices):
+            toggle = button(texts.of("log", kind), kind="u-small u-filter")
             toggle.props(f'data-kind="{kind}"')
             toggle.on("click", js_handler=f"() => window.log.toggle({kind!r})")
     with ui.element("div").classes("u-log-bar"):
