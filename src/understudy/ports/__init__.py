@@ -10,7 +10,7 @@ from understudy.errors import Refused
 from understudy.ports.faults import Faults
 
 Ticket = NewType("Ticket", int)
-"""The number under which a request is carried out."""
+"""Number of a request that was accepted."""
 
 State = Any
 """What a part puts into a snapshot: plain values that msgspec can write."""
@@ -197,12 +197,12 @@ class Caller(TimedPart, Protocol):
         ...
 
 
-# ── scenario rules, as the struck see them ──────────────────────────────────────────────────────
+# ── faults of scenario rules ────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFault:
-    """A fault that acts: which rule, the how manyeth time, with what parameters."""
+    """A fault that acts now: its rule, the occurrence index, its parameters."""
 
     rule: str
     index: int
@@ -210,14 +210,14 @@ class ActiveFault:
 
 
 class FaultSource(Protocol):
-    """What a part or face asks when something may go wrong; each question counts."""
+    """Source of the faults of a scenario, asked by parts and faces at every opportunity."""
 
     def draw_fault(self, fault: str, place: str, now: int) -> ActiveFault | None:
-        """Does this fault act at this place now?"""
+        """The fault if it acts at this place now; every call counts as an opportunity."""
         ...
 
     def ambient(self, fault: str, place: str, now: int) -> ActiveFault | None:
-        """A disturbance that depends on time alone: looking at it counts nothing."""
+        """A disturbance that depends on time alone; the call does not count."""
         ...
 
     def received(self, place: str, command: str, now: int) -> None:
@@ -231,7 +231,7 @@ class FaultSource(Protocol):
 
 @runtime_checkable
 class Injectable(Protocol):
-    """A part on which faults can be brought about, by script or by hand."""
+    """A part into which faults can be injected, by a rule or by an operator."""
 
     def faults(self) -> Faults: ...
 
@@ -241,7 +241,7 @@ class Injectable(Protocol):
 # ── requests ────────────────────────────────────────────────────────────────────────────────────
 
 Finished = Callable[[Ticket, Refused | None, int], None]
-"""Listener for the end of a ticket: None if it was carried out, else why not; and the moment."""
+"""Listener for the end of a ticket: None or the refusal, and the time."""
 
 
 # ── an arm's controller ─────────────────────────────────────────────────────────────────────────
@@ -251,7 +251,7 @@ Joints = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class JointState:
-    """What the joints do: rad, rad/s, rad/s², Nm."""
+    """State of the joints: rad, rad/s, rad/s², Nm."""
 
     positions: Joints
     velocities: Joints
@@ -261,9 +261,9 @@ class JointState:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """Where a controller stands; error codes are grblHAL's numbers.
+    """Status of a controller; error codes are grblHAL's numbers.
 
-    ``accepted``: how many lines it has taken; ``line``: which of them is being run, 0 if none;
+    ``accepted``: number of lines it has taken; ``line``: the running one of them, 0 if none;
     ``stops``: number of stops that cut off a motion; ``at``: the time of this status.
     """
 
@@ -285,7 +285,7 @@ class ControllerStatus:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a controller has done: blocks, contacts, metres of the tool's way."""
+    """Counters of a controller: blocks, contacts, metres of tool path."""
 
     gcode_executed: int = 0
     collisions_detected: int = 0
@@ -339,24 +339,24 @@ class RunningClock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deps:
-    """What every robot may need.
+    """What every robot is built with.
 
-    ``read`` gives a shipped or neighbouring file by name, ``tell`` says something to the people at
-    the cell, ``append`` adds a line to a file.
+    ``read``: content of a shipped file or a file beside the cell file; ``log``: writes a line to
+    the log; ``append``: adds a line to a file.
     """
 
     fault_source: FaultSource
     read: Callable[[str], bytes]
     clock_state: ClockState
-    tell: Callable[[str], None] = lambda message: None
+    log: Callable[[str], None] = lambda message: None
     append: Callable[[str, str], None] = lambda file, line: None
 
 
-# ── the cell as the edge sees it ────────────────────────────────────────────────────────────────
+# ── the cell as wires and doors use it ──────────────────────────────────────────────────────────
 
 
 class Snapshot(Struct, frozen=True):
-    """A cell at one moment: ids and values, nothing else."""
+    """State of a cell at one time: ids and values only."""
 
     format: int
     cell: str

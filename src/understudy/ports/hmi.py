@@ -21,11 +21,11 @@ COMMAND, RESULT = "COMMAND", "RESULT"
 ERROR = "ERROR"
 
 UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
-"""What the desk refuses with; a command may have codes of its own."""
+"""Codes of the command table; a command may have codes of its own."""
 NOT_A_REQUEST, UNKNOWN_TYPE, TOO_MUCH_AT_ONCE, BROKEN = 10, 11, 12, 13
-"""What the link refuses with."""
+"""Codes of the link."""
 NO_ANSWER, NOT_CONNECTED = 20, 21
-"""What the client's side says by itself."""
+"""Codes that the client side of the link adds."""
 
 
 class LinkMessage(Struct, frozen=True):
@@ -37,7 +37,7 @@ class LinkMessage(Struct, frozen=True):
     payload: dict[str, Any] = {}
 
 
-# ── answers that wait ───────────────────────────────────────────────────────────────────────────
+# ── answers that take time ──────────────────────────────────────────────────────────────────────
 
 
 class Later:
@@ -56,13 +56,13 @@ class Later:
             self._listeners.append(listener)
 
     def turned(self, into: Callable[[Any], Any]) -> "Later":
-        """The answer made of this one; a refusal stays what it is."""
+        """A later answer made of this one by ``into``; a refusal is passed on."""
         made = Later()
         self.then(lambda a: made.settle(a if isinstance(a, Refused) else into(a)))
         return made
 
     def settle(self, answer: Any) -> None:
-        """Here it is; the first answer counts."""
+        """Sets the answer and calls the listeners; later calls are ignored."""
         if self._there:
             return
         self._answer, self._there = answer, True
@@ -82,10 +82,10 @@ class Pins(Struct, frozen=True):
 
 
 class RobotView(Struct, frozen=True):
-    """A robot at a moment, for the eye: rad and m (prismatic axes: m). `tcp`: x y z rx ry rz.
+    """A robot at one time, as pages draw it: rad and m. `tcp`: x y z rx ry rz.
 
-    `ghost`: where the joints go, while they go there. `arc`: it burns. `linear`: how many of the
-    axes, from the first on, are prismatic.
+    `ghost`: the joint target while the robot moves. `arc`: the arc burns. `linear`: number of
+    prismatic axes, counted from the first.
     """
 
     q: Sequence[float]
@@ -106,12 +106,12 @@ Trail = tuple[int, Sequence[tuple[float, float, float]], int]
 A trail that was cleared, thinned out or restored has another version. 0: these are all points.
 """
 Known = int | tuple[int, int]
-"""How many points of a trail are known; better with its version."""
+"""Number of known points of a trail, with its version if known."""
 
 
 @runtime_checkable
 class Viewed(Protocol):
-    """A robot that can be looked at; looking changes nothing."""
+    """A robot that pages can draw; reading the view changes nothing."""
 
     def view(self, now: int) -> RobotView: ...
 
@@ -121,12 +121,13 @@ class Trailing(Protocol):
     """A part of a robot that leaves a trail."""
 
     def trail_since(self, known: Known) -> Trail:
-        """What is to be added to the points that are known already."""
+        """The points after those that are known already."""
         ...
 
 
 class Touch(Protocol):
-    """`link` of a robot, or its tool, and the `object` it touches: a link of its own too."""
+    """A contact: the `link` of a robot (or its tool) and the `object` it touches, which may be a
+    link of the same robot."""
 
     @property
     def link(self) -> str: ...
@@ -165,7 +166,7 @@ class HasPanel(Protocol):
 
 
 class CellView(Struct, frozen=True):
-    """Everything at one moment: `t` simulated, `real` wall seconds since the cell started."""
+    """State of all robots at one time: `t` simulated, `real` wall seconds since the start."""
 
     seq: int
     t: float
@@ -177,7 +178,7 @@ class CellView(Struct, frozen=True):
 
 
 class Watch(Protocol):
-    """Whoever looks at the cell for the doors: brings it to the clock's time first."""
+    """Views of the cell for the doors, at the present time of the clock."""
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         """``trail_from``: the known part of each trail; without it the view has no trails."""

@@ -32,7 +32,7 @@ class Robot:
     def __init__(self, **settings: Any) -> None:
         self.said: list[str] = []
         self.done: list[tuple[float, int]] = []
-        deps = Deps(scenario(NoScenario(), 1), model, ClockState(), tell=self.said.append)
+        deps = Deps(scenario(NoScenario(), 1), model, ClockState(), log=self.said.append)
         self.server: KukaGcodeServer = build("kuka", Config(**settings), deps)
         self.server.on_executed(self._executed)
         self.now = 0

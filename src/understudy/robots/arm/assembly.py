@@ -62,7 +62,7 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
     arm = arm_of(config, deps)
     controller = VirtualController(name, arm, io=io, clock_state=deps.clock_state)
     if config.collision.enable:
-        controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.tell)
+        controller.guard(body_of(config, arm.movers[0].chain, deps.read), deps.log)
     return controller
 
 

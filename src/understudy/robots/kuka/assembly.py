@@ -28,10 +28,10 @@ def build(name: str, config: Config, deps: Deps) -> KukaGcodeServer:
         post_flow=nanoseconds(config.gas_post_flow_s),
     )
     model = model_of(config, deps.read)
-    server = KukaGcodeServer(name, model, options, deps.tell)
+    server = KukaGcodeServer(name, model, options, deps.log)
     if config.collision.enable:
         body = body_of(config, model.chain, deps.read)
-        server.guard(CollisionWatch(name, body, server, deps.tell))
+        server.guard(CollisionWatch(name, body, server, deps.log))
     return server
 
 
