@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.devices.welder.phases import ADVICE
 from understudy.gcode.blocks import Problem, parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
@@ -16,7 +17,8 @@ SIX = st.lists(COORDINATE, min_size=6, max_size=6)
 
 
 @pytest.mark.parametrize(
-    "sentence", sorted({*ADVICE_BY_CODE.values(), *ADVICE_BY_WORD.values(), OTHER_ADVICE})
+    "sentence",
+    sorted({*ADVICE_BY_CODE.values(), *ADVICE_BY_WORD.values(), *ADVICE.values(), OTHER_ADVICE}),
 )
 def test_every_advice_of_the_cell_is_translated(sentence: str) -> None:
     assert Texts("en").translated("advice", sentence) == sentence

@@ -17,33 +17,33 @@ from understudy.units import nanoseconds
 FACE = "bench.text_tcp"
 
 
-class Victim:
-    """Writes down what befalls it."""
+class Target:
+    """Records the faults that are injected into it."""
 
     def __init__(self, *faults: str) -> None:
         self._faults = faults
-        self.suffered: list[tuple[str, int]] = []
+        self.injected: list[tuple[str, int]] = []
 
     def faults(self) -> Faults:
         return {name: find_fault(name) for name in self._faults}
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        self.suffered.append((fault, now))
+        self.injected.append((fault, now))
         return None
 
 
-def put_together(**rules: Rule) -> tuple[Scenario, Victim]:
+def put_together(**rules: Rule) -> tuple[Scenario, Target]:
     scenario = build(Config(rules), seed=1)
-    bench = Victim("position_noise", "temperature_noise", "emergency_stop", "overheat")
-    scenario.act_on({"bench": bench, FACE: Victim("communication_timeout")})
+    bench = Target("position_noise", "temperature_noise", "emergency_stop", "overheat")
+    scenario.act_on({"bench": bench, FACE: Target("communication_timeout")})
     return scenario, bench
 
 
-def suffered(rule: Rule, until_s: float) -> list[float]:
+def injected(rule: Rule, until_s: float) -> list[float]:
     """At which seconds a scripted rule acts."""
     scenario, bench = put_together(rule=rule)
     advance([scenario], nanoseconds(until_s))
-    return [now / 1e9 for _, now in bench.suffered]
+    return [now / 1e9 for _, now in bench.injected]
 
 
 # ── asked ──
@@ -73,7 +73,7 @@ def test_a_window_begins_with_from_and_ends_before_until() -> None:
     assert hits == [False, False, True, True, False]
 
 
-def test_a_rule_befalls_only_its_fault_in_its_place() -> None:
+def test_a_rule_acts_only_with_its_fault_at_its_place() -> None:
     scenario, _ = put_together(lost=Rule("communication_timeout", FACE))
     assert scenario.draw_fault("communication_timeout", "bench", 0) is None
     assert scenario.draw_fault("position_noise", FACE, 0) is None
@@ -100,31 +100,31 @@ def test_each_strike_has_deviations_of_its_own() -> None:
     assert scenario.deviations(first, 6) == scenario.deviations(first, 6)
 
 
-# ── brought about ──
+# ── injected by a rule ──
 
 
 def test_at_a_time() -> None:
-    assert suffered(Rule("emergency_stop", "bench", at_s=1.5), 10) == [1.5]
+    assert injected(Rule("emergency_stop", "bench", at_s=1.5), 10) == [1.5]
 
 
 def test_at_a_time_and_every_so_often_until_it_ends() -> None:
     rule = Rule("emergency_stop", "bench", at_s=1.0, every_s=0.5)
-    assert suffered(rule, 3) == [1.0, 1.5, 2.0, 2.5, 3.0]
+    assert injected(rule, 3) == [1.0, 1.5, 2.0, 2.5, 3.0]
     until = msgspec.structs.replace(rule, until_s=2.0)
-    assert suffered(until, 3) == [1.0, 1.5]
+    assert injected(until, 3) == [1.0, 1.5]
 
 
 def test_a_period_does_not_drift() -> None:
     rule = Rule("emergency_stop", "bench", at_s=0.1, every_s=0.1)
     scenario, bench = put_together(rule=rule)
     advance([scenario], nanoseconds(1000))
-    assert bench.suffered[-1] == ("emergency_stop", nanoseconds(1000))
-    assert len(bench.suffered) == 10_000
+    assert bench.injected[-1] == ("emergency_stop", nanoseconds(1000))
+    assert len(bench.injected) == 10_000
 
 
 def test_a_scripted_rule_may_be_a_matter_of_luck_too() -> None:
     rule = Rule("emergency_stop", "bench", at_s=0.0, every_s=1.0, probability=0.5)
-    assert 400 < len(suffered(rule, 999)) < 600
+    assert 400 < len(injected(rule, 999)) < 600
 
 
 def test_rules_of_the_same_moment_act_in_the_order_of_the_file() -> None:
@@ -132,7 +132,7 @@ def test_rules_of_the_same_moment_act_in_the_order_of_the_file() -> None:
         second=Rule("overheat", "bench", at_s=1.0), first=Rule("emergency_stop", "bench", at_s=1.0)
     )
     advance([scenario], nanoseconds(1))
-    assert [fault for fault, _ in bench.suffered] == ["overheat", "emergency_stop"]
+    assert [fault for fault, _ in bench.injected] == ["overheat", "emergency_stop"]
 
 
 # ── refused while it is read ──
@@ -153,7 +153,7 @@ WRONG = {
         "scenario.rules.rule.on: communication_timeout cannot act there (got 'bench')",
         "allowed: position_noise, temperature_noise, emergency_stop, overheat",
     ),
-    "brought without a time": (
+    "injected without a time": (
         Rule("emergency_stop", "bench"),
         "scenario.rules.rule.at_s: emergency_stop is injected and needs either at_s or",
         "",
@@ -203,13 +203,13 @@ def test_what_cannot_act_is_refused_with_its_place(rule: Rule, begins: str, teac
     assert teaches in str(caught.value)
 
 
-# ── by hand ──
+# ── injected by an operator ──
 
 
-def test_a_fault_is_brought_about_by_hand() -> None:
+def test_a_fault_is_injected_by_an_operator() -> None:
     scenario, bench = put_together()
-    assert scenario.bring("emergency_stop", "bench", {}, 5) is None
-    assert bench.suffered == [("emergency_stop", 5)]
+    assert scenario.inject("emergency_stop", "bench", {}, 5) is None
+    assert bench.injected == [("emergency_stop", 5)]
 
 
 @pytest.mark.parametrize(
@@ -222,17 +222,17 @@ def test_a_fault_is_brought_about_by_hand() -> None:
         ("overheat", "bench", {"to_c": 90.0}, "unknown parameter of overheat"),
     ],
 )
-def test_what_cannot_be_brought_about_is_refused(
+def test_what_cannot_be_injected_is_refused(
     fault: str, on: str, parameters: dict[str, float], reason: str
 ) -> None:
     scenario, bench = put_together()
-    refused = scenario.bring(fault, on, parameters, 0)
+    refused = scenario.inject(fault, on, parameters, 0)
     assert isinstance(refused, Refused)
     assert reason in refused.reason
-    assert bench.suffered == []
+    assert bench.injected == []
 
 
-# ── saved and brought back ──
+# ── snapshots ──
 
 RULES = {
     "lost": Rule("communication_timeout", FACE, probability=0.4),
@@ -240,13 +240,13 @@ RULES = {
 }
 
 
-def _go_on(scenario: Scenario, bench: Victim, *, start: int, end: int) -> list[object]:
-    bench.suffered.clear()
+def _go_on(scenario: Scenario, bench: Target, *, start: int, end: int) -> list[object]:
+    bench.injected.clear()
     hits: list[object] = []
     for second in range(start, end):
         advance([scenario], nanoseconds(second))
         hits.append(scenario.draw_fault("communication_timeout", FACE, nanoseconds(second)))
-    return [*hits, *bench.suffered]
+    return [*hits, *bench.injected]
 
 
 @given(st.integers(0, 30))

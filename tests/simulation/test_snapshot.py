@@ -1,4 +1,4 @@
-"""A cell is put away and brought back; nobody can tell from what it says afterwards."""
+"""A cell that is saved and restored gives the same answers afterwards."""
 
 from typing import Any
 
@@ -77,9 +77,9 @@ def test_a_new_cell_goes_on_where_the_old_one_was() -> None:
         watcher.say(b"GET_POS\n")
         cell.run_while_owed()
         watcher.say(b"GET_STATUS\n")
-    told = [(e.at, e.peer, e.kind, e.data) for e in new.transcript]
-    assert told == [(e.at, e.peer, e.kind, e.data) for e in old.transcript[2:]]
-    assert ("1", "<", b"OK Movement completed\n") in [event[1:] for event in told]
+    reported = [(e.at, e.peer, e.kind, e.data) for e in new.transcript]
+    assert reported == [(e.at, e.peer, e.kind, e.data) for e in old.transcript[2:]]
+    assert ("1", "<", b"OK Movement completed\n") in [event[1:] for event in reported]
 
 
 # ── who is there ──

@@ -129,7 +129,7 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "reported"),
     [
         ("{fault: overheat, on: bench}", "needs either at_s or `when`"),
         ("{fault: overheat, on: bench, at_s: 1, when: {of: bench, pin: DI0}}", "needs either"),
@@ -144,6 +144,6 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
         ("{fault: position_noise, on: bench, times: 2}", "times goes with `when`"),
     ],
 )
-def test_what_cannot_set_anything_off(cell_with: Build, rule: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_cannot_set_anything_off(cell_with: Build, rule: str, reported: str) -> None:
+    with pytest.raises(ConfigError, match=reported):
         cell_with(rule)

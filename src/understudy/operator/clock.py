@@ -199,7 +199,7 @@ class ClockCommands:
             if given.on.split(".")[0] == robot.name:
                 return Refused(f"{robot.name} is REAL: no fault can be injected there")
         refused = self._pump.act(
-            lambda now: self._fault_source.bring(given.fault, given.on, given.parameters, now)
+            lambda now: self._fault_source.inject(given.fault, given.on, given.parameters, now)
         )
         if refused is None:
             self._log.note("fault", given.on, f"injected: {given.fault}", self._pump.now())

@@ -352,7 +352,7 @@ class Scenario:
         rule = self._rules[name]
         self._places[rule.on].inject(rule.fault, self._figures[name], now)
 
-    def bring(
+    def inject(
         self, fault: str, on: str, parameters: Mapping[str, float], now: int
     ) -> Refused | None:
         """Injects a fault now, as an operator does."""

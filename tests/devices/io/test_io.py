@@ -1,4 +1,4 @@
-"""The pins: numbers and names, levels, forces, pulses, ramps, ranges, and who is told."""
+"""The pins: numbers and names, levels, forces, pulses, ramps, ranges, and listeners."""
 
 import math
 from typing import Any
@@ -88,9 +88,9 @@ def test_names_work_everywhere() -> None:
     ("pin", "meant"), [("ARC_STRAT", "ARC_START"), ("gripper_clos", "GRIPPER_CLOSE")]
 )
 def test_an_unknown_name_is_refused_with_the_nearest(pin: str, meant: str) -> None:
-    told = reason(pins().set_digital_output(pin, True, 0))
-    assert told.startswith("unknown pin of DO")
-    assert told.endswith(f"did you mean '{meant}'?")
+    reported = reason(pins().set_digital_output(pin, True, 0))
+    assert reported.startswith("unknown pin of DO")
+    assert reported.endswith(f"did you mean '{meant}'?")
 
 
 def test_who_asks_for_a_pin_that_is_not_there_has_a_bug() -> None:
@@ -250,9 +250,9 @@ def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays(volts: float) -
     io = pins()
     io.set_analog_output(0, 2.5, 0)
     io.set_analog_input(0, 1.5, 0)
-    told = f"{volts:g} V is outside 0…10 V"
-    assert reason(io.set_analog_output(0, volts, 0)) == told
-    assert reason(io.set_analog_input(0, volts, 0)) == told
+    reported = f"{volts:g} V is outside 0…10 V"
+    assert reason(io.set_analog_output(0, volts, 0)) == reported
+    assert reason(io.set_analog_input(0, volts, 0)) == reported
     assert (io.analog_output(0), io.analog_input(0, 0)) == (2.5, 1.5)
 
 
@@ -260,7 +260,9 @@ def test_a_modelled_voltage_is_clamped() -> None:
     io = pins(analog_range_v=(1.0, 5.0))
     io.drive_analog(0, lambda now: now - 10.0)
     assert [io.analog_input(0, now) for now in (0, 13, 99)] == [1.0, 3.0, 5.0]
-    assert io.analog_input(1, 0) == io.analog_output(0) == 1.0, "and so is what nobody drives"
+    assert io.analog_input(1, 0) == io.analog_output(0) == 1.0, (
+        "and so is an input without an owner"
+    )
 
 
 def test_a_range_of_null_is_no_range() -> None:
@@ -290,22 +292,22 @@ def test_a_time_that_cannot_be_waited_for_is_refused(ms: float) -> None:
     assert io.next_wake() is None
 
 
-# ── who is told ─────────────────────────────────────────────────────────────────────────────────
+# ── listeners ─────────────────────────────────────────────────────────────────────────────────
 
 
 def test_onlookers_are_told_of_causes_before_effects() -> None:
     """Whatever devices and wires make of a change comes after it, for everybody who looks on."""
     io = pins(links=[Link(0, 5)])
-    told: list[PinChange] = []
-    io.subscribe(told.append)
+    reported: list[PinChange] = []
+    io.subscribe(reported.append)
     io.on_change(lambda change: io.drive(6, True, change.at) if change.pin == 0 else None)
     io.set_digital_output(0, True, 7)
-    assert told == [
+    assert reported == [
         PinChange(7, "DO", 0, True),
         PinChange(7, "DI", 6, True),
         PinChange(7, "DI", 5, True),
     ]
-    assert tuple(told) == io.history()
+    assert tuple(reported) == io.history()
 
 
 def test_devices_are_told_inside_the_change() -> None:
@@ -317,25 +319,25 @@ def test_devices_are_told_inside_the_change() -> None:
 
 def test_an_onlooker_may_touch_pins_itself() -> None:
     io = pins()
-    told: list[PinChange] = []
+    reported: list[PinChange] = []
 
     def touch(change: PinChange) -> None:
         io.set_digital_output(1, True, change.at)
 
     io.subscribe(touch)
-    io.subscribe(told.append)
+    io.subscribe(reported.append)
     io.set_digital_output(0, True, 3)
-    assert [change.pin for change in told] == [0, 1]
+    assert [change.pin for change in reported] == [0, 1]
 
 
 def test_nobody_is_told_of_what_does_not_change() -> None:
     io = pins()
-    told: list[PinChange] = []
-    io.subscribe(told.append)
+    reported: list[PinChange] = []
+    io.subscribe(reported.append)
     io.set_digital_output(0, False, 0)
     io.set_digital_input(0, False, 0)
     io.drive(1, False, 0)
-    assert told == []
+    assert reported == []
     assert io.history() == ()
 
 

@@ -45,7 +45,7 @@ def do(io: VirtualIO, step: tuple[Any, ...], now: int) -> None:
 
 
 def run(io: VirtualIO, program: list[Any], *, now: int = 0, slices: int = 1) -> list[Any]:
-    """Carry it out; each wait is cut into so many slices. What anybody could see."""
+    """Runs the steps, each wait cut into slices; returns everything that can be read."""
     seen: list[Any] = []
     for wait, step in program:
         for n in range(1, slices + 1):

@@ -30,12 +30,12 @@ class TestVirtualIO:
         assert not cell.io.digital_input("PART_DETECTED")
 
     def test_digital_output_response(self) -> None:
-        """What the program sets is seen, and told to whoever listens."""
+        """Outputs that the program sets can be read, and subscribers are informed."""
         cell = WeldingCell()
-        told: list[tuple[str, int, bool]] = []
-        cell.io.subscribe(lambda change: told.append((change.bank, change.pin, change.value)))
+        reported: list[tuple[str, int, bool]] = []
+        cell.io.subscribe(lambda change: reported.append((change.bank, change.pin, change.value)))
         cell.run("M64 P20", "M65 P20")
-        assert told == [("DO", 20, True), ("DO", 20, False)]
+        assert reported == [("DO", 20, True), ("DO", 20, False)]
 
     def test_analog_io(self) -> None:
         cell = WeldingCell()

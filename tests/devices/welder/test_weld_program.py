@@ -314,7 +314,7 @@ def test_a_seam_jogged_by_hand_counts_every_millimetre() -> None:
 
 
 def test_time_is_free_of_slices_and_lookers() -> None:
-    """However closely somebody looks: same phases, same pins, same length."""
+    """Reading more often changes nothing: same phases, same pins, same length."""
     ends = []
     for step in (1.0, 0.0137, None):
         cell = WeldingCell(rules={"n": {"fault": "weld_noise", "on": "g60.welder"}})

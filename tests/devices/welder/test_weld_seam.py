@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.devices.welder.weld_bench import MS, Stand, along_x
+from tests.devices.welder.weld_bench import MS, WelderBench, along_x
 
 from understudy.devices.welder.seam import MOST_ISSUES, MOST_POINTS, Seam
 
@@ -13,17 +13,17 @@ SPEED = 0.01
 
 def test_length_counts_only_while_the_arc_burns() -> None:
     """A tool that never rests, at 10 mm/s: the arc burns from 0.45 s to 5.58 s."""
-    stand = Stand(way=along_x(SPEED)).start().turn(5000, "ARC_START", False).run(20_000)
-    status = stand.welder.status(stand.now)
+    bench = WelderBench(way=along_x(SPEED)).start().turn(5000, "ARC_START", False).run(20_000)
+    status = bench.welder.status(bench.now)
     assert status.arc_on_time_s == pytest.approx(5.13, abs=1e-9)
     assert status.total_weld_length_mm == pytest.approx(51.3, abs=1e-6)
 
 
 def test_a_seam_of_200_mm_is_200_mm_long() -> None:
-    stand = Stand(way=along_x(SPEED, 1.0, 21.0)).start().turn(21_000, "ARC_START", False)
-    stand.run(30_000)
-    assert stand.welder.status(stand.now).total_weld_length_mm == pytest.approx(200.0, abs=1e-6)
-    assert stand.issues == []
+    bench = WelderBench(way=along_x(SPEED, 1.0, 21.0)).start().turn(21_000, "ARC_START", False)
+    bench.run(30_000)
+    assert bench.welder.status(bench.now).total_weld_length_mm == pytest.approx(200.0, abs=1e-6)
+    assert bench.issues == []
 
 
 def test_a_circle_is_as_long_as_its_circumference() -> None:
@@ -31,43 +31,43 @@ def test_a_circle_is_as_long_as_its_circumference() -> None:
         angle = np.clip((times - 1.0) / 10.0, 0.0, 1.0) * math.tau
         return 0.02 * np.stack((np.cos(angle), np.sin(angle), np.zeros(len(angle))), axis=1)
 
-    stand = Stand(way=circle).start().turn(11_000, "ARC_START", False).run(20_000)
-    length = stand.welder.status(stand.now).total_weld_length_mm
+    bench = WelderBench(way=circle).start().turn(11_000, "ARC_START", False).run(20_000)
+    length = bench.welder.status(bench.now).total_weld_length_mm
     assert length == pytest.approx(math.tau * 20.0, abs=0.001)
 
 
 def test_status_is_right_at_any_moment_and_looking_changes_nothing() -> None:
-    stand = Stand(way=along_x(SPEED)).start().run(1234.5)
-    before = stand.state.seam.length
-    status = stand.welder.status(stand.now)
+    bench = WelderBench(way=along_x(SPEED)).start().run(1234.5)
+    before = bench.state.seam.length
+    status = bench.welder.status(bench.now)
     assert status.arc_on_time_s == pytest.approx(0.7845, abs=1e-9)
     assert status.total_weld_length_mm == pytest.approx(7.845, abs=1e-6)
-    assert stand.state.seam.length == before
+    assert bench.state.seam.length == before
 
 
 def test_lengths_of_several_seams_add_up() -> None:
-    stand = Stand(way=along_x(SPEED))
+    bench = WelderBench(way=along_x(SPEED))
     for n in range(3):
-        stand.start(n * 10_000).turn(n * 10_000 + 5000, "ARC_START", False)
-    stand.run(40_000)
+        bench.start(n * 10_000).turn(n * 10_000 + 5000, "ARC_START", False)
+    bench.run(40_000)
     # The gas flows on, so the second and third arc need no pre-flow: 0.4 s longer.
-    assert stand.welder.status(stand.now).arc_on_time_s == pytest.approx(5.13 + 2 * 5.53, abs=1e-9)
+    assert bench.welder.status(bench.now).arc_on_time_s == pytest.approx(5.13 + 2 * 5.53, abs=1e-9)
 
 
 # ── trail ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_trail_is_a_point_every_millimetre() -> None:
-    stand = Stand(way=along_x(SPEED, 1.0, 21.0)).start().turn(21_000, "ARC_START", False)
-    stand.run(30_000)
-    x = [point[0] for point in stand.welder.trail()]
+    bench = WelderBench(way=along_x(SPEED, 1.0, 21.0)).start().turn(21_000, "ARC_START", False)
+    bench.run(30_000)
+    x = [point[0] for point in bench.welder.trail()]
     assert len(x) == pytest.approx(200, abs=20)
     assert x[0] == 0.0
     assert x[-1] > 0.198
     assert np.diff(x).min() >= 0.001
     assert np.diff(x).max() < 0.0012
-    stand.welder.clear_trail()
-    assert stand.welder.trail() == ()
+    bench.welder.clear_trail()
+    assert bench.welder.trail() == ()
 
 
 def test_the_trail_is_bounded_and_thins_out() -> None:
@@ -85,13 +85,18 @@ def test_the_trail_is_bounded_and_thins_out() -> None:
 
 
 def test_a_good_weld_has_no_issues() -> None:
-    stand = Stand(way=along_x(SPEED, 0.67, 5.0)).start().turn(5000, "ARC_START", False).run(20_000)
-    assert stand.issues == []
+    bench = (
+        WelderBench(way=along_x(SPEED, 0.67, 5.0))
+        .start()
+        .turn(5000, "ARC_START", False)
+        .run(20_000)
+    )
+    assert bench.issues == []
 
 
 def test_an_arc_that_stands_is_told_once() -> None:
-    stand = Stand(way=along_x(SPEED, 3.0)).start().turn(5000, "ARC_START", False).run(20_000)
-    [issue] = stand.welder.issues()
+    bench = WelderBench(way=along_x(SPEED, 3.0)).start().turn(5000, "ARC_START", False).run(20_000)
+    [issue] = bench.welder.issues()
     assert issue.kind == "standing"
     assert issue.message == "the arc burned over 1 s in one place"
     assert issue.at / MS == pytest.approx(450 + 1000, abs=10.001)
@@ -103,48 +108,48 @@ def test_standing_twice_is_told_twice_and_slow_is_not_standing() -> None:
         x = 0.0005 * (np.clip(times, 2.0, 2.5) + np.clip(times, 6.0, 60.0))
         return np.stack((x, x * 0.0, x * 0.0), axis=1)
 
-    stand = Stand(way=way).start().run(20_000)
-    assert stand.issues == ["standing", "standing"]
+    bench = WelderBench(way=way).start().run(20_000)
+    assert bench.issues == ["standing", "standing"]
 
 
 def test_how_long_an_arc_may_stand_is_a_setting() -> None:
-    for limit, told in ((0.2, ["standing"]), (1.5, [])):
+    for limit, reported in ((0.2, ["standing"]), (1.5, [])):
         way = along_x(SPEED, 1.5)
-        stand = Stand(way=way, standing_arc_s=limit).start().run(3000)
-        assert stand.issues == told
+        bench = WelderBench(way=way, standing_arc_s=limit).start().run(3000)
+        assert bench.issues == reported
 
 
 def test_a_tool_that_moves_before_the_arc_is_cold() -> None:
-    stand = Stand(way=along_x(SPEED)).start().run(3000)
-    assert stand.issues == ["cold"]
-    assert stand.welder.issues()[0].message == "the tool moved on a seam while the arc did not burn"
+    bench = WelderBench(way=along_x(SPEED)).start().run(3000)
+    assert bench.issues == ["cold"]
+    assert bench.welder.issues()[0].message == "the tool moved on a seam while the arc did not burn"
 
 
 def test_a_gap_in_the_seam_is_cold() -> None:
-    stand = Stand(way=along_x(SPEED, 0.67)).start().run(3000)
-    assert stand.issues == []
-    stand.inject("arc_fault", duration_s=0.15)
-    stand.run(5000)
-    assert stand.issues == ["cold"]
-    assert stand.welder.status(stand.now).total_weld_length_mm == pytest.approx(
+    bench = WelderBench(way=along_x(SPEED, 0.67)).start().run(3000)
+    assert bench.issues == []
+    bench.inject("arc_fault", duration_s=0.15)
+    bench.run(5000)
+    assert bench.issues == ["cold"]
+    assert bench.welder.status(bench.now).total_weld_length_mm == pytest.approx(
         43.3 - 1.5, abs=1e-6
     )
 
 
 def test_a_tool_that_moves_with_nobody_wanting_an_arc_is_not_cold() -> None:
-    stand = Stand(way=along_x(SPEED)).turn(0, "GAS", True).run(3_600_000)
-    assert stand.issues == []
-    stand.turn(3_600_000, "ARC_START", True)
-    assert stand.issues == [], "nor is what was before"
+    bench = WelderBench(way=along_x(SPEED)).turn(0, "GAS", True).run(3_600_000)
+    assert bench.issues == []
+    bench.turn(3_600_000, "ARC_START", True)
+    assert bench.issues == [], "nor is what was before"
 
 
 def test_an_arc_left_on_at_the_end_of_the_program() -> None:
-    stand = Stand(way=along_x(SPEED, 0.67)).start().run(3000)
-    stand.welder.program_ended(stand.now)
-    assert stand.issues == ["left_on"]
-    stand.turn(3001, "ARC_START", False)
-    stand.welder.program_ended(stand.now)
-    assert stand.issues == ["left_on"]
+    bench = WelderBench(way=along_x(SPEED, 0.67)).start().run(3000)
+    bench.welder.program_ended(bench.now)
+    assert bench.issues == ["left_on"]
+    bench.turn(3001, "ARC_START", False)
+    bench.welder.program_ended(bench.now)
+    assert bench.issues == ["left_on"]
 
 
 def test_issues_are_bounded() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.devices.welder.weld_bench import GOOD_WELD, MS, Stand
+from tests.devices.welder.weld_bench import GOOD_WELD, MS, WelderBench
 
 from understudy.devices.io.pins import Link
 from understudy.devices.welder.phases import TRANSITIONS
@@ -28,38 +28,38 @@ def misses(count: int) -> dict[str, Rule]:
 
 
 def test_a_good_weld_to_the_nanosecond() -> None:
-    stand = Stand().start().turn(5000, "ARC_START", False).run(10_000)
-    assert stand.phases == GOOD_WELD
-    assert stand.edges("ARC_OK") == [(470, True), (5630, False)]
-    assert stand.edges("GAS_OK") == [(100, True)], "the gas is the program's"
-    assert stand.edges("WELD_ERROR") == []
-    assert stand.edges("READY") == [(0, True)]
-    assert stand.welder.status(stand.now).arc_on_time_s == pytest.approx(5.58 - 0.45, abs=1e-12)
+    bench = WelderBench().start().turn(5000, "ARC_START", False).run(10_000)
+    assert bench.phases == GOOD_WELD
+    assert bench.edges("ARC_OK") == [(470, True), (5630, False)]
+    assert bench.edges("GAS_OK") == [(100, True)], "the gas is the program's"
+    assert bench.edges("WELD_ERROR") == []
+    assert bench.edges("READY") == [(0, True)]
+    assert bench.welder.status(bench.now).arc_on_time_s == pytest.approx(5.58 - 0.45, abs=1e-12)
 
 
 @pytest.mark.parametrize("links", [[], [Link(0, 0, 50), Link(1, 1, 100)]])
 def test_a_link_onto_its_pins_is_its_delay_and_without_links_it_has_its_own(
     links: list[Link],
 ) -> None:
-    stand = Stand(links=links).start().run(1000)
-    assert stand.phases == GOOD_WELD[:4]
+    bench = WelderBench(links=links).start().run(1000)
+    assert bench.phases == GOOD_WELD[:4]
 
 
 def test_other_links_other_delays() -> None:
-    stand = Stand(links=[Link(0, 0, 10), Link(1, 1, 250)]).start().run(2000)
-    assert stand.phases == [(0, "PreFlow"), (550, "Ignition"), (580, "Stabilize"), (780, "Weld")]
-    assert stand.edges("GAS_OK") == [(250, True)]
+    bench = WelderBench(links=[Link(0, 0, 10), Link(1, 1, 250)]).start().run(2000)
+    assert bench.phases == [(0, "PreFlow"), (550, "Ignition"), (580, "Stabilize"), (780, "Weld")]
+    assert bench.edges("GAS_OK") == [(250, True)]
 
 
 def test_a_link_changed_while_it_runs_counts_from_the_next_time_on() -> None:
-    stand = Stand()
-    stand.io.link("ARC_START", "ARC_OK", 200, 0)
-    stand.start().run(2000)
-    assert stand.phases[1:3] == [(400, "Ignition"), (620, "Stabilize")]
+    bench = WelderBench()
+    bench.io.link("ARC_START", "ARC_OK", 200, 0)
+    bench.start().run(2000)
+    assert bench.phases[1:3] == [(400, "Ignition"), (620, "Stabilize")]
 
 
 def test_every_time_is_a_setting() -> None:
-    stand = Stand(
+    bench = WelderBench(
         links=[],
         pre_flow_s=0.5,
         ignition_time_s=0.1,
@@ -71,9 +71,9 @@ def test_every_time_is_a_setting() -> None:
         arc_ok_off_ms=7,
         gas_delay_ms=40,
     )
-    stand.start().turn(3000, "ARC_START", False).run(10_000)
-    assert [at for at, _ in stand.phases] == [0, 540, 645, 945, 3000, 3700, 3900, 5900]
-    assert stand.edges("ARC_OK") == [(645, True), (3907, False)]
+    bench.start().turn(3000, "ARC_START", False).run(10_000)
+    assert [at for at, _ in bench.phases] == [0, 540, 645, 945, 3000, 3700, 3900, 5900]
+    assert bench.edges("ARC_OK") == [(645, True), (3907, False)]
 
 
 def test_no_time_at_all() -> None:
@@ -87,9 +87,9 @@ def test_no_time_at_all() -> None:
     )
     delays = ("arc_ok_on_ms", "arc_ok_off_ms", "gas_delay_ms")
     none: dict[str, Any] = dict.fromkeys((*times, *delays), 0)
-    stand = Stand(links=[], **none).start(1).turn(2, "ARC_START", False).run(3)
-    assert [phase for _, phase in stand.phases] == [phase for _, phase in GOOD_WELD]
-    assert {at for at, _ in stand.phases} == {1, 2}
+    bench = WelderBench(links=[], **none).start(1).turn(2, "ARC_START", False).run(3)
+    assert [phase for _, phase in bench.phases] == [phase for _, phase in GOOD_WELD]
+    assert {at for at, _ in bench.phases} == {1, 2}
 
 
 # ── gas ─────────────────────────────────────────────────────────────────────────────────────────
@@ -99,60 +99,60 @@ def test_no_time_at_all() -> None:
     ("lead", "ignition"), [(0, 400), (50, 350), (100, 300), (250, 150), (400, 0), (5000, 0)]
 )
 def test_pre_flow_counts_from_gas_ok_and_skips_what_has_flowed(lead: int, ignition: int) -> None:
-    stand = Stand().turn(0, "GAS", True).turn(lead, "ARC_START", True).run(lead + 400)
-    assert stand.phases[:2] == [(lead, "PreFlow"), (lead + ignition, "Ignition")]
+    bench = WelderBench().turn(0, "GAS", True).turn(lead, "ARC_START", True).run(lead + 400)
+    assert bench.phases[:2] == [(lead, "PreFlow"), (lead + ignition, "Ignition")]
 
 
 def test_the_arc_with_the_gas_closed_is_a_gas_fault() -> None:
-    stand = Stand().turn(0, "ARC_START", True)
-    assert stand.phases == [(0, "Fault")]
-    assert (stand.welder.status(0).fault, stand.issues) == ("gas", ["gas"])
-    assert stand.welder.reason == "the arc was started with the gas closed"
-    assert stand.edges("WELD_ERROR") == [(0, True)]
-    assert stand.edges("READY") == [(0, True), (0, False)]
+    bench = WelderBench().turn(0, "ARC_START", True)
+    assert bench.phases == [(0, "Fault")]
+    assert (bench.welder.status(0).fault, bench.issues) == ("gas", ["gas"])
+    assert bench.welder.reason == "the arc was started with the gas closed"
+    assert bench.edges("WELD_ERROR") == [(0, True)]
+    assert bench.edges("READY") == [(0, True), (0, False)]
 
 
 @pytest.mark.parametrize("closed", [200, 430, 600, 1000])
 def test_the_gas_closed_before_the_arc_is_out_is_a_gas_fault(closed: float) -> None:
     """In PreFlow, Ignition, Stabilize, Weld."""
-    stand = Stand().start().turn(closed, "GAS", False)
-    assert stand.phases[-1] == (closed, "Fault")
-    assert not stand.welder.status(stand.now).arc_on
-    assert stand.issues == ["gas"]
+    bench = WelderBench().start().turn(closed, "GAS", False)
+    assert bench.phases[-1] == (closed, "Fault")
+    assert not bench.welder.status(bench.now).arc_on
+    assert bench.issues == ["gas"]
 
 
 @pytest.mark.parametrize("closed", [5000, 5300, 5570, 6000])
 def test_post_flow_holds_the_gas_though_m9_came(closed: int) -> None:
-    stand = Stand().start().turn(5000, "ARC_START", False).turn(closed, "GAS", False)
-    stand.run(6579)
-    assert stand.welder.status(stand.now).gas_flow_l_min == 15.0
-    stand.run(6580)
-    assert stand.welder.status(stand.now).gas_flow_l_min == 0.0
-    assert stand.phases == GOOD_WELD
-    assert stand.edges("GAS_OK") == [(100, True), (6580, False)]
+    bench = WelderBench().start().turn(5000, "ARC_START", False).turn(closed, "GAS", False)
+    bench.run(6579)
+    assert bench.welder.status(bench.now).gas_flow_l_min == 15.0
+    bench.run(6580)
+    assert bench.welder.status(bench.now).gas_flow_l_min == 0.0
+    assert bench.phases == GOOD_WELD
+    assert bench.edges("GAS_OK") == [(100, True), (6580, False)]
 
 
 def test_an_arc_wanted_again_in_post_flow_with_m9_given_is_a_gas_fault() -> None:
-    stand = Stand().start().turn(5000, "ARC_START", False).turn(5100, "GAS", False)
-    stand.turn(6000, "ARC_START", True).run(20_000)
-    assert stand.phases[-1] == (6000.0, "Fault")
-    wake = stand.welder.next_wake()
-    assert wake is None or wake > stand.now
+    bench = WelderBench().start().turn(5000, "ARC_START", False).turn(5100, "GAS", False)
+    bench.turn(6000, "ARC_START", True).run(20_000)
+    assert bench.phases[-1] == (6000.0, "Fault")
+    wake = bench.welder.next_wake()
+    assert wake is None or wake > bench.now
 
 
 def test_auto_gas_opens_and_closes_it() -> None:
-    stand = Stand(auto_gas=True).turn(0, "ARC_START", True).turn(5000, "ARC_START", False)
-    stand.run(10_000)
-    assert stand.phases == GOOD_WELD
-    assert stand.edges("GAS_OK") == [(100, True), (6580, False)]
+    bench = WelderBench(auto_gas=True).turn(0, "ARC_START", True).turn(5000, "ARC_START", False)
+    bench.run(10_000)
+    assert bench.phases == GOOD_WELD
+    assert bench.edges("GAS_OK") == [(100, True), (6580, False)]
 
 
 def test_too_little_gas_is_no_gas() -> None:
-    stand = Stand(gas_flow_l_min=4.9).start().run(1000)
-    assert stand.phases == [(0, "PreFlow"), (400, "Fault")]
-    assert stand.edges("GAS_OK") == []
-    assert stand.welder.status(stand.now).gas_flow_l_min == 4.9
-    assert Stand(gas_flow_l_min=5.0).start().run(1000).welder.phase == "Weld"
+    bench = WelderBench(gas_flow_l_min=4.9).start().run(1000)
+    assert bench.phases == [(0, "PreFlow"), (400, "Fault")]
+    assert bench.edges("GAS_OK") == []
+    assert bench.welder.status(bench.now).gas_flow_l_min == 4.9
+    assert WelderBench(gas_flow_l_min=5.0).start().run(1000).welder.phase == "Weld"
 
 
 # ── ignition ────────────────────────────────────────────────────────────────────────────────────
@@ -160,38 +160,38 @@ def test_too_little_gas_is_no_gas() -> None:
 
 @pytest.mark.parametrize("missed", [0, 1, 2])
 def test_a_try_that_misses_is_repeated_after_two_seconds(missed: int) -> None:
-    stand = Stand(rules=misses(missed)).start().run(10_000)
+    bench = WelderBench(rules=misses(missed)).start().run(10_000)
     late = 2000 * missed
-    assert stand.phases[1:] == [(400, "Ignition"), (470 + late, "Stabilize"), (670 + late, "Weld")]
+    assert bench.phases[1:] == [(400, "Ignition"), (470 + late, "Stabilize"), (670 + late, "Weld")]
 
 
 def test_after_three_tries_it_is_a_fault() -> None:
-    stand = Stand(rules=NEVER_IGNITES).start().run(20_000)
-    assert stand.phases == [(0, "PreFlow"), (400, "Ignition"), (6400, "Fault")]
-    assert stand.welder.status(stand.now).fault == "ignition"
-    assert stand.welder.reason == "no arc after 3 tries of 2 s"
-    assert stand.fault_source.status(0)["dud"].tries == 3
-    assert stand.edges("ARC_OK") == []
+    bench = WelderBench(rules=NEVER_IGNITES).start().run(20_000)
+    assert bench.phases == [(0, "PreFlow"), (400, "Ignition"), (6400, "Fault")]
+    assert bench.welder.status(bench.now).fault == "ignition"
+    assert bench.welder.reason == "no arc after 3 tries of 2 s"
+    assert bench.fault_source.status(0)["dud"].tries == 3
+    assert bench.edges("ARC_OK") == []
 
 
 def test_an_arc_on_the_last_instant_of_a_try_counts() -> None:
-    stand = Stand(links=[Link(0, 0, 2000)], rules=misses(2)).start().run(10_000)
-    assert stand.edges("ARC_OK") == [(6420, True)]
-    assert stand.phases[-1] == (6620, "Weld")
+    bench = WelderBench(links=[Link(0, 0, 2000)], rules=misses(2)).start().run(10_000)
+    assert bench.edges("ARC_OK") == [(6420, True)]
+    assert bench.phases[-1] == (6620, "Weld")
 
 
 def test_an_arc_that_takes_longer_than_a_try_never_comes() -> None:
-    stand = Stand(links=[Link(0, 0, 2000.001)]).start().run(10_000)
-    assert stand.phases[-1] == (6400, "Fault")
+    bench = WelderBench(links=[Link(0, 0, 2000.001)]).start().run(10_000)
+    assert bench.phases[-1] == (6400, "Fault")
 
 
 @given(st.floats(0.0, 2000.0), st.integers(0, 2), st.floats(0.0, 1000.0))
 def test_at_worst_the_arc_is_there_after_6_47_s(takes: float, missed: int, lead: float) -> None:
     """From M3 to ARC_OK; so M66 with Q7 is long enough."""
     rules = {"dud": Rule("ignition_failure", "torch", until_s=lead / 1e3 + 0.41 + 2 * (missed - 1))}
-    stand = Stand(links=[Link(0, 0, takes), Link(1, 1, 100)], rules=rules if missed else {})
-    stand.turn(0, "GAS", True).turn(lead, "ARC_START", True).run(lead + 10_000)
-    [(at, on)] = stand.edges("ARC_OK")
+    bench = WelderBench(links=[Link(0, 0, takes), Link(1, 1, 100)], rules=rules if missed else {})
+    bench.turn(0, "GAS", True).turn(lead, "ARC_START", True).run(lead + 10_000)
+    [(at, on)] = bench.edges("ARC_OK")
     assert on
     assert at - lead <= 6470.0
 
@@ -202,18 +202,20 @@ def test_at_worst_the_arc_is_there_after_6_47_s(takes: float, missed: int, lead:
 @pytest.mark.parametrize("off", [200, 420, 460, 500])
 def test_an_arc_switched_off_before_it_is_steady_goes_to_post_flow(off: int) -> None:
     """In PreFlow, before and after the draw_fault, in Stabilize."""
-    stand = Stand().start().turn(off, "ARC_START", False)
-    assert not stand.welder.status(stand.now).arc_on
-    stand.run(10_000)
-    assert stand.phases[-2:] == [(off, "PostFlow"), (off + 1000, "Idle")]
-    assert not stand.welder.status(stand.now).arc_on, "and no draw_fault that was due comes late"
-    on_edges = [at for at, on in stand.edges("ARC_OK") if on]
+    bench = WelderBench().start().turn(off, "ARC_START", False)
+    assert not bench.welder.status(bench.now).arc_on
+    bench.run(10_000)
+    assert bench.phases[-2:] == [(off, "PostFlow"), (off + 1000, "Idle")]
+    assert not bench.welder.status(bench.now).arc_on, "and no draw_fault that was due comes late"
+    on_edges = [at for at, on in bench.edges("ARC_OK") if on]
     assert on_edges == ([470] if off == 500 else [])
 
 
 def test_an_arc_wanted_again_in_post_flow_needs_no_new_pre_flow() -> None:
-    stand = Stand().start().turn(5000, "ARC_START", False).turn(6000, "ARC_START", True).run(7000)
-    assert stand.phases[7:] == [
+    bench = (
+        WelderBench().start().turn(5000, "ARC_START", False).turn(6000, "ARC_START", True).run(7000)
+    )
+    assert bench.phases[7:] == [
         (6000, "PreFlow"),
         (6000, "Ignition"),
         (6070, "Stabilize"),
@@ -223,9 +225,9 @@ def test_an_arc_wanted_again_in_post_flow_needs_no_new_pre_flow() -> None:
 
 @pytest.mark.parametrize("again", [5200, 5550])
 def test_an_arc_wanted_again_before_it_is_out_comes_after_burnback(again: int) -> None:
-    stand = Stand().start().turn(5000, "ARC_START", False).turn(again, "ARC_START", True)
-    stand.run(7000)
-    assert stand.phases[6:] == [
+    bench = WelderBench().start().turn(5000, "ARC_START", False).turn(again, "ARC_START", True)
+    bench.run(7000)
+    assert bench.phases[6:] == [
         (5580, "PostFlow"),
         (5580, "PreFlow"),
         (5580, "Ignition"),
@@ -235,10 +237,10 @@ def test_an_arc_wanted_again_before_it_is_out_comes_after_burnback(again: int) -
 
 
 def test_switching_on_what_is_on_changes_nothing() -> None:
-    stand = Stand().start().run(1000)
-    stand.io.set_digital_output("ARC_START", True, stand.now)
-    stand.turn(5000, "ARC_START", False).run(10_000)
-    assert stand.phases == GOOD_WELD
+    bench = WelderBench().start().run(1000)
+    bench.io.set_digital_output("ARC_START", True, bench.now)
+    bench.turn(5000, "ARC_START", False).run(10_000)
+    assert bench.phases == GOOD_WELD
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────
@@ -260,11 +262,11 @@ def test_every_row_of_the_table_has_been_gone_through() -> None:
         ],
         [(0, "ARC_START", True), (10, "FAULT_RESET", True)],
     ):
-        stand = Stand()
+        bench = WelderBench()
         for change in changes:
-            stand.turn(*change)
-        stand.run(10_000)
-        names = ["Idle", *(phase for _, phase in stand.phases)]
+            bench.turn(*change)
+        bench.run(10_000)
+        names = ["Idle", *(phase for _, phase in bench.phases)]
         gone |= set(pairwise(names))
     assert {(before, after) for (before, _), after in TRANSITIONS.items()} <= gone
     others = {pair for pair in gone if pair[1] != "Fault"}
@@ -277,7 +279,7 @@ def test_every_row_of_the_table_has_been_gone_through() -> None:
 @given(st.lists(st.integers(0, 8000 * MS), max_size=20))
 def test_cutting_time_into_other_slices_changes_nothing(cuts: list[int]) -> None:
     rules = {"dud": Rule("ignition_failure", "torch", probability=0.5)}
-    whole, cut = (Stand(rules=rules, seed=3).start() for _ in range(2))
+    whole, cut = (WelderBench(rules=rules, seed=3).start() for _ in range(2))
     whole.run(8000)
     for moment in sorted(cuts):
         cut.run(moment / MS)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.devices.welder.weld_bench import Stand, WeldingCell
+from tests.devices.welder.weld_bench import WelderBench, WeldingCell
 
 from understudy.simulation.cell import read_snapshot, write_snapshot
 
@@ -80,7 +80,7 @@ def next_event(cell: WeldingCell) -> bool:
     return True
 
 
-def told(cell: WeldingCell) -> list[str]:
+def reported(cell: WeldingCell) -> list[str]:
     """A digest of each event from here to the end, and of what the seam was like."""
     events = []
     while next_event(cell):
@@ -90,7 +90,7 @@ def told(cell: WeldingCell) -> list[str]:
 
 def check(stride: int) -> None:
     """Step through the program; at each stride put it away, and let a fresh cell go on."""
-    whole, walking = told(begun()), begun()
+    whole, walking = reported(begun()), begun()
     for number in range(len(whole)):
         if number % stride == 0:
             paper = write_snapshot(walking.virtual_cell.snapshot())
@@ -98,13 +98,13 @@ def check(stride: int) -> None:
             fresh.virtual_cell.restore(read_snapshot(paper))
             assert write_snapshot(fresh.virtual_cell.snapshot()) == paper
             assert look(fresh) == look(walking)
-            assert told(fresh) == whole[number:], f"event {number}"
+            assert reported(fresh) == whole[number:], f"event {number}"
         next_event(walking)
 
 
 def test_the_program_is_worth_it() -> None:
     whole = begun()
-    assert len(told(whole)) > 100
+    assert len(reported(whole)) > 100
     phases = [phase for _, phase in whole.phases]
     assert "Fault" in phases, "the wire got stuck in the end"
     assert phases.count("Weld") == 2
@@ -135,22 +135,22 @@ DAMAGE = st.none() | st.booleans() | st.integers(-5, 50) | st.sampled_from(["", 
 
 @given(st.data())
 def test_damaged_state_is_refused_or_leaves_a_source_that_works(data: st.DataObject) -> None:
-    stand = Stand().start().run(data.draw(st.sampled_from([0, 450, 3000])))
-    stand.io.simulate_sensor_trigger(10, True, stand.now)
-    stand.io.simulate_analog_sensor(5, 8.0, stand.now, ramp_s=2.0)
-    stand.io.link(5, 5, 40, stand.now)
-    whole = msgspec.json.decode(msgspec.json.encode([stand.io.save(), stand.welder.save()]))
+    bench = WelderBench().start().run(data.draw(st.sampled_from([0, 450, 3000])))
+    bench.io.simulate_sensor_trigger(10, True, bench.now)
+    bench.io.simulate_analog_sensor(5, 8.0, bench.now, ramp_s=2.0)
+    bench.io.link(5, 5, 40, bench.now)
+    whole = msgspec.json.decode(msgspec.json.encode([bench.io.save(), bench.welder.save()]))
     place = data.draw(st.sampled_from(places(whole)).filter(lambda place: len(place) > 1))
     spot = whole
     for key in place[:-1]:
         spot = spot[key]
     spot[place[-1]] = data.draw(DAMAGE)
-    fresh = Stand()
+    fresh = WelderBench()
     try:
         fresh.io.load(whole[0])
         fresh.welder.load(whole[1])
     except msgspec.ValidationError:
-        fresh = Stand()
-    fresh.run(stand.now / 1e6 + 10_000)
+        fresh = WelderBench()
+    fresh.run(bench.now / 1e6 + 10_000)
     fresh.welder.status(fresh.now)
     fresh.io.status(fresh.now)

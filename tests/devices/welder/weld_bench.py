@@ -1,4 +1,4 @@
-"""A power source on a stand, alone with its pins; and a whole welding cell."""
+"""A power source alone with its pins, and a whole welding cell."""
 
 import json
 import tempfile
@@ -24,7 +24,7 @@ from understudy.units import NS_PER_MS, nanoseconds
 
 MS = NS_PER_MS
 LINKS = [Link(0, 0, 50), Link(1, 1, 100)]
-"""The document's."""
+"""The links of the design document."""
 GOOD_WELD = [
     (0, "PreFlow"),
     (400, "Ignition"),
@@ -43,7 +43,7 @@ def still(times: np.ndarray) -> np.ndarray:
 
 
 def along_x(speed: float, begins: float = 0.0, ends: float = np.inf) -> Callable[..., np.ndarray]:
-    """A tool that moves with so many m/s between two moments."""
+    """A tool path along x at ``speed`` m/s between two times."""
 
     def way(times: np.ndarray) -> np.ndarray:
         x = speed * (np.clip(times, begins, ends) - begins)
@@ -52,7 +52,7 @@ def along_x(speed: float, begins: float = 0.0, ends: float = np.inf) -> Callable
     return way
 
 
-class Stand:
+class WelderBench:
     """Pins and power source on one time axis, in milliseconds."""
 
     def __init__(
@@ -73,23 +73,23 @@ class Stand:
         self.welder.on_phase(lambda phase, now: self.phases.append((now / MS, phase)))
         self.now = 0
 
-    def run(self, to_ms: float) -> "Stand":
+    def run(self, to_ms: float) -> "WelderBench":
         self.now = round(to_ms * MS)
         advance([self.io, self.welder, self.fault_source], self.now)
         return self
 
-    def turn(self, to_ms: float, pin: int | str, on: bool) -> "Stand":
+    def turn(self, to_ms: float, pin: int | str, on: bool) -> "WelderBench":
         """Run to a moment and set an output there."""
         self.run(to_ms)
         assert self.io.set_digital_output(pin, on, self.now) is None
         return self
 
-    def start(self, at_ms: float = 0.0) -> "Stand":
+    def start(self, at_ms: float = 0.0) -> "WelderBench":
         """Gas and arc on."""
         return self.turn(at_ms, "GAS", True).turn(at_ms, "ARC_START", True)
 
     def inject(self, fault: str, **figures: float) -> Any:
-        return self.fault_source.bring(fault, "torch", figures, self.now)
+        return self.fault_source.inject(fault, "torch", figures, self.now)
 
     def edges(self, pin: int | str) -> list[tuple[float, bool]]:
         """When an input changed, in ms."""
@@ -195,7 +195,7 @@ class WeldingCell:
 
     def inject(self, fault: str, **figures: float) -> Any:
         fault_source = part(self.virtual_cell, "scenario", Scenario)
-        return fault_source.bring(fault, "g60.welder", figures, self.now)
+        return fault_source.inject(fault, "g60.welder", figures, self.now)
 
     @property
     def error(self) -> str:

@@ -1,4 +1,4 @@
-"""An arm that moves among things: what it touches is told at the moment it touches it."""
+"""Contacts of an arm that moves among objects are reported when they begin."""
 
 import math
 from itertools import pairwise

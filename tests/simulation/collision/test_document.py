@@ -72,7 +72,7 @@ def test_a_program_that_is_held_is_not_under_way() -> None:
 
 
 def test_an_arm_stands_where_its_cell_puts_it() -> None:
-    """Poses are told in the cell, whatever the arm stands on."""
+    """Poses are in the frame of the cell, whatever the base of the arm is."""
     plain, raised = arm(), arm(base_mm_deg=[100, 0, 500, 0, 0, 0])
     assert raised.tcp().z == pytest.approx(plain.tcp().z + 500 * MM)
     assert raised.tcp().x == pytest.approx(plain.tcp().x + 100 * MM)

@@ -1,4 +1,4 @@
-"""Two arms in one cell: that they meet is told at the moment they do."""
+"""Contacts between two arms of one cell are reported when they begin."""
 
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def two(tmp_path: Path) -> Two:
 
 
 def apart(two: Two) -> float:
-    """As they stand now, reckoned afresh."""
+    """The present distance, computed anew."""
     figures = []
     for arm in two.arms:
         body = arm.collision.body
@@ -76,7 +76,7 @@ def test_two_hands_that_meet_are_told_when_they_do(two: Two) -> None:
     two.send(1, REACH)
     while not two.contacts():
         two.cell.advance(0.001)
-        assert apart(two) > -2 * MM, "told within two milliseconds"
+        assert apart(two) > -2 * MM, "reported within two milliseconds"
     contact, *others = two.contacts()
     assert contact.object.startswith("right.")
     assert "collides with right." in contact.text()
@@ -93,13 +93,13 @@ def test_while_it_lasts_it_is_told_once_and_then_it_is_over(two: Two) -> None:
     assert two.touching() == []
     two.send(1, "G1 B15 F1200", "G4 P1", "G1 B-20 F1200")
     two.cell.advance(1.0)
-    told = two.metrics().collisions_detected
+    reported = two.metrics().collisions_detected
     assert two.touching()
     two.cell.advance(4.0)
     assert two.touching() == []
     assert two.contacts() == []
-    assert two.metrics().collisions_detected == told
-    assert two.part("encounters").next_wake() is None, "nobody moves: nobody looks"
+    assert two.metrics().collisions_detected == reported
+    assert two.part("encounters").next_wake() is None, "no arm moves: no comparison is due"
 
 
 def test_both_stop_where_that_is_what_is_done(tmp_path: Path) -> None:
@@ -118,7 +118,9 @@ def test_both_stop_where_that_is_what_is_done(tmp_path: Path) -> None:
         arm.enable(two.now)
     two.send(0, "G1 B-30 F1200")
     two.cell.advance(3.0)
-    assert not two.arms[0].status(two.now).error, "what touches already stops nobody who leaves"
+    assert not two.arms[0].status(two.now).error, (
+        "a contact that exists already does not stop the arm that moves away"
+    )
     assert two.touching() == []
 
 

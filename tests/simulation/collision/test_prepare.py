@@ -1,4 +1,4 @@
-"""What a first motion would have to wait for can be done before; nobody sees that it was."""
+"""`prepare` does in advance what a first motion would wait for, and changes no state."""
 
 import msgspec
 from tests.parts import part

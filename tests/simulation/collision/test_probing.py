@@ -103,8 +103,8 @@ def test_over_the_wire_the_face_tells_the_joints_of_the_touch() -> None:
     client = cell.connect("arm.grblhal")
     client.say(b"G38.2 X120 F3000\n")
     cell.advance(4.0)
-    told = client.received().decode()
-    (report,) = [line for line in told.splitlines() if line.startswith("[PRB:")]
+    reported = client.received().decode()
+    (report,) = [line for line in reported.splitlines() if line.startswith("[PRB:")]
     x, *others = report.removeprefix("[PRB:").partition(":")[0].split(",")
     assert float(x) == pytest.approx(89.6, abs=0.05)
     assert report.endswith(":1]")

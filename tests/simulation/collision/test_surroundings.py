@@ -53,10 +53,10 @@ def parts(cell: StandIn) -> dict[str, Any]:
 
 def test_the_cell_tells_what_stands_in_it(cell: StandIn) -> None:
     assert there(cell) == ["floor", "post", "aisle"]
-    told = {thing["name"]: thing for thing in cell.do("environment")["objects"]}
-    assert told["post"]["position_mm"] == pytest.approx([0.0, 620.0, 995.0])
-    assert told["post"]["radius_mm"] == 20.0
-    assert [name for name, thing in told.items() if thing["zone"]] == ["aisle"]
+    reported = {thing["name"]: thing for thing in cell.do("environment")["objects"]}
+    assert reported["post"]["position_mm"] == pytest.approx([0.0, 620.0, 995.0])
+    assert reported["post"]["radius_mm"] == 20.0
+    assert [name for name, thing in reported.items() if thing["zone"]] == ["aisle"]
 
 
 def test_objects_are_added_replaced_and_taken_away(cell: StandIn) -> None:
@@ -97,7 +97,7 @@ def test_a_file_is_loaded_and_the_cells_own_come_back(cell: StandIn, folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("objects: [{name: a, type: bock}]", "type"),
         ("objects: [{name: a, type: sphere}]", "a.radius_mm: wrong size"),
@@ -107,13 +107,13 @@ def test_a_file_is_loaded_and_the_cells_own_come_back(cell: StandIn, folder: Pat
     ],
 )
 def test_a_broken_file_leaves_everything_as_it_was(
-    cell: StandIn, folder: Path, text: str, told: str
+    cell: StandIn, folder: Path, text: str, reported: str
 ) -> None:
     before = cell.do("snapshot")
     (folder / "around.yaml").write_text(text)
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=reported):
         cell.do("reload_environment")
-    with pytest.raises(RuntimeError, match=told):
+    with pytest.raises(RuntimeError, match=reported):
         cell.do("load_environment", file=str(folder / "around.yaml"))
     with pytest.raises(RuntimeError, match="cannot be read"):
         cell.do("load_environment", file=str(folder / "missing.yaml"))
@@ -168,8 +168,8 @@ def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> N
     drive(cell, "G1 A-90 F3000")
     cell.forward(5.0)
     cell.do("detach", robot="arm", name="box")
-    told = {thing["name"]: thing for thing in cell.do("environment")["objects"]}
-    assert told["box"]["position_mm"] == pytest.approx([0.0, -655.0, 995.0])
+    reported = {thing["name"]: thing for thing in cell.do("environment")["objects"]}
+    assert reported["box"]["position_mm"] == pytest.approx([0.0, -655.0, 995.0])
     with pytest.raises(RuntimeError, match="box is not held; held: nothing"):
         cell.do("detach", robot="arm", name="box")
     with pytest.raises(RuntimeError, match="either name or object"):
@@ -215,6 +215,6 @@ def test_a_file_is_found_beside_the_cell_file_wherever_we_are(
 
 def test_a_file_that_is_something_else_is_not_told_at_length(cell: StandIn, folder: Path) -> None:
     (folder / "letter.txt").write_text("dear reader " * 100)
-    with pytest.raises(RuntimeError) as told:
+    with pytest.raises(RuntimeError) as reported:
         cell.do("load_environment", file=str(folder / "letter.txt"))
-    assert len(str(told.value)) < 400 + len(str(folder))
+    assert len(str(reported.value)) < 400 + len(str(folder))
