@@ -9,7 +9,7 @@ import pytest
 
 from understudy.app.build import load_cell
 from understudy.cli import COMMANDS
-from understudy.operator import BUTTONS, ENGINE
+from understudy.operator.clock import BUTTONS, ENGINE
 from understudy.protocol import client
 from understudy.registry import FACES
 from understudy.robots.kuka import robot as kuka

@@ -2,7 +2,7 @@
 
 import pytest
 
-from understudy.config.real import Real, place_of
+from understudy.config.cell import Real, place_of
 from understudy.errors import ConfigError
 from understudy.wire.dial import FORMS, Destination, Device, parse_place
 

@@ -1,6 +1,6 @@
 """A cell file: robots with their faces and devices, scenario, environment and endpoints."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -8,21 +8,109 @@ from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, structs, to_builtins
 
 from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
 from understudy.config.files import find_cell, found_beside, read_model, read_text
-from understudy.config.real import Controller, Real, RealPlace, place_of
-from understudy.config.simulation import SimulationFile, read_simulation
 from understudy.config.typed import read
+from understudy.devices.io.pins import Link
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.registry import kinds, module_of, with_present_names
 from understudy.simulation.scenario import Config as Scenario
-from understudy.space.model.environment import Environment, EnvironmentConfig
+from understudy.space.model.environment import CollisionConfig, Environment, EnvironmentConfig
 from understudy.wire import tcp
+from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
+
+Controller = Literal["simulation", "real", "auto"]
+RealPlace = Destination | Device
+
+
+class Real(Struct, frozen=True, forbid_unknown_fields=True):
+    """`to`: an address as in `understudy send --to`."""
+
+    to: Annotated[str, Meta(max_length=1024)]
+
+
+def place_of(real: Real) -> RealPlace:
+    try:
+        return parse_place(real.to)
+    except ConfigError as problem:
+        raise problem.within("to") from None
+
+
+Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Timing, dynamics and delays: defaults for the arms of the cell."""
+
+    update_rate_hz: Annotated[float, Meta(gt=0)] | None = None
+    default_time_scale: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    enable_dynamics: bool | None = None
+    joint_inertia: list[NotNegative] | None = None
+    joint_friction: list[NotNegative] | None = None
+    command_delay_ms: NotNegative | None = None
+    feedback_delay_ms: NotNegative | None = None
+
+
+class Visualization(Struct, frozen=True, forbid_unknown_fields=True):
+    """What pages show, and the colours."""
+
+    show_collision_volumes: bool = False
+    show_trajectory_preview: bool = True
+    show_weld_trail: bool = True
+    show_workspace_boundary: bool = False
+    robot_color: Color = 0xFF5E00
+    ghost_robot_color: Color = 0x808080
+    collision_color: Color = 0xFF0000
+    trajectory_color: Color = 0x00FF00
+    weld_color: Color = 0xFFD700
+
+
+class VirtualIo(Struct, frozen=True, forbid_unknown_fields=True):
+    """Links from outputs to inputs."""
+
+    links: list[Link] = []
+
+
+class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    simulation: Simulation = Simulation()
+    collision: CollisionConfig = CollisionConfig()
+    visualization: Visualization = Visualization()
+    virtual_io: VirtualIo = VirtualIo()
+
+    def defaults(self, section: str) -> dict[str, Any]:
+        """A section as the defaults of the robot's key of the same name."""
+        if section == "io":
+            return {"links": to_builtins(self.virtual_io.links)}
+        values: dict[str, Any] = to_builtins(getattr(self, section))
+        values.pop("default_time_scale", None)
+        return values
+
+    def under(self, robot: dict[str, Any], sections: Iterable[str]) -> dict[str, Any]:
+        """A robot of the cell file with these sections as defaults of its own keys."""
+        return robot | {key: _over(robot.get(key), self.defaults(key)) for key in sections}
+
+
+def _over(own: Any, ours: dict[str, Any]) -> Any:
+    """Defaults with the robot's own keys over them; the reader reports what is no mapping."""
+    return ours | (own or {}) if isinstance(own or {}, dict) else own
+
+
+def read_simulation(text: str, file: str) -> SimulationFile:
+    document = parse(text, file)
+    try:
+        found: SimulationFile = read(document.value, SimulationFile)
+    except ConfigError as problem:
+        raise document.error((), problem) from None
+    return found
+
 
 CONTROL_PORT = 5550
 STATE_PORT = 5562

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from understudy.config import CellConfig
-from understudy.config.real import RealPlace
+from understudy.config.cell import RealPlace
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.robots import OfRobot, Robot, Robots, Side

@@ -8,12 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from understudy.app.background_reach import reach
+from understudy.app.background import reach
 from understudy.config import load_config
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, Refused
-from understudy.operator.background import KINDS, BackgroundRuns, runner
-from understudy.operator.background.runner import MOST_KEPT, MOST_WAITING, OVER, BackgroundRun
+from understudy.operator import background
+from understudy.operator.background import (
+    KINDS,
+    MOST_KEPT,
+    MOST_WAITING,
+    OVER,
+    BackgroundRun,
+    BackgroundRuns,
+)
 
 WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait")
 
@@ -72,7 +79,7 @@ def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
 
 
 def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LARGEST_RESULT", 1 << 16)
+    monkeypatch.setattr(background, "LARGEST_RESULT", 1 << 16)
 
     async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, "babble", bytes=1 << 18), *OVER)

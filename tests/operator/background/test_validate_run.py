@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from understudy.app.background_validate import validate
+from understudy.app.background import validate
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.operator.background import KINDS

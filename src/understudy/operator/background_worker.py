@@ -1,4 +1,4 @@
-"""`python -m understudy.operator.background.worker`: the process of one long query.
+"""`python -m understudy.operator.background_worker`: the process of one long query.
 
 In: a JSON line `{"target": "module:function", "parameters": {…}}`. Out, a JSON line each:
 `{"progress": 0.3}` any number of times, then `{"result": …}` or `{"failed": "why"}`. When the

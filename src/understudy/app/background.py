@@ -1,14 +1,15 @@
-"""Reach of an arm as background work: a cloud of points for the page."""
+"""Validation of a program as background work in a worker process."""
 
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
 
+from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.operator.background.worker import Progress
+from understudy.operator.background_worker import Progress
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.offline import motion_setup
 from understudy.space.kinematics.chain import Frames
@@ -74,3 +75,35 @@ def _document(found: ReachabilityMap, asked: Reach) -> dict[str, Any]:
         "points_mm": [[*point, way] for point, way in zip(points, ways, strict=True)],
         "workspace_mm": corners,
     }
+
+
+class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters. ``name``: of the program in the report."""
+
+    cell: CellName
+    text: str
+    robot: str = ""
+    name: str = ""
+    clearance_mm: Annotated[float, Meta(ge=0)] | None = None
+    with_stops: bool = False
+
+
+def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """The report, as `understudy validate --json` writes it."""
+    asked: Asked = read(parameters, Asked)
+
+    def report_progress(done: int, total: int) -> bool:
+        progress(done / total)
+        return True
+
+    options = Options(
+        robot=asked.robot, clearance_mm=asked.clearance_mm, with_stops=asked.with_stops
+    )
+    report = validate_text(
+        asked.text,
+        loaded(asked.cell),
+        options=options,
+        program=asked.name,
+        progress=report_progress,
+    )
+    return report.document()

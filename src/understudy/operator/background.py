@@ -17,8 +17,8 @@ from understudy.operator.table import Command
 log = logging.getLogger(__name__)
 
 KINDS = {
-    "reach": "understudy.app.background_reach:reach",
-    "validate": "understudy.app.background_validate:validate",
+    "reach": "understudy.app.background:reach",
+    "validate": "understudy.app.background:validate",
 }
 """Kind of query → the function that a worker calls (`worker.Work`)."""
 MOST_WAITING = 8
@@ -116,7 +116,7 @@ class BackgroundRuns:
         task = {"target": self._kinds[run.kind], "parameters": parameters}
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "understudy.operator.background.worker"),
+            *(sys.executable, "-m", "understudy.operator.background_worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LARGEST_RESULT,
