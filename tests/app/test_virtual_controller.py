@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import understudy
-from understudy.robots.arm.config import Config
+from understudy.robots.arm import Config
 from understudy.robots.arm.controller import VirtualController as OfTheCell
 from understudy.simulation.cell import read_snapshot, write_snapshot
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.devices.welder.phases import ADVICE
+from understudy.devices.welder import ADVICE
 from understudy.gcode.blocks import Problem, parse
 from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS

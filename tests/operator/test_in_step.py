@@ -4,7 +4,7 @@ import pytest
 from msgspec import to_builtins
 from tests.operator.conftest import Bench
 
-from understudy.devices.welder.phases import ADVICE
+from understudy.devices.welder import ADVICE
 from understudy.operator.events import ADVICE_BY_CODE, OTHER_ADVICE, advice_on
 
 TRIPPED = 17

@@ -14,8 +14,7 @@ from understudy.agenda import advance
 from understudy.devices.io.pins import Config as Pins
 from understudy.devices.io.pins import Link
 from understudy.devices.io.virtual_io import VirtualIO
-from understudy.devices.welder import Config
-from understudy.devices.welder.phases import Phase
+from understudy.devices.welder import Config, Phase
 from understudy.devices.welder.welder import State, Welder
 from understudy.ports.device import Mount
 from understudy.robots.arm.controller import VirtualController

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from understudy.devices.welder.phases import (
+from understudy.devices.welder import (
     ADVICE,
     AMPERES_PER_VOLT,
     ARC_OK,

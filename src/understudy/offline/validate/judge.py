@@ -12,8 +12,20 @@ from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
 from understudy.offline.cycle_time import Ledger, Row
 from understudy.offline.setup import Remark
-from understudy.offline.validate.clearance import MOST_PAIRS, Clearance, Proof, Thing, thing
-from understudy.offline.validate.limits import feed_findings, overload_findings
+from understudy.offline.validate.clearance import (
+    MOST_PAIRS,
+    Clearance,
+    Proof,
+    Thing,
+    stretches,
+    thing,
+)
+from understudy.offline.validate.limits import (
+    crash_findings,
+    feed_findings,
+    overload_findings,
+    overrun_findings,
+)
 from understudy.offline.validate.report import (
     Course,
     Finding,
@@ -22,8 +34,6 @@ from understudy.offline.validate.report import (
     Report,
     proven_clearance,
 )
-from understudy.offline.validate.stops import crash_findings, overrun_findings
-from understudy.offline.validate.stretch import stretches
 from understudy.offline.validate.subject import Arm, Machine, Subject
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
 

@@ -1,8 +1,12 @@
 """A six-axis arm with the controller that a real grblHAL-driven one would have."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from understudy.robots.arm.config import FAULTS, Config
+from msgspec import Meta, Struct
+
+from understudy.devices.io.pins import Config as IoConfig
+from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
+from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -12,19 +16,68 @@ if TYPE_CHECKING:
     from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
     from understudy.robots.arm.controller import VirtualController
 
-__all__ = [
-    "FACES",
-    "FAULTS",
-    "SIMULATION_SECTIONS",
-    "Config",
-    "build",
-    "offline_robot",
-    "operator_actions",
-    "program_run",
-    "real_client",
-    "robot_model",
-    "sender",
-]
+
+Axes6 = tuple[float, float, float, float, float, float]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
+FAULTS: Faults = {
+    **EMERGENCY_STOP,
+    "axis_fault": Fault(
+        "brought",
+        "a drive trips: no torque until reset (alarm 17)",
+        {"axis": Figure(0.0, 0.0, 5.0)},
+    ),
+}
+ToolNumber = Annotated[int, Meta(ge=1, le=99)]
+
+
+class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool: its tip, its mass and its shapes, all seen from the flange."""
+
+    name: str = ""
+    tcp_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    mass_kg: NotNegative = 0.0
+    com_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shapes: tuple[ObjectConfig, ...] = ()
+
+
+class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """Keys of the simulation: rate of the callbacks, dynamics, delays of real hardware."""
+
+    update_rate_hz: Annotated[float, Meta(gt=0, le=100_000)] = 1000.0
+    enable_dynamics: bool = False
+    joint_inertia: list[NotNegative] | None = None
+    joint_friction: list[NotNegative] | None = None
+    command_delay_ms: Annotated[float, Meta(ge=0, le=10_000)] = 1.0
+    feedback_delay_ms: Annotated[float, Meta(ge=0, le=900)] = 0.5
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+
+    `arc_wait`: M3 and M5 wait for the device that they switch, or leave that to M66.
+    """
+
+    model: str = "g60"
+    dialect: Literal["arm", "grblhal"] = "arm"
+    feed_unit: Literal["per_minute", "per_second"] = "per_minute"
+    profile: Literal["trapezoid", "jerk_limited"] = "trapezoid"
+    planner_blocks: Annotated[int, Meta(ge=2, le=1000)] = 100
+    junction_deviation_deg: NotNegative = 0.01
+    base_mm_deg: Axes6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    tool: Annotated[int, Meta(ge=0, le=99)] = 0
+    tools: dict[ToolNumber, ToolConfig] = {}
+    home_deg: list[float] | None = None
+    start_deg: list[float] | None = None
+    homing_speed_percent: Annotated[float, Meta(gt=0, le=100)] = 25.0
+    max_velocity_deg_s: list[Positive] | None = None
+    max_acceleration_deg_s2: list[Positive] | None = None
+    max_jerk_deg_s3: list[Positive] | None = None
+    simulation: Simulation = Simulation()
+    collision: CollisionConfig = CollisionConfig()
+    io: IoConfig = IoConfig()
+    arc_wait: Literal["implicit", "none"] = "implicit"
+
 
 FACES = ("grblhal",)
 SIMULATION_SECTIONS = ("simulation", "collision", "io")

@@ -12,7 +12,7 @@ from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
 from understudy.motion.dynamics import Dynamics, Payload, dynamics
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.robots.arm.config import Config, ToolConfig
+from understudy.robots.arm import Config, ToolConfig
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import Arm
 from understudy.robots.arm.mover import ArmMover

@@ -39,7 +39,7 @@ from understudy.ports.refusals import (
     NOT_ENABLED,
     STOPPED,
 )  # fmt: skip
-from understudy.robots.arm.config import FAULTS
+from understudy.robots.arm import FAULTS
 from understudy.robots.arm.drives import Arm, Drives, Order, SavedDrives, status_of, view_of
 from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.grblhal.firmware import IN_ALARM, ControlledAxes, Firmware, SettingValues

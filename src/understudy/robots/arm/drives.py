@@ -20,14 +20,13 @@ from understudy.motion.jog import Range, jog
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
-from understudy.motion.stream import Stream
+from understudy.motion.stream import Queue, Stream, time_in, whole_ns
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.refusals import BUSY
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.grblhal.controller import Override
 from understudy.simulation.collision.contact import Contact
-from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import (
     ControllerOptions,

@@ -21,6 +21,7 @@ from understudy.gcode import requests
 from understudy.gcode.requests import Request, Spindle
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
+from understudy.motion.stream import ending_at
 from understudy.offline.robot import NO_RULES, collision_notes
 from understudy.offline.setup import (
     ARC_LEFT_ON,
@@ -45,16 +46,15 @@ from understudy.ports.device import (
 )
 from understudy.ports.faults import Faults
 from understudy.ports.io import PinChange
+from understudy.robots.arm import FAULTS, Config
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.assembly import body_of, detector_of
-from understudy.robots.arm.config import FAULTS, Config
 from understudy.robots.arm.drives import ARC_START, GAS
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
 from understudy.simulation import scenario
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.body import Body
-from understudy.simulation.program.queue import ending_at
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build
 from understudy.space.collision.sweep import Sweeper

@@ -36,7 +36,7 @@ from understudy.units import DEG, MINUTE, MM
 
 if TYPE_CHECKING:
     from understudy.offline.setup import Setup
-    from understudy.robots.arm.config import Config
+    from understudy.robots.arm import Config
     from understudy.robots.arm.controller import VirtualController
     from understudy.robots.arm.drives import Arm
 

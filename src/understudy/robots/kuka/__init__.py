@@ -1,9 +1,11 @@
 """A KUKA that runs a G-code server behind Ethernet KRL."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from understudy.ports.faults import EMERGENCY_STOP as FAULTS
-from understudy.robots.kuka.config import Config
+from msgspec import Meta, Struct, field
+
+from understudy.ports.faults import EMERGENCY_STOP
+from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
@@ -12,19 +14,65 @@ if TYPE_CHECKING:
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.kuka.robot import KukaGcodeServer
 
-__all__ = [
-    "FACES",
-    "FAULTS",
-    "SIMULATION_SECTIONS",
-    "Config",
-    "build",
-    "offline_robot",
-    "operator_actions",
-    "robot_model",
-    "sender",
-]
+
+Six = tuple[float, float, float, float, float, float]
+"""X Y Z in mm and A B C in degrees, R = Rz(A)·Ry(B)·Rx(C); or A1…A6 in degrees."""
+Positive = Annotated[float, Meta(gt=0, le=1e6)]
+ToolNumber = Annotated[int, Meta(ge=1, le=9)]
+BaseNumber = Annotated[int, Meta(ge=1, le=6)]
+
+TOOLS: dict[ToolNumber, Six] = {
+    1: (0.0, 0.0, 150.0, 0.0, 0.0, 180.0),
+    2: (0.0, 0.0, 100.0, 0.0, 0.0, 180.0),
+    4: (0.0, 0.0, 200.0, 0.0, 0.0, 180.0),
+    5: (0.0, 0.0, 250.0, 0.0, 0.0, 180.0),
+}
+BASES: dict[BaseNumber, Six] = {
+    1: (450.0, 200.0, 200.0, 0.0, 0.0, 0.0),
+    2: (450.0, -200.0, 200.0, 0.0, 0.0, 0.0),
+    3: (450.0, 200.0, 0.0, 0.0, 0.0, 0.0),
+    4: (450.0, -200.0, 0.0, 0.0, 0.0, 0.0),
+    5: (450.0, 0.0, 200.0, 0.0, 0.0, 0.0),
+}
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True):
+    """The KUKA in a cell file.
+
+    `model`: a shipped robot, or the path of a URDF beside the cell file.
+    `base_mm_deg`: place of the robot in the cell, as x y z rx ry rz.
+    `tool_shapes`: shapes of the tools, seen from the flange.
+    `tools_mm_deg`, `bases_mm_deg`: the frames. A number without a frame can be selected, but the
+    robot does not move with it.
+    `blend_percent`: share of the programmed speed at which a line passes into the next (C_VEL); at
+    0 every line ends at rest. `advance_run`: number of lines that are planned ahead for it.
+    `on_disconnect`: `clear` drops the waiting records when the client disconnects, `drain` carries
+    them out.
+    """
+
+    model: str = "kr6_r900"
+    base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    collision: CollisionConfig = CollisionConfig()
+    tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}
+    tools_mm_deg: dict[ToolNumber, Six] = field(default_factory=TOOLS.copy)
+    bases_mm_deg: dict[BaseNumber, Six] = field(default_factory=BASES.copy)
+    tool: ToolNumber = 1
+    base: BaseNumber = 5
+    start_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    home_deg: Six = (0.0, -90.0, 90.0, 0.0, 45.0, 0.0)
+    home_speed_percent: Annotated[float, Meta(gt=0, le=100)] = 10.0
+    speed_limit_mm_s: Annotated[float, Meta(ge=0.01, le=10_000)] = 100.0
+    lowest_z_mm: float | None = 0.0
+    turning_speed_deg_s: Positive = 4.2
+    acceleration_m_s2: Positive = 10.0
+    blend_percent: Annotated[float, Meta(ge=0, le=100)] = 2.0
+    advance_run: Annotated[int, Meta(ge=0, le=5)] = 2
+    on_disconnect: Literal["clear", "drain"] = "clear"
+    gas_post_flow_s: Annotated[float, Meta(ge=0, le=600)] = 5.0
+
 
 FACES = ("kuka_eki",)
+FAULTS = EMERGENCY_STOP
 SIMULATION_SECTIONS = ("collision",)
 
 # The simulated robot, its check and its actions are imported when they are asked for: they bring

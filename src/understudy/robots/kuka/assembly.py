@@ -7,7 +7,7 @@ import numpy as np
 from understudy.errors import ConfigError, Refused
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
-from understudy.robots.kuka.config import Config, Six
+from understudy.robots.kuka import Config, Six
 from understudy.robots.kuka.motion import KukaModel, ModalState
 from understudy.robots.kuka.robot import KukaGcodeServer, ServerOptions
 from understudy.simulation.collision.body import Body, chain_of

@@ -23,8 +23,8 @@ from understudy.offline.walk import (
     ToolMounted,
     Violation,
 )
+from understudy.robots.kuka import Config
 from understudy.robots.kuka.assembly import body_of, model_of
-from understudy.robots.kuka.config import Config
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
 from understudy.robots.kuka.program import ReadLine, Step, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, TOOLS, base_number

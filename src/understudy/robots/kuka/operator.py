@@ -21,7 +21,7 @@ from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import matrix, pose
 
 if TYPE_CHECKING:
-    from understudy.robots.kuka.config import Config
+    from understudy.robots.kuka import Config
     from understudy.robots.kuka.robot import KukaGcodeServer
 
 LINES_ONLY = Refused("the G-code server knows lines of the tool only: give pose_mm_deg")

@@ -9,17 +9,7 @@ if TYPE_CHECKING:
     from understudy.offline.robot import OfflineRobot
     from understudy.ports.operation import OperatorActions, RealClient, Sender
 
-__all__ = [
-    "FACES",
-    "FAULTS",
-    "Config",
-    "TextRobot",
-    "build",
-    "offline_robot",
-    "operator_actions",
-    "real_client",
-    "sender",
-]
+__all__ = ["FAULTS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
 

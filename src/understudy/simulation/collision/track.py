@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
+from understudy.motion.stream import ending_at
 from understudy.simulation.collision.contact import Contact, Kind, Pair
-from understudy.simulation.program.queue import ending_at
 from understudy.units import DEG, MM
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from understudy.gcode import Dialect, Modal, requests
 from understudy.gcode.meaning import MOVES, homes_arm, rests_motion, stops_at_corners
 from understudy.gcode.requests import Output, Request, SetOutput, WaitInput
 from understudy.motion.path import dwell_path
+from understudy.motion.stream import Queue
 from understudy.ports.device import Process
 from understudy.ports.io import ProgramPins
-from understudy.simulation.program.queue import Queue
 from understudy.simulation.program.steps import (
     ControllerOptions,
     GcodeLine,

@@ -16,10 +16,10 @@ from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jo
 from understudy.gcode.dialect import Axes
 from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
 from understudy.motion.path import Floats, Path
+from understudy.motion.stream import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.ports.device import Process
 from understudy.ports.io import PinChange, ProgramPins
 from understudy.simulation.program.actions import ACTIONS, set_output, steps_of
-from understudy.simulation.program.queue import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.simulation.program.steps import (
     DROPPED,
     REPORTED_IN_CHECK,

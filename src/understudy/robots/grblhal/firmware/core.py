@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from understudy.errors import Refused
 from understudy.gcode.dialect import ZERO, Axes
 from understudy.motion.path import TOOL, Floats
+from understudy.motion.stream import Queue, time_in, whole_ns
 from understudy.robots.grblhal import controller
 from understudy.robots.grblhal.controller import Field, Listener, Notice
 from understudy.robots.grblhal.firmware.conditions import (
@@ -25,7 +26,6 @@ from understudy.robots.grblhal.numbers import (
     ErrorCode,
     SettingNumber,
 )
-from understudy.simulation.program.queue import Queue, time_in, whole_ns
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, Homing
 from understudy.units import MINUTE, MM, seconds

@@ -12,16 +12,7 @@ if TYPE_CHECKING:
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
     from understudy.robots.grblhal.machine.machine import Machine
 
-__all__ = [
-    "FACES",
-    "FAULTS",
-    "Config",
-    "build",
-    "offline_robot",
-    "operator_actions",
-    "robot_model",
-    "sender",
-]
+__all__ = ["FAULTS", "Config"]
 
 FACES = ("grblhal",)
 

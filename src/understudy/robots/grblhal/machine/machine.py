@@ -12,7 +12,7 @@ from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
 from understudy.motion.path import Floats
-from understudy.motion.stream import FIRMWARE_COMMIT, Stream
+from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
 from understudy.ports import Deps, Part
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
@@ -22,7 +22,6 @@ from understudy.robots.grblhal.firmware import State as SavedFirmware
 from understudy.robots.grblhal.machine.mover import TravelMover
 from understudy.robots.grblhal.numbers import AlarmCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
-from understudy.simulation.program.queue import Queue
 from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, ProgramHooks
 from understudy.simulation.program.steps import State as SavedProgram
