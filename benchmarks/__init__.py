@@ -1,10 +1,10 @@
-"""Figures, always beside a peer in the same run. `make bench` prints them all."""
+"""Benchmarks, always compared with a peer in the same run. `make bench` prints them all."""
 
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One figure: what was done, by us and by the peer, and what is to be reached."""
+    """One result: the task, our figure, the peer's figure, their ratio, and the target."""
 
     what: str
     ours: str
@@ -14,6 +14,6 @@ class Row(NamedTuple):
 
 
 def quantiles(samples: list[float]) -> tuple[float, float]:
-    """p50 and p99."""
+    """The p50 and p99 of the samples."""
     ordered = sorted(samples)
     return ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]

@@ -11,13 +11,13 @@ from benchmarks import Row
 
 
 def names() -> list[str]:
-    """What can be measured."""
+    """Names of the benchmarks."""
     folder = Path(__file__).parent
     return sorted(path.stem.removeprefix("bench_") for path in folder.glob("bench_*.py"))
 
 
 def main(wanted: list[str]) -> int:
-    """Each table is printed as soon as it is measured; 2 if a name is unknown."""
+    """Prints each table as soon as it is measured; returns 2 if a name is unknown."""
     there = names()
     unknown = [name for name in wanted if name not in there]
     if unknown:

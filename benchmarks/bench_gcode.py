@@ -1,6 +1,6 @@
-"""How many lines of a program are read in a second: word by word in Python, and in compiled code.
+"""Lines of a program read per second: word by word in Python, and in compiled code.
 
-They are timed in turns, so that what else the machine does falls on all of them.
+They are timed in turns, so that other load on the machine affects all of them.
 """
 
 import math
@@ -23,7 +23,7 @@ from understudy.gcode.program import program_lines, read, warm
 
 LINES, ROUNDS = 20_000, 7
 PARSED = "blocks, line after line"
-"""From text to blocks, each looked at and let go, as whoever walks through a program does."""
+"""From text to blocks, none of them kept, as in the walk through a program."""
 
 
 def program(lines: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The page: what it costs to look, and what the cell's telemetry feels of it."""
+"""The page: its CPU load, and its effect on the jitter of the cell's telemetry."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def rows() -> list[Row]:
         Row(
             f"{count} browser(s) at 30 Hz, cell and page",
             f"{share:.1%} of a core",
-            f"{quiet:.1%} nobody looks",
+            f"{quiet:.1%} without a browser",
             "",
             AIMS[count],
         )
@@ -45,7 +45,7 @@ def rows() -> list[Row]:
 
 
 def page_of(control: int) -> str:
-    """Its address, when it is up."""
+    """Address of the page, once it answers."""
     end = time.monotonic() + PAGE_SECONDS
     while time.monotonic() < end:
         with socket.create_connection(("127.0.0.1", control)) as line:
@@ -54,11 +54,11 @@ def page_of(control: int) -> str:
         if "hmi" in told["result"]["endpoints"]:
             return str(told["result"]["endpoints"]["hmi"])
         time.sleep(0.1)
-    raise TimeoutError("the page did not come up")
+    raise TimeoutError("the page did not start")
 
 
 def cost(watched: list[psutil.Process], page: str, browsers: int) -> float:
-    """The share of a core that all of them take together."""
+    """Share of a core that the processes use together."""
     with looking(page, browsers):
         time.sleep(1.0)
         before = spent(watched)
@@ -71,7 +71,7 @@ def spent(watched: list[psutil.Process]) -> float:
 
 
 def jitter(endpoints: dict[str, str], page: str, browsers: int) -> tuple[float, float]:
-    """p99 while the robot moves, and of a bare timer at the same time."""
+    """p99 of the telemetry's jitter while the robot moves, and of a bare timer at the same time."""
     with ExitStack() as stack:
         command, telemetry = (
             stack.enter_context(connected(port_of(endpoints[f"kuka.kuka_eki.{name}"])))
@@ -91,7 +91,7 @@ def jitter(endpoints: dict[str, str], page: str, browsers: int) -> tuple[float, 
 
 @contextmanager
 def looking(page: str, browsers: int) -> Iterator[None]:
-    """So many websocket clients that take every frame, in a thread of their own."""
+    """Websocket clients that read every frame, in a thread of their own."""
     loop = asyncio.new_event_loop()
 
     async def look() -> None:

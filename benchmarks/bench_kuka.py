@@ -1,4 +1,5 @@
-"""The KUKA: telemetry's jitter beside a bare asyncio timer in the same run; records a second."""
+"""The KUKA: jitter of its telemetry against a bare asyncio timer in the same run; records per
+second."""
 
 import socket
 import struct
@@ -15,7 +16,7 @@ from understudy.app.build import load_cell
 
 SECONDS, PERIOD = 10.0, 0.020
 SETTLED = 1.0
-"""Until then a cell that has just become ready still loads what a first motion needs."""
+"""Wait after the start: a cell that is ready still loads the kernels of the first motion."""
 RECORDS = 2000
 TIMER = """
 import asyncio, socket, sys
@@ -43,7 +44,7 @@ def rows() -> list[Row]:
 
 
 def jitter() -> Row:
-    """While the robot moves; both are listened to at the same time."""
+    """Jitter while the robot moves; both are read at the same time."""
     with ExitStack() as stack:
         _, endpoints = stack.enter_context(running("kuka_eki"))
         time.sleep(SETTLED)
@@ -68,7 +69,7 @@ def jitter() -> Row:
 
 
 def records() -> Row:
-    """A window that is never empty, on virtual time."""
+    """Streams records on virtual time, with a window that is never empty."""
     cell = load_cell("kuka_eki")
     client = cell.connect("kuka.kuka_eki.command")
     client.say(b"".join(back_and_forth(RECORDS, far=1)))

@@ -27,7 +27,7 @@ def rows() -> list[Row]:
             "validate, 4 lines": ["-m", "understudy", *validate],
         }
         times: dict[str, list[float]] = {name: [] for name in cases}
-        for _ in range(ROUNDS):  # interleaved, so that a busy moment meets all of them
+        for _ in range(ROUNDS):  # interleaved: other load affects all of them
             for name, words in cases.items():
                 times[name].append(_cpu_seconds(words))
     peer = median(times.pop(PEER))

@@ -18,14 +18,14 @@ AIM = 1000.0
 
 def program(seed: int, seams: int = SEAMS) -> str:
     """Seams of some lines each over the fixture of the welding cell, with air moves between."""
-    fault_source = Random(seed)
+    random = Random(seed)
     lines = ["G21 G90 G94", "G28", "G0 X450 Y0 Z450 A180 B0 C0"]
     for _ in range(seams):
-        x, y = fault_source.uniform(420, 480), fault_source.uniform(-100, 100)
+        x, y = random.uniform(420, 480), random.uniform(-100, 100)
         lines += [f"G0 X{x:.2f} Y{y:.2f} Z380", "M7", "G1 Z355 F6000", "M3"]
-        for _ in range(fault_source.randint(4, 12)):
-            x, y = fault_source.uniform(420, 480), fault_source.uniform(-100, 100)
-            lines.append(f"G1 X{x:.2f} Y{y:.2f} F{fault_source.choice((300, 600, 900))}")
+        for _ in range(random.randint(4, 12)):
+            x, y = random.uniform(420, 480), random.uniform(-100, 100)
+            lines.append(f"G1 X{x:.2f} Y{y:.2f} F{random.choice((300, 600, 900))}")
         lines += ["M5", "G4 P0.5", "M9", "G1 Z380 F6000"]
     return "\n".join([*lines, "G28", "M2", ""])
 

@@ -23,11 +23,11 @@ G1 Y100 F600
 M5
 M9
 G0 X450 Y100 Z450 A180 B0 C0""".splitlines()
-"""200 mm at 10 mm/s, the way there and the way back."""
+"""200 mm at 10 mm/s, with the moves there and back."""
 
 
 def weld(duration: int = HOUR) -> tuple[float, float, int]:
-    """Seconds of CPU time, metres of seam, and wakes, of so many simulated nanoseconds."""
+    """CPU seconds, metres of seam, and wakes of this many simulated nanoseconds."""
     cell = understudy.load_cell("g60_welding")
     assert isinstance(cell.timed_cell, Cell)
     robot, welder = cell.timed_cell.parts["g60"], cell.timed_cell.parts["g60.welder"]
@@ -49,7 +49,7 @@ def weld(duration: int = HOUR) -> tuple[float, float, int]:
 
 
 def stepped(steps: int) -> float:
-    """CPU seconds of so many steps of the document's loop."""
+    """CPU seconds of this many steps of the document's loop."""
     positions, velocities, dt = [0.0] * 6, [0.0] * 6, 1e-3
     begun = process_time()
     for step in range(steps):

@@ -1,4 +1,4 @@
-"""The wire: round trips beside a bare asyncio echo server, idle load, start, fixtures."""
+"""The wire: round trips against a bare asyncio echo server, idle load, start, fixtures."""
 
 import json
 import socket

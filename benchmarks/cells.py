@@ -25,7 +25,7 @@ def g60() -> Chain:
 
 
 def dense_cell(arm: Chain, seed: int) -> tuple[CollisionDetector, np.random.Generator]:
-    """Ten shapes that move, twenty that stand around them, and a mesh of 5,120 triangles."""
+    """Ten moving shapes, twenty fixed ones around them, and a mesh of 5,120 triangles."""
     rng = np.random.default_rng(seed)
     detector = CollisionDetector(arm)
     for k, (z, radius, length) in enumerate(TOOL):

@@ -1,4 +1,4 @@
-"""Put a cell away in the middle of a motion, bring it back, and see the same thing happen."""
+"""Takes a snapshot during a motion and restores it twice: both times the same bytes follow."""
 
 import understudy
 
@@ -6,11 +6,11 @@ cell = understudy.load_cell("text_robot")
 client = cell.connect()
 client.say(b"MOVE_ABS 100,200,150,0,0,90\n")
 cell.advance(0.2)
-moment = cell.snapshot()
+saved = cell.snapshot()
 
 endings = []
 for _ in range(2):
-    cell.restore(moment)
+    cell.restore(saved)
     cell.run_while_owed()
     endings.append((cell.now, client.received()))
 

@@ -9,7 +9,7 @@ from understudy.testing import StandIn
 
 
 class MyClient:
-    """Stands for the code you want to test."""
+    """The code you want to test."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=3)
@@ -29,13 +29,11 @@ def client(text_robot: StandIn) -> Iterator[MyClient]:
     client.close()
 
 
-def test_homing_takes_a_second_of_the_robot_and_none_of_yours(
-    text_robot: StandIn, client: MyClient
-) -> None:
+def test_homing_takes_one_second_of_simulated_time(text_robot: StandIn, client: MyClient) -> None:
     assert client.home()
     assert text_robot.now == 1.0
 
 
-def test_what_if_somebody_presses_the_emergency_stop(text_robot: StandIn, client: MyClient) -> None:
+def test_homing_fails_in_emergency_stop(text_robot: StandIn, client: MyClient) -> None:
     text_robot.inject("emergency_stop")
     assert not client.home()

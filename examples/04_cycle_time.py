@@ -1,4 +1,4 @@
-"""How long does a program take, and which lines cost most? Nothing is run."""
+"""Cycle time of a program, line by line, without running it."""
 
 from understudy.offline.cycle_time import CycleTimeEstimator
 from understudy.robots.grblhal.offline import machine_of
@@ -26,7 +26,7 @@ cycle = CycleTimeEstimator(machine_of(MACHINE)).estimate(PROGRAM)
 for row in cycle.lines:
     print(f"{row.start_s:7.3f} … {row.end_s:7.3f} s  {row.kind:8} {row.text}")
 print(
-    f"travel {cycle.motion_s:.3f} s, process {cycle.process_s:.3f} s, in all {cycle.total_s:.3f} s"
+    f"travel {cycle.motion_s:.3f} s, process {cycle.process_s:.3f} s, total {cycle.total_s:.3f} s"
 )
 assert cycle.dwell_s == 0.5
 assert not cycle.violations

@@ -5,11 +5,11 @@ import math
 import understudy
 
 arm = understudy.VirtualController("g60", tools={1: {"tcp_mm_deg": [0, 0, 150, 0, 0, 0]}})
-print(arm.send_gcode("G0 A10"))  # refused: nobody has connected and enabled it
+print(arm.send_gcode("G0 A10"))  # refused: not connected, not enabled
 arm.connect()
 arm.enable()
 
-arm.jog(0, 0.5)  # rad/s, until told otherwise or at the end of the axis
+arm.jog(0, 0.5)  # rad/s, until stop_jog or the end of the axis
 arm.advance(1.0)
 arm.stop_jog()
 arm.run_until_idle()

@@ -1,4 +1,4 @@
-"""A KUKA that is not there: one record in, feedback and telemetry out, no socket and no waiting."""
+"""A simulated KUKA in this process: one record in, feedback and telemetry out, without a socket."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""A seam of 200 mm: the welding job on the simulated cell, and what became of it.
+"""A seam of 200 mm: the welding job on the simulated cell, and its result.
 
 The job sends the same lines to a real controller. It waits for the arc with M66, and sends the
 seam only when the arc burns.

@@ -10,14 +10,14 @@ RX_BYTES = 1023
 
 
 class Sender:
-    """Counts characters: as much is under way as the machine's receive buffer holds."""
+    """Counts characters: never more unanswered bytes than the machine's receive buffer holds."""
 
     def __init__(self, host: str, port: int) -> None:
         self._socket = socket.create_connection((host, port), timeout=60)
         self._line = self._socket.makefile("rwb", buffering=0)
 
     def send(self, program: list[str]) -> list[str]:
-        """Every line, and its answer."""
+        """Sends every line; returns the answers."""
         unanswered: list[int] = []
         answers: list[str] = []
         for line in program:

@@ -1,4 +1,4 @@
-"""A program proved before a robot runs it: what is wrong, on which line, and what is proven."""
+"""Validates a program before a robot runs it: violations by line, and the proven clearance."""
 
 import understudy
 

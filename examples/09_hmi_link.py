@@ -1,4 +1,4 @@
-"""The HMI link from any client of ZeroMQ: commands on one socket, news on another."""
+"""The HMI link from any client of ZeroMQ: commands on one socket, status on another."""
 
 import json
 
@@ -8,10 +8,10 @@ from understudy.testing import StandIn
 
 with StandIn("g60_welding", rate=1.0) as cell, zmq.Context() as context:
     # Against `understudy run`: tcp://127.0.0.1:5560 and tcp://127.0.0.1:5561.
-    commands, news = context.socket(zmq.REQ), context.socket(zmq.SUB)
+    commands, status_socket = context.socket(zmq.REQ), context.socket(zmq.SUB)
     commands.connect(cell.endpoints["g60.hmi_link"])
-    news.connect(cell.endpoints["g60.hmi_link.status"])
-    news.subscribe(b"")
+    status_socket.connect(cell.endpoints["g60.hmi_link.status"])
+    status_socket.subscribe(b"")
 
     def ask(type_: str, **payload: object) -> dict[str, object]:
         commands.send_json({"type": type_, "id": 1, "payload": payload})
@@ -25,7 +25,7 @@ with StandIn("g60_welding", rate=1.0) as cell, zmq.Context() as context:
     print(ask("COMMAND", command="send_gcode", parameters=move)["type"])
     print(ask("COMMAND", command="emergency_stp")["payload"])
 
-    status = json.loads(news.recv())["payload"]["robots"]["g60"]
+    status = json.loads(status_socket.recv())["payload"]["robots"]["g60"]
     print(status["state"], [round(angle, 1) for angle in status["joints_deg"]])
-    for socket in (commands, news):
+    for socket in (commands, status_socket):
         socket.close(0)

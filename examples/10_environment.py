@@ -1,4 +1,4 @@
-"""An arm among things: what it touches, what stops it, what its tip feels, what it carries."""
+"""An arm among objects: a contact that stops it, and a probe that finds a wall."""
 
 import understudy
 
@@ -6,26 +6,26 @@ POST = {"name": "post", "type": "cylinder", "position_mm": [0, 620, 995], "radiu
         "height_mm": 400}  # fmt: skip
 WALL = {"name": "wall", "type": "box", "position_mm": [800, 0, 900],
         "dimensions_mm": [100, 400, 400]}  # fmt: skip
-STYLUS = {1: {"name": "contact_probe", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
+PROBE = {1: {"name": "contact_probe", "tcp_mm_deg": [0, 0, 100, 0, 0, 0]}}
 
 arm = understudy.VirtualController(
     "g60",
     environment={"objects": [POST, WALL]},
-    tools=STYLUS,
+    tools=PROBE,
     collision={"on_collision": "stop"},
 )
 arm.on_collision(lambda contact: print(contact.text()))
 arm.connect()
 arm.enable()
 
-arm.send_gcode("G1 A120 F3000")  # the hand swings into the post
+arm.send_gcode("G1 A120 F3000")  # the wrist hits the post
 arm.run_until_idle()
 print(f"{arm.status().state}: {arm.status().error_message}")
 assert arm.status().error_code == 1
 
 arm.reset()
 arm.enable()
-arm.send_gcode("G1 A0 F3000")  # out again: what it touches already does not stop it
+arm.send_gcode("G1 A0 F3000")  # back: contacts that exist already do not stop it
 arm.run_until_idle()
 assert arm.contacts() == ()
 

@@ -1,8 +1,8 @@
 """Add faults from outside the package: a text robot whose belt slips and whose drive trips.
 
-A fault is declared by the kind that it acts on, as `FAULTS`. One that is "asked" is drawn by the
-robot each time it may act, one that is "brought" is injected by a rule or an operator; both can
-then be used in scenario rules, and `understudy faults` lists them.
+A fault is declared by the kind that it acts on, as `FAULTS`. For one that is "asked" the robot asks
+the scenario each time it may act; one that is "brought" is injected by a rule or an operator. Both
+can be used in scenario rules, and `understudy faults` lists them.
 """
 
 import tempfile

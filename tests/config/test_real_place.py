@@ -12,7 +12,7 @@ def test_a_cell_file_says_where_and_is_told_its_line() -> None:
     config = read_config(text, "cell.yaml")
     assert (config.head.controller, config.robots["b"].real) == ("auto", Destination("h", 1))
     assert config.digest == read_config(text.replace("auto", "real"), "cell.yaml").digest
-    with pytest.raises(ConfigError, match=r"cell.yaml:5: robots.b.real.to: not a place"):
+    with pytest.raises(ConfigError, match=r"cell.yaml:5: robots.b.real.to: not an address"):
         read_config(text.replace("tcp://h:1", "h"), "cell.yaml")
     with pytest.raises(ConfigError, match="controller"):
         read_config(text.replace("auto", "maybe"), "cell.yaml")

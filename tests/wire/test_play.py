@@ -111,7 +111,7 @@ def test_the_moment_counts_within_its_tolerance() -> None:
     late = CHAT.replace("@ 0.5", "@ 0.6")
     difference = played(late)
     assert difference is not None
-    assert (difference.number, difference.field) == (1, "the moment")
+    assert (difference.number, difference.field) == (1, "the time")
     assert played(late, Tolerance(seconds=0.05)) is not None
     assert played(late, Tolerance(seconds=0.1)) is None
     assert played(late, Tolerance(seconds=None)) is None

@@ -236,7 +236,7 @@ def knots_along(
         if len(shares) + wide.sum() > MOST_KNOTS:
             worst = float(middle[np.flatnonzero(wide)[0]])
             return Blocked(
-                FailureKind.SINGULAR, worst, "the joints cannot follow the way smoothly here"
+                FailureKind.SINGULAR, worst, "the joints cannot follow the path smoothly here"
             )
         shares = np.sort(np.concatenate([shares, middle[wide]]))
 

@@ -1,8 +1,8 @@
 """`Stream`, the motion queue of a controller: blocks are executed while more are appended; `Queue`,
 the same on the time axis of whole nanoseconds.
 
-Each append, hold, resume, stop and override cuts the time law at that moment and plans the rest of
-the same path from the state there. ``commit``: seconds of motion that are already handed to the
+Each append, hold, resume, stop and override cuts the time law at that time and plans the rest of
+the same path from the state there. ``commit``: seconds of motion that are already sent to the
 drives and cannot be changed: 0 in process, 0.09 for grblHAL with its nine segments of 10 ms.
 Appends at the same instant are planned together, when the plan is read or time advances.
 """

@@ -1,4 +1,4 @@
-"""The Protocols of a device: what stands beside a robot, or by itself in the cell.
+"""The Protocols of a device, which belongs to a robot or to the cell.
 
 A module in the table `registry.DEVICES` offers
 
@@ -75,7 +75,7 @@ class DevicePins(OutputPins, InputPins, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """What a device is built with: the scenario, and what its robot lends it, if anything."""
+    """What a device is built with: the scenario, and the robot's pins and tool path, if any."""
 
     fault_source: FaultSource
     pins: DevicePins | None = None
@@ -110,7 +110,7 @@ class Device(TimedPart, Injectable, Protocol):
 
 @runtime_checkable
 class CarriesDevices(Protocol):
-    """A robot that wants to know of the devices that are mounted on it."""
+    """A robot that is notified of the devices mounted on it."""
 
     def mount(self, kind: str, device: Device) -> None: ...
 
@@ -190,7 +190,7 @@ class FollowsTool(Protocol):
     """A device that reads the path of the tool."""
 
     def catch_up(self, now: int) -> None:
-        """Reads the path up to ``now``: the robot is about to forget it."""
+        """Reads the path up to ``now``: the robot is about to drop it."""
         ...
 
 

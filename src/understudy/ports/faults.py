@@ -1,7 +1,7 @@
 """Declarations of faults: what can go wrong with a robot, a face or a device.
 
 The module of every kind of robot, face and device declares its own as `FAULTS`; what several kinds
-share stands here.
+share is here.
 """
 
 from collections.abc import Mapping
@@ -71,4 +71,4 @@ MESSAGE_FAULTS: Faults = {
         {"bytes_per_s": Figure(100.0, 0.1, 1e9)},
     ),
 }
-"""The faults of every face: they act on its answers on their way to the wire."""
+"""The faults of every face: they act on its answers, between face and wire."""

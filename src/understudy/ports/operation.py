@@ -120,7 +120,7 @@ class OperatorActions(Protocol):
 
 
 def skills(actions: OperatorActions) -> tuple[str, ...]:
-    """The capabilities that these actions come to, in the words of the query `robots`."""
+    """The capabilities of these actions, in the words of the query `robots`."""
     able = [skill for skill, action in SKILLS.items() if hasattr(actions, action)]
     return (*able, *(f"jog_{_side(frame)}" for frame in actions.frames if frame != "tool"))
 
@@ -184,7 +184,7 @@ class RobotModel:
 
 @runtime_checkable
 class HasParts(Protocol):
-    """A robot that brings parts of its own into the cell: pins, devices, its collision watch."""
+    """A robot that adds parts of its own to the cell: pins, devices, its collision watch."""
 
     @property
     def parts(self) -> Mapping[str, Part]:
@@ -193,7 +193,7 @@ class HasParts(Protocol):
 
 
 def parts_of(robot: Any) -> Mapping[str, Part]:
-    """The parts that a robot brings into the cell."""
+    """The parts that a robot adds to the cell."""
     return robot.parts if isinstance(robot, HasParts) else {}
 
 

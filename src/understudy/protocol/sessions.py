@@ -166,7 +166,7 @@ class ReadyPeers:
 
 
 class SessionFace(Protocol[S]):
-    """Those methods of a `Face` or `MessageFace` that are the same for most dialects.
+    """The methods of a `Face` or `MessageFace` that are the same for most dialects.
 
     A face inherits them and adds `open`, `save` and `load`; a face with a timer also has its own
     `next_wake` and `wake`.
@@ -195,7 +195,7 @@ class SessionFace(Protocol[S]):
 
 
 class NotInjectable(Protocol):
-    """`Injectable` without faults of its own: whatever acts on it is a scenario rule."""
+    """`Injectable` without faults of its own: only scenario rules act on it."""
 
     def faults(self) -> Faults:
         return {}

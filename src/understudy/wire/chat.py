@@ -86,7 +86,7 @@ def write_facts(facts: dict[str, str]) -> str:
 class ChatWriter:
     """Writes events as lines; an `@` line only where time, endpoint or peer change.
 
-    Bytes that a client sends one by one at the same moment become one line.
+    Bytes that a client sends one by one at the same time become one line.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ def write(facts: dict[str, str], events: Iterable[Event]) -> str:
 
 
 def _continues(said: Event, event: Event) -> bool:
-    """Both are bytes of one client at one moment."""
+    """Whether both are bytes of one client at the same time."""
     return event.kind == ">" and not event.address and _place_of(said) == _place_of(event)
 
 

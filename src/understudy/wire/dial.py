@@ -76,14 +76,14 @@ def parse_place(text: str) -> Destination | Device:
         baud = int(found[2] or BAUD)
         if baud in BAUDS:
             return Device(found[1], baud)
-    raise ConfigError("not a place", value=text, allowed=FORMS)
+    raise ConfigError("not an address", value=text, allowed=FORMS)
 
 
 # ── calls ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Timekeeper(Protocol):
-    """What knows the driver's time: a `Pump`."""
+    """Acts at the driver's time: a `Pump`."""
 
     def act(self, action: Callable[[int], Outcome]) -> Outcome: ...
 

@@ -92,7 +92,7 @@ class MessageInbox:
             self.dropped += 1
 
     def feed(self, now: int) -> bool:
-        """As for bytes. A message that runs into a bug must not keep the next from being read."""
+        """As for bytes. After a message that causes a bug, the next one is still read."""
         fed = False
         while self._unread and self._session.credit() > 0:
             message = self._unread.popleft()
@@ -217,7 +217,7 @@ class Exchange:
             self.deliver()
 
     def drained(self, connection: Connection) -> None:
-        """There is room again on the way to this peer."""
+        """The connection to this peer has room again."""
         if self._is_open(connection):
             self._send_all(connection)
             self.deliver()
@@ -290,8 +290,8 @@ class Exchange:
         return msgspec.structs.replace(whole, lines=msgspec.to_builtins(saved))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restores the cell. Peers in the snapshot continue, or are detached if they are not
-        connected; connections of other peers are closed."""
+        """Restores the cell. Peers in the snapshot continue, detached if they are not connected;
+        connections of other peers are closed."""
         try:
             saved = msgspec.convert(snapshot.lines, dict[str, SavedEndpoint])
         except msgspec.ValidationError as problem:

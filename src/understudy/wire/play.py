@@ -153,7 +153,7 @@ def _difference(
     if byte is not None:
         return byte, dialect.name_field(a.data, min(byte, len(a.data) - 1))
     if tolerance.seconds is not None and abs(a.at - b.at) > nanoseconds(tolerance.seconds):
-        return 0, "the moment"
+        return 0, "the time"
     return None
 
 

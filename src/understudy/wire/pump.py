@@ -21,7 +21,7 @@ from understudy.wire.interface import Sink
 
 TURN_SECONDS = 0.02
 """The longest time for which one turn keeps the event loop from reading bytes."""
-SUPERSEDED = Refused("another moment was brought back meanwhile", code=4)
+SUPERSEDED = Refused("a snapshot was restored meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
 
@@ -71,7 +71,7 @@ class Clock:
         self._since_wall = self._wall()
 
     def seconds_until(self, at: int) -> float | None:
-        """Wall seconds until simulated time reaches ``at``; None if it does not without help."""
+        """Wall seconds until simulated time reaches ``at``; None if time does not run by itself."""
         if self._speed == 0.0:
             return None
         return max(at - self.now(), 0) / self._speed / NS_PER_SECOND
@@ -296,7 +296,7 @@ class Pump:
         self._schedule()
 
     def _run_ahead(self) -> None:
-        """Runs for at most one turn towards the first moment that was asked for."""
+        """Runs for at most one turn towards the first requested time."""
         deadline = time.monotonic() + TURN_SECONDS
         while self._ahead:
             to, later = self._ahead[0]

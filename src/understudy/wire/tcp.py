@@ -58,8 +58,8 @@ def following(size: int, took: float) -> int:
 class ReadBudget:
     """The read size of one peer, so that a peer with costly requests does not delay the others.
 
-    Three bytes can ask for four thousand. CPU time of this thread is counted: on a busy machine a
-    read takes long without being costly.
+    A request of three bytes can have an answer of four thousand. CPU time of this thread is
+    counted: on a busy machine a read takes long without being costly.
     """
 
     def __init__(self) -> None:

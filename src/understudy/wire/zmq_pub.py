@@ -1,7 +1,8 @@
 """A ZeroMQ PUB socket: messages to every subscriber of their topic.
 
 The socket is an XPUB, which reports subscriptions: its one session receives them as messages. A
-message with an address goes out as two frames, topic and payload; one without as one frame.
+message with an address goes out as two frames, topic and payload; one without an address as one
+frame.
 """
 
 import asyncio

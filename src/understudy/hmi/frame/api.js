@@ -81,7 +81,7 @@ export function whileVisible(milliseconds, work) {
 }
 
 // Calls `build(element)` once the element is there and the page's socket is connected: building can
-// keep a slow machine busy, and a page that connects too late is taken for gone.
+// keep a slow machine busy, and a page that connects too late counts as closed.
 export function whenReady(selector, build) {
   const element = document.querySelector(selector);
   if (element && window.socket?.connected) build(element);

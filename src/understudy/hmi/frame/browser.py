@@ -44,7 +44,7 @@ class Browser:
     # ── commands and queries ──
 
     async def query(self, command: str, parameters: dict[str, Any] | None = None) -> Any:
-        """The cell's answer to a question; None, and a notice on the page, if it is refused."""
+        """The cell's answer to a query; None, and a notice on the page, if it is refused."""
         try:
             return await self._link.call(command, parameters or {}, role=self.role)
         except LinkError as refusal:

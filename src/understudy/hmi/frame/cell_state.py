@@ -38,7 +38,7 @@ class Caller(Protocol):
 
 
 class CellState:
-    """Answers to the queries `robots`, `status`, `devices`, … of one moment.
+    """Answers to the queries `robots`, `status`, `devices`, … of one cell time.
 
     They are requested four times a second while a browser watches, in one `glance`, and replaced
     all at once: two values read together are of the same refresh."""
@@ -163,7 +163,7 @@ class CellState:
                 await asyncio.wait_for(self._soon.wait(), REFRESH_SECONDS)
 
     async def _request(self) -> None:
-        """All queries in one `glance`: they are answered at the same moment of the cell."""
+        """All queries in one `glance`: they are answered at the same cell time."""
         queries = self._queries()
         questions = [{"command": name, "parameters": given} for name, given in queries.values()]
         answers = await self._link.call("glance", {"questions": questions}, role="viewer")

@@ -30,7 +30,7 @@ const RETRY_MS = 1000;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 const fixed = ({ held, tool, tools, frames, ...rest }) => rest; // facts of a robot that never change
 
-// → the answer as JSON; null if it is refused, or if the server is away (the frame shows that)
+// → the answer as JSON; null if it is refused, or if the server does not answer (the frame shows that)
 async function get(address) {
   try {
     const answer = await fetch(address);
