@@ -105,8 +105,8 @@ class TestText:
         ("line", "problem"),
         [
             ("MOVE_ABS 1,2", "line 2: MOVE_ABS takes x,y,z,rx,ry,rz, not '1,2'"),
-            ("STOP", "line 2: STOP is no move; MOVE_ABS, MOVE_REL, HOME are"),
-            ("HOME 1", "line 2: HOME takes nothing"),
+            ("STOP", "line 2: STOP is not a move; allowed: MOVE_ABS, MOVE_REL, HOME"),
+            ("HOME 1", "line 2: HOME takes no parameters"),
         ],
     )
     def test_what_is_no_program(

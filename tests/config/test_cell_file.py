@@ -197,7 +197,7 @@ BROKEN = {
     ),
     "what a robot checks itself": (
         ("move_abs_ms: 300", "envelope_mm:\n      y: [5, -5]"),
-        ":7: robots.bench.envelope_mm.y: home lies outside the envelope, or the envelope is empty "
+        ":7: robots.bench.envelope_mm.y: home is outside the envelope, or the envelope is empty "
         "(got [5.0, -5.0]); allowed: lower bound first",
     ),
     "not YAML": (("seed: 4", "seed: [4"), ":3: not YAML: "),

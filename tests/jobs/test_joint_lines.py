@@ -29,7 +29,7 @@ def setup() -> Setup:
 
 def made(setup: Setup) -> JointLines:
     lines = JointLines(setup)
-    lines.stand_at(START)
+    lines.start_from(START)
     return lines
 
 
@@ -153,7 +153,7 @@ def test_the_first_lines_say_what_they_rely_on(setup: Setup) -> None:
     assert lines.written("G54", 1) == []
     assert taken(lines, "G1 A10 F600", 2)[0] == PREAMBLE
     assert PREAMBLE not in taken(lines, "G1 A20", 3)
-    lines.stand_at(START)
+    lines.start_from(START)
     assert PREAMBLE in taken(lines, "G1 A30", 4)
 
 

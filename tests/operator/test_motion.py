@@ -88,7 +88,7 @@ def test_a_jog_goes_no_further_than_the_arm(arm: Bench) -> None:
     for _ in range(20):
         if isinstance(answer := arm.ask("jog", robot="g60", frame="base", axis=0, speed=50), dict):
             arm.forward(10.0)
-    assert "cannot go any further" in answer.reason
+    assert "cannot move further" in answer.reason
     assert arm.pose("g60")[0] > far
 
 
@@ -245,7 +245,7 @@ def test_the_machine_is_driven_by_its_own_lines(bench_of: Callable[[str], Bench]
         ("move_to", {"robot": "g60"}, "either joints_deg or pose_mm_deg"),
         ("move_to", {"robot": "g60", "joints_deg": [1, 2]}, "6 joints, joints_deg has 2"),
         ("move_to", {"robot": "g60", "pose_mm_deg": [1, 2, 3]}, "pose_mm_deg"),
-        ("move_to", {"robot": "kuka", "joints_deg": [0] * 6}, "lines of the tool only"),
+        ("move_to", {"robot": "kuka", "joints_deg": [0] * 6}, "along lines only"),
         ("move_to", {"robot": "bench", "joints_deg": []}, "no joints: give pose_mm_deg"),
         ("set_joint_positions", {"robot": "kuka", "joints_deg": [0] * 6}, "knows no set_joint"),
         ("send_gcode", {"robot": "g60", "line": "G" * 300}, "line"),

@@ -45,9 +45,9 @@ class JointLines:
         self._mover: Mover = setup.mover
         self._exact = setup.modal.path != "G64"
         self._begins = True
-        self.stand_at(setup.start or (0.0,) * len(setup.mover.limits.velocity))
+        self.start_from(setup.start or (0.0,) * len(setup.mover.limits.velocity))
 
-    def stand_at(self, joints: Joints) -> None:
+    def start_from(self, joints: Joints) -> None:
         self._q: Floats = np.array(joints)
         self._commanded: Axes | None = None
         self._begins = True

@@ -136,7 +136,7 @@ class CellEnvironment:
 
     def overlapping(self) -> tuple[ContactReport, ...]:
         """Pairs of objects that overlap; zones are not compared."""
-        from understudy.space.collision.detector import CollisionDetector  # brings compiled code
+        from understudy.space.collision.detector import CollisionDetector  # loads compiled code
 
         found = CollisionDetector(objects=self._now.objects).check_objects()
         return tuple(report_of(result) for result in found)

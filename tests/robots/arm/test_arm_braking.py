@@ -72,7 +72,7 @@ def test_jog_speed_is_clamped_not_refused(axis: int) -> None:
 
 @pytest.mark.parametrize("velocity", [math.nan, math.inf])
 def test_a_speed_is_a_number(velocity: float) -> None:
-    assert "is no speed" in refusal(arm().jog(0, velocity))
+    assert "is not a speed" in refusal(arm().jog(0, velocity))
 
 
 @pytest.mark.parametrize("axis", [-1, 6, 1.5, 1.0, math.nan, "1"])

@@ -521,7 +521,7 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
     ("line", "reason"),
     [
         ("G2 X500 Y0 I1000000000 F600", "line 2, column 1: G2: is 6.283e+06 m long"),
-        ("G1 X1000000000 F600", "a way of "),
+        ("G1 X1000000000 F600", "a path of "),
     ],
 )
 def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str, reason: str) -> None:

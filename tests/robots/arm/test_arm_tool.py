@@ -106,7 +106,7 @@ def test_a_line_that_leaves_the_reach_on_its_way_is_told_and_nothing_moves() -> 
     controller = ready_arm()
     send(controller, "G1 X1400 F6000")
     controller.run_until_idle()
-    assert "of the way) (line 1: G1 X1400 F6000)" in controller.status().error_message
+    assert "of the path) (line 1: G1 X1400 F6000)" in controller.status().error_message
     assert degrees(controller) == READY
 
 

@@ -122,7 +122,7 @@ class NullModem:
                 self.robot.wake(self.now)
             self._carry()
         self.virtual_cell.advance_to(to)
-        self.robot.look(self.now)
+        self.robot.request_report(self.now)
         self._carry()
 
     def leave(self) -> None:
@@ -270,7 +270,7 @@ class OverWire:
             while self.robot.wanted() is not None and not self.robot.is_connected():
                 await self._wait_for_bytes()
             reports, sent = self._watched.reports, self._watched.sent + 1  # the request itself
-            self.robot.look(self._now)
+            self.robot.request_report(self._now)
             while self.robot.wanted() is not None and self._watched.reports == reports:
                 await self._wait_for_bytes()
             await asyncio.sleep(0)  # the driver's reaction is sent

@@ -137,7 +137,7 @@ class TestCable:
         bench.pull()
         outcome = run.finish()
         assert outcome is not None
-        assert re.fullmatch(r"\d+ of \d+ lines taken; the cable was pulled", outcome.reason)
+        assert re.fullmatch(r"\d+ of \d+ lines accepted; the cable was pulled", outcome.reason)
         assert not bench.robot.is_connected()
         assert status(bench).state == "Unknown"
         assert math.isnan(joints(bench)[0])

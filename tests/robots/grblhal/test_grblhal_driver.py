@@ -567,7 +567,7 @@ class TestOperator:
         assert peer.driver.override_rapid(50, 0) is None
         assert peer.sent().startswith("\x96")
         refused = peer.driver.override_rapid(60, 0)
-        assert refused == Refused("60 %: the wire knows 25, 50, 100 % for rapids")
+        assert refused == Refused("60 %: allowed for rapids: 25, 50, 100 %")
 
     @given(st.integers(10, 200), st.none() | st.integers(10, 200))
     def test_override_bytes_reach_the_wanted_value(self, wanted: int, present: int | None) -> None:
@@ -613,7 +613,7 @@ class TestSnapshot:
         peer.driver.load(state)
         peer.advance(0.0)
         assert peer.ended == [(ticket, Refused(
-            "a real controller cannot be brought back to an earlier moment"
+            "a real controller cannot be restored from a snapshot"
         ))]  # fmt: skip
         assert peer.status.state == "Unknown"
         assert peer.driver.wanted() is not None, "it connects again"

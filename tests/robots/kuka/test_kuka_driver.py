@@ -304,7 +304,7 @@ def test_a_snapshot_does_not_restore_a_real_robot() -> None:
     bench.driver.load(saved)
     assert not bench.driver.busy()
     bench.driver.wake(bench.now)
-    assert bench.ended[0][1] == Refused("a real robot cannot be set back to an earlier moment")
+    assert bench.ended[0][1] == Refused("a real robot cannot be restored from a snapshot")
 
 
 # ── telemetry ──

@@ -158,7 +158,7 @@ def test_the_z_limit_is_configurable() -> None:
 @pytest.mark.parametrize("speed", [0.0, -1.0, 1e-9])
 def test_an_invalid_speed_keeps_the_last_one(robot: Robot, speed: float) -> None:
     robot.go(F=50)
-    refused(robot, "no speed", X=10, F=speed)
+    refused(robot, "too slow", X=10, F=speed)
     assert robot.go(X=50) == pytest.approx(1.0 + 0.005)
 
 
@@ -173,11 +173,11 @@ def test_a_flawed_record_changes_nothing(robot: Robot) -> None:
     ("words", "expected"),
     [
         ({"X": 5000.0}, "out of reach"),
-        ({"X": -450.0, "Z": 0.0}, "of the way"),
+        ({"X": -450.0, "Z": 0.0}, "of the path"),
         ({"Y": 1e30}, "is too far"),
         ({"A": 1e30}, "is too large"),
-        ({"E": -1.0}, "no weld job"),
-        ({"E": 65536.0}, "no weld job"),
+        ({"E": -1.0}, "is not a weld job"),
+        ({"E": 65536.0}, "is not a weld job"),
     ],
 )
 def test_an_unreachable_target_is_reported_and_the_queue_goes_on(

@@ -601,7 +601,7 @@ def test_after_a_restore_the_driver_reconnects_and_refuses_saved_tickets() -> No
     other.driver.load(msgspec.json.decode(msgspec.json.encode(saved)))
     assert other.driver.wanted() is None
     other.advance(0.0)
-    restored = Refused("A real robot cannot be set back to an earlier moment", code=5)
+    restored = Refused("A real robot cannot be restored from a snapshot", code=5)
     assert other.ended == [(first, restored, 0), (second, restored, 0)]
     assert other.driver.wanted() is not None
     other.ready()

@@ -53,9 +53,10 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`model`: a shipped robot, or the path of a URDF beside the cell file.
+    """The arm in a cell file.
 
-    `arc_wait`: M3 and M5 wait for the device that they switch, or leave that to M66.
+    `model`: a shipped robot, or the path of a URDF beside the cell file.
+    `arc_wait`: whether M3 and M5 wait for the device that they switch; if not, programs use M66.
     """
 
     model: str = "g60"
@@ -82,7 +83,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 FACES = ("grblhal",)
 SIMULATION_SECTIONS = ("simulation", "collision", "io")
 
-# The simulated robot, its check and its actions are imported on first use: they bring
+# The simulated robot, its check and its actions are imported on first use: they load
 # compiled code, which a driver or a configuration does not need.
 
 

@@ -1,4 +1,4 @@
-"""From the cell file to an arm that can be driven, and to its body for collision checks."""
+"""Builds the simulated arm, and its body for collision checks, from the cell file."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def detector_of(
     config: Config, chain: Chain, environment: Environment, tool: int, read: Read
 ) -> "CollisionDetector":
-    """The collision detector of the arm with this tool, as its collision keys say."""
+    """The collision detector of the arm with this tool, as its collision keys configure it."""
     return body_of(config, chain, read).detector(environment, tool)
 
 
@@ -161,7 +161,7 @@ def _figures(degrees: list[float] | None, own: Floats, key: str) -> Floats:
         return own
     if len(degrees) != len(own):
         raise ConfigError(
-            "a figure per joint", key=key, value=degrees, allowed=f"{len(own)} numbers"
+            "one number per joint is needed", key=key, value=degrees, allowed=f"{len(own)} numbers"
         )
     return np.array(degrees) * DEG
 
@@ -171,6 +171,6 @@ def _counted(values: list[float] | None, joints: Chain, key: str) -> Floats:
         return np.zeros(joints.dof)
     if len(values) != joints.dof:
         raise ConfigError(
-            "a figure per joint", key=key, value=values, allowed=f"{joints.dof} numbers"
+            "one number per joint is needed", key=key, value=values, allowed=f"{joints.dof} numbers"
         )
     return np.array(values)

@@ -54,8 +54,6 @@ from understudy.simulation.program.steps import ProgramHooks
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, seconds
 
-PROBE_FAILED = Refused("the probe met nothing on its way", 5)
-
 
 def no_axis(axis: int, dof: int) -> Refused | None:
     if isinstance(axis, int | np.integer) and 0 <= axis < dof:
@@ -80,16 +78,16 @@ Flags = tuple[bool, bool, bool, bool, bool, str]
 
 
 class ListenerState(Struct):
-    """The status that was reported last, and when joints are reported next."""
+    """The last reported status, and the time of the next joint report."""
 
     flags: Flags | None = None
     beat: int | None = None
 
 
 class Listeners:
-    """Listeners to a controller: its status when it changes, its joints on a grid of time.
+    """Listeners to a controller: to its status when it changes, to its joints periodically.
 
-    The listeners are wiring; what was reported to them is state.
+    A snapshot holds only what was reported last, not the listeners.
     """
 
     def __init__(self, period: int) -> None:
@@ -121,7 +119,7 @@ class Listeners:
                 listener(status)
 
     def report_joints(self, now: int, read: Callable[[], JointState]) -> None:
-        """Reports the joints if it is time to."""
+        """Reports the joints if a report is due."""
         if self.next_beat is None or now < self.next_beat:
             return
         self.state.beat = self._after(now)
@@ -136,7 +134,7 @@ class Listeners:
 class Saved(Struct):
     """Snapshot of a controller.
 
-    `alarm`: why nothing is accepted until reset. `fresh`: no reading is older than this.
+    `alarm`: why nothing is accepted until reset. `fresh`: the earliest time of a delayed reading.
     """
 
     connected: bool
@@ -180,7 +178,8 @@ def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Fi
 
 
 def setting_values(arm: Arm) -> Mapping[int, float]:
-    """The arm in grblHAL's settings: soft limits are on, homing needs no switches."""
+    """The values of grblHAL's settings for the arm: soft limits are on, homing needs no
+    switches."""
     chain, limits = arm.movers[0].chain, arm.movers[0].limits
     own = {
         SettingNumber.JUNCTION_DEVIATION: arm.options.deviation / DEG,
@@ -249,7 +248,7 @@ class VirtualController:
 
     @property
     def tool_path(self) -> ToolPath:
-        return self._drives.tool_way
+        return self._drives.tip_positions
 
     @property
     def arm(self) -> Arm:
@@ -278,7 +277,7 @@ class VirtualController:
         return self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        """Switches the drives, arc and gas off at once, and drops what waits."""
+        """Switches the drives, arc and gas off at once, and drops the waiting lines."""
         self._halt(now)
         self._enabled = False
         return self._done(now)
@@ -300,7 +299,7 @@ class VirtualController:
             return refused
         if len(lines := text.splitlines()) > 1:
             place = f"line {self._lines + 1}, column {len(lines[0]) + 1}"
-            return Refused(f"{place}: the line ends here; one line at a time", 1)
+            return Refused(f"{place}: a line break; send one line at a time", 1)
         state = self._drives.runner.state
         state.error = state.error if text.strip() else None
         if state.error:
@@ -318,7 +317,7 @@ class VirtualController:
         if self._drives.expects_program(now):
             return BUSY
         if not np.isfinite(velocity):
-            return Refused(f"{velocity} rad/s is no speed")
+            return Refused(f"{velocity} rad/s is not a speed")
         return self._order("jog", now, number=int(axis), value=velocity)
 
     def stop_jog(self, now: int) -> Refused | None:
@@ -326,7 +325,7 @@ class VirtualController:
         return self._order("stop_jog", now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brakes along the path, and drops what waits."""
+        """Brakes along the path and drops the waiting lines."""
         return self._order("stop", now)
 
     def emergency_stop(self, now: int) -> Refused | None:
@@ -351,7 +350,7 @@ class VirtualController:
         return self._order("hold", now) if self._enabled else self._done(now)
 
     def cycle_start(self, now: int) -> Refused | None:
-        """Goes on after `hold`, M0, M1 or M60."""
+        """Continues after `hold`, M0, M1 or M60."""
         return self._not_ready() or self._order("cycle_start", now)
 
     def override_feed(self, percent: float, now: int) -> Refused | None:
@@ -361,7 +360,7 @@ class VirtualController:
         return self._override("override_rapid", percent, (5.0, 100.0), now)
 
     def set_optional_stop(self, wanted: bool) -> None:
-        """Whether M1 pauses."""
+        """Sets whether M1 pauses."""
         self._drives.runner.state.optional_stop = wanted
 
     def reset(self, now: int) -> Refused | None:
@@ -375,7 +374,7 @@ class VirtualController:
         return self._done(now)
 
     def set_joint_positions(self, positions: ArrayLike, now: int) -> Refused | None:
-        """Sets the joints without a motion; only a simulation can."""
+        """Sets the joints without a motion; possible only in simulation."""
         target = np.array(positions, dtype=np.float64)
         if refused := no_positions(target, self._dof):
             return refused
@@ -383,7 +382,7 @@ class VirtualController:
             return BUSY
         if refused := self._arm.movers[0].beyond(target):
             return refused
-        self._drives.put(target, now)
+        self._drives.set_position(target, now)
         if self.collision is not None:
             self.collision.restart(now)
         self._fresh = now
@@ -398,7 +397,7 @@ class VirtualController:
         return self.io.analog(now)
 
     def input_result(self) -> float:
-        """The result of the last M66; -1 if its time was over."""
+        """The result of the last M66; -1 after its timeout."""
         return self._drives.runner.state.result
 
     def set_digital_output(self, pin: int | str, value: bool, now: int) -> Refused | None:
@@ -440,7 +439,7 @@ class VirtualController:
         self._listeners.on_status(listener)
 
     def on_joint_state(self, listener: JointListener, now: int) -> None:
-        """Calls the listener on the grid of update_rate_hz, from the next point on."""
+        """Calls the listener at update_rate_hz, from the next period on."""
         self._listeners.on_joints(listener, now)
 
     # ── simulated time ──
@@ -543,7 +542,7 @@ class VirtualController:
     def _override(
         self, name: str, percent: float, bounds: tuple[float, float], now: int
     ) -> Refused | None:
-        """Sets an override in whole percent, as the firmware has it."""
+        """Sets an override in whole percent, like the firmware."""
         refused = out_of_bounds(percent, bounds)
         return refused or self._order(name, now, number=round(percent))
 
@@ -551,7 +550,7 @@ class VirtualController:
         self, name: str, now: int, *, text: str = "", number: int = 0, value: float = 0.0
     ) -> Refused | None:
         due = now + self._arm.command_delay
-        self._drives.give(Order(due, name, text, number, value), now)
+        self._drives.submit(Order(due, name, text, number, value), now)
         return self._done(now)
 
     def _trip(self, alarm: Refused, now: int) -> Refused | None:
@@ -568,7 +567,7 @@ class VirtualController:
         self._fresh = now
 
     def _done(self, now: int) -> Refused | None:
-        """Reports the status; returns that nothing was refused."""
+        """Reports the status and returns None: nothing was refused."""
         self._report(now)
         return None
 

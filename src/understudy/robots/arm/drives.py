@@ -1,6 +1,6 @@
 """The moving side of an arm's controller: delayed orders, the program's motion, and jogging.
 
-With the parts that follow the motion: odometer, tool offsets, and the hooks of a program.
+Also the parts that follow the motion: odometer, tool offsets, and the hooks of a program.
 """
 
 import math
@@ -22,6 +22,7 @@ from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
 from understudy.motion.stream import Queue, Stream, time_in, whole_ns
 from understudy.ports import ControllerStatus
+from understudy.ports.device import ToolPath
 from understudy.ports.hmi import Pins, RobotView
 from understudy.ports.refusals import BUSY
 from understudy.robots.arm.mover import ArmMover
@@ -45,13 +46,10 @@ from understudy.units import NS_PER_MS, NS_PER_SECOND, seconds
 
 GRID = 10 * NS_PER_MS
 CHORDS = 1024
-"""Chords of a stretch."""
+"""Number of chords in a stretch."""
 CLOSELY = 100
 """Stretches (a quarter of an hour) without a change, after which chords are twice as long."""
 MOST_DOUBLINGS = 20
-
-ToolWay = Callable[[Floats], Floats]
-"""Times in seconds → positions of the tip: rows of x, y, z in metres."""
 
 
 class OdometerState(Struct):
@@ -62,15 +60,15 @@ class OdometerState(Struct):
 
 
 class Odometer:
-    """Distance of the tool tip: chords between times 10 ms apart, and the times of a change.
+    """Distance that the tool tip has moved: the sum of chords of 10 ms, cut at changes of the plan.
 
     `mark` is called before every change of a plan, so that the distance is computed on the plan
     that was run. It is computed in stretches of many chords; whole stretches are kept, so that
-    repeated reading of a long motion costs little. Reading changes nothing.
+    repeated reading of a long motion costs little. Reading does not change the state.
     """
 
-    def __init__(self, way: ToolWay) -> None:
-        self._way = way
+    def __init__(self, tip_positions: ToolPath) -> None:
+        self._tip_positions = tip_positions
         self._stretches: list[float] = []
         self._state = OdometerState()
 
@@ -87,7 +85,7 @@ class Odometer:
         self.state = OdometerState(now, self.at(now, ends))
 
     def at(self, now: int, ends: float) -> float:
-        """Metres up to a time."""
+        """The distance in metres up to a time."""
         last = min(now, math.ceil(ends * NS_PER_SECOND))
         begins, distance, number = self._state.seen, self._state.distance, 0
         while begins < last:
@@ -103,8 +101,8 @@ class Odometer:
 
     def _length(self, begins: int, end: int, step: int) -> float:
         grid = np.arange((begins // step + 1) * step, end, step, dtype=np.float64)
-        moments = np.concatenate([[begins], grid, [end]]) / NS_PER_SECOND
-        chords = np.diff(self._way(moments), axis=0)
+        times = np.concatenate([[begins], grid, [end]]) / NS_PER_SECOND
+        chords = np.diff(self._tip_positions(times), axis=0)
         return float(np.linalg.norm(chords, axis=1).sum())
 
 
@@ -123,14 +121,14 @@ class ToolOffsets:
         return replace(mover, frames=Frames(mover.frames.base, matrix(self.measured[tool])))
 
     def set(self, tool: int, tip: Pose | None) -> None:
-        """Sets the measured tip of a tool; None: the tip of the cell file counts again."""
+        """Sets the measured tip of a tool; None: back to the tip of the cell file."""
         rest = {number: known for number, known in self.measured.items() if number != tool}
         self.measured = rest if tip is None else {**rest, tool: tip}
 
 
 ARC_START, GAS = 0, 1
-PROBE_FAILED = Refused("the probe met nothing on its way", 5)
-PROBE_TOUCHES = Refused("the probe answered before the move", 4)
+PROBE_FAILED = Refused("the probe touched nothing", 5)
+PROBE_TOUCHES = Refused("the probe was triggered before the move", 4)
 
 
 class ArmHooks:
@@ -184,10 +182,10 @@ class ArmHooks:
 
 
 WRIST = 3
-"""Axes from here on home first, so that the wrist is out of the way before the arm turns."""
+"""Axes from here on home first: the wrist folds before the arm turns."""
 PROGRAM = ("line", "home")
 CHANGES = 64
-"""Changes of plan within the feedback delay that are kept."""
+"""Number of past plans that are kept for delayed readings."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +215,7 @@ class Arm:
 
 
 class Order(Struct, frozen=True):
-    """A command on its way to the controller."""
+    """A command that the controller gets after the command delay."""
 
     due: int
     name: str
@@ -262,11 +260,11 @@ class Drives:
         """Sets an override of the firmware, which owns the overrides."""
         self.collided: Callable[[Contact, int], None] = lambda contact, now: None
         """Called when the collision watch finds a contact that stops the arm."""
-        self._odometer = Odometer(self.tool_way)
+        self._odometer = Odometer(self.tip_positions)
 
     # ── orders ──
 
-    def give(self, order: Order, now: int) -> None:
+    def submit(self, order: Order, now: int) -> None:
         self._orders.append(order)
         self.wake(now)
 
@@ -288,11 +286,11 @@ class Drives:
         self.runner.run(now)
 
     def halt(self, now: int) -> None:
-        """Ends motion at this instant, and drops what waits."""
+        """Ends motion at this instant and drops the waiting orders."""
         self._odometer.mark(now, self.plan.ends)
         self._orders.clear()
         if self._jog_plan is not None:
-            self.put(self.motion(now).position, now)
+            self.set_position(self.motion(now).position, now)
         self.runner.halt(now)
 
     def stop_jog(self, now: int) -> None:
@@ -301,10 +299,10 @@ class Drives:
             self._jog = [0.0] * len(self._jog)
             self._plan_jog(now)
 
-    def put(self, position: Floats, now: int) -> None:
+    def set_position(self, position: Floats, now: int) -> None:
         """Sets the joints to a position at once."""
         self._odometer.mark(now, self.plan.ends)
-        self._remember(now)
+        self._keep_plan(now)
         self._jog_plan = None
         self._jog = [0.0] * len(self._jog)
         self.runner.continue_from(position, now)
@@ -314,10 +312,10 @@ class Drives:
         if not self.at_rest(now):
             return BUSY
         self._odometer.mark(now, self.plan.ends)
-        self._announce_change(now)
+        self._notify_before_change(now)
         self.tool_offsets.set(self.tool, tip)
         self.runner.remount()
-        self.put(self.motion(now).position, now)
+        self.set_position(self.motion(now).position, now)
         self.hooks.tool_changed(now)
         return None
 
@@ -329,7 +327,7 @@ class Drives:
 
     @property
     def plan(self) -> Plan:
-        """The motion under way: the program's or a jog's."""
+        """The running motion: the program's or a jog's."""
         return self._jog_plan or self.runner.queue.plan
 
     @property
@@ -343,7 +341,7 @@ class Drives:
 
     @property
     def tool(self) -> int:
-        """The mounted tool; a change that waits for motion to end is yet to come."""
+        """The mounted tool; a change that waits for the end of motion is not included."""
         return self.runner.state.mounted
 
     def motion(self, now: int) -> Motion:
@@ -368,7 +366,7 @@ class Drives:
         dynamics = self.arm.dynamics.get(tool, self.arm.dynamics[0])
         return np.asarray(dynamics.torques(motion)[0])
 
-    def tool_way(self, times: Floats) -> Floats:
+    def tip_positions(self, times: Floats) -> Floats:
         """Positions of the tip at these times (s): rows of x, y, z."""
         mover = self.runner.mover
         assert isinstance(mover, ArmMover)
@@ -386,25 +384,25 @@ class Drives:
         return bool(self._orders) or self.jogging() or self.runner.under_way()
 
     def expects_jog(self) -> bool:
-        """Whether it jogs or is about to."""
+        """Whether a jog runs or is about to start."""
         return self.jogging() or self._latest() == "jog"
 
     def expects_program(self, now: int) -> bool:
-        """Whether a program is under way, held, or about to begin."""
+        """Whether a program runs, is held, or is about to start."""
         program = self.runner.queue.held or not self.runner.idle(now)
         return program or self._latest() in PROGRAM
 
     def at_rest(self, now: int) -> bool:
-        """Whether nothing is under way, nothing waits and no order is delayed."""
+        """Whether nothing runs, nothing waits and no order is delayed."""
         return not (self._orders or self.jogging()) and self.runner.idle(now)
 
     def moving(self, now: int) -> bool:
-        """Whether a motion, a dwell or a wait goes on; not in a hold at rest."""
-        if self.doing(now) == "Hold":
+        """Whether a motion, a dwell or a wait runs; false in a hold at rest."""
+        if self.state_word(now) == "Hold":
             return whole_ns(self.plan.ends) > now
         return not self.at_rest(now)
 
-    def doing(self, now: int) -> str:
+    def state_word(self, now: int) -> str:
         """The state in the firmware's words."""
         if self.jogging():
             return "Jog"
@@ -460,7 +458,7 @@ class Drives:
 
     def _plan_jog(self, now: int) -> None:
         mover, here = self.arm.movers[0], self.motion(now)
-        self._remember(now)
+        self._keep_plan(now)
         self._jog_plan = jog(
             here,
             self._jog,
@@ -473,30 +471,30 @@ class Drives:
 
     def _end_jog(self, now: int) -> None:
         assert self._jog_plan is not None
-        self.put(self._jog_plan.target, now)
+        self.set_position(self._jog_plan.target, now)
 
     # ── inside ──
 
-    def _remember(self, now: int) -> None:
-        """Keeps the plan so far for as long as readings are delayed."""
-        self._announce_change(now)
+    def _keep_plan(self, now: int) -> None:
+        """Keeps the present plan for delayed readings."""
+        self._notify_before_change(now)
         while self._past and self._past[0][0] <= now - self.arm.feedback_delay:
             self._past.popleft()
         if self.arm.feedback_delay:
             self._past.append((now, self.plan))
 
-    def _announce_change(self, now: int) -> None:
-        """Calls those that read the plan so far before it is replaced."""
+    def _notify_before_change(self, now: int) -> None:
+        """Notifies the listeners before the plan is replaced."""
         for listener in self.before_change:
             listener(now)
 
     def _latest(self) -> str:
-        """The motion order that was given last and is still delayed."""
+        """Name of the newest motion order that is still delayed; empty if there is none."""
         names = (order.name for order in reversed(self._orders))
         return next((name for name in names if name == "jog" or name in PROGRAM), "")
 
     def _drop_program(self) -> None:
-        """Drops the orders behind a line that failed."""
+        """Drops the delayed program orders after a line has failed."""
         self._orders = deque(order for order in self._orders if order.name not in PROGRAM)
 
 
@@ -514,7 +512,7 @@ _CARRY_OUT: dict[str, Callable[[Drives, Order, int], None]] = {
 
 
 def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStatus:
-    """The status without connection and enabling, which the drives do not know."""
+    """The status without connection and enabling: the drives do not know them."""
     runner = drives.runner
     error = alarm or runner.error
     used = runner.queue.used(now)
@@ -526,7 +524,7 @@ def status_of(drives: Drives, alarm: Refused | None, now: int) -> ControllerStat
         error_code=error.code if error else 0,
         buffer_available=drives.arm.window - used,
         buffer_used=used,
-        state="Alarm" if alarm else drives.doing(now),
+        state="Alarm" if alarm else drives.state_word(now),
         line=runner.queue.line_at(now),
         stops=runner.state.stops,
         at=now,
@@ -542,7 +540,7 @@ def view_of(drives: Drives, io: VirtualIO, *, lit: bool, alarm: bool, now: int) 
     return RobotView(
         q=joints.tolist(),
         tcp=pose(mover.frames.tcp(mover.chain.flange(joints))),
-        state="Alarm" if alarm else drives.doing(now),
+        state="Alarm" if alarm else drives.state_word(now),
         moving=drives.moving(now),
         tool=runner.state.modal.tool,
         line=runner.queue.line_at(now),

@@ -1,4 +1,4 @@
-"""Moves of an arm as paths of its joints, or why the arm cannot do them."""
+"""Converts moves of an arm to joint paths, or refuses them."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ UNREACHABLE, WRONG_KIND = 33, 20
 """grblHAL's numbers: alarm 2, error 33 (invalid target), error 20 (unsupported)."""
 JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9
-LONGEST_WAY = 10_000.0  # metres; no arm moves farther in one line
+LONGEST_PATH = 10_000.0  # metres; no arm moves farther in one line
 ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
 
 
@@ -72,7 +72,7 @@ class ArmMover:
             found = self._along(move, start, line)
         else:
             assert isinstance(move, AxisMove | AxisArc)
-            return Refused("an arm has joints, no linear axes", WRONG_KIND)
+            return Refused("an arm has joints, not linear axes", WRONG_KIND)
         if isinstance(found, Path) and exact:
             return replace(found, junction=np.zeros(len(found)))
         return found
@@ -137,7 +137,7 @@ class ArmMover:
         return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
 
     def beyond(self, target: Floats) -> Refused | None:
-        """The refusal of a target beyond the joint limits, if it is."""
+        """The refusal of a target beyond the joint limits; None if it is within them."""
         over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
         if not len(over):
             return None
@@ -147,7 +147,7 @@ class ArmMover:
     # ── tool ──
 
     def _rapid(self, target: Pose, start: Floats, line: int) -> Path | Refused:
-        """Point to point: every joint moves on its own to the nearest solution."""
+        """Point to point: every joint moves independently to the nearest solution."""
         found = solve(self.chain, matrix(target), frames=self.frames, near=start)
         if isinstance(found, Refused):
             return Refused(found.reason, UNREACHABLE)
@@ -167,7 +167,7 @@ class ArmMover:
         return found.kind if isinstance(found, Blocked) else None
 
     def _beyond_reach(self, target: Pose, start: Floats) -> Blocked | None:
-        """Why a pose cannot be reached, if so."""
+        """Why a pose cannot be reached; None if it can."""
         there = matrix(target)
         found = solve(self.chain, there, frames=self.frames, near=start)
         if not isinstance(found, Refused):
@@ -181,29 +181,29 @@ class ArmMover:
         found = self._followed(move, start, line)
         if isinstance(found, Path):
             return found
-        return Refused(f"{found.reason} ({found.share:.0%} of the way)", UNREACHABLE)
+        return Refused(f"{found.reason} ({found.share:.0%} of the path)", UNREACHABLE)
 
     def _followed(self, move: LineMove | ArcMove, start: Floats, line: int) -> Path | Blocked:
-        way = self._way(move, start)
-        if way.length < IN_PLACE:
+        path = self._tool_path(move, start)
+        if path.length < IN_PLACE:
             return empty_path(self.chain.dof)
-        if not way.length <= LONGEST_WAY:
-            far = f"a way of {way.length:.4g} m is longer than {LONGEST_WAY:g} m"
+        if not path.length <= LONGEST_PATH:
+            far = f"a path of {path.length:.4g} m is longer than {LONGEST_PATH:g} m"
             return Blocked(FailureKind.UNREACHABLE, 0.0, far)
         turning = getattr(move, "turning", None)
-        in_place = isinstance(way, ToolLine) and way.distance < IN_PLACE
+        in_place = isinstance(path, ToolLine) and path.distance < IN_PLACE
         feed = (turning if in_place else move.speed) or math.inf
         if move.duration is not None:
-            feed = way.length / move.duration
+            feed = path.length / move.duration
         found = joint_path(
-            self.chain, start, way, limits=self.limits, feed=feed, frames=self.frames, line=line
+            self.chain, start, path, limits=self.limits, feed=feed, frames=self.frames, line=line
         )
         if isinstance(found, Path):
             return found
         beyond = self._beyond_reach(move.target, start)
         return replace(beyond, share=found.share) if beyond else found
 
-    def _way(self, move: LineMove | ArcMove, start: Floats) -> ToolPath:
+    def _tool_path(self, move: LineMove | ArcMove, start: Floats) -> ToolPath:
         here = self.frames.tcp(self.chain.flange(start))
         there = matrix(move.target)
         if isinstance(move, LineMove):

@@ -1,7 +1,7 @@
-"""An arm of a cell whose programs are checked without a running cell.
+"""Offline check of programs for an arm.
 
-Pins, power source and scenario rules are the cell's own parts on virtual time, so that a program
-meets offline what it would meet when it runs.
+Pins, power source and scenario rules are the same parts as in the running cell, on virtual time, so
+that a program gets the same inputs and faults offline.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,11 +66,11 @@ from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 COLD = NS_PER_MS
 """The longest time without an arc before a seam is reported as cold."""
 NO_GAS = "the arc is started with the gas closed"
-NO_TOUCH = "the probe meets nothing on its way"
-TOUCHES = "the probe touches something before the move"
-NO_TOUCH_YET = "the probe, that is to leave something, touches nothing before the move"
-NO_ARC = "travels on the seam while the arc does not burn"
-RAPID_ARC = "the arc burns on over a rapid"
+NO_TOUCH = "the probe touches nothing"
+TOUCHES = "the probe already touches something before the move"
+NO_TOUCH_YET = "the probe touches nothing before a move away from contact"
+NO_ARC = "moves along the seam without an arc"
+RAPID_ARC = "the arc stays on during a rapid"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,9 +82,9 @@ class ArmSurroundings:
 
 
 class ArmDevices:
-    """`OfflineDevices` of one arm; also the place on which the scenario's rules for the arm act.
+    """`OfflineDevices` of one arm; the scenario rules of the arm act on it.
 
-    Without objects ``around`` it a probe touches nothing.
+    If ``around`` is None, a probe touches nothing.
     """
 
     def __init__(
@@ -109,7 +109,9 @@ class ArmDevices:
         self._probe = ContactProbe(around, self) if around else None
         pins.io.on_change(self._pin_changed)
         self._process: Process | None = None
-        self._devices = build_devices(name, devices, Mount(fault_source, pins.io, self._way))
+        self._devices = build_devices(
+            name, devices, Mount(fault_source, pins.io, self._tip_positions)
+        )
         for device in self._devices.values():
             if isinstance(device, Process):
                 self._process = device
@@ -125,7 +127,7 @@ class ArmDevices:
 
     def carry_out(self, request: requests.Request, line: int, now: float) -> Delay:
         self._pins.advance_to(whole_ns(now))
-        begun, remarks = self._pins.now, self._events(line)
+        started, remarks = self._pins.now, self._events(line)
         if isinstance(request, requests.Dwell):
             self._pins.advance_to(self._pins.now + nanoseconds(request.seconds))
         elif isinstance(request, requests.Spindle):
@@ -139,7 +141,7 @@ class ArmDevices:
         elif isinstance(request, requests.ProgramEnd):
             remarks += self._end(line)
         remarks += self._events(line)
-        return Delay(seconds(self._pins.now - begun), tuple(remarks))
+        return Delay(seconds(self._pins.now - started), tuple(remarks))
 
     def motion_ended(
         self, plan: Plan, mover: Mover, outputs: Sequence[TimedOutput]
@@ -167,7 +169,7 @@ class ArmDevices:
         if contact_probe is not None and len(path):
             if contact_probe.touches(path.shape[0, 0]) == probe.toward:
                 return ProbeResult(path.rows(0, 0), TOUCHES if probe.toward else NO_TOUCH_YET)
-            place = contact_probe.answers(path, toward=probe.toward)
+            place = contact_probe.trigger_place(path, toward=probe.toward)
             if place is not None:
                 return ProbeResult(ending_at(path, place))
         return ProbeResult(path, NO_TOUCH if probe.required else "")
@@ -190,7 +192,7 @@ class ArmDevices:
         return [self._remark(line, "process", refused.reason)] if refused else []
 
     def _wait_for_arc(self, burns: bool) -> Refused | None:
-        """Why the process cannot be switched on; a fault of its device is a remark already."""
+        """Why the process cannot be switched on; a fault of its device was already reported."""
         process = self._process
         if process is None:
             return None
@@ -259,7 +261,7 @@ class ArmDevices:
         return [Remark(self._line(at, line), "process", said, seconds(at)) for at, said in events]
 
     def _take_faults(self) -> None:
-        """Resets a failed process, which is a remark already; up to M5 it is assumed to be on."""
+        """Resets a failed process, which was already reported; until M5 it counts as on."""
         if self._process is not None and self._process.failure():
             self._process.reset(self._pins.now)
             self._assumed = True
@@ -292,13 +294,13 @@ class ArmDevices:
         elif not burns and self._cold_since is None:
             self._cold_since = now
 
-    def _way(self, times: Floats) -> Floats:
+    def _tip_positions(self, times: Floats) -> Floats:
         if self._plan is None or self.mover is None:
             return np.zeros((len(times), 3))
         tips = self.mover.chain.flanges(self._plan.positions(times), self.mover.frames)
         return np.ascontiguousarray(tips[:, :3, 3])
 
-    # ── place of scenario rules ──
+    # ── target of scenario rules ──
 
     def faults(self) -> Faults:
         return FAULTS
@@ -319,7 +321,7 @@ class ArmDevices:
 def arm_setup(
     config: CellConfig, robot: str = "", dialect: str = "", rules: Rules = NO_RULES
 ) -> Setup:
-    """What programs of an arm are walked on: mover, pins and devices of the cell."""
+    """Mover, pins and devices with which programs of an arm are checked."""
     name = robot or programmable(config)[0]
     setup = motion_setup(config, name, dialect)
     own: Config = config.robots[name].config
@@ -329,14 +331,14 @@ def arm_setup(
 
 
 def _around(own: Config, setup: Setup, config: CellConfig) -> ArmSurroundings | None:
-    """What a probe can touch; as in the running cell, nothing if collision checks are off."""
+    """Objects that a probe can touch; None if collision checks are off, as in the running cell."""
     if not own.collision.enable or not isinstance(setup.mover, ArmMover):
         return None
     return ArmSurroundings(body_of(own, setup.mover.chain, config.read_file), config.environment())
 
 
 def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
-    """What programs of an arm are judged by."""
+    """The arm in its environment, with the shapes of its tools and its limits."""
     own: Config = config.robots[robot].config
     driven = arm_of(config, robot)
     environment = config.environment()
@@ -384,7 +386,7 @@ def motion_setup(config: CellConfig, robot: str = "", dialect: str = "") -> Setu
 
 
 def _waits(devices: Mapping[str, Any]) -> Callable[[Request], float]:
-    """Seconds for which the devices of an arm hold up M3 and M5."""
+    """Returns the seconds that M3 and M5 wait for the devices of an arm."""
 
     def switch_seconds(request: Request) -> float:
         if not isinstance(request, Spindle):

@@ -1,8 +1,8 @@
 """Operator actions on an arm's controller, simulated or real, built of G-code lines.
 
-A step, a jog along an axis of the tool and a move to a place are lines in machine coordinates
-(G53), so that no offset shifts them. A Cartesian jog without a step is a line as long as the arm
-can follow; the stop ends it.
+A step, a jog along an axis of the tool and a move to a pose are lines in machine coordinates
+(G53), so that no offset shifts them. A Cartesian jog without a step is the longest line
+that the arm can follow; a stop ends it.
 """
 
 import math
@@ -42,17 +42,18 @@ if TYPE_CHECKING:
 
 LENGTHS = tuple(mm * MM for mm in (2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4, 2, 1))
 ANGLES = tuple(deg * DEG for deg in (170, 90, 45, 20, 10, 5, 2, 1))
-"""What is tried for a jog without a step, the longest first."""
-NO_WAY = Refused("the arm cannot go any further that way")
+"""Distances to try for a jog without a step, the longest first."""
+NO_FURTHER = Refused("the arm cannot move further in this direction")
 POSITION_UNKNOWN = Refused("the controller has not reported the joints: wait until it is connected")
-NO_LINES = Refused("this controller knows joints only: dialect `arm` has lines of the tool")
+NO_LINES = Refused("this controller moves joints only; lines of the tool need the dialect `arm`")
 KEPT_BETWEEN_PROGRAMS = ("offsets", "g92", "tool", "tools", "tool_length")
-"""Modal state that a program finds as the one before left it."""
+"""Modal state that stays from one program to the next."""
 JOINTS, TOOL = {"arm": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
 
 
 class ArmActions:
-    """``arm``: its model, by which jogs are measured; ``simulated`` offers more than the port."""
+    """`OperatorActions` of an arm. ``arm``: its model, which limits jogs; ``simulated``: the
+    simulated controller, which offers more than the port."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class ArmActions:
         self.reset = controller.reset
         self.disable = controller.disable
 
-    # ── what can be seen ──
+    # ── readings ──
 
     def condition(self, now: int) -> Condition:
         status = self._controller.status(now)
@@ -152,29 +153,29 @@ class ArmActions:
 
     def _jog_tool(self, jog: Jog, now: int) -> Refused | None:
         here, in_tool = matrix(self._controller.tcp(now)), jog.frame == "tool"
-        way, unit = self._way(jog, here, now), MM if jog.axis < 3 else DEG
-        if way is None:
-            return NO_WAY
-        there = moved_frame(here, jog.axis, math.copysign(way, jog.speed), in_tool=in_tool)
+        distance, unit = self._jog_distance(jog, here, now), MM if jog.axis < 3 else DEG
+        if distance is None:
+            return NO_FURTHER
+        there = moved_frame(here, jog.axis, math.copysign(distance, jog.speed), in_tool=in_tool)
         refused = self._go_tool(pose(there), abs(jog.speed) / unit, now)
         if refused is None:
             self._jog_line = self._controller.status(now).accepted
         return refused
 
-    def _way(self, jog: Jog, here: np.ndarray[Any, Any], now: int) -> float | None:
-        """The step; without one, the longest way that the arm can follow."""
+    def _jog_distance(self, jog: Jog, here: np.ndarray[Any, Any], now: int) -> float | None:
+        """The step; without one, the longest distance that the arm can follow."""
         if jog.step is not None:
             return jog.step
         q = np.array(self._controller.joint_state(now).positions)
         mover = self._arm.movers[0]
         tool = inverse(mover.chain.flange(q)) @ mover.frames.base @ here
         held = replace(mover, frames=Frames(mover.frames.base, tool))
-        for way in LENGTHS if jog.axis < 3 else ANGLES:
-            amount = math.copysign(way, jog.speed)
+        for distance in LENGTHS if jog.axis < 3 else ANGLES:
+            amount = math.copysign(distance, jog.speed)
             there = moved_frame(here, jog.axis, amount, in_tool=jog.frame == "tool")
             move = LineMove(pose(there), speed=1.0, turning=1.0)
             if not isinstance(held.path(move, q, line=0), Refused):
-                return way
+                return distance
         return None
 
     def _go_joints(self, joints: Sequence[float], speed: float | None, now: int) -> Refused | None:

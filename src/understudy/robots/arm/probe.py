@@ -7,7 +7,7 @@ import numpy as np
 from understudy.motion.path import Floats, Path
 from understudy.robots.arm.mover import ArmMover
 from understudy.simulation.collision.body import Body
-from understudy.simulation.collision.track import Place, beginning_at, looks
+from understudy.simulation.collision.track import Place, beginning_at, sample_places
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, ObjectType
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TIP = "tip"
 RADIUS = 1e-6
-"""Metres: small enough to be a point."""
+"""Radius of the tip in metres; it stands for a point."""
 HALVINGS = 40
 
 
@@ -32,7 +32,7 @@ class Surroundings(Protocol):
 
 
 class ToolMover(Protocol):
-    """The mover of the present tool."""
+    """Has the mover of the present tool."""
 
     @property
     def mover(self) -> Any: ...
@@ -52,7 +52,7 @@ class ContactProbe:
         self._update()
         return any(self._detector.distance_between(q, *pair) <= 0.0 for pair in self._pairs())
 
-    def answers(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
+    def trigger_place(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
         self._update()
         found = self._first_touch(path) if toward else self._last_touch(path)
         return None if found is None else (found.piece, found.s)
@@ -66,7 +66,7 @@ class ContactProbe:
 
     def _last_touch(self, path: Path) -> Place | None:
         last = Place(0)
-        for place in looks(path, last, Place(len(path))):
+        for place in sample_places(path, last, Place(len(path))):
             if not self._touches_at(path, place):
                 return self._edge(path, last, place)
             last = place

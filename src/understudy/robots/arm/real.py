@@ -1,4 +1,4 @@
-"""The REAL sibling of an arm: a grblHAL driver with the joints of the simulated arm."""
+"""The driver of a real arm: a grblHAL driver with the joints of the simulated arm."""
 
 from understudy.config import CellConfig
 from understudy.jobs.joint_lines import JointLines
@@ -12,7 +12,7 @@ from understudy.robots.grblhal.driver import GrblHalDriver, build
 
 
 def real_client(config: CellConfig, name: str, robot: VirtualController) -> RealClient:
-    """Model, dialect and pin names are those of the simulated arm."""
+    """The driver, with the model, dialect and pin names of the simulated arm."""
     arm, io = robot.arm, robot.io
     settings = GrblHalConfig(
         dialect=config.robots[name].config.dialect,

@@ -1,4 +1,4 @@
-"""`understudy send` to an arm behind grblHAL, in grblHAL's words or in the arm's own.
+"""`understudy send` to an arm behind grblHAL, in grblHAL's dialect or in the arm's own.
 
 A program in the arm's own dialect becomes joint lines on this host; a cell file names the arm.
 """
@@ -18,7 +18,7 @@ def stream(text: str, options: SendOptions) -> grblhal.LineStream:
     if not cell:
         return grblhal.stream(text, options)
     from understudy.config import load_config
-    from understudy.robots.arm.real import driver_of  # brings compiled code
+    from understudy.robots.arm.real import driver_of  # loads compiled code
 
     settings = Config(dialect=dialect, poll_ms=grblhal.POLL_MS)
     return grblhal.LineStream(driver_of(load_config(cell), "", settings), text)

@@ -92,7 +92,7 @@ class LineInput(Protocol):
         ...
 
     def jog(self, text: str, now: int) -> None:
-        """Execute the text after ``$J=``."""
+        """Execute a jog: the text after ``$J=``."""
         ...
 
     def home(self, axes: str, now: int) -> None:
@@ -104,11 +104,11 @@ class LineInput(Protocol):
         ...
 
     def accepts_line(self, now: int) -> bool:
-        """Whether the next line may come; in Hold, Door and Tool lines wait unread."""
+        """Whether the next line may be sent; in Hold, Door and Tool lines wait unread."""
         ...
 
     def waits_for_operator(self, now: int) -> bool:
-        """Whether the program stands in Hold, Door or Tool until an operator continues it."""
+        """Whether the program waits in Hold, Door or Tool until an operator continues it."""
         ...
 
 

@@ -41,7 +41,7 @@ EVENT_MESSAGES: Mapping[str, str] = {
 
 
 class Realtime:
-    """Bytes that act at once, wherever they stand in the stream."""
+    """Bytes that act at once, at any place in the stream."""
 
     STATUS, HOLD, START = ord("?"), ord("!"), ord("~")
     RESET, STOP = 0x18, 0x19
@@ -70,7 +70,7 @@ OVERRIDES: dict[int, tuple[Override, int, bool]] = {
     Realtime.SPINDLE_UP_1: ("spindle", 1, True),
     Realtime.SPINDLE_DOWN_1: ("spindle", -1, True),
 }
-"""Byte: the override, the per cent, and whether they are added to the present value."""
+"""Byte → override, percent, and whether the percent is added to the present value."""
 
 OVERRIDE_RANGES: dict[Override, tuple[int, int]] = {
     "feed": (10, 200), "rapid": (5, 100), "spindle": (10, 200),

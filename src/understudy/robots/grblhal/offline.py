@@ -70,7 +70,7 @@ def _settings(config: CellConfig, robot: str) -> Settings:
 
 
 class MachineDevices:
-    """`OfflineDevices` of one machine; the scenario's rules for the machine act on it, too."""
+    """`OfflineDevices` of one machine; the scenario rules of the machine act on it."""
 
     def __init__(
         self, name: str, config: Config, settings: Settings, rules: Rules, seed: int
@@ -95,13 +95,13 @@ class MachineDevices:
         elif isinstance(request, requests.Spindle):
             self._spin(request)
         elif isinstance(request, requests.SetOutput | requests.SetAnalog):
-            said = self._throw(request)
+            said = self._set_output(request)
         elif isinstance(request, requests.WaitInput):
             said = pins.wait(request)
         elif isinstance(request, requests.ProgramEnd):
             self._turns = False
         remarks = [Remark(line, "io", said, pins.seconds())] if said else []
-        return Delay(seconds(pins.now - begun), (*remarks, *self._news(line)))
+        return Delay(seconds(pins.now - begun), (*remarks, *self._event_remarks(line)))
 
     def motion_ended(
         self, plan: Plan, mover: Mover, outputs: Sequence[TimedOutput]
@@ -109,19 +109,19 @@ class MachineDevices:
         pins, remarks = self._pins, []
         for each in sorted(outputs, key=lambda one: one.time_s):
             pins.advance_to(whole_ns(each.time_s))
-            if said := self._throw(each.output):
+            if said := self._set_output(each.output):
                 remarks.append(Remark(each.line, "io", said, pins.seconds()))
         pins.advance_to(whole_ns(plan.ends))
-        return (*remarks, *self._news(int(plan.path.line[-1]), plan))
+        return (*remarks, *self._event_remarks(int(plan.path.line[-1]), plan))
 
     def probe_end(self, probe: requests.Probe, path: Path, mover: Mover) -> ProbeResult:
-        """The end of a probing move: there is nothing that the probe could touch."""
+        """The end of a probing move: the probe has nothing to touch."""
         return ProbeResult(path, NO_TOUCH if probe.required else "")
 
     def program_ended(self, line: int, now: float) -> tuple[Remark, ...]:
         self._pins.advance_to(whole_ns(now))
         left = (Remark(line, "process", LEFT_TURNING, self._pins.seconds()),)
-        return (*self._news(line), *(left if self._turns else ()))
+        return (*self._event_remarks(line), *(left if self._turns else ()))
 
     # ── inside ──
 
@@ -130,11 +130,11 @@ class MachineDevices:
         if self._turns:
             self._pins.advance_to(self._pins.now + nanoseconds(self._settings.spindle_on_s))
 
-    def _throw(self, switch: requests.SetOutput | requests.SetAnalog) -> str:
-        refused = self._pins.set_output(switch)
+    def _set_output(self, output: requests.SetOutput | requests.SetAnalog) -> str:
+        refused = self._pins.set_output(output)
         return refused.reason if refused else ""
 
-    def _news(self, line: int, plan: Plan | None = None) -> list[Remark]:
+    def _event_remarks(self, line: int, plan: Plan | None = None) -> list[Remark]:
         """Remarks about the events since the last call, with the line that was moving then."""
         return [
             Remark(
@@ -143,7 +143,7 @@ class MachineDevices:
             for at, said in self._pins.take_events()
         ]
 
-    # ── place of scenario rules ──
+    # ── target of scenario rules ──
 
     def faults(self) -> Faults:
         return EMERGENCY_STOP

@@ -23,8 +23,8 @@ from understudy.robots.grblhal.numbers import AXIS_LETTERS, OVERRIDE_RANGES, Set
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE
 
-AXES_ONLY = Refused("a machine has axes, no pose: give joints_deg (mm for X Y Z, deg for A B C)")
-NOT_NOW = Refused("the machine takes no line now: it holds, waits or works on one")
+AXES_ONLY = Refused("a machine has axes, not a pose: give joints_deg (mm for X Y Z, deg for A B C)")
+NOT_NOW = Refused("the machine accepts no line now: it holds, waits or executes another line")
 
 
 class ControlledMachine(Injectable, Protocol):
@@ -101,7 +101,7 @@ class MachineActions:
         return self.send_gcode(f"G21 G90 G53 G0 {words}", now)
 
     def jog(self, jog: Jog, now: int) -> Refused | None:
-        """Jog one axis; the numbers of degrees that the caller gives are millimetres for X Y Z."""
+        """Jog one axis; values that the caller gives in degrees are millimetres for X Y Z."""
         step = jog.step if jog.step is not None else self._travel(jog.axis)
         signed = number_text(round(np.copysign(step, jog.speed) / DEG, 6))
         feed = number_text(round(abs(jog.speed) / DEG * MINUTE, 6))
@@ -123,7 +123,7 @@ class MachineActions:
         return None
 
     def _send(self, take: Callable[[str, int], None], text: str, now: int) -> Refused | None:
-        """Give the firmware a line of the operator; return its refusal if it answers at once."""
+        """Pass a line of the operator to the firmware; return its refusal if it answers at once."""
         if not self._firmware.lines.accepts_line(now):
             return NOT_NOW
         self._answer = None
@@ -147,7 +147,7 @@ AXES = (
 
 
 def model_of(machine: ControlledMachine) -> RobotModel:
-    """Three slides and three turns; a machine has no chain of links."""
+    """The model of the machine: three linear and three rotary axes, without a chain of links."""
 
     def overrides(now: int) -> dict[str, float]:
         feed, rapid, _ = machine.firmware.reading(now).overrides

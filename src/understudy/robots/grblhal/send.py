@@ -10,7 +10,7 @@ POLL_MS = 50
 
 
 class LineStream:
-    """`ProgramStream`. It unlocks, homes and resets nothing: a controller in alarm stays in it."""
+    """`ProgramStream`. It does not unlock, home or reset: a controller in alarm stays in alarm."""
 
     def __init__(self, driver: GrblHalDriver, text: str) -> None:
         self.driver = driver
@@ -41,7 +41,7 @@ class LineStream:
         self.driver.stop(now)
 
     def closing(self, now: int) -> bool:
-        """The driver stops what still moves before it lets the connection go."""
+        """Whether the connection still closes: the driver stops all motion before it disconnects."""
         if not self._disconnecting:
             self._disconnecting = True
             self.driver.disconnect(now)

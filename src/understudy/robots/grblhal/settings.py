@@ -1,4 +1,4 @@
-"""Values of grblHAL's `$n=v` settings, with names for what the planner needs."""
+"""Values of grblHAL's `$n=v` settings, with names for those that the planner needs."""
 
 import math
 import re

@@ -75,7 +75,7 @@ FACES = ("kuka_eki",)
 FAULTS = EMERGENCY_STOP
 SIMULATION_SECTIONS = ("collision",)
 
-# The simulated robot, its check and its actions are imported when they are asked for: they bring
+# The simulated robot, its check and its actions are imported on first use: they load
 # compiled code, which a driver or a configuration does not need.
 
 

@@ -50,7 +50,7 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
 
 
 def model_of(config: Config, read: Read) -> KukaModel:
-    """Kinematics, frames and limits; raises a `ConfigError` for what does not fit together."""
+    """Kinematics, frames and limits; raises a `ConfigError` if they do not fit together."""
     arm = chain_of(read(config.model), config.model)
     if arm.dof != 6:
         raise ConfigError("an arm with six joints is needed", key="model", value=config.model)

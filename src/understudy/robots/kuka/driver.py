@@ -40,7 +40,7 @@ Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
 Delay = Annotated[float, Meta(ge=1e-3, le=86_400.0)]
 
 NOT_CONNECTED = Refused("the robot was not reached yet")
-NOT_RESTORED = Refused("a real robot cannot be set back to an earlier moment")
+NOT_RESTORED = Refused("a real robot cannot be restored from a snapshot")
 BUSY = Refused("a job is under way")
 EMPTY_JOB = Refused("a job of no records")
 GIVEN_UP = Refused("given up")
@@ -91,9 +91,9 @@ class PositionTracker:
     """Compares the telemetry with the positions to which the records of a job lead.
 
     The feedback counts records and does not report refusals: a target that is out of reach, below
-    the soft limit, or commanded with an undefined tool is completed at the moment it is taken up.
-    But then the robot rests at, or starts from, another place; or it was not seen on a line that it
-    cannot have covered between two frames.
+    the soft limit, or commanded with an undefined tool is completed as soon as it is taken from
+    the buffer. The telemetry shows this: the robot rests at or starts from another place, or no
+    frame shows it on a line that takes longer than the time between two frames.
     """
 
     def __init__(self, steps: Sequence[Step], start: Pose | None, tolerance: Tolerance) -> None:
@@ -104,14 +104,14 @@ class PositionTracker:
             self._after.append(_after(step, self._after[-1]))
         self.seen = 0
         """Number of completed steps at whose end the robot was seen."""
-        self._begun = 0
+        self._started = 0
         self._last: tuple[Sequence[float], int] | None = None
 
     def deviation(self, reading: KukaReading, first: int, sent: int, now: int) -> str:
         """A message if the robot is not where it should be; ``first``: number of the first step."""
         flying = reading.progress.in_flight - first
         done = reading.progress.completed - first + 1
-        done = done if 0 <= done <= sent else 0  # the last completed record is of another job
+        done = done if 0 <= done <= sent else 0  # the last completed record belongs to another job
         if not all(map(math.isfinite, reading.pose)):
             return ""
         if (missed := self._missed(done, reading.pose, now)) is not None:
@@ -126,7 +126,7 @@ class PositionTracker:
         if not there:
             return self._blamed(done, reading.pose)
         self.seen = max(self.seen, done)
-        self._begun = max(self._begun, flying + 1)  # a refused record is never in flight
+        self._started = max(self._started, flying + 1)  # a refused record is never in flight
         return ""
 
     def _missed(self, done: int, here: Pose, now: int) -> int | None:
@@ -136,7 +136,7 @@ class PositionTracker:
             return None
         before, at = self._last
         possible = FASTEST * (FRAME_SECONDS + seconds(now - at))
-        for step in range(self._begun, done):
+        for step in range(self._started, done):
             end = [value for value in self._after[step + 1][:3] if value is not None]
             if self._steps[step].kind != LINEAR or len(end) < 3:
                 return None
@@ -169,7 +169,7 @@ class PositionTracker:
     def _blamed(self, done: int, here: Pose) -> str:
         """Names the moves that were completed, but not seen in flight, since the robot was last
         seen where it should be."""
-        moves = [s for s in self._steps[self._begun : done] if s.words.keys() & set(POSITION)]
+        moves = [s for s in self._steps[self._started : done] if s.words.keys() & set(POSITION)]
         lines = sorted({step.line for step in moves}) or [self._steps[max(done - 1, 0)].line]
         which = f"line {lines[0]}" if len(lines) == 1 else f"one of lines {lines[0]}…{lines[-1]}"
         return _message(which, here)
@@ -177,7 +177,7 @@ class PositionTracker:
 
 def _message(which: str, here: Pose) -> str:
     at = " ".join(f"{w}{v / MM:.1f}" for w, v in zip("XYZ", here[:3], strict=True))
-    return f"{which}: the robot did not go there (it is at {at}); its own log says why"
+    return f"{which}: the robot did not go there (it is at {at}); its log has the reason"
 
 
 def _after(step: Step, before: KnownPose) -> KnownPose:
@@ -256,7 +256,7 @@ class Job:
         return self.tracker is not None and self.tracker.seen == len(self.steps)
 
     @property
-    def needs_sight(self) -> bool:
+    def awaits_telemetry(self) -> bool:
         """All records are completed, but the telemetry has not shown the robot at their end."""
         return self.tracker is not None and self.done and not self.seen
 
@@ -312,7 +312,7 @@ class KukaEkiDriver:
     # ── jobs ──
 
     def run(self, steps: Sequence[Step], now: int) -> Ticket | Refused:
-        """Begins a job: the steps are carried out one after the other."""
+        """Starts a job: the steps are carried out one after the other."""
         refusal = self._trouble or (BUSY if self._job else None) or (None if steps else EMPTY_JOB)
         if refusal is not None:
             return refusal
@@ -320,11 +320,11 @@ class KukaEkiDriver:
         self._next_ticket += 1
         self._job = Job(ticket, steps, send_at=now, tracker=self._tracker(steps, now))
         self._feedback_at = max(self._feedback_at, now)
-        self._go_on(now)
+        self._advance(now)
         return ticket
 
     def give_up(self, now: int) -> None:
-        """Ends the job by disconnecting; the robot decides what becomes of the sent records."""
+        """Ends the job by disconnecting; the robot keeps or drops the records already sent."""
         if self._job is not None:
             self._disconnect(GIVEN_UP, now)
 
@@ -339,7 +339,7 @@ class KukaEkiDriver:
         if deviation := job.tracker.deviation(reading, job.first, job.sent, now):
             self._disconnect(Refused(deviation), now)
         else:
-            self._go_on(now)
+            self._advance(now)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)
@@ -367,7 +367,7 @@ class KukaEkiDriver:
             return None
         if self._job.first is None:
             return self._greeting_ends(self._job)
-        if self._job.needs_sight:
+        if self._job.awaits_telemetry:
             return self._observed_at + self._sight
         silent = self._feedback_at + self._silence
         return min(self._job.send_at, silent) if self._may_send(self._job) else silent
@@ -380,7 +380,7 @@ class KukaEkiDriver:
         if self._reconnect.state == "connected":
             if self._job is not None and now >= self._feedback_at + self._silence:
                 self._disconnect(Refused(f"silent for {self._config.silence_s:g} s"), now)
-            self._go_on(now)
+            self._advance(now)
         elif now >= self._reconnect.due and self._reconnect.state == "connecting":
             within = f"within {self._config.connect_timeout_ms} ms"
             self._disconnect(Refused(f"no connection {within}"), now)
@@ -420,7 +420,7 @@ class KukaEkiDriver:
             self._reconnect.answered()
             if self._job is not None:
                 self._job.confirm(self._feedback[0])
-        self._go_on(now)
+        self._advance(now)
 
     def take(self, room: int) -> bytes:
         return self._outbox.take(room)
@@ -434,13 +434,13 @@ class KukaEkiDriver:
 
     # ── one record after the other ──
 
-    def _go_on(self, now: int) -> None:
+    def _advance(self, now: int) -> None:
         """Ends the job if it is done, else sends the next record if it is time."""
         job = self._job
         if job is None:
             return
         if job.done:
-            if job.needs_sight and now < self._observed_at + self._sight:
+            if job.awaits_telemetry and now < self._observed_at + self._sight:
                 return
             self._job, self._seen = None, job.seen
             self._finish(job.ticket, None, now)

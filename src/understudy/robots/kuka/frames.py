@@ -1,9 +1,9 @@
 """The three frames of the KUKA G-code server: little-endian, without padding, without headers.
 
-    command    48 bytes   seq, cmd_type, X Y Z (mm), A B C (deg), F (mm/s), E, bitmask, 4 unused
-    feedback   48 bytes   g_seq, g_queue_size, ten times -27
-    telemetry 128 bytes   X Y Z A B C, A1…A6, g_seq, seq in flight, g_queue_size, flags,
-                          path velocity (m/s), tool, base, and 13 integers: their own offsets
+command    48 bytes   seq, cmd_type, X Y Z (mm), A B C (deg), F (mm/s), E, bitmask, 4 unused
+feedback   48 bytes   g_seq, g_queue_size, ten times -27 telemetry 128 bytes   X Y Z A B C, A1…A6,
+g_seq, seq in flight, g_queue_size, flags, path velocity (m/s), tool, base, and 13 constants, each
+its own byte offset
 
 A field of a command whose bit is clear is ignored.
 """
@@ -90,7 +90,7 @@ def write_feedback(completed: int, waiting: int) -> bytes:
 
 
 def read_feedback(frame: bytes) -> tuple[int, int]:
-    """g_seq and g_queue_size; the filling is ignored."""
+    """g_seq and g_queue_size; the filler values are ignored."""
     completed, waiting, *_ = FEEDBACK.unpack(frame)
     return completed, waiting
 
@@ -140,7 +140,7 @@ def commands_in(record: Record) -> list[str]:
 
 
 def messages(stream: bytes) -> list[bytes]:
-    """Splits a stream into frames; feedback is recognised by its filling."""
+    """Splits a stream into frames; feedback is recognised by its filler values."""
     size = FEEDBACK.size if _is_feedback(stream) else TELEMETRY.size
     return [stream[start : start + size] for start in range(0, len(stream), size)]
 

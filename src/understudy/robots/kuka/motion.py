@@ -1,4 +1,4 @@
-"""Motions of the KUKA: what a record asks for, and the trajectory through several of them.
+"""Motions of the KUKA: the motion of one record, and the trajectory through several records.
 
 `KukaModel.carry_out` is a pure function of a record and the state at rest. So the server can call
 it ahead of time, and again after a snapshot was restored.
@@ -168,7 +168,7 @@ class KukaModel:
             frames=frames,
         )
         if isinstance(path, Blocked):
-            message = f"{path.reason} ({path.share:.0%} of the way)"
+            message = f"{path.reason} ({path.share:.0%} of the path)"
             return Outcome(state, message=message, obstacle=path.kind)
         after = replace(state, axes=tuple(path.end[-1].tolist()), position=target)
         speed = float(path.feed[0]) if line.distance > IN_PLACE else 0.0
@@ -176,16 +176,16 @@ class KukaModel:
 
 
 def _flaw(words: Mapping[str, float]) -> str:
-    """Why these numbers describe no motion, or nothing."""
+    """The reason why these numbers describe no motion; empty if they describe one."""
     for word, value in words.items():
         if word in ("X", "Y", "Z") and abs(value) > FARTHEST:
             return f"{word} = {value / MM:g} mm is too far; allowed: ±{FARTHEST / MM:g} mm"
         if word in ("A", "B", "C") and abs(value) > WIDEST:
             return f"{word} = {value / DEG:g}° is too large; allowed: ±{WIDEST / DEG:g}°"
         if word == "F" and not value >= SLOWEST:
-            return f"F = {value / MM:g} mm/s is no speed"
+            return f"F = {value / MM:g} mm/s is too slow; allowed: {SLOWEST / MM:g} mm/s and more"
         if word == "E" and not 0.0 <= value < HIGHEST_JOB + 1:
-            return f"E = {value:g} is no weld job; allowed: 0…{HIGHEST_JOB}"
+            return f"E = {value:g} is not a weld job; allowed: 0…{HIGHEST_JOB}"
     return ""
 
 
@@ -210,7 +210,7 @@ class Trajectory:
     """The running segment and the known ones after it, on one time law. Times are in seconds.
 
     A trajectory is immutable and has at least one segment. When a segment is added or dropped, the
-    rest is planned again from the state at that moment. A line passes into the next one at the
+    rest is planned again from the state at that time. A line passes into the next one at the
     share `blend` of the lower of their speeds (C_VEL): it brakes to that speed and does not stop;
     the corner is not rounded.
     """

@@ -142,17 +142,17 @@ class _Walk:
         """A remark if the server reduces the programmed speed to its limit."""
         asked, allowed = step.words.get("F", 0.0), self._model.speed_limit
         if asked > allowed * ROUNDING:
-            text = f"F = {asked / MM:g} mm/s is more than the {allowed / MM:g} that are allowed"
+            text = f"F = {asked / MM:g} mm/s is above the limit of {allowed / MM:g} mm/s"
             yield Remark(line, "velocity", text, np.nan, slight=True)
 
     def end(self) -> Iterator[Event]:
-        """The end of the program."""
+        """Events at the end of the program."""
         yield from self.rest()
         if self._job:
             yield Remark(self._line, "process", ARC_LEFT_ON, self._now)
 
     def rest(self) -> Iterator[Event]:
-        """The motion comes to rest."""
+        """Plans the collected segments, which end at rest; then mounts the selected tool."""
         if self._segments:
             segments = tuple(self._segments)
             plan = Trajectory.from_rest(segments, self._now, self._blend).plan
@@ -164,7 +164,8 @@ class _Walk:
             yield ToolMounted(self._line, self._tool, np.array(self._modal.axes), self._now)
 
     def _follow(self, segment: Segment, line: int) -> Iterator[Event]:
-        """A line passes into the next; home and a turn on the spot are from rest to rest."""
+        """Adds a segment. Lines pass into each other; home and a turn on the spot start and end at
+        rest."""
         alone = segment.speed == 0.0 or (self._segments and self._segments[-1].speed == 0.0)
         if alone or len(self._segments) >= MOST_SEGMENTS:
             yield from self.rest()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from understudy.robots.kuka import Config
     from understudy.robots.kuka.robot import KukaGcodeServer
 
-LINES_ONLY = Refused("the G-code server knows lines of the tool only: give pose_mm_deg")
+LINES_ONLY = Refused("the G-code server moves the tool along lines only: give pose_mm_deg")
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
 FULL = Refused("the buffer of records is full")
@@ -96,7 +96,7 @@ class KukaActions:
             return STOPPED
         if not self._server.room():
             return FULL
-        # The client follows the numbers; a new number would report a record that it never sent.
+        # The client follows the numbers; a new number would confirm a record that it never sent.
         number = max(self._server.progress().completed, 0)
         self._server.submit(Record(number, kind, words), now)
         return None

@@ -94,7 +94,7 @@ class _Block:
         seen: set[str] = set()
         for word in words:
             if word.letter in seen and word.letter not in "GM":
-                raise self._broken(WORD_REPEATED, "stands here twice", word)
+                raise self._broken(WORD_REPEATED, "is given twice", word)
             seen.add(word.letter)
             self._take(word)
 
@@ -118,12 +118,12 @@ class _Block:
             self._take_g(word)
         elif word.letter == "T":
             if self._whole(word) not in TOOLS:
-                raise self._broken(RANGE, "there are tools 1…9", word)
+                raise self._broken(RANGE, "is not a tool; allowed: T1…T9", word)
             self._commands.insert(0, self._whole(word))
         elif word.letter == "M" and self._whole(word) in ENDS:
             self.ends = True
         elif word.letter != "N":
-            raise self._broken(UNSUPPORTED, "the KUKA's G-code server does not know this", word)
+            raise self._broken(UNSUPPORTED, "is not supported by the KUKA's G-code server", word)
 
     def _take_g(self, word: Word) -> None:
         number = self._whole(word)
@@ -132,11 +132,11 @@ class _Block:
         elif number in HOMES or number in BASES:
             self._commands.append(number)
         elif number not in ALWAYS_ACTIVE:
-            raise self._broken(UNSUPPORTED, "the KUKA's G-code server does not know this", word)
+            raise self._broken(UNSUPPORTED, "is not supported by the KUKA's G-code server", word)
 
     def _whole(self, word: Word) -> int:
         if word.value != int(word.value):
-            raise self._broken(NOT_INTEGER, "a whole number is needed", word)
+            raise self._broken(NOT_INTEGER, "should be a whole number", word)
         return int(word.value)
 
     def _broken(self, code: int, message: str, word: Word | None = None) -> _LineError:

@@ -76,5 +76,5 @@ class GcodeServer(Protocol):
     def reading(self, now: int) -> KukaReading: ...
 
     def on_executed(self, listener: Callable[[int], None]) -> None:
-        """Calls ``listener`` with the moment at which each record was completed."""
+        """Calls ``listener`` with the time at which each record was completed."""
         ...

@@ -3,7 +3,7 @@
     submit ──▶ waiting (512) ──▶ in flight ──▶ completed
                   │  planned ahead, so that lines pass into each other
 
-A record that takes no time, or is refused, is completed at the moment it is taken up. The states of
+A record that takes no time, or is refused, is completed as soon as it is taken up. The states of
 the server are in `TRANSITIONS`; docs/robots/kuka.md has the diagram.
 """
 
@@ -66,7 +66,8 @@ class SavedOutputs(Struct):
 
 
 class WeldingOutputs:
-    """The arc burns while there is a job; the gas flows with it, and a while after it."""
+    """Arc, gas and job outputs: the arc burns while there is a job, the gas flows until the end of
+    the post-flow."""
 
     def __init__(self, post_flow: int) -> None:
         self._post_flow = post_flow
@@ -108,7 +109,7 @@ class WeldingOutputs:
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How the server works through its records. `blend`: share of the speed kept at corners."""
+    """Options of the server. `blend`: share of the speed kept at corners."""
 
     blend: float
     advance_run: int
@@ -193,7 +194,7 @@ class KukaGcodeServer:
     def submit(self, record: Record, now: int) -> None:
         self._waiting.append(record)
         self._enter("submit")
-        self._go_on(now)
+        self._advance(now)
 
     def connect(self, channel: int, up: bool, now: int) -> None:
         bit = 1 << channel
@@ -256,7 +257,7 @@ class KukaGcodeServer:
         return Tally(collisions_detected=self.collision.detected if self.collision else 0)
 
     def stopped(self) -> bool:
-        """Frozen by an emergency stop or a contact, until the release."""
+        """Whether an emergency stop or a contact froze the motion and was not released yet."""
         return self._state == "Stopped"
 
     def progress(self) -> Progress:
@@ -313,7 +314,7 @@ class KukaGcodeServer:
         ends = self._segment_ends()
         if self._flight is not None and ends is not None and ends <= now:
             self._complete(self._flight, now)
-            self._go_on(now)
+            self._advance(now)
         if self._next_check is not None and self._next_check <= now:
             self._handle_disconnect(now)
 
@@ -336,7 +337,7 @@ class KukaGcodeServer:
             if self.collision is not None:
                 self.collision.release()
             self._trajectory = self._trajectory and self._trajectory.resumed(seconds(now))
-            self._go_on(now)
+            self._advance(now)
         return None
 
     def freeze(self, reason: str, now: int) -> None:
@@ -391,7 +392,7 @@ class KukaGcodeServer:
             known.append(self.model.carry_out(waiting, known[-1].after))
         segments = tuple(outcome.segment for outcome in known if outcome.segment is not None)
         if len(segments) != 1 + ahead:
-            raise msgspec.ValidationError("records in motion that do not move")
+            raise msgspec.ValidationError("the trajectory has records that do not move")
         self._flight = Flight(record, known[0])
         self._ahead.extend(known[1:])
         self._trajectory = Trajectory.from_state(segments, trajectory, self._options.blend)
@@ -401,7 +402,7 @@ class KukaGcodeServer:
     def _enter(self, event: str) -> None:
         self._state = TRANSITIONS.get((self._state, event), self._state)
 
-    def _go_on(self, now: int) -> None:
+    def _advance(self, now: int) -> None:
         """Takes up waiting records until one of them takes time; then plans ahead."""
         while self._waiting and self._flight is None and not self.stopped():
             self._take_up(now)
@@ -451,7 +452,7 @@ class KukaGcodeServer:
         self._trajectory = None
 
     def _path_changed(self, now: int) -> None:
-        """The path that was known ahead is not run, or is run with another tool."""
+        """Discards the contacts found ahead: the path or the tool has changed."""
         if self.collision is not None:
             self.collision.cut(now)
 

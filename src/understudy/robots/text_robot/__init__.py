@@ -13,7 +13,7 @@ __all__ = ["FAULTS", "Config", "TextRobot", "build"]
 
 FACES = ("text_tcp",)
 
-# The offline check brings compiled code; it is imported when it is asked for.
+# The offline check loads compiled code; it is imported on first use.
 
 
 def operator_actions(robot: Any) -> "OperatorActions":

@@ -64,7 +64,7 @@ CONDITION = re.compile(
 
 NOT_CONNECTED = Refused("Connection lost: the robot was not reached yet", CONNECTION_ERROR)
 STATE_UNKNOWN = Refused("Robot state unknown: it has not answered GET_STATUS yet", CONNECTION_ERROR)
-NOT_RESTORED = Refused("A real robot cannot be set back to an earlier moment", CONNECTION_ERROR)
+NOT_RESTORED = Refused("A real robot cannot be restored from a snapshot", CONNECTION_ERROR)
 QUEUE_FULL = Refused(f"{QUEUE_LIMIT} moves are waiting already", STATE_ERROR)
 
 
@@ -211,7 +211,7 @@ class QueuedMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A reading, the moment it was reported, and the state of the connection."""
+    """A reading, the time it was reported, and the state of the connection."""
 
     pose: Pose
     state: str
@@ -259,7 +259,7 @@ class TextTcpDriver:
         self._requests = RequestQueue(LONGEST_LINE, self._ready)
         self._queue: deque[QueuedMove] = deque()
         self._ends: list[tuple[Ticket, Refused | None]] = []
-        """Ends of tickets that listeners do not know yet."""
+        """Ended tickets that were not reported to the listeners yet."""
 
     # ── requests ──
 
@@ -484,8 +484,8 @@ class TextTcpDriver:
             self._ends.append((request.ticket, refusal))
 
     def _drop_queued(self, now: int) -> None:
-        """An emergency stop of any origin refuses the queued moves, and a reset does not bring them
-        back. Moves that were submitted after a pending reset stay queued."""
+        """An emergency stop of any origin refuses the queued moves, and a reset does not restore
+        them. Moves that were submitted after a pending reset stay queued."""
         kept = [] if self.stopped() else [m for m in self._queue if m.resets == self._resets]
         dropped = self._queued()[: len(self._queue) - len(kept)]
         self._queue = deque(kept)
@@ -513,7 +513,8 @@ class TextTcpDriver:
             self._finish(ticket, refusal, now)
 
     def _report_ends(self, now: int) -> None:
-        """Ends wait until the robot has reported its state: listeners find the reading fresh."""
+        """Notifies the listeners once the robot has reported its state, so that they read fresh
+        values."""
         ends, self._ends = self._ends, []
         for ticket, outcome in ends:
             self._finish(ticket, outcome, now)

@@ -220,7 +220,7 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         return self._fault_source.draw_fault("communication_timeout", self._name, now) is not None
 
     def carry_out(self, request: Request, now: int) -> str | Ticket:
-        """The answer, or the ticket whose end brings the answer."""
+        """The answer; or a ticket, whose end is answered later."""
         if request.timed_out:
             self._robot.note_error(TIMEOUT_ERROR)
             return "ERROR Communication timeout"

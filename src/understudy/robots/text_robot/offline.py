@@ -23,7 +23,7 @@ from understudy.units import DEG, MM, seconds
 NO_BODY = "this robot has no body in this cell: collisions are not checked"
 NO_ENVELOPE = "this robot has no envelope_mm in this cell: every target is allowed"
 SAMPLES = 20
-"""Poses of a move that are kept for the picture."""
+"""Number of poses that the report draws per move."""
 AXES = ("X", "Y", "Z", "RX", "RY", "RZ")
 AXIS_UNITS = np.array([MM, MM, MM, DEG, DEG, DEG])
 

@@ -66,10 +66,10 @@ def read_lines(text: str) -> Iterator[ReadLine]:
 
 def _read(line: int, verb: str, rest: str) -> Move | Refused:
     if verb not in MOVES:
-        return Refused(f"line {line}: {verb} is no move; {', '.join(MOVES)} are")
+        return Refused(f"line {line}: {verb} is not a move; allowed: {', '.join(MOVES)}")
     expected = EXPECTED.get(verb)
     if expected is None:
-        return Refused(f"line {line}: {verb} takes nothing") if rest else Move(line, verb, ())
+        return Refused(f"line {line}: {verb} takes no parameters") if rest else Move(line, verb, ())
     values = numbers(rest.encode("ascii", "replace"), count=expected.count(",") + 1)
     if values is None:
         return Refused(f"line {line}: {verb} takes {expected}, not {rest!r}")

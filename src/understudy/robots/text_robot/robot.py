@@ -116,7 +116,7 @@ def check(config: Config) -> None:
         low, high = getattr(box, axis) if box else (value, value)
         if not low <= value <= high:
             raise ConfigError(
-                "home lies outside the envelope, or the envelope is empty",
+                "home is outside the envelope, or the envelope is empty",
                 key=f"envelope_mm.{axis}",
                 value=[low, high],
                 allowed=f"lower bound first, {value:g} inside",
@@ -163,7 +163,7 @@ class Motion(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """Snapshot of the robot. ``temperature`` is that of the moment ``temperature_at``."""
+    """Snapshot of the robot. ``temperature`` is the one at the time ``temperature_at``."""
 
     state: RobotState
     rest: Pose

@@ -127,7 +127,7 @@ class RobotEncounters:
 
     def _between_now(self, one: str, other: str) -> "ArmPair":
         """The pair of arms with their present tools and held objects."""
-        from understudy.space.collision.arm_pair import ArmPair  # brings compiled code
+        from understudy.space.collision.arm_pair import ArmPair  # loads compiled code
 
         a, b = self._watches[one], self._watches[other]
         key = (one, other, a.in_hand, b.in_hand)

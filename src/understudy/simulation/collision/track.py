@@ -113,7 +113,7 @@ class Tracker:
     def _parting(self, path: Path, start: Place, until: Place, pair: Pair) -> Event | None:
         """The place where a touching pair parts; None if it does not."""
         last = start
-        for place in looks(path, start, until):
+        for place in sample_places(path, start, until):
             if self._apart(path, place, pair):
                 return Event(self._edge(path, last, place, pair), pair)
             last = place
@@ -185,7 +185,7 @@ def _place(spot: "ContactSpot", start: Place) -> Place:
     return Place(start.piece + spot.piece, along + spot.s)
 
 
-def looks(path: Path, start: Place, until: Place) -> list[Place]:
+def sample_places(path: Path, start: Place, until: Place) -> list[Place]:
     """Places in steps of half a degree and all piece ends; the last one is ``until``."""
     found: list[Place] = []
     for piece in range(start.piece, min(until.piece + 1, len(path))):
@@ -201,6 +201,6 @@ def _rest_of_line(path: Path, place: Place) -> list[Floats]:
     """Configurations from a place to the end of its line."""
     line = np.flatnonzero(path.line[place.piece :] != path.line[place.piece])
     end = place.piece + int(line[0]) if len(line) else len(path)
-    places = looks(path, place, Place(end))
+    places = sample_places(path, place, Place(end))
     chosen = places[:: max(len(places) // LOOKS, 1)]
     return [path.position(each.piece, each.s) for each in (place, *chosen)]

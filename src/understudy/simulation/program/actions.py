@@ -217,7 +217,7 @@ def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
     if probe.touches(q) == step.toward:
         return program.go_next(replace(probed, early=True))
     path = program.mover.path(step.move, q, line=program.state.number, exact=False)
-    until = None if isinstance(path, Refused) else probe.answers(path, toward=step.toward)
+    until = None if isinstance(path, Refused) else probe.trigger_place(path, toward=step.toward)
     probed = replace(probed, touched=until is not None)
     return program.go_next(ProbeMove(step.move, until), Rest(), probed)
 

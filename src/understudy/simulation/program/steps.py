@@ -215,7 +215,7 @@ class Probe(Protocol):
 
     def touches(self, q: Floats) -> bool: ...
 
-    def answers(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
+    def trigger_place(self, path: Path, *, toward: bool) -> tuple[int, float] | None:
         """The first place of a path, piece and distance, where contact begins or ends."""
         ...
 

@@ -64,9 +64,9 @@ Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]
 Delay = Annotated[float, Meta(ge=1e-3, le=86_400.0)]
 Pin = Annotated[int, Meta(ge=0, le=255)]
 
-NOT_RESTORED = Refused("a real controller cannot be brought back to an earlier moment")
+NOT_RESTORED = Refused("a real controller cannot be restored from a snapshot")
 NO_TIME_SCALE = Refused("the time of a real controller cannot be scaled")
-NOT_PLACED = Refused("a real arm cannot be put somewhere without moving it")
+NOT_PLACED = Refused("a real arm cannot change its position without a motion")
 NOT_ENDED_BY_HOMING = (AlarmCode.HARD_LIMIT, AlarmCode.ESTOP, AlarmCode.MOTOR_FAULT)
 """Alarms that need a reset."""
 
@@ -76,7 +76,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
     `dialect` of the programs; `arm` needs a `LineWriter` that translates them into joint lines.
     `heartbeat_ms`: how long a jog continues without a new request. `reconnect_s`: pauses between
-    connection attempts; the last one is repeated. The names of outputs stand for their numbers.
+    connection attempts; the last one is repeated. `…_output_names`: names that may replace the output numbers.
     """
 
     dialect: Literal["grblhal", "arm"] = "grblhal"
@@ -129,18 +129,18 @@ class GrblHalDriver:
         self._now = 0
         self._sent = 0
         self._next_ticket = 1
-        self._orphan: Ticket | None = None
-        """A program of a snapshot, which is refused as soon as time runs."""
+        self._restored: Ticket | None = None
+        """Ticket of a program in a snapshot, to be refused when time runs."""
 
     # ── connection and drives ──
 
     def connect(self, now: int) -> Refused | None:
-        """Begin to connect; `is_connected` shows when it has succeeded."""
+        """Start to connect; `is_connected` is true once it has succeeded."""
         self._connection.connect(now)
         return self._done(now)
 
     def disconnect(self, now: int) -> Refused | None:
-        """Stop what this driver has begun, then disconnect."""
+        """Stop everything that this driver has started, then disconnect."""
         self.disable(now)
         self._connection.disconnect(now)
         return self._done(now)
@@ -156,7 +156,7 @@ class GrblHalDriver:
         return refused or self._done(now)
 
     def disable(self, now: int) -> Refused | None:
-        """Refuse lines from now on, and stop what this driver has begun."""
+        """Refuse lines from now on, and stop everything that this driver has started."""
         if self._connection.enabled and self._connection.under_way():
             self._connection.halt(HALTED, now)
         self._connection.enabled = False
@@ -211,12 +211,12 @@ class GrblHalDriver:
         if refused := self._not_ready() or no_axis(axis):
             return refused
         if not math.isfinite(velocity):
-            return Refused(f"{velocity} rad/s is no speed")
+            return Refused(f"{velocity} rad/s is not a speed")
         connection = self._connection
         if connection.jogging.over and (connection.under_way() or not self._state.known):
             return BUSY
         self._queue.lose_position()
-        connection.jogging.turn(axis, velocity, connection.exchange, now)
+        connection.jogging.jog(axis, velocity, connection.exchange, now)
         return self._advance(now)
 
     def stop_jog(self, now: int) -> Refused | None:
@@ -224,7 +224,7 @@ class GrblHalDriver:
         return self._advance(now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake along the path and drop what waits; the modal state is as after a reset."""
+        """Brake along the path and drop the waiting lines; the modal state is that after a reset."""
         self._connection.halt(HALTED, now)
         return self._done(now)
 
@@ -286,7 +286,7 @@ class GrblHalDriver:
     def override_rapid(self, percent: float, now: int) -> Refused | None:
         if percent not in RAPID_BYTES:
             known = ", ".join(f"{each}" for each in sorted(RAPID_BYTES))
-            return Refused(f"{percent:g} %: the wire knows {known} % for rapids")
+            return Refused(f"{percent:g} %: allowed for rapids: {known} %")
         self._connection.send_realtime(RAPID_BYTES[int(percent)])
         return self._advance(now)
 
@@ -363,15 +363,15 @@ class GrblHalDriver:
         self._joint_listeners.append(listener)
 
     def on_line(self, listener: LineListener) -> None:
-        """Call a listener for every line: None if it is accepted, or why it is not."""
+        """Call a listener for every line, with None if it is accepted, or with the refusal."""
         self._connection.outcomes.line_listeners.append(listener)
 
     def on_finished(self, listener: Finished) -> None:
         """Call a listener when a program that `run` streams has ended."""
         self._connection.outcomes.program_listeners.append(listener)
 
-    def look(self, now: int) -> None:
-        """Request a report now, not with the next poll."""
+    def request_report(self, now: int) -> None:
+        """Request a report now, before the next poll."""
         self._connection.request_report(now)
 
     # ── simulated time: no effect on a real controller ──
@@ -391,13 +391,13 @@ class GrblHalDriver:
     # ── part ──
 
     def next_wake(self) -> int | None:
-        return self._now if self._orphan is not None else self._connection.next_wake()
+        return self._now if self._restored is not None else self._connection.next_wake()
 
     def wake(self, now: int) -> None:
         self._now = now
-        orphan, self._orphan = self._orphan, None
-        if orphan is not None:
-            self._connection.outcomes.program(orphan, NOT_RESTORED, now)
+        restored, self._restored = self._restored, None
+        if restored is not None:
+            self._connection.outcomes.program(restored, NOT_RESTORED, now)
         self._connection.wake(now)
         self._done(now)
 
@@ -408,11 +408,11 @@ class GrblHalDriver:
         return {}
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        return Refused(f"{fault} cannot be brought about on a real controller")
+        return Refused(f"{fault} cannot be injected into a real controller")
 
     def save(self) -> Saved:
         program = self._queue.program
-        pending = program.ticket if program else self._orphan
+        pending = program.ticket if program else self._restored
         return Saved(
             self._now,
             self._next_ticket,
@@ -426,7 +426,7 @@ class GrblHalDriver:
         saved = msgspec.convert(state, Saved)
         self._now = saved.now
         self._next_ticket = max(self._next_ticket, saved.next_ticket)
-        self._queue.program, self._orphan = None, saved.pending
+        self._queue.program, self._restored = None, saved.pending
         self._connection.forget(NOT_RESTORED, wanted=saved.called, now=saved.now)
         self._connection.stop_owed |= saved.stop_owed
 
@@ -483,7 +483,7 @@ class GrblHalDriver:
         return self._done(now)
 
     def _done(self, now: int) -> Refused | None:
-        """Notify the listeners of the status if it has changed; nothing was refused."""
+        """Notify the listeners of the status if it has changed; return None: nothing was refused."""
         if self._status_listeners:
             status = self.status(now)
             flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
@@ -498,7 +498,7 @@ class GrblHalDriver:
             listener(self._state.joints())
 
     def _moving(self) -> bool:
-        """Whether something continues without the operator; a hold at rest does not."""
+        """Whether something moves or will move without the operator; false in a hold at rest."""
         if self._alarm():
             return False
         if self._state.waits_for_operator and not self._connection.recovering():
@@ -525,7 +525,7 @@ def build(
     the tool, ``limits`` are the joint limits for jogs in rad."""
     if (config.dialect == "arm") != (writer is not None):
         raise ConfigError(
-            "a program in dialect `arm` needs a writer of joint lines, another one none",
+            "dialect `arm` needs a writer of joint lines, dialect `grblhal` must have none",
             key="dialect",
             value=config.dialect,
         )

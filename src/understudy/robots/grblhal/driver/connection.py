@@ -1,7 +1,7 @@
-"""The connection to a real grblHAL: what is in progress on it, how it ends, and recovery.
+"""The connection to a real grblHAL: lines in progress, end of the connection, and recovery.
 
 After a stop or a reset the driver sends nothing until the controller has confirmed it, and after a
-reset that was asked for it ends the alarm with `$X`. `RECOVERY` is the table of these steps;
+reset that the driver requested it ends the alarm with `$X`. `RECOVERY` is the table of these steps;
 `docs/robots/grblhal.md` shows it as a diagram.
 """
 
@@ -37,7 +37,7 @@ UNEXPECTED = Refused(
 NOT_SENT = "Not sent. "
 
 LineListener = Callable[[int, Refused | None, int], None]
-"""Called with a line's number when the controller has accepted it (None) or why it has not."""
+"""Called with a line's number, and None if the controller accepted the line, or the refusal."""
 
 Recovery = Literal["none", "halting", "clearing", "unlocking"]
 """`halting`: a stop or reset is not confirmed yet. `clearing`: the same, and an alarm is unlocked
@@ -65,7 +65,7 @@ RECOVERY: Mapping[tuple[Recovery, RecoveryEvent], Recovery] = {
 
 
 class Outcomes:
-    """Reports to listeners how lines and programs end."""
+    """Reports the outcomes of lines and programs to the listeners."""
 
     def __init__(self) -> None:
         self.line_listeners: list[LineListener] = []
@@ -93,7 +93,7 @@ class Outcomes:
             if dropped != number:
                 self.line(dropped, outcome, now)
         if program is not None:
-            accepted = f"{program.accepted} of {program.read} lines taken; "
+            accepted = f"{program.accepted} of {program.read} lines accepted; "
             place = f"line {number}: " if number else accepted
             self.program(program.ticket, replace(why, reason=place + why.reason), now)
 
@@ -101,7 +101,7 @@ class Outcomes:
 class ControllerConnection:
     """Connects, sends what is queued, follows the answers, and ends what is in progress.
 
-    The driver decides what may be asked of it. ``wanted``: the driver is to be connected.
+    The driver checks requests before it calls this. ``wanted``: the driver should be connected.
     ``trouble``: why the connection failed. ``error``: a line failed, and every line is refused
     until it is cleared. ``stop_owed``: an emergency stop must be sent again after reconnecting.
     """
@@ -132,7 +132,7 @@ class ControllerConnection:
         self.accepted = self.stops = 0
         self._recovery: Recovery = "none"
         self._confirmed_by = 0
-        self._leaves_at: int | None = None
+        self._disconnect_at: int | None = None
         self._poll_at = 0
         self.outcomes = Outcomes()
         self.report_listeners: list[Callable[[int], None]] = []
@@ -151,13 +151,13 @@ class ControllerConnection:
         return self.state.drained and not self._halting
 
     def under_way(self) -> bool:
-        """Something is in progress or about to begin."""
+        """Something is in progress or about to start."""
         if self.exchange is None:
             return False
         return bool(self.queue) or not self.jogging.over or not self.settled()
 
     def occupied(self) -> bool:
-        """Lines, a jog, or a motion that this driver has not begun are in progress."""
+        """Lines, a jog, or a motion that this driver has not started are in progress."""
         exchange = self.exchange
         free = exchange is None or not exchange.in_flight or exchange.awaits("query")
         return bool(self.queue) or not (self.jogging.over and free) or self.state.moves
@@ -177,7 +177,7 @@ class ControllerConnection:
     # ── requests of the driver ──
 
     def connect(self, now: int) -> None:
-        self._leaves_at = None
+        self._disconnect_at = None
         if not self.wanted:
             self.wanted = True
             self.reconnect.restart(now)
@@ -187,9 +187,9 @@ class ControllerConnection:
     def disconnect(self, now: int) -> None:
         """Close the connection once the last commands are sent and done."""
         if self.exchange is None:
-            self._hang_up(now)
+            self._close(now)
         else:
-            self._leaves_at = now + self._timeout
+            self._disconnect_at = now + self._timeout
             self.advance(now)
 
     def send_realtime(self, *commands: int) -> None:
@@ -199,10 +199,10 @@ class ControllerConnection:
     def halt(self, why: Refused, now: int) -> None:
         """Brake, and drop the lines that wait."""
         locked = self.alarm is not None or self.state.state in ("Alarm", "Sleep")
-        stands = locked or self.settled()  # a stop would also end the alarm
+        at_rest = locked or self.settled()  # a stop would also end the alarm
         self._drop_all(why, now)
         self.jogging.forget()
-        if not stands:
+        if not at_rest:
             self._interrupt("stop", now)
         self.advance(now)
 
@@ -234,9 +234,9 @@ class ControllerConnection:
             return None
         if self.exchange is None:
             return self.reconnect.due
-        moments = [self.exchange.due(), self._leaves_at, self.jogging.next_wake(self.exchange)]
+        moments = [self.exchange.due(), self._disconnect_at, self.jogging.next_wake(self.exchange)]
         moments.append(self._confirmed_by if self._halting else None)
-        moments.append(self._poll_at if self.exchange.asked_at is None else None)
+        moments.append(self._poll_at if self.exchange.report_requested_at is None else None)
         return min(moment for moment in moments if moment is not None)
 
     def wake(self, now: int) -> None:
@@ -324,7 +324,7 @@ class ControllerConnection:
         self.jogging.refused(self.exchange)
 
     def _stop_confirmed(self, now: int) -> None:
-        """The controller has stopped, for whatever reason; lines in flight are void."""
+        """The controller has stopped, for any reason; lines in flight are void."""
         if not self._halting:
             self._drop_all(HALTED, now)
         self._recover("confirmed")
@@ -367,11 +367,11 @@ class ControllerConnection:
         elif exchange.ready and not (exchange.in_flight or exchange.fresh or self._halting):
             exchange.request_report(now)
         done = self.settled() and not exchange.unsent
-        if self._leaves_at is not None and (done or now >= self._leaves_at):
-            self._hang_up(now)
+        if self._disconnect_at is not None and (done or now >= self._disconnect_at):
+            self._close(now)
 
     def _unlocking(self, exchange: LineExchange) -> bool:
-        """Unlock an alarm after a reset that was asked for; return whether recovery continues."""
+        """Unlock an alarm after a requested reset; return whether recovery continues."""
         if self._recovery == "unlocking" and exchange.fresh and not exchange.in_flight:
             self._recover("reported")
             if self.state.state == "Alarm":
@@ -434,8 +434,8 @@ class ControllerConnection:
         self.exchange, self.trouble = None, trouble
         self.reconnect.failed(now)
         self._fail_all(trouble, unanswered, now)
-        if self._leaves_at is not None:
-            self._hang_up(now)
+        if self._disconnect_at is not None:
+            self._close(now)
         self.notify_ready()
 
     def _fail_all(self, why: Refused, unanswered: list[SentLine], now: int) -> None:
@@ -447,9 +447,9 @@ class ControllerConnection:
         self.outcomes.unanswered(unanswered, why, now)
         self.outcomes.unsent(self.queue, why, now)
 
-    def _hang_up(self, now: int) -> None:
+    def _close(self, now: int) -> None:
         self.wanted = False
-        self._leaves_at = None
+        self._disconnect_at = None
         if self.exchange is not None:
             self.lost(DISCONNECTED, now)
         self.trouble = None
@@ -465,18 +465,18 @@ class ControllerConnection:
     def _refuse(self, line: SentLine | UnsentLine, why: Refused, now: int) -> None:
         """A line has failed: no line after it is sent, and those in flight fail as well."""
         self.outcomes.line(line.number, why, now)
-        if not (isinstance(line, SentLine) and line.forgiven):
+        if not (isinstance(line, SentLine) and line.error_cleared):
             self.error = self.error or why
             self.outcomes.unsent(self.queue, why, now, line.number)
 
     def clear_error(self) -> None:
-        """Clear the error; lines in flight that still fail because of it are no new error."""
+        """Clear the error; a line in flight that still fails because of it is not a new error."""
         if self.error is None:
             return
         self.error = None
         self.queue.add(QueuedLine(0, "", "clear"))
         if self.exchange is not None:
-            self.exchange.forgive()
+            self.exchange.mark_error_cleared()
 
     def _drop_all(self, why: Refused, now: int, number: int = 0) -> None:
         self.stops += 1

@@ -50,21 +50,21 @@ class SentLine:
     """A line that was sent and is not answered yet.
 
     ``number`` is the number of the program line, 0 for a line of the driver. ``last``: the program
-    line ends with this line. ``forgiven``: if it fails, the cause is an error that was cleared.
+    line ends with this line. ``error_cleared``: if it fails, the cause is an error that was cleared.
     """
 
     text: str
     kind: LineKind = "line"
     number: int = 0
     last: bool = True
-    forgiven: bool = False
+    error_cleared: bool = False
 
     @property
     def size(self) -> int:
         return len(self.text) + 1
 
     def wait(self) -> int:
-        """How long the controller may stand still before it answers: the time of G4 and M66."""
+        """How long the controller may take to answer without motion: the time of G4 and M66."""
         block = parse(self.text, GRBLHAL_ARM) if self.kind == "line" else None
         if not isinstance(block, Block):
             return 0
@@ -79,7 +79,7 @@ class SentLine:
 class LineWriter(Protocol):
     """Translates lines of a program into joint lines and keeps the modal state between them."""
 
-    def stand_at(self, joints: Joints) -> None:
+    def start_from(self, joints: Joints) -> None:
         """Continue the program from these joint positions."""
         ...
 
@@ -100,7 +100,7 @@ class QueuedLine(NamedTuple):
 
 
 class UnsentLine(NamedTuple):
-    """A line that is not sent: it needs nothing to be sent, or it is refused."""
+    """A line without anything to send: it has no effect on the controller, or it is refused."""
 
     number: int
     refused: Refused | None = None
@@ -127,8 +127,8 @@ class StreamedProgram:
 class LineQueue:
     """Lines that wait to be sent, one by one or from a program.
 
-    ``writer`` translates programs that are not joint lines. ``_parts`` are the lines that are left
-    of the program line that is being sent. ``_writer_placed``: the writer knows where the axes are.
+    ``writer`` translates programs that are not joint lines. ``_parts`` are the lines not yet
+    sent of the current program line. ``_writer_placed``: the writer knows where the axes are.
     """
 
     def __init__(self, writer: LineWriter | None, info: ControllerInfo) -> None:
@@ -173,7 +173,7 @@ class LineQueue:
         return None
 
     def lose_position(self) -> None:
-        """Ask for the position of the axes before the next line is translated."""
+        """Read the position of the axes again before the next line is translated."""
         self._writer_placed = False
 
     def begins_with(self, kind: LineKind) -> bool:
@@ -209,7 +209,7 @@ class LineQueue:
             self._parts.append(SentLine(text, "line", line.number))
             return None
         if position is not None and not self._writer_placed:
-            self._writer.stand_at(position)
+            self._writer.start_from(position)
             self._writer_placed = True
         texts = self._writer.written(line.text, line.number)
         if isinstance(texts, Refused):
@@ -261,15 +261,15 @@ class Answered(NamedTuple):
 
 Received = Answered | Alarm | Banner | Report | Literal["stopped", "unexpected answer"]
 MARKS = {"$I": "VER", "$G": "GC", "$$": "$"}
-"""Query → name of the message that its answer begins with; `$` stands for settings."""
+"""Query → name of the message that its answer begins with; `$` means settings."""
 STOP_MESSAGE = Info("MSG", EVENT_MESSAGES["stop"])
 
 
 class LineExchange:
     """Lines and answers of one connection; discarded when the connection ends.
 
-    ``_queries`` are still to be answered. ``_marked``: the message that begins the answer to the
-    query in flight has come; ``_marked_before``: that of a query that was given up has come.
+    ``_queries`` are still to be answered. ``_marked``: the first message of the answer to the query
+    in flight has arrived; ``_marked_before``: that of an abandoned query has arrived.
     ``_touched``: something was sent or answered since the last report was requested.
     """
 
@@ -289,12 +289,12 @@ class LineExchange:
         """Another client may have left a part of a line in the controller's buffer."""
         self.queries_allowed = True
         """False while a stop or a reset is not confirmed."""
-        self.asked_at: int | None = None
-        """When the report was requested that has not come yet."""
+        self.report_requested_at: int | None = None
+        """Time of the last report request, while its report has not arrived."""
         self.fresh = False
-        """The last report was requested after everything that was sent and answered."""
+        """The last report was requested after all lines were sent and answered."""
         self._touched = True
-        self._standing_since: int | None = None
+        self._at_rest_since: int | None = None
         self.restart(now)
 
     def restart(self, now: int) -> list[SentLine]:
@@ -302,7 +302,7 @@ class LineExchange:
         lost = self.discard()
         self.queries_allowed = self._partial_line = True
         self._queries = deque(["$I", "$$"])
-        self.asked_at = None
+        self.report_requested_at = None
         self.request_report(now, full=True)
         return lost
 
@@ -321,10 +321,10 @@ class LineExchange:
 
     def request_report(self, now: int, *, full: bool = False) -> None:
         """Request a report, unless one is awaited."""
-        if self.asked_at is None:
+        if self.report_requested_at is None:
             if self._outbox.size < MOST_UNSENT:
                 self._outbox.send(bytes([Realtime.FULL_STATUS if full else Realtime.STATUS]))
-            self.asked_at, self._touched = now, False
+            self.report_requested_at, self._touched = now, False
 
     def fits(self, text: str) -> bool:
         """Whether the receive buffer has room; it is a ring, so that one byte stays empty."""
@@ -333,7 +333,7 @@ class LineExchange:
     def send(self, line: SentLine) -> None:
         self.in_flight.append(line)
         self._used += line.size
-        self._standing_since = None
+        self._at_rest_since = None
         self._outbox.send(line.text.encode("ascii") + b"\n")
         self._touch()
 
@@ -359,10 +359,10 @@ class LineExchange:
         """Number of the program line that is answered next; 0 if there is none."""
         return self.in_flight[0].number if self.awaits("line") else 0
 
-    def forgive(self) -> None:
+    def mark_error_cleared(self) -> None:
         """Mark the lines in flight: they may still fail because of an error that was cleared."""
         for line in self.in_flight:
-            line.forgiven = True
+            line.error_cleared = True
 
     def take(self, room: int) -> bytes:
         return self._outbox.take(room)
@@ -394,9 +394,9 @@ class LineExchange:
         return message if isinstance(message, Alarm | Banner) else None
 
     def _answer(self, answer: Answer) -> Received | None:
-        self._standing_since = None
+        self._at_rest_since = None
         self._touch()
-        if self._marked_before:  # the answer to a query that was given up
+        if self._marked_before:  # the answer to an abandoned query
             self._marked_before = False
             return None
         if not self.in_flight:
@@ -411,7 +411,7 @@ class LineExchange:
         return None
 
     def _answer_query(self, *, answered: bool) -> None:
-        """A query that is refused is sent again; after `MOST_TRIES` refusals it is given up."""
+        """A refused query is sent again; after `MOST_TRIES` refusals it is abandoned."""
         self._next_answered()
         self._marked = False
         self._tries += 1
@@ -433,18 +433,18 @@ class LineExchange:
 
     def _report(self, report: Report, now: int) -> None:
         self._state.apply(report, now)
-        self.asked_at = None
+        self.report_requested_at = None
         self.fresh = not self._touched
         if report.state not in STANDING or not self._state.drained:
-            self._standing_since = None
-        elif self._standing_since is None:
-            self._standing_since = now
+            self._at_rest_since = None
+        elif self._at_rest_since is None:
+            self._at_rest_since = now
         self._send_query()
 
     def _send_query(self) -> None:
         """Send the next query if nothing moves: otherwise it is refused or, in Hold, unanswered."""
-        stands = self.queries_allowed and not self.in_flight and self._state.state in STANDING
-        if self._queries and stands:
+        allowed = self.queries_allowed and not self.in_flight and self._state.state in STANDING
+        if self._queries and allowed:
             if self._partial_line:  # 0x85 discards a partial line and has no other effect at rest
                 self._outbox.send(bytes([Realtime.JOG_CANCEL]))
                 self._partial_line = False
@@ -458,10 +458,10 @@ class LineExchange:
     def due(self) -> int | None:
         """When the timeout ends, if nothing is received until then."""
         moments = []
-        if self.asked_at is not None:
-            moments.append(self.asked_at + self._timeout)
-        if self.in_flight and self._standing_since is not None:
-            moments.append(self._standing_since + self._timeout + self.in_flight[0].wait())
+        if self.report_requested_at is not None:
+            moments.append(self.report_requested_at + self._timeout)
+        if self.in_flight and self._at_rest_since is not None:
+            moments.append(self._at_rest_since + self._timeout + self.in_flight[0].wait())
         return min(moments, default=None)
 
     def overdue(self, now: int) -> Refused | None:
@@ -469,6 +469,6 @@ class LineExchange:
         if due is None or now < due:
             return None
         within = f"within {self._timeout // NS_PER_MS} ms"
-        if self.asked_at is not None and now >= self.asked_at + self._timeout:
+        if self.report_requested_at is not None and now >= self.report_requested_at + self._timeout:
             return Refused(f"the controller is silent: no report {within}")
         return Refused(f"no answer to {self.in_flight[0].text!r} {within} although nothing moves")

@@ -2,7 +2,7 @@
 
     $J=G91G21X1.5F1800\\n     one at a time, the next when it is answered
 
-If the connection is cut, or the operator's heartbeat stays out, the axes stop after the increments
+If the connection is cut, or the operator's heartbeat stops, the axes stop after the increments
 that were sent: at most `LEAD` and the braking time later.
 """
 
@@ -35,7 +35,7 @@ JogLimits = tuple[Joints, Joints]
 class Jog:
     """One jog. Velocities are in rad/s; ``target`` is the end of the increments so far, in rad.
 
-    ``cancelled``: the axes brake. ``requested_at``: when the operator last asked for the jog.
+    ``cancelled``: the axes brake. ``requested_at``: when the operator last requested the jog.
     """
 
     target: list[float]
@@ -46,7 +46,7 @@ class Jog:
     cancelled: bool = False
     _ahead: int = 0
 
-    def turn(self, axis: int, velocity: float, now: int) -> bool:
+    def set_velocity(self, axis: int, velocity: float, now: int) -> bool:
         """Set the velocity of an axis; return whether it has changed."""
         top = self.info.top_speed(axis)
         velocity = max(-top, min(top, velocity))
@@ -56,7 +56,7 @@ class Jog:
         return changed
 
     def begin(self, position: Joints, now: int) -> None:
-        """Begin from rest at this position."""
+        """Start from rest at this position."""
         self.target, self.cancelled = list(position), False
         self._ahead = now
 
@@ -85,7 +85,7 @@ class Jog:
         return f"$J=G91G21{_words(step)}F{decimal(self._feed(step))}"
 
     def still(self) -> bool:
-        """No axis is to move, or none can."""
+        """Whether no axis should move, or none can."""
         steps = (self._within(axis, v) - self.target[axis] for axis, v in enumerate(self.velocity))
         return max(abs(step) for step in steps) < SMALLEST * DEG
 
@@ -123,14 +123,14 @@ class JogControl:
     def over(self) -> bool:
         return self._jog is None
 
-    def turn(self, axis: int, velocity: float, exchange: LineExchange | None, now: int) -> None:
-        """Jog an axis; a change of velocity cancels the jog and begins it again from rest."""
+    def jog(self, axis: int, velocity: float, exchange: LineExchange | None, now: int) -> None:
+        """Jog an axis; a change of velocity cancels the jog and starts it again from rest."""
         position = self._state.position
         if self._jog is None:
             self._jog = Jog(list(position), self._state.info, self._limits)
-            self._jog.turn(axis, velocity, now)
+            self._jog.set_velocity(axis, velocity, now)
             self._jog.begin(position, now)
-        elif self._jog.turn(axis, velocity, now):
+        elif self._jog.set_velocity(axis, velocity, now):
             self._cancel(exchange)
 
     def stop(self, exchange: LineExchange | None) -> None:
@@ -144,7 +144,7 @@ class JogControl:
         self._jog = None
 
     def refused(self, exchange: LineExchange | None) -> None:
-        """End the jog after a refused increment; it is not known which ones are still answered."""
+        """End the jog after a refused increment; it is not known which increments will still be answered."""
         self._cancel(exchange)
         self._jog = None
 
@@ -156,12 +156,12 @@ class JogControl:
         return min(late, self._jog.due()) if sends else late
 
     def check_heartbeat(self, exchange: LineExchange, now: int) -> None:
-        """Stop the jog if the operator has not asked for it in time."""
+        """Stop the jog if the operator has not repeated the request in time."""
         if self._jog is not None and now >= self._jog.requested_at + self._heartbeat:
             self.stop(exchange)
 
     def advance(self, exchange: LineExchange, *, settled: bool, now: int) -> None:
-        """Send the next increment, or end the jog once the axes stand."""
+        """Send the next increment, or end the jog once the axes are at rest."""
         jog = self._jog
         if jog is None or exchange.in_flight:
             return

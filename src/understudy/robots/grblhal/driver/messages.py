@@ -120,13 +120,13 @@ def whole(text: str) -> int | None:
 
 def refusal(code: int, line: str) -> Refused:
     """The refusal for `error:N`, with its text."""
-    words = ERRORS.get(code) or "the controller does not say why"
+    words = ERRORS.get(code) or "no reason given"
     return Refused(f"error:{code} ({line}): {words}", code)
 
 
 def alarm(code: int) -> Refused:
     """The refusal for `ALARM:N`, with its text."""
-    words = ALARMS.get(code) or "the controller does not say why"
+    words = ALARMS.get(code) or "no reason given"
     return Refused(f"ALARM:{code}: {words}", code)
 
 
@@ -137,13 +137,13 @@ def sendable(text: str) -> str | Refused:
     """The line without comments; refused if it contains a byte that acts at once."""
     line = _COMMENT.sub("", text).strip()
     if not _PRINTABLE.fullmatch(line):
-        return Refused(f"{text!r}: a line is printable ASCII, and one line", BAD_LETTER)
+        return Refused(f"{text!r}: a line must be printable ASCII without a line break", BAD_LETTER)
     if found := _REALTIME.search(line):
-        reason = f"{found[0]!r} acts at once on the wire and cannot stand in a line: {text.strip()}"
+        reason = f"{found[0]!r} acts at once on the wire and is not allowed in a line: {text.strip()}"
         return Refused(reason, BAD_LETTER)
     if len(line) + NUMBER_ROOM > LONGEST_LINE:
         longest = LONGEST_LINE - NUMBER_ROOM
-        return Refused(f"{len(line)} characters, {longest} are allowed in a line", TOO_LONG)
+        return Refused(f"{len(line)} characters in a line; allowed: {longest}", TOO_LONG)
     return line
 
 

@@ -1,4 +1,4 @@
-"""What the driver knows of a real controller: its last report, its settings, its pins."""
+"""State of a real controller as its driver knows it: last report, settings, pins."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ class ControllerState:
         self.forget()
 
     def forget(self) -> None:
-        """Discard everything that the reports said; the state is Unknown."""
+        """Discard all reported values; the state is Unknown."""
         self.state = "Unknown"
         self.substate = 0
         self.reported_at: int | None = None
@@ -173,7 +173,7 @@ class ControllerState:
         return max(0, self.info.blocks - free)
 
     def stand_still(self) -> None:
-        """Set the velocity to zero: the drives are off before a report says so."""
+        """Set the velocity to zero: the drives are off before a report shows it."""
         self.velocity = AT_REST
 
     def joints(self) -> JointState:
@@ -189,8 +189,8 @@ class ControllerState:
 class ReportedPins:
     """Pins of a real controller, as far as the wire reports them.
 
-    Inputs are the values that M66 read last, outputs the values that accepted lines have set. The
-    names of outputs stand for their numbers.
+    Inputs are the values that M66 read last, outputs the values that accepted lines have set. 
+    Names may replace the numbers of outputs.
     """
 
     def __init__(self, digital_names: Mapping[str, int], analog_names: Mapping[str, int]) -> None:

@@ -47,7 +47,7 @@ READ_SIZE = 1024
 """Bytes read before the face checks again whether the client takes its answers."""
 OUTBOX_LIMIT = 256 * 1024
 STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
-"""They have no effect while reports come automatically; `?` always has."""
+"""Requests that have no effect while reports are automatic; `?` always has an effect."""
 
 
 ENDPOINTS = {"": Endpoint()}
@@ -113,7 +113,7 @@ class Connection:
 class GrblHalFace(SessionFace[Connection], NotInjectable):
     """`Face`: the firmware's side of its serial line.
 
-    ``_working``: a line was given to the controller and is not answered yet; ``_asker`` is its
+    ``_working``: a line was passed to the controller and is not answered yet; ``_asker`` is its
     client. ``_sticky`` is the error number that every G-code line gets after an error.
     ``_stalled``: lines wait because the client does not take its answers.
     """
@@ -202,7 +202,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         return next(reversed(self._sessions), None) == peer
 
     def owes(self, peer: str) -> bool:
-        """Whether an answer needs time; one that needs an operator does not count."""
+        """Whether an answer is pending; one that waits for an operator does not count."""
         waits = self._working and (peer == self._asker or self.serves(peer))
         return waits and not self._controller.lines.waits_for_operator(self._now)
 
@@ -232,7 +232,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
     # ── lines ──
 
     def _serve(self, now: int) -> None:
-        """Give lines to the controller as long as it accepts them."""
+        """Pass lines to the controller as long as it accepts them."""
         while not self._working and self._controller.lines.accepts_line(now):
             self._stalled = self._full()
             if self._stalled:
@@ -251,7 +251,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._send_due_report(now)
 
     def _send_due_report(self, now: int) -> None:
-        """Send the report that the controller asked for; it comes when the next line is read."""
+        """Send the report that the controller requested; it is sent when the next line is read."""
         if self._report_due:
             self._report_due = False
             self._report(now)

@@ -23,7 +23,7 @@ KEEPING = ("$", "[", "(")
 
 _CUT = re.compile(rb"[\x00-\x07\x09-\x1f?!~\x80-\xbf]")
 SILENT = re.compile(rb"(?s:[^\x00-\x1f?!~\x7f-\xff]+|.)")
-"""Splits a stream into text that causes no answer, and every other byte alone."""
+"""Splits a stream into runs of text without an effect, and single bytes for the rest."""
 _ORDINARY = re.compile(rb"[^\x00-\x1f$(;\[\x7f-\xff]*")
 _LINE_END = re.compile(rb"[\r\n]")
 
@@ -98,7 +98,7 @@ class ReceiveBuffer:
 
     @property
     def keeps_commands(self) -> bool:
-        """Printable commands may be plain text: in a `$` line and in a comment in parentheses."""
+        """Whether printable commands may be plain text: in a `$` line or a comment in parentheses."""
         return self._verbatim in KEEPING
 
     def next_line(self) -> FirmwareLine | None:

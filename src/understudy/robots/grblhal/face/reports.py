@@ -18,7 +18,7 @@ MACHINE, BUFFER, LINE, SPEED, PINS, OFFSET, OVERRIDES = (1 << bit for bit in ran
 ALARM = 1 << 10
 """Bits of $10."""
 OV_BUSY, OV_IDLE, WCO_BUSY, WCO_IDLE = 20, 10, 30, 10
-"""Number of reports from one Ov or WCO to the next."""
+"""Number of reports between two Ov or WCO fields."""
 BUSY = ("Home", "Run", "Hold", "Jog", "Door")
 
 ALL = frozenset(
@@ -79,7 +79,7 @@ class StatusReports:
         return f"<{'|'.join(fields)}>"
 
     def _count(self, reading: FirmwareReading, mask: int) -> set[str]:
-        """Advance the counters; return the fields that are put off to the next report."""
+        """Advance the counters; return the fields that are postponed to the next report."""
         flags, later = self._flags, set()
         state = reading.state.partition(":")[0]
         busy = state in BUSY

@@ -132,7 +132,7 @@ class FirmwareRealtime:
             core.wake_now(now)
 
     def rest(self, now: int) -> None:
-        """Do what was to happen once the axes are at rest, if they are."""
+        """Carry out the pending action (`State.at_rest`) if the axes are at rest."""
         core, state = self._core, self._core.state
         if core.under_way(now):
             return
@@ -243,7 +243,7 @@ class FirmwareSwitches:
         return bool(getattr(state, what))
 
     def _toggle_spindle(self, now: int) -> bool:
-        """Stop or restart the spindle; it works in a hold at rest only."""
+        """Stop or restart the spindle; only possible in a hold at rest."""
         core, state = self._core, self._core.state
         modal = core.runner.state.modal
         if core.condition(now) == "Hold:0" and modal.spindle != "M5":

@@ -1,10 +1,10 @@
 """The condition of a firmware: one table of transitions, (condition, event) → condition.
 
 The condition is what a status report shows before its first `|`, with two additions: `Critical` and
-`EStop` are reported as Alarm, and a firmware that sleeps keeps an alarm that was there before.
-Some conditions are stored. The others are read from the program at the moment of the question:
-whether it moves, is held, homes or waits for a tool (`SAMPLED`); for them the table has the events
-`move` and `rest`, which the motion brings about.
+`EStop` are reported as Alarm, and a firmware that sleeps keeps an earlier alarm.
+Some conditions are stored. The others (`SAMPLED`) are read from the program when they are needed:
+it moves, is held, homes or waits for a tool. For them the table has the events `move` and `rest`,
+which the motion causes.
 
 `docs/robots/grblhal.md` shows the diagram that `diagram` prints.
 """

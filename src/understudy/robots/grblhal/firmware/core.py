@@ -30,7 +30,7 @@ from understudy.simulation.program.runner import Runner
 from understudy.simulation.program.steps import ControllerOptions, Homing
 from understudy.units import MINUTE, MM, seconds
 
-NOT_IDLE = Refused("only when nothing moves and nothing waits", ErrorCode.NOT_IDLE)
+NOT_IDLE = Refused("allowed only while nothing moves and nothing waits", ErrorCode.NOT_IDLE)
 IN_ALARM = Refused("no G-code in alarm or while jogging", ErrorCode.LOCKED)
 
 CRITICAL_EVENTS: dict[int, controller.Event] = {
@@ -84,8 +84,8 @@ class State(Struct):
     """Everything that a snapshot contains of a firmware besides its program.
 
     `condition` is the stored condition; `FirmwareCore.condition` takes the motion into account.
-    `alarm` is the number of the last alarm. `at_rest` is what happens once the axes are at rest:
-    the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress is a jog.
+    `alarm` is the number of the last alarm. `at_rest` is the pending action for when the axes are
+    at rest: the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress is a jog.
     `restores_at`: when the spindle or the coolant that was started again is up to speed (Door:3).
     `homing_until`: when the search for a switch fails. `tool` is the tool in the spindle while an
     M6 waits for the operator.
@@ -133,7 +133,7 @@ class State(Struct):
 class FirmwareCore:
     """State, program and listeners, shared by the parts of a firmware.
 
-    The firmware sets ``runner`` once it has made it.
+    The firmware sets ``runner`` after it has built it.
     """
 
     runner: Runner
@@ -165,7 +165,7 @@ class FirmwareCore:
     # ── condition ──
 
     def condition(self, now: int) -> Condition:
-        """The stored condition, or the one that the program and its motion bring about now."""
+        """The stored condition, or the one that follows from the program and its motion now."""
         state, program = self.state, self.runner.state
         if state.condition in ("Door:0", "Door:2"):
             return "Door:2" if self.under_way(now) else "Door:0"
@@ -241,7 +241,7 @@ class FirmwareCore:
     # ── effects ──
 
     def apply_overrides(self, now: int) -> None:
-        """Set feed and rapid override as far as the program allows them; both go together."""
+        """Set feed and rapid override, unless the program disables both."""
         state = self.state
         feed, rapid = (state.feed, state.rapid) if state.feed_allowed else (100, 100)
         self.runner.override(now, feed=feed / 100.0, rapid=rapid / 100.0)
@@ -266,7 +266,7 @@ class FirmwareCore:
             self.emit(Notice("void"), now)
 
     def sync(self, now: int) -> None:
-        """Let the program continue from where the axes stand, counted in steps."""
+        """Let the program continue from the present position of the axes, counted in steps."""
         self.runner.continue_from(self.axes.on_steps(self._where(now)), now)
 
     def switch_off(self, now: int) -> None:
@@ -277,12 +277,12 @@ class FirmwareCore:
         self.switch_outputs(now)
 
     def switch_outputs(self, now: int) -> None:
-        """Turn spindle and coolant on or off as the state says, where no line has done so."""
+        """Turn spindle and coolant on or off as in the state, for changes that no line has made."""
         state = self.state
         self.axes.switch(state.spindle != "M5", state.flood or state.mist, now)
 
     def wake_now(self, now: int) -> None:
-        """Ask to be woken at this moment, so that clients that wait may continue."""
+        """Request a wake at once, so that waiting clients may continue."""
         self.state.resume_at = now
 
     def _where(self, now: int) -> Floats:

@@ -16,7 +16,7 @@ __all__ = ["FAULTS", "Config"]
 
 FACES = ("grblhal",)
 
-# The simulated robot, its check and its actions are imported when they are asked for: they bring
+# The simulated robot, its check and its actions are imported on first use: they load
 # compiled code, which a driver or a configuration does not need.
 
 

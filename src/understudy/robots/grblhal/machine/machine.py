@@ -36,8 +36,9 @@ UNITS = (MM, MM, MM, DEG, DEG, DEG)
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """`settings` by grblHAL's numbers, where they differ from the firmware's own defaults.
+    """The machine in a cell file.
 
+    `settings`: by grblHAL's numbers, where they differ from the firmware's defaults.
     `wired`: each input is wired to the output of the same number.
     """
 

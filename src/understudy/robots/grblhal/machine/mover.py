@@ -64,7 +64,7 @@ class MachineMover:
         if isinstance(move, AxisMove):
             return self.straight([move], start, line=[line], exact=exact)
         if not isinstance(move, AxisArc):
-            reason = "a machine has linear and rotary axes, no joints"
+            reason = "a machine has linear and rotary axes, not joints"
             return Refused(reason, ErrorCode.UNSUPPORTED)
         count = chord_count(move, self.arc_tolerance)
         if count > MOST_CHORDS:
@@ -94,7 +94,7 @@ class MachineMover:
         )
 
     def switch_seconds(self, request: Request) -> float:
-        """Seconds for which a request holds the program up."""
+        """Seconds that the program waits for a request."""
         on = isinstance(request, Spindle) and request.direction != "M5"
         return self.settings.spindle_on_s if on else 0.0
 
