@@ -41,7 +41,8 @@ class LineStream:
         self.driver.stop(now)
 
     def closing(self, now: int) -> bool:
-        """Whether the connection still closes: the driver stops all motion before it disconnects."""
+        """Whether the connection still closes: the driver stops all motion before it
+        disconnects."""
         if not self._disconnecting:
             self._disconnecting = True
             self.driver.disconnect(now)

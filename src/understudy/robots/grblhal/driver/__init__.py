@@ -76,7 +76,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
     `dialect` of the programs; `arm` needs a `LineWriter` that translates them into joint lines.
     `heartbeat_ms`: how long a jog continues without a new request. `reconnect_s`: pauses between
-    connection attempts; the last one is repeated. `…_output_names`: names that may replace the output numbers.
+    connection attempts; the last one is repeated. `…_output_names`: names that may replace the
+    output numbers.
     """
 
     dialect: Literal["grblhal", "arm"] = "grblhal"
@@ -224,7 +225,8 @@ class GrblHalDriver:
         return self._advance(now)
 
     def stop(self, now: int) -> Refused | None:
-        """Brake along the path and drop the waiting lines; the modal state is that after a reset."""
+        """Brake along the path and drop the waiting lines; the modal state is that after a
+        reset."""
         self._connection.halt(HALTED, now)
         return self._done(now)
 
@@ -483,7 +485,8 @@ class GrblHalDriver:
         return self._done(now)
 
     def _done(self, now: int) -> Refused | None:
-        """Notify the listeners of the status if it has changed; return None: nothing was refused."""
+        """Notify the listeners of the status if it has changed; return None: nothing was
+        refused."""
         if self._status_listeners:
             status = self.status(now)
             flags = (status.connected, status.enabled, status.moving, status.error, status.homed)

@@ -50,7 +50,8 @@ class SentLine:
     """A line that was sent and is not answered yet.
 
     ``number`` is the number of the program line, 0 for a line of the driver. ``last``: the program
-    line ends with this line. ``error_cleared``: if it fails, the cause is an error that was cleared.
+    line ends with this line. ``error_cleared``: if it fails, the cause is an error that was
+    cleared.
     """
 
     text: str

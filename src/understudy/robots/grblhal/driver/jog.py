@@ -144,7 +144,8 @@ class JogControl:
         self._jog = None
 
     def refused(self, exchange: LineExchange | None) -> None:
-        """End the jog after a refused increment; it is not known which increments will still be answered."""
+        """End the jog after a refused increment; it is not known which increments will still be
+        answered."""
         self._cancel(exchange)
         self._jog = None
 

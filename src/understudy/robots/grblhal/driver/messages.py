@@ -139,7 +139,9 @@ def sendable(text: str) -> str | Refused:
     if not _PRINTABLE.fullmatch(line):
         return Refused(f"{text!r}: a line must be printable ASCII without a line break", BAD_LETTER)
     if found := _REALTIME.search(line):
-        reason = f"{found[0]!r} acts at once on the wire and is not allowed in a line: {text.strip()}"
+        reason = (
+            f"{found[0]!r} acts at once on the wire and is not allowed in a line: {text.strip()}"
+        )
         return Refused(reason, BAD_LETTER)
     if len(line) + NUMBER_ROOM > LONGEST_LINE:
         longest = LONGEST_LINE - NUMBER_ROOM

@@ -189,7 +189,7 @@ class ControllerState:
 class ReportedPins:
     """Pins of a real controller, as far as the wire reports them.
 
-    Inputs are the values that M66 read last, outputs the values that accepted lines have set. 
+    Inputs are the values that M66 read last, outputs the values that accepted lines have set.
     Names may replace the numbers of outputs.
     """
 

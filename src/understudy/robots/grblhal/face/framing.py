@@ -98,7 +98,8 @@ class ReceiveBuffer:
 
     @property
     def keeps_commands(self) -> bool:
-        """Whether printable commands may be plain text: in a `$` line or a comment in parentheses."""
+        """Whether printable commands may be plain text: in a `$` line or a comment in
+        parentheses."""
         return self._verbatim in KEEPING
 
     def next_line(self) -> FirmwareLine | None:

@@ -356,7 +356,8 @@ class FirmwareLines:
         state.speed_allowed, state.hold_allowed = step.speed, step.hold
 
     def _change_tool(self, change: requests.ToolChange, now: int) -> None:
-        """Wait for the operator if the line came over the wire; otherwise the tool is already changed."""
+        """Wait for the operator if the line came over the wire; otherwise the tool is already
+        changed."""
         if change.physical and over_a_wire(self._core.runner.state.current):
             self._core.state.tool = change.previous
         else:

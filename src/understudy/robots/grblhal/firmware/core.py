@@ -85,15 +85,16 @@ class State(Struct):
 
     `condition` is the stored condition; `FirmwareCore.condition` takes the motion into account.
     `alarm` is the number of the last alarm. `at_rest` is the pending action for when the axes are
-    at rest: the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress is a jog.
-    `restores_at`: when the spindle or the coolant that was started again is up to speed (Door:3).
-    `homing_until`: when the search for a switch fails. `tool` is the tool in the spindle while an
-    M6 waits for the operator.
+    at rest: the effect of 0x19, of 0x85, or a soft limit alarm. `jogging`: the motion in progress
+    is a jog. `restores_at`: when the spindle or the coolant that was started again is up to speed
+    (Door:3). `homing_until`: when the search for a switch fails. `tool` is the tool in the spindle
+    while an M6 waits for the operator.
 
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
     `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
     execution, by number. `resume_at`: when a client that waits may continue.
+
     """
 
     settings: list[tuple[int, float]] = []
