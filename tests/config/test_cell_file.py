@@ -42,7 +42,7 @@ def put_together(file: Path, text: str | bytes) -> CellConfig:
     return config
 
 
-def test_a_good_file_says_what_is_in_it(file: Path) -> None:
+def test_a_valid_file_is_read(file: Path) -> None:
     config = put_together(file, GOOD)
     bench = config.robots["bench"]
     assert (config.name, config.head.seed, config.head.poll_step_ms) == ("cell", 4, 10.0)
@@ -208,7 +208,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("change", "message"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_file(file: Path, change: tuple[str, str], message: str) -> None:
+def test_a_wrong_file_is_reported_with_line_key_and_allowed_values(
+    file: Path, change: tuple[str, str], message: str
+) -> None:
     assert change[0] in GOOD
     with pytest.raises(ConfigError, match="^" + re.escape(f"{file}{message}")):
         put_together(file, GOOD.replace(*change, 1))
@@ -237,12 +239,12 @@ NO_CELL = {
 
 
 @pytest.mark.parametrize(("content", "message"), NO_CELL.values(), ids=NO_CELL)
-def test_a_file_that_is_no_cell(file: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_a_cell_is_an_error(file: Path, content: bytes, message: str) -> None:
     with pytest.raises(ConfigError, match="^" + re.escape(f"{file}{message}")):
         put_together(file, content)
 
 
-def test_a_path_that_is_no_file(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     for name, problem in {
         "text_robt": "unknown cell .* did you mean 'text_robot'",
         str(tmp_path): "cannot be read: Is a directory",
@@ -254,7 +256,7 @@ def test_a_path_that_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", shipped_cells())
-def test_every_shipped_cell_is_all_right(name: str) -> None:
+def test_every_shipped_cell_is_valid(name: str) -> None:
     build_cell(load_config(name))
 
 
@@ -280,13 +282,13 @@ def test_every_shipped_cell_is_all_right(name: str) -> None:
         ("=", "="),
     ],
 )
-def test_a_scalar_is_what_yaml_1_2_says(written: str, meant: object) -> None:
+def test_scalars_are_read_as_in_yaml_1_2(written: str, meant: object) -> None:
     value = parse(f"key: {written}", "f").value["key"]
     assert value == meant
     assert type(value) is type(meant)
 
 
-def test_on_is_a_key_of_a_rule_and_a_power_of_ten_a_number(file: Path) -> None:
+def test_on_is_a_text_key_and_1e3_is_a_number(file: Path) -> None:
     text = GOOD.replace("0.05", "5e-2").replace("seed: 4", "poll_step_ms: 1e3")
     config = put_together(file, text)
     assert config.head.scenario.rules["lost"].on == "bench.text_tcp"
@@ -297,7 +299,7 @@ def test_on_is_a_key_of_a_rule_and_a_power_of_ten_a_number(file: Path) -> None:
 # ── what a configuration is ──
 
 
-def test_the_digest_names_what_a_cell_is_not_where_it_listens(file: Path) -> None:
+def test_the_digest_depends_on_the_cell_and_not_on_its_ports(file: Path) -> None:
     digest = put_together(file, GOOD).digest
     for same in (("5001", "5002"), ("a bench", "another bench"), ("0.05", "5e-2")):
         assert put_together(file, GOOD.replace(*same)).digest == digest
@@ -306,7 +308,7 @@ def test_the_digest_names_what_a_cell_is_not_where_it_listens(file: Path) -> Non
     assert len(digests | {digest}) == 5
 
 
-def test_a_seed_from_outside_takes_the_place_of_the_files() -> None:
+def test_a_given_seed_replaces_the_seed_of_the_file() -> None:
     assert load_config("text_robot", seed=9).head.seed == 9
     for seed in (-1, 1 << 62):
         with pytest.raises(ConfigError, match=r"seed: out of range"):

@@ -1,4 +1,4 @@
-"""A snapshot belongs to a cell with all its files: a model that has changed is another robot."""
+"""A snapshot belongs to a cell with the contents of all its files."""
 
 from importlib import resources
 from pathlib import Path
@@ -63,14 +63,14 @@ def test_a_snapshot_is_not_restored_onto_changed_files(folder: Path, file: str) 
         build_cell(load_config(name)).restore(snapshot)
 
 
-def test_a_running_cell_keeps_the_name_it_has(folder: Path) -> None:
+def test_a_running_cell_keeps_its_digest(folder: Path) -> None:
     config = load_config(str(folder / "cell.yaml"))
     digest = config.digest
     (folder / "mine.urdf").write_text(G60.replace("0.4", "0.41"))
     assert config.digest == digest != load_config(str(folder / "cell.yaml")).digest
 
 
-def test_a_file_that_is_missing_is_told_by_whoever_needs_it(folder: Path) -> None:
+def test_a_missing_file_is_reported_by_the_part_that_reads_it(folder: Path) -> None:
     (folder / "rock.stl").unlink()
     config = load_config(str(folder / "cell.yaml"))
     assert config.digest

@@ -1,4 +1,4 @@
-"""Files of the user's come first; what is shipped is found by its name."""
+"""Files of the user take precedence over shipped files, which are found by name."""
 
 from pathlib import Path
 
@@ -16,24 +16,26 @@ def test_a_shipped_program_is_found_by_its_name(
     assert read_program(Path(name)) == shipped_programs()["seam"].read_bytes()
 
 
-def test_a_file_of_the_users_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_the_user_takes_precedence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("seam.gcode").write_text("G28\n")
     assert read_program(Path("seam.gcode")) == b"G28\n"
 
 
 @pytest.mark.parametrize("name", ["nothing.gcode", ".", "a\0b"])
-def test_what_cannot_be_read_is_told(name: str) -> None:
+def test_an_unreadable_file_is_an_error(name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_program(Path(name))
 
 
-def test_a_model_whose_name_no_file_can_have_is_told() -> None:
+def test_a_model_name_that_no_file_can_have_is_an_error() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_model("a\0b.urdf", beside="")
 
 
-def test_a_relative_name_is_looked_for_beside_the_cell_file_first(
+def test_a_relative_name_is_searched_beside_the_cell_file_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "cells"

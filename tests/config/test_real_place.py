@@ -1,4 +1,4 @@
-"""Where a real controller is, in a cell file."""
+"""The address of a real controller in a cell file."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from understudy.errors import ConfigError
 from understudy.wire.dial import Destination
 
 
-def test_a_cell_file_says_where_and_is_told_its_line() -> None:
+def test_a_wrong_real_address_is_reported_with_its_line() -> None:
     text = "controller: auto\nrobots:\n  b:\n    kind: text_robot\n    real: {to: 'tcp://h:1'}\n"
     config = read_config(text, "cell.yaml")
     assert (config.head.controller, config.robots["b"].real) == ("auto", Destination("h", 1))

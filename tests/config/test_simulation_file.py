@@ -1,4 +1,4 @@
-"""The document's own simulation.yaml is accepted as it stands."""
+"""The simulation.yaml of the design document is read unchanged."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def cell_with(tmp_path: Path, text: str, more: str = "") -> str:
     return str(cell)
 
 
-def test_its_figures_are_those_of_every_arm(tmp_path: Path) -> None:
+def test_its_values_are_the_defaults_of_every_arm(tmp_path: Path) -> None:
     config = load_config(cell_with(tmp_path, DOCUMENT.read_text()))
     arm = config.robots["g60"].config
     assert arm.simulation.update_rate_hz == 1000.0
@@ -34,7 +34,7 @@ def test_its_figures_are_those_of_every_arm(tmp_path: Path) -> None:
     build_cell(config)
 
 
-def test_what_the_cell_file_says_counts_more(tmp_path: Path) -> None:
+def test_keys_of_the_cell_file_take_precedence(tmp_path: Path) -> None:
     more = ", simulation: {command_delay_ms: 7}, io: {links: []}"
     arm = load_config(cell_with(tmp_path, DOCUMENT.read_text(), more)).robots["g60"].config
     assert arm.simulation.command_delay_ms == 7.0
@@ -42,7 +42,7 @@ def test_what_the_cell_file_says_counts_more(tmp_path: Path) -> None:
     assert arm.io.links == []
 
 
-def test_the_folder_above_is_looked_at_too(tmp_path: Path) -> None:
+def test_the_file_is_also_searched_in_the_folder_above(tmp_path: Path) -> None:
     (tmp_path / "simulation.yaml").write_text("simulation: {default_time_scale: 4}")
     cell = tmp_path / "cells" / "cell.yaml"
     cell.parent.mkdir()
@@ -58,14 +58,12 @@ def test_the_folder_above_is_looked_at_too(tmp_path: Path) -> None:
         ("visualization: {robot_color: 0x1000000}", "visualization.robot_color"),
     ],
 )
-def test_what_is_wrong_in_it_is_told_with_its_place(
-    tmp_path: Path, text: str, reported: str
-) -> None:
+def test_an_error_in_it_names_file_line_and_key(tmp_path: Path, text: str, reported: str) -> None:
     with pytest.raises(ConfigError, match=reported):
         load_config(cell_with(tmp_path, text))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_simulation_file_is_an_error(tmp_path: Path) -> None:
     cell = tmp_path / "cell.yaml"
     cell.write_text(CELL.format(file="nowhere.yaml", more=""))
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
@@ -100,7 +98,7 @@ def test_a_scenario_file_adds_its_rules(tmp_path: Path) -> None:
         ("timeline: []", "", r"storm\.yaml:1: timeline: unknown key"),
     ],
 )
-def test_what_is_wrong_in_a_scenario_file(
+def test_an_error_in_a_scenario_file_names_it(
     tmp_path: Path, scenario: str, own: str, reported: str
 ) -> None:
     with pytest.raises(ConfigError, match=reported):

@@ -13,7 +13,7 @@ from understudy.ports.hmi import Later
 
 
 class Bench:
-    """What an operator does, by name; what is refused is asked for with `refusal`."""
+    """Calls operator commands by name; `refusal` expects that a command is refused."""
 
     def __init__(self, cell: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -86,13 +86,13 @@ def bench_of() -> Iterator[Callable[[str], Bench]]:
 
 @pytest.fixture
 def bench(bench_of: Callable[[str], Bench]) -> Bench:
-    """Every kind of robot but the machine."""
+    """A cell with every kind of robot except the machine."""
     return bench_of("default")
 
 
 @pytest.fixture
 def arm(bench_of: Callable[[str], Bench]) -> Bench:
-    """The welding arm, its drives on, its hand down in front of it."""
+    """The welding arm with its drives on and the torch pointing down."""
     made = bench_of("g60_welding")
     made.do("enable", robot="g60")
     made.do("set_joint_positions", robot="g60", joints_deg=[0, 0, 37, 0, 53, 0])

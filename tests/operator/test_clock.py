@@ -34,7 +34,7 @@ def cell(request: pytest.FixtureRequest) -> Any:
         yield cell
 
 
-def test_a_rate_while_paused_is_for_later(cell: StandIn) -> None:
+def test_a_rate_set_while_paused_applies_from_resume_on(cell: StandIn) -> None:
     cell.do("pause")
     answer = cell.do("rate", rate=2)
     assert (answer["rate"], answer["paused"], answer["resumes_at"]) == (0.0, True, 2.0)
@@ -46,7 +46,7 @@ def test_a_rate_while_paused_is_for_later(cell: StandIn) -> None:
     assert runs_on(cell)
 
 
-def test_rate_zero_stands_still_and_resume_ends_it(cell: StandIn) -> None:
+def test_rate_zero_stops_time_until_resume(cell: StandIn) -> None:
     cell.do("rate", rate=3)
     cell.do("rate", rate=0)
     assert seen(cell) == (0.0, "PAUSED")
@@ -56,7 +56,7 @@ def test_rate_zero_stands_still_and_resume_ends_it(cell: StandIn) -> None:
 
 
 @pytest.mark.parametrize("rate", ["max", "step"])
-def test_lock_step_while_paused_is_for_later(cell: StandIn, rate: Rate) -> None:
+def test_a_lock_step_rate_set_while_paused_applies_from_start_on(cell: StandIn, rate: Rate) -> None:
     cell.do("pause")
     assert cell.do("rate", rate=rate)["resumes_at"] == rate
     assert seen(cell) == (0.0, "PAUSED")
@@ -64,7 +64,7 @@ def test_lock_step_while_paused_is_for_later(cell: StandIn, rate: Rate) -> None:
     assert seen(cell) == (rate, "RUNNING")
 
 
-def test_in_lock_step_a_pause_holds_a_motion_until_it_ends() -> None:
+def test_in_lock_step_a_pause_stops_time_until_resume() -> None:
     with StandIn("text_robot", rules=False, rate="max") as cell:
         cell.do("pause")
         stream = cell._call(lambda live: live.now)

@@ -1,4 +1,4 @@
-"""What browsers keep in step by: the text's checksum, the overrides, what to do."""
+"""Values that keep browsers up to date: checksum of the program, overrides, advice."""
 
 import pytest
 from msgspec import to_builtins
@@ -14,7 +14,7 @@ def checksum(bench: Bench) -> int:
     return int(bench.do("status")["parts"]["g60.program"].checksum)
 
 
-def test_another_text_has_another_checksum_and_a_run_changes_none(bench: Bench) -> None:
+def test_the_checksum_depends_on_the_program_text_only(bench: Bench) -> None:
     assert checksum(bench) == 0
     bench.do("load_program", robot="g60", text="G0 A1\n", name="one")
     one = checksum(bench)
@@ -28,7 +28,7 @@ def test_another_text_has_another_checksum_and_a_run_changes_none(bench: Bench) 
     assert checksum(bench) == one
 
 
-def test_a_snapshot_brings_its_text_back(bench: Bench) -> None:
+def test_a_snapshot_restores_the_program_text(bench: Bench) -> None:
     bench.do("load_program", robot="g60", text="G0 A1\n")
     before, snapshot = checksum(bench), to_builtins(bench.do("snapshot")["snapshot"])
     bench.do("load_program", robot="g60", text="G0 A2\n")
@@ -36,7 +36,7 @@ def test_a_snapshot_brings_its_text_back(bench: Bench) -> None:
     assert checksum(bench) == before
 
 
-def test_overrides_are_told_as_they_are(arm: Bench) -> None:
+def test_the_query_robots_has_the_overrides(arm: Bench) -> None:
     assert arm.facts("g60")["overrides_percent"] == {"feed": 100.0, "rapid": 100.0}
     arm.do("override", robot="g60", feed_percent=50, rapid_percent=25)
     arm.forward(0.1)
@@ -52,7 +52,7 @@ def test_overrides_are_told_as_they_are(arm: Bench) -> None:
         (0, "something else", OTHER_ADVICE),
     ],
 )
-def test_advice_on_a_weld_fault_is_the_welders(
+def test_the_advice_on_a_weld_fault_comes_from_the_welder(
     arm: Bench, code: int, text: str, advice: str
 ) -> None:
     devices = next(iter(arm.live.operator.robots)).devices

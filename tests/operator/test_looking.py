@@ -1,4 +1,4 @@
-"""What can be asked of a cell: robots, scene, events, rows for plots, the table itself."""
+"""Queries of a cell: robots, scene, events, rows for plots, the command table."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from understudy.operator.history import thinned
 
 
 def as_json(value: Any) -> Any:
-    """As it goes through a door."""
+    """The value as JSON, as doors send it."""
     return json.loads(msgspec.json.encode(value))
 
 
@@ -32,7 +32,7 @@ def test_the_table_describes_itself(bench: Bench) -> None:
     assert all(each["doc"] for each in table.values())
 
 
-def test_everything_that_is_answered_can_be_written(bench: Bench) -> None:
+def test_every_answer_can_be_encoded_as_json(bench: Bench) -> None:
     for each in bench.do("commands"):
         if each["role"] == "viewer":
             answer = bench.ask(each["name"], robot="g60")
@@ -42,7 +42,7 @@ def test_everything_that_is_answered_can_be_written(bench: Bench) -> None:
 # ── robots ──
 
 
-def test_robots_tell_what_they_are(bench: Bench) -> None:
+def test_the_query_robots_describes_every_robot(bench: Bench) -> None:
     arm, point, kuka = as_json(bench.do("robots"))["robots"]
     assert (arm["kind"], arm["model"], arm["mode"], arm["dof"]) == ("arm", "g60", "SIMULATION", 6)
     assert arm["joints"][1]["lower_deg"] == pytest.approx(-120.0)
@@ -74,7 +74,7 @@ def flange(robot: dict[str, Any], q: list[float]) -> np.ndarray:
     return at
 
 
-def test_a_browsers_kinematics_are_the_cells(arm: Bench) -> None:
+def test_forward_kinematics_of_the_scene_agree_with_the_cell(arm: Bench) -> None:
     robot = as_json(arm.do("scene"))["robots"]["g60"]
     q = [np.radians(value) for value in arm.row("g60")["joints_deg"]]
     tip = flange(robot, q) @ np.array(robot["tools"][str(robot["tool"])]["tcp"]).reshape(4, 4)
@@ -94,7 +94,9 @@ def test_the_scene_has_bodies_tools_and_colours(bench: Bench) -> None:
     assert "floor" in [thing["name"] for thing in scene["environment"]]
 
 
-def test_a_machine_has_three_slides_and_three_turns(bench_of: Callable[[str], Bench]) -> None:
+def test_a_machine_has_three_prismatic_and_three_revolute_joints(
+    bench_of: Callable[[str], Bench],
+) -> None:
     machine = as_json(bench_of("grblhal_6axis").do("scene"))["robots"]["machine"]
     kinds = [joint["type"] for joint in machine["joints"]]
     assert kinds == ["prismatic"] * 3 + ["revolute"] * 3
@@ -108,7 +110,7 @@ def events(bench: Bench, since: int = 0) -> list[tuple[str, str, str]]:
     return [(event.kind, event.robot, event.text) for event in found]
 
 
-def test_states_and_alarms_with_what_to_do(arm: Bench) -> None:
+def test_events_have_states_and_alarms_with_advice(arm: Bench) -> None:
     arm.do("send_gcode", robot="g60", line="G1 A5 F600")
     arm.forward(2.0)
     arm.do("emergency_stop", robot="g60")
@@ -125,7 +127,7 @@ def test_states_and_alarms_with_what_to_do(arm: Bench) -> None:
     assert found[1].time_s == pytest.approx(0.51, abs=0.1)
 
 
-def test_a_weld_and_its_fault(arm: Bench) -> None:
+def test_events_have_weld_phases_and_a_weld_fault(arm: Bench) -> None:
     for line in ("M7", "G4 P0.5", "M3", "G1 A10 F60"):
         arm.do("send_gcode", robot="g60", line=line)
     arm.forward(3.0)
@@ -140,7 +142,7 @@ def test_a_weld_and_its_fault(arm: Bench) -> None:
     assert gas[0].what_to_do.startswith("No shielding gas")
 
 
-def test_an_alarm_in_a_program_is_told_at_the_line_of_its_file(arm: Bench) -> None:
+def test_an_alarm_in_a_program_has_the_line_of_its_file(arm: Bench) -> None:
     for _ in range(3):
         arm.do("send_gcode", robot="g60", line="G4 P0.1")
     arm.forward(1.0)
@@ -154,7 +156,7 @@ def test_an_alarm_in_a_program_is_told_at_the_line_of_its_file(arm: Bench) -> No
     assert arm.do("robots")["robots"][0]["error"] == reported
 
 
-def test_robots_that_do_not_tell_are_looked_at(bench: Bench) -> None:
+def test_states_of_robots_that_report_no_events_are_compared(bench: Bench) -> None:
     assert events(bench) == []
     bench.do("emergency_stop", robot="bench")
     bench.do("emergency_stop", robot="kuka")
@@ -166,7 +168,7 @@ def test_robots_that_do_not_tell_are_looked_at(bench: Bench) -> None:
     ]
 
 
-def test_the_log_goes_on_from_a_number_and_says_what_is_lost() -> None:
+def test_the_log_continues_from_a_number_and_counts_lost_events() -> None:
     log = EventLog()
     for number in range(2600):
         log.note("message", "r", f"{number}", 0)
@@ -179,7 +181,7 @@ def test_the_log_goes_on_from_a_number_and_says_what_is_lost() -> None:
 # ── plots ──
 
 
-def test_rows_for_plots_are_kept_while_somebody_asks(arm: Bench) -> None:
+def test_rows_for_plots_are_kept_while_a_client_requests_them(arm: Bench) -> None:
     first = arm.row("g60")
     assert first["joints_deg"][2] == pytest.approx(37.0)
     assert {"velocities_deg_s", "torques_nm", "current_amps", "voltage_volts"} <= first.keys()
@@ -202,7 +204,7 @@ def test_thinning_keeps_the_last_row(rows: int, count: int, kept: int) -> None:
 # ── the docs ──
 
 
-def test_the_pages_name_every_command(bench: Bench) -> None:
+def test_the_docs_name_every_command(bench: Bench) -> None:
     pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "docs").glob("*.md"))
     table = bench.live.operator.commands()
     assert [each.name for each in table if f"`{each.name}`" not in pages] == []

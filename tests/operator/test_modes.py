@@ -1,5 +1,4 @@
-"""SIMULATION and REAL, against a second cell that plays the real robot: over sockets, on the wall's
-time, so only what must be is waited for."""
+"""SIMULATION and REAL, with a second cell as the real robot, over sockets and on wall time."""
 
 import asyncio
 import contextlib
@@ -32,7 +31,7 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 class Operator:
-    """A cell whose robot stands in for the one at a port."""
+    """An operator of a cell whose robot has a REAL sibling at a port."""
 
     def __init__(self, live: Live, robot: str) -> None:
         self.live = live
@@ -65,7 +64,7 @@ class Operator:
         return facts
 
     async def ended(self) -> dict[str, Any]:
-        """The program, when it has."""
+        """The program, once it has ended."""
         while (shown := self.on("program"))["state"] == "running":  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         return dict(shown)
@@ -93,7 +92,7 @@ class Operator:
 async def alive(
     cell: str, *, at: int = 0, controller: str = "simulation", **options: Any
 ) -> AsyncIterator[Live]:
-    """``at``: where the real one of its robot is."""
+    """A live cell; ``at``: the port of the REAL robot."""
     config = load_config(cell).without_rules()
     name = NAME[cell]
     if at:
@@ -111,7 +110,7 @@ async def alive(
 
 @contextlib.asynccontextmanager
 async def pair(cell: str, *, mode: str = "real", real: bool = True) -> AsyncIterator[Any]:
-    """The one that plays the real robot, and the operator in front of it."""
+    """The cell that is the real robot, and the operator of the other cell."""
     async with alive(cell) as there:
         port = int(there.endpoints[FACE[cell]].rsplit(":", 1)[1])
         async with alive(cell, at=port, real=real) as here:
@@ -174,7 +173,7 @@ def test_auto_reports_what_it_finds(there: bool, allowed: bool, mode: str, says:
 # ── the text robot ──
 
 
-def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None:
+def test_commands_act_on_the_real_robot_and_not_on_the_simulated_one() -> None:
     async def test() -> None:
         async with pair(TEXT) as (there, operator):
             operator.on("move_to", pose_mm_deg=[11, 0, 100, 0, 0, 0])
@@ -191,7 +190,7 @@ def test_what_the_desk_says_reaches_the_real_one_and_not_the_simulated() -> None
     run(test)
 
 
-def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
+def test_the_faces_of_the_simulated_sibling_are_closed_while_the_robot_is_real() -> None:
     """A client would move a simulated robot that no page shows."""
 
     async def test() -> None:
@@ -220,7 +219,7 @@ def test_nobody_is_behind_the_faces_of_a_stand_in_whose_robot_is_real() -> None:
     run(test)
 
 
-def test_the_cells_buttons_reach_a_real_robot() -> None:
+def test_stop_and_reset_of_the_cell_act_on_a_real_robot() -> None:
     async def test() -> None:
         async with pair(TEXT) as (there, operator):
             operator.do("emergency_stop")
@@ -231,7 +230,7 @@ def test_the_cells_buttons_reach_a_real_robot() -> None:
     run(test)
 
 
-def test_what_is_not_done_while_a_robot_is_real() -> None:
+def test_time_control_and_faults_are_refused_while_a_robot_is_real() -> None:
     async def test() -> None:
         async with pair(TEXT) as (_, operator):
             snapshot = operator.do("snapshot")["snapshot"]
@@ -248,7 +247,7 @@ def test_what_is_not_done_while_a_robot_is_real() -> None:
     run(test)
 
 
-def test_a_lost_robot_is_called_again_and_never_simulated() -> None:
+def test_a_lost_robot_is_reconnected_and_never_simulated() -> None:
     async def test() -> None:
         async with alive(TEXT) as there:
             port = int(there.endpoints[FACE[TEXT]].rsplit(":", 1)[1])
@@ -305,7 +304,7 @@ def test_a_real_arm_takes_lines_moves_and_steps() -> None:
     run(test)
 
 
-def test_a_program_runs_on_a_real_arm_with_the_files_numbers() -> None:
+def test_a_program_on_a_real_arm_has_the_line_numbers_of_its_file() -> None:
     async def test() -> None:
         async with pair(ARM) as (there, operator):
             operator.on("enable")
@@ -325,7 +324,7 @@ def test_a_program_runs_on_a_real_arm_with_the_files_numbers() -> None:
     run(test)
 
 
-def test_the_tool_of_a_real_arm_goes_straight() -> None:
+def test_the_tool_of_a_real_arm_moves_in_a_straight_line() -> None:
     async def test() -> None:
         async with pair(ARM) as (there, operator):
             operator.on("enable")
@@ -340,7 +339,7 @@ def test_the_tool_of_a_real_arm_goes_straight() -> None:
     run(test)
 
 
-def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
+def test_a_jog_of_a_real_arm_ends_without_heartbeats() -> None:
     async def test() -> None:
         async with pair(ARM) as (there, operator):
             operator.on("enable")
@@ -358,7 +357,7 @@ def test_a_jog_of_a_real_arm_lives_on_heartbeats() -> None:
     run(test)
 
 
-def test_a_heartbeat_revives_no_jog_that_was_stopped() -> None:
+def test_a_heartbeat_does_not_restart_a_stopped_jog() -> None:
     async def test() -> None:
         async with pair(ARM) as (there, operator):
             operator.on("enable")

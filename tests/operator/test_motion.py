@@ -19,7 +19,7 @@ def test_drives_are_enabled_and_disabled(bench: Bench) -> None:
     assert bench.do("disable", robot="g60")["enabled"] is False
 
 
-def test_a_line_and_its_refusal(arm: Bench) -> None:
+def test_a_line_is_run_and_a_wrong_one_is_refused(arm: Bench) -> None:
     assert arm.do("send_gcode", robot="g60", line="G1 A10 F6000")["moving"] is True
     arm.forward(1.0)
     assert arm.joints("g60")[0] == 10.0
@@ -80,7 +80,7 @@ def test_the_tool_is_jogged_until_it_is_stopped(arm: Bench, frame: str, axis: in
     assert arm.facts("g60")["error"] == ""
 
 
-def test_a_jog_goes_no_further_than_the_arm(arm: Bench) -> None:
+def test_a_jog_ends_where_the_arm_cannot_follow(arm: Bench) -> None:
     arm.do("jog", robot="g60", frame="base", axis=0, speed=1000)
     arm.forward(5.0)
     assert arm.facts("g60")["error"] == ""
@@ -92,7 +92,7 @@ def test_a_jog_goes_no_further_than_the_arm(arm: Bench) -> None:
     assert arm.pose("g60")[0] > far
 
 
-def test_a_jog_obeys_no_work_offset_and_no_inches(arm: Bench) -> None:
+def test_a_jog_ignores_work_offsets_and_inches(arm: Bench) -> None:
     for line in ("G10 L2 P1 X100 Z-50", "G54", "G20 G91"):
         arm.do("send_gcode", robot="g60", line=line)
     arm.forward(0.1)
@@ -114,7 +114,7 @@ def test_moves_to_joints_and_to_poses(arm: Bench) -> None:
         assert abs(arm.pose("g60")[3]) == pytest.approx(180.0, abs=0.01)
 
 
-def test_hold_and_go_on_and_override(arm: Bench) -> None:
+def test_hold_cycle_start_and_override(arm: Bench) -> None:
     arm.do("send_gcode", robot="g60", line="G1 A60 F600")
     arm.forward(1.0)
     arm.do("hold", robot="g60")
@@ -139,7 +139,7 @@ def test_home_one_axis_and_all(arm: Bench) -> None:
     assert arm.joints("g60") == [0.0] * 6
 
 
-def test_tools(bench: Bench) -> None:
+def test_a_tool_is_set_and_an_unknown_one_refused(bench: Bench) -> None:
     bench.do("enable", robot="g60")
     bench.do("set_tool", robot="g60", tool=2)
     bench.forward(0.1)
@@ -168,7 +168,7 @@ def test_the_emergency_stop_of_one_robot_and_its_reset(bench: Bench, robot: str)
     assert bench.facts(robot)["error"] == ""
 
 
-def test_the_cells_own_buttons_are_everybodys(bench: Bench) -> None:
+def test_stop_and_reset_without_a_name_act_on_every_robot(bench: Bench) -> None:
     bench.do("emergency_stop")
     assert all(each["error"] for each in bench.do("robots")["robots"])
     bench.do("reset")
@@ -210,7 +210,7 @@ def test_the_kuka_is_moved_jogged_and_stopped(bench: Bench) -> None:
     assert bench.joints("kuka") == [0.0, -90.0, 90.0, 0.0, 45.0, 0.0]
 
 
-def test_the_machine_is_driven_by_its_own_lines(bench_of: Callable[[str], Bench]) -> None:
+def test_the_machine_is_moved_by_lines_jogs_and_move_to(bench_of: Callable[[str], Bench]) -> None:
     bench = bench_of("grblhal_6axis")
     bench.do("send_gcode", robot="machine", line="G1 X10 F600")
     bench.forward(5.0)
@@ -252,7 +252,9 @@ def test_the_machine_is_driven_by_its_own_lines(bench_of: Callable[[str], Bench]
         ("home", {"robot": "bench", "axis": 1}, "homes as a whole"),
     ],
 )
-def test_what_is_refused(bench: Bench, name: str, parameters: dict[str, Any], says: str) -> None:
+def test_wrong_motion_commands_are_refused_with_a_reason(
+    bench: Bench, name: str, parameters: dict[str, Any], says: str
+) -> None:
     bench.do("enable", robot="g60")
     assert says in bench.refusal(name, **parameters)
 

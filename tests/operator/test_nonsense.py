@@ -1,4 +1,4 @@
-"""Whatever comes through a door: an answer or a refusal, never an exception."""
+"""Random commands get an answer or a refusal, never an exception."""
 
 import math
 from typing import Any
@@ -22,7 +22,7 @@ VALUES = st.one_of(
 
 @pytest.fixture(scope="module")
 def worn() -> Any:
-    """One bench for all of it: what comes after nonsense must work, too."""
+    """One cell for all tests of this module: it must still work after random commands."""
     bench = Bench("default")
     yield bench
     bench.close()
@@ -30,7 +30,7 @@ def worn() -> Any:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_nonsense_is_answered(worn: Bench, data: st.DataObject) -> None:
+def test_random_parameters_are_answered_or_refused(worn: Bench, data: st.DataObject) -> None:
     table = [each for each in worn.live.commands if each.name not in FILES]
     command = data.draw(st.sampled_from(table))
     keys = command.parameters.__struct_fields__
@@ -44,7 +44,7 @@ def test_nonsense_is_answered(worn: Bench, data: st.DataObject) -> None:
         msgspec.json.encode(answer)
 
 
-def test_after_all_that_it_still_moves(worn: Bench) -> None:
+def test_the_cell_still_works_after_random_commands(worn: Bench) -> None:
     worn.do("rate", rate="step")
     worn.do("reset")
     worn.do("stop")

@@ -16,7 +16,7 @@ def test_every_pin_has_a_number_a_name_and_an_owner(arm: Bench) -> None:
 
 
 @pytest.mark.parametrize("pin", [10, "PART_DETECTED", "DI10", "part_detected"])
-def test_an_input_is_forced_and_let_go(arm: Bench, pin: Any) -> None:
+def test_an_input_is_forced_and_released(arm: Bench, pin: Any) -> None:
     arm.do("set_input", robot="g60", pin=pin, value=True)
     assert arm.pin("g60", "digital_inputs", 10) == {
         "number": 10, "name": "PART_DETECTED", "value": True, "forced": True, "owner": "",
@@ -25,14 +25,14 @@ def test_an_input_is_forced_and_let_go(arm: Bench, pin: Any) -> None:
     assert not arm.pin("g60", "digital_inputs", 10)["forced"]
 
 
-def test_a_sensor_pulses(arm: Bench) -> None:
+def test_trigger_pulses_an_input(arm: Bench) -> None:
     arm.do("trigger", robot="g60", pin="PART_DETECTED", ms=50)
     assert arm.pin("g60", "digital_inputs", 10)["value"]
     arm.forward(0.06)
     assert not arm.pin("g60", "digital_inputs", 10)["value"]
 
 
-def test_outputs_and_a_link(arm: Bench) -> None:
+def test_a_link_drives_an_input_until_unlink(arm: Bench) -> None:
     arm.do("link", robot="g60", output=20, input=21, delay_ms=10)
     arm.do("set_output", robot="g60", pin=20, value=True)
     assert arm.pin("g60", "digital_inputs", 21)["owner"] == "link"
@@ -42,7 +42,7 @@ def test_outputs_and_a_link(arm: Bench) -> None:
     assert arm.pin("g60", "digital_inputs", 21)["owner"] == ""
 
 
-def test_analog_pins(arm: Bench) -> None:
+def test_analog_pins_are_set_and_released(arm: Bench) -> None:
     arm.do("set_analog_output", robot="g60", pin="WIRE_FEED_SET", value=4.0)
     arm.do("set_analog_input", robot="g60", pin=5, value=8.0, ramp_s=1.0)
     arm.forward(0.5)
@@ -65,10 +65,12 @@ def test_analog_pins(arm: Bench) -> None:
         ("io", {"robot": "no_robot"}, "unknown robot"),
     ],
 )
-def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says: str) -> None:
+def test_wrong_pin_commands_are_refused_with_a_reason(
+    arm: Bench, name: str, parameters: dict[str, Any], says: str
+) -> None:
     assert says in arm.refusal(name, **parameters)
 
 
-def test_robots_without_pins_and_without_welders(bench: Bench) -> None:
+def test_commands_on_missing_pins_and_devices_are_refused(bench: Bench) -> None:
     assert bench.refusal("io", robot="bench") == "bench (text_robot) has no pins"
     assert bench.refusal("clear_trail", robot="g60") == "g60 has no device that leaves a trail"

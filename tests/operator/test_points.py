@@ -1,4 +1,4 @@
-"""Points are taught, touched up, renamed, gone to; they live in snapshots; frames come of them."""
+"""Point commands, points in snapshots, TCP and work frame from points."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ def names(bench: Bench, robot: str = "g60") -> list[str]:
     return [point["name"] for point in bench.do("points", robot=robot)["points"]]
 
 
-def test_teaching_and_going_back(arm: Bench) -> None:
+def test_a_robot_goes_back_to_a_taught_point(arm: Bench) -> None:
     arm.do("teach_point", robot="g60", name="start")
     before = arm.joints("g60")
     for line in (False, True):
@@ -21,7 +21,7 @@ def test_teaching_and_going_back(arm: Bench) -> None:
         assert arm.joints("g60") == pytest.approx(before, abs=1e-3)
 
 
-def test_touching_up_renaming_and_deleting(arm: Bench) -> None:
+def test_points_are_touched_up_renamed_and_deleted(arm: Bench) -> None:
     for name in ("a", "b", "c"):
         arm.do("teach_point", robot="g60", name=name)
     arm.do("rename_point", robot="g60", name="b", to="middle")
@@ -33,7 +33,7 @@ def test_touching_up_renaming_and_deleting(arm: Bench) -> None:
     assert names(arm) == ["middle", "c"]
 
 
-def test_points_of_robots_without_joints(bench: Bench) -> None:
+def test_robots_without_joint_targets_go_to_points(bench: Bench) -> None:
     for robot in ("bench", "kuka"):
         bench.do("teach_point", robot=robot, name="here")
         before = bench.pose(robot)
@@ -67,12 +67,14 @@ def test_a_snapshot_holds_the_points(arm: Bench) -> None:
         ("tcp_by_four_points", {"joints_deg": [[1, 2]]}, "6 joints"),
     ],
 )
-def test_what_is_refused(arm: Bench, name: str, parameters: dict[str, Any], says: str) -> None:
+def test_wrong_point_commands_are_refused_with_a_reason(
+    arm: Bench, name: str, parameters: dict[str, Any], says: str
+) -> None:
     arm.do("teach_point", robot="g60", name="taken")
     assert says in arm.refusal(name, robot="g60", **parameters)
 
 
-def test_there_is_an_end_to_the_points(arm: Bench) -> None:
+def test_the_number_of_points_is_limited(arm: Bench) -> None:
     for number in range(1000):
         arm.do("teach_point", robot="g60", name=f"p{number}")
     assert "1000 points already" in arm.refusal("teach_point", robot="g60", name="more")
@@ -81,8 +83,8 @@ def test_there_is_an_end_to_the_points(arm: Bench) -> None:
 # ── what points show ──
 
 
-def test_the_torchs_tip_is_found_by_four_points(arm: Bench) -> None:
-    """The torch of the cell: 150 mm along z; its tip kept on one spot by turning about it."""
+def test_four_points_give_the_tcp(arm: Bench) -> None:
+    """The torch of the cell: 150 mm along z; it is rotated about its tip."""
     for number in range(4):
         arm.do("teach_point", robot="g60", name=f"t{number}")
         if number < 3:
@@ -94,7 +96,7 @@ def test_the_torchs_tip_is_found_by_four_points(arm: Bench) -> None:
     assert found["residual_mm"] < 0.01
 
 
-def test_a_work_frame_by_three_points(bench: Bench) -> None:
+def test_three_points_give_a_work_frame(bench: Bench) -> None:
     poses = [[100, 50, 10, 0, 0, 0], [100, 150, 10, 0, 0, 0], [0, 60, 10, 0, 0, 0]]
     found = bench.do("frame_by_three_points", robot="bench", poses_mm_deg=poses)
     assert found["frame_mm_deg"] == pytest.approx([100, 50, 10, 0, 0, 90])

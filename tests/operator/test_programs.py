@@ -9,7 +9,7 @@ from tests.operator.conftest import Bench
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
 
 
-def test_loaded_run_and_done(arm: Bench) -> None:
+def test_a_program_is_loaded_and_run_to_its_end(arm: Bench) -> None:
     shown = arm.do("load_program", robot="g60", text=TEXT, name="swing.gcode")
     assert (shown["name"], shown["state"], shown["lines"]) == ("swing.gcode", "idle", 4)
     arm.do("run_program", robot="g60")
@@ -27,7 +27,7 @@ def test_a_long_program_is_read_in_slices(arm: Bench) -> None:
     assert "line 2001, column" in arm.refusal("run_program", robot="g60")
 
 
-def test_paused_and_run_on_and_stopped(arm: Bench) -> None:
+def test_a_program_is_paused_continued_and_stopped(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60")
     arm.forward(1.0)
@@ -40,7 +40,7 @@ def test_paused_and_run_on_and_stopped(arm: Bench) -> None:
     assert arm.refusal("stop_program", robot="g60") == "no program is under way"
 
 
-def test_stepped_from_a_line(arm: Bench) -> None:
+def test_a_program_is_stepped_from_a_line(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60", from_line=2, step=True)
     arm.forward(3.0)
@@ -51,7 +51,7 @@ def test_stepped_from_a_line(arm: Bench) -> None:
     assert arm.do("program", robot="g60")["state"] == "done"
 
 
-def test_nothing_comes_between_a_program_and_its_robot(arm: Bench) -> None:
+def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text=TEXT)
     arm.do("run_program", robot="g60")
     meddling: dict[str, dict[str, Any]] = {
@@ -70,7 +70,7 @@ def test_nothing_comes_between_a_program_and_its_robot(arm: Bench) -> None:
     assert (shown["state"], shown["error"]) == ("failed", "stopped at line 2")
 
 
-def test_robots_that_run_none(bench: Bench) -> None:
+def test_robots_without_programs_refuse_program_commands(bench: Bench) -> None:
     assert bench.refusal("run_program", robot="bench").startswith(
         "bench (text_robot) runs no programs"
     )
@@ -81,7 +81,7 @@ def test_robots_that_run_none(bench: Bench) -> None:
 # ── looking ahead ──
 
 
-def test_the_preview_is_the_way_that_is_run(arm: Bench) -> None:
+def test_the_preview_agrees_with_the_run(arm: Bench) -> None:
     text = "G1 X450 Y0 Z400 A180 B0 C0 F6000\nG1 Y100\nM3\n"
     found = arm.do("preview", robot="g60", text=text)
     assert set(found["lines"]) == {1, 2}
@@ -97,7 +97,7 @@ def test_the_preview_is_the_way_that_is_run(arm: Bench) -> None:
     )
 
 
-def test_the_preview_of_what_is_loaded_tells_what_cannot_be(arm: Bench) -> None:
+def test_the_preview_of_the_loaded_program_has_its_violations(arm: Bench) -> None:
     arm.do("load_program", robot="g60", text="G1 A400 F600\nG1 X\n")
     found = arm.do("preview", robot="g60")
     assert [(each["line"], each["kind"]) for each in found["violations"]] == [
@@ -106,7 +106,7 @@ def test_the_preview_of_what_is_loaded_tells_what_cannot_be(arm: Bench) -> None:
     ]
 
 
-def test_a_preview_has_an_end(arm: Bench) -> None:
+def test_a_preview_is_truncated(arm: Bench) -> None:
     text = "\n".join(f"G1 A{n % 7} F60" for n in range(2100))
     found = arm.do("preview", robot="g60", text=text)
     assert found["truncated"] is True
@@ -143,7 +143,7 @@ def test_one_reset_clears_the_controller_and_its_welder(
 
 
 @pytest.mark.parametrize("waiting", [5, 400])
-def test_while_it_is_paused_nothing_is_under_way(arm: Bench, waiting: int) -> None:
+def test_a_paused_program_does_not_keep_the_cell_busy(arm: Bench, waiting: int) -> None:
     """At `max` time runs ahead only while something goes on by itself: a hold does not."""
     arm.do(
         "load_program",

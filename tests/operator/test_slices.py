@@ -1,4 +1,4 @@
-"""Long work in slices: others have their turn, and there is an end to it."""
+"""Long work in slices: other tasks run between them, and the number of works is limited."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from understudy.ports.hmi import Later
 
 
 def work(slices: int, answer: str = "done") -> Generator[None, None, str]:
-    """Each pause comes after its slice is over."""
+    """Work that pauses after each slice."""
     for _ in range(slices):
         begun = time.monotonic()
         while time.monotonic() < begun + 0.011:
@@ -18,14 +18,14 @@ def work(slices: int, answer: str = "done") -> Generator[None, None, str]:
     return answer
 
 
-def test_what_is_quick_is_answered_at_once() -> None:
+def test_quick_work_is_answered_at_once() -> None:
     async def test() -> None:
         assert Slices().do(work(0)) == "done"
 
     asyncio.run(test())
 
 
-def test_others_have_their_turn_between_slices() -> None:
+def test_other_tasks_run_between_slices() -> None:
     async def test() -> None:
         said: list[str] = []
         slices = Slices()
@@ -42,7 +42,7 @@ def test_others_have_their_turn_between_slices() -> None:
     asyncio.run(test())
 
 
-def test_there_is_an_end_to_what_is_worked_on() -> None:
+def test_too_much_work_is_refused_and_stop_ends_all() -> None:
     async def test() -> None:
         slices = Slices()
         answers: list[object] = []

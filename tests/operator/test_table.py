@@ -39,7 +39,7 @@ def table(jumps: list[Jump]) -> Commands:
     )
 
 
-def test_a_command_gets_its_parameters_checked(table: Commands, jumps: list[Jump]) -> None:
+def test_parameters_are_converted_to_their_types(table: Commands, jumps: list[Jump]) -> None:
     assert table.call("jump", {"height": 2}, "operator") is None
     assert jumps == [Jump(2.0, 1)]
     assert table.call("look", {}, "operator") == {"seen": 3}
@@ -65,7 +65,7 @@ def test_a_command_gets_its_parameters_checked(table: Commands, jumps: list[Jump
         ("faint", {}, 77, "never"),
     ],
 )
-def test_what_is_refused(
+def test_wrong_commands_are_refused_with_a_code(
     table: Commands, jumps: list[Jump], name: str, parameters: dict[str, Any], code: int, says: str
 ) -> None:
     refused = table.call(name, parameters, "operator")
@@ -76,25 +76,27 @@ def test_what_is_refused(
 
 
 @pytest.mark.parametrize("role", ["viewer", "stranger", ""])
-def test_who_may_only_look_does_not_jump(table: Commands, jumps: list[Jump], role: str) -> None:
+def test_an_operator_command_is_refused_for_other_roles(
+    table: Commands, jumps: list[Jump], role: str
+) -> None:
     refused = table.call("jump", {"height": 2}, role)
     assert refused == Refused(f"jump needs role operator, not {role}", code=NOT_ALLOWED)
     assert jumps == []
 
 
-def test_a_viewer_looks_and_a_stranger_does_not(table: Commands) -> None:
+def test_a_query_is_allowed_for_viewers_and_refused_for_unknown_roles(table: Commands) -> None:
     assert table.call("look", {}, "viewer") == {"seen": 3}
     assert isinstance(table.call("look", {}, "stranger"), Refused)
 
 
-def test_the_table_can_be_read(table: Commands) -> None:
+def test_the_table_lists_names_and_roles(table: Commands) -> None:
     assert [(command.name, command.role) for command in table][:2] == [
         ("jump", "operator"),
         ("look", "viewer"),
     ]
 
 
-def test_a_glance_asks_what_a_viewer_may_ask_and_what_is_refused_is_none(
+def test_a_glance_runs_queries_of_viewers_only_and_refusals_are_none(
     table: Commands, jumps: list[Jump]
 ) -> None:
     asked = ["look", "sulk", "nothing", "jump", "glance", "look"]

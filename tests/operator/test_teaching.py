@@ -1,4 +1,4 @@
-"""What was measured is put to use: the tip of the tool in hand, a work frame as G54 … G59."""
+"""Measured values in use: the TCP of the active tool, a work frame as G54 … G59."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def tip(bench: Bench) -> list[float]:
     return pose
 
 
-def test_the_tool_in_hand_ends_where_it_was_measured(arm: Bench) -> None:
+def test_set_tcp_moves_the_tip_of_the_active_tool(arm: Bench) -> None:
     before = arm.facts("g60")["tools"]["1"]["tcp_mm_deg"]
     arm.do("set_joint_positions", robot="g60", joints_deg=[0] * 6)
     stood, joints = tip(arm), arm.joints("g60")
@@ -30,7 +30,7 @@ def test_the_tool_in_hand_ends_where_it_was_measured(arm: Bench) -> None:
     assert not arm.facts("g60")["tools"]["1"]["measured"]
 
 
-def test_four_points_find_the_tip_whatever_the_arm_believed(arm: Bench) -> None:
+def test_four_points_give_the_tip_whatever_tcp_was_set(arm: Bench) -> None:
     arm.do("set_joint_positions", robot="g60", joints_deg=BENT)
     true = arm.facts("g60")["tools"]["1"]["tcp_mm_deg"]
     for n, (axis, speed) in enumerate(((3, 20), (4, 20), (3, -20), (5, 20))):
@@ -43,7 +43,7 @@ def test_four_points_find_the_tip_whatever_the_arm_believed(arm: Bench) -> None:
     assert used["tcp_mm_deg"] == pytest.approx(true, abs=1e-3)
 
 
-def test_moves_go_with_the_measured_tip(arm: Bench) -> None:
+def test_moves_use_the_measured_tip(arm: Bench) -> None:
     arm.do("set_joint_positions", robot="g60", joints_deg=BENT)
     arm.do("set_tcp", robot="g60", tcp_mm=[0, 0, 90])
     there = tip(arm)
@@ -99,7 +99,7 @@ def test_a_scene_shows_the_tip_and_the_frames(arm: Bench) -> None:
     assert [shown["frames"]["G54"][n] for n in (3, 7, 11)] == pytest.approx([0.1, 0.2, 0.3])
 
 
-def test_a_frame_that_is_turned_is_not_taken_for_one_that_is_shifted(arm: Bench) -> None:
+def test_a_rotated_work_frame_needs_origin_only(arm: Bench) -> None:
     frame = [400, 0, 100, 0, 0, 12.5]
     said = arm.refusal("set_work_frame", robot="g60", frame_mm_deg=frame)
     assert "turned by up to 12.5°" in said
@@ -118,13 +118,13 @@ def test_a_frame_that_is_turned_is_not_taken_for_one_that_is_shifted(arm: Bench)
         ("set_work_frame", {"robot": "g60", "frame_mm_deg": [0] * 6, "system": "G60"}, "G60"),
     ],
 )
-def test_what_cannot_be_set_is_refused_with_a_reason(
+def test_wrong_tips_and_frames_are_refused_with_a_reason(
     bench: Bench, command: str, parameters: dict[str, Any], says: str
 ) -> None:
     assert says in bench.refusal(command, **parameters)
 
 
-def test_a_tip_is_not_changed_under_a_moving_arm(arm: Bench) -> None:
+def test_the_tip_of_a_moving_arm_cannot_be_changed(arm: Bench) -> None:
     arm.do("jog", robot="g60", frame="joint", axis=0, speed=10, step=20)
     arm.forward(0.2)
     assert arm.refusal("set_tcp", robot="g60", tcp_mm=[0, 0, 50])

@@ -5,7 +5,7 @@ from tests.operator.conftest import Bench
 BLOCK = {"name": "block", "type": "box", "dimensions_mm": [200, 200, 200]}
 
 
-def test_a_frame_has_the_contacts_that_last_until_they_are_cleared(arm: Bench) -> None:
+def test_a_view_has_the_contacts_until_they_are_cleared(arm: Bench) -> None:
     assert arm.live.watch.look().contacts == []
     arm.do("add_object", object={**BLOCK, "position_mm": arm.pose("g60")[:3]})
     arm.forward(0.1)
@@ -16,7 +16,7 @@ def test_a_frame_has_the_contacts_that_last_until_they_are_cleared(arm: Bench) -
     assert arm.live.watch.look().contacts == []
 
 
-def test_the_scene_has_what_a_robot_holds_seen_from_its_flange(arm: Bench) -> None:
+def test_the_scene_has_held_objects_in_the_flange_frame(arm: Bench) -> None:
     arm.do("attach", robot="g60", object={**BLOCK, "position_mm": [0, 0, 250]})
     (held,) = arm.do("scene")["robots"]["g60"]["held"]
     assert (held["name"], held["type"]) == ("block", "box")

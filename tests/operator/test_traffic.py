@@ -25,7 +25,7 @@ def noted(count: int, endpoint: str = ENDS[0]) -> Traffic:
     return traffic
 
 
-def test_a_piece_is_written_as_in_a_transcript() -> None:
+def test_bytes_are_written_as_in_a_transcript() -> None:
     traffic = Traffic(ENDS)
     traffic.note(Event(2 * NS_PER_SECOND, ENDS[0], "1", ">", b"GET_POS\n"))
     (piece,) = query(traffic)["traffic"]
@@ -33,13 +33,13 @@ def test_a_piece_is_written_as_in_a_transcript() -> None:
     assert (piece.kind, piece.text, piece.size) == (">", "GET_POS\\n", 8)
 
 
-def test_only_what_is_new_is_told() -> None:
+def test_only_new_messages_are_returned() -> None:
     traffic = noted(10)
     assert [piece.number for piece in query(traffic, since=7)["traffic"]] == [8, 9, 10]
     assert query(traffic, since=10) == {"traffic": [], "last": 10, "more": 0}
 
 
-def test_a_face_that_talks_much_crowds_out_no_other() -> None:
+def test_messages_are_kept_per_face() -> None:
     traffic = noted(1, ENDS[1])
     for n in range(3 * KEPT):
         traffic.note(Event(n, ENDS[0], "1", "<", b"x"))
@@ -47,7 +47,7 @@ def test_a_face_that_talks_much_crowds_out_no_other() -> None:
     assert len(query(traffic, endpoint=ENDS[0])["traffic"]) == KEPT
 
 
-def test_much_is_told_in_pieces_that_miss_nothing() -> None:
+def test_a_long_answer_is_continued_without_gaps() -> None:
     traffic = noted(KEPT)
     for n in range(KEPT):
         traffic.note(Event(n, ENDS[1], "1", "<", b"x"))
@@ -59,7 +59,7 @@ def test_much_is_told_in_pieces_that_miss_nothing() -> None:
 
 
 @given(st.binary(max_size=4 * LONGEST))
-def test_any_bytes_can_be_written_and_little_of_them_is_kept(data: bytes) -> None:
+def test_any_bytes_are_escaped_and_long_ones_are_cut(data: bytes) -> None:
     traffic = Traffic(ENDS)
     traffic.note(Event(0, ENDS[0], "1", ">", data))
     (piece,) = query(traffic)["traffic"]
@@ -68,7 +68,7 @@ def test_any_bytes_can_be_written_and_little_of_them_is_kept(data: bytes) -> Non
     assert piece.text.endswith("…") == (len(data) > LONGEST)
 
 
-def test_an_unknown_face_is_refused_with_those_there_are() -> None:
+def test_an_unknown_face_is_refused_with_the_known_ones() -> None:
     answer = query(noted(0), endpoint="bench.text_tpc")
     assert isinstance(answer, Refused)
     assert "bench.text_tcp" in answer.reason

@@ -1,4 +1,4 @@
-"""What the eye sees of every kind of robot; looking changes nothing."""
+"""Views of every kind of robot; reading a view changes nothing."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def parts_of(cell: InProcessCell) -> dict[str, Any]:
     return cell.timed_cell.parts
 
 
-def test_an_arm_is_seen_where_it_is_and_where_it_goes() -> None:
+def test_the_view_of_an_arm_has_its_pose_and_its_target() -> None:
     cell = load_cell("g60_welding")
     arm = parts_of(cell)["g60"]
     rest = arm.view(0)
@@ -38,14 +38,14 @@ def test_an_arm_is_seen_where_it_is_and_where_it_goes() -> None:
     assert arm.view(now).state == "Alarm"
 
 
-def test_a_kuka_is_seen_from_its_foot() -> None:
+def test_the_view_of_a_kuka_has_its_axes() -> None:
     kuka = parts_of(load_cell("kuka_eki"))["kuka"]
     seen = kuka.view(0)
     assert (seen.state, seen.moving, seen.ghost) == ("Idle", False, None)
     assert seen.q == pytest.approx(kuka.reading(0).axes)
 
 
-def test_a_point_has_no_joints() -> None:
+def test_the_view_of_a_text_robot_has_no_joints() -> None:
     cell = load_cell("text_robot")
     (name,) = cell.timed_cell.faces
     client = cell.connect(name)
@@ -57,7 +57,7 @@ def test_a_point_has_no_joints() -> None:
     assert seen.tcp[0] == pytest.approx(0.05)
 
 
-def test_a_machine_has_three_lengths_and_three_angles() -> None:
+def test_the_view_of_a_machine_has_three_lengths_and_three_angles() -> None:
     cell = load_cell("grblhal_6axis")
     client = cell.connect("machine.grblhal")
     client.ask(b"G0X10A90\n")
@@ -68,7 +68,7 @@ def test_a_machine_has_three_lengths_and_three_angles() -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "g60_welding", "grblhal_6axis"])
-def test_looking_changes_nothing(name: str) -> None:
+def test_reading_a_view_changes_nothing(name: str) -> None:
     def run(*, looks: bool) -> bytes:
         cell = load_cell(name)
         for _ in range(20):
@@ -92,7 +92,7 @@ def seam(points: int) -> Seam:
     return made
 
 
-def test_what_is_known_of_a_trail_is_not_told_again() -> None:
+def test_known_points_of_a_trail_are_not_sent_again() -> None:
     trail = seam(5)
     first, points, version = trail.trail_since(0)
     assert (first, len(points)) == (0, 5)
@@ -100,7 +100,7 @@ def test_what_is_known_of_a_trail_is_not_told_again() -> None:
     assert trail.trail_since((5, version)) == (5, [], version)
 
 
-def test_another_trail_is_told_from_its_beginning() -> None:
+def test_a_new_trail_is_sent_from_its_beginning() -> None:
     trail = seam(5)
     version = trail.trail_since(0)[2]
     trail.clear_trail()
@@ -112,11 +112,11 @@ def test_another_trail_is_told_from_its_beginning() -> None:
 
 
 @pytest.mark.parametrize("known", [-1, 6, (-1, 1), (6, 1), (2, 99)])
-def test_who_knows_what_never_was_is_told_all(known: Any) -> None:
+def test_a_request_with_unknown_points_gets_the_whole_trail(known: Any) -> None:
     assert seam(5).trail_since(known)[0] == 0
 
 
-def test_a_trail_that_is_thinned_out_is_another_one() -> None:
+def test_a_thinned_trail_has_another_version() -> None:
     trail = seam(MOST_POINTS)
     version = trail.trail_since(0)[2]
     trail._path = lambda times: times[:, None] * [1.0, 0.0, 0.0] + [99.0, 0.0, 0.0]

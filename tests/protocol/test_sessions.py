@@ -1,4 +1,4 @@
-"""Lines out of a stream: however the packets fall, of bounded length, saved half-way."""
+"""Line reader, outbox and ready peers."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,20 +10,20 @@ STREAMS = st.lists(st.sampled_from([b"\n", b"\r", b"a", b"bc", b"\xff", b"longer
 
 
 def in_one_go(stream: bytes) -> list[TextLine]:
-    """What the lines are, said without any reader."""
+    """The lines of a text, without the reader."""
     lines = [line.removesuffix(b"\r") for line in stream.split(b"\n")[:-1]]
     return [TextLine(line[:LIMIT], len(line) > LIMIT) for line in lines]
 
 
 @given(st.lists(STREAMS))
-def test_lines_do_not_depend_on_the_packets(packets: list[bytes]) -> None:
+def test_lines_do_not_depend_on_packet_boundaries(packets: list[bytes]) -> None:
     reader = LineReader(LIMIT)
     lines = [line for packet in packets for line in reader.feed(packet)]
     assert lines == in_one_go(b"".join(packets))
 
 
 @given(st.lists(STREAMS))
-def test_a_line_saved_half_way_goes_on(packets: list[bytes]) -> None:
+def test_a_partial_line_is_saved_and_continued(packets: list[bytes]) -> None:
     lines, saved = [], SavedLine()
     for packet in packets:
         reader = LineReader(LIMIT, saved)
@@ -33,7 +33,7 @@ def test_a_line_saved_half_way_goes_on(packets: list[bytes]) -> None:
     assert lines == in_one_go(b"".join(packets))
 
 
-def test_the_longest_line_and_one_byte_more() -> None:
+def test_a_line_over_the_limit_is_cut_off() -> None:
     reader = LineReader(LIMIT)
     assert reader.feed(b"abcd\nabcd\r\nabcde\nabcd\r\r\nab\n") == [
         TextLine(b"abcd", False),

@@ -1,4 +1,4 @@
-"""Rules on the wire: answers lost, late, twice, garbled, dripping."""
+"""Scenario rules on answers: loss, delay, duplicates, garbling, low data rate."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,12 +33,12 @@ def rule(fault: str, more: str = "") -> str:
     return f"{fault}: {{fault: {fault}, on: bench.text_tcp{more}}}"
 
 
-def test_an_answer_may_be_lost(cell_with: Build) -> None:
+def test_message_loss_drops_an_answer(cell_with: Build) -> None:
     client = cell_with(rule("message_loss", ", until_s: 1")).connect()
     assert client.ask(b"GET_POS\n") == b""
 
 
-def test_an_answer_may_be_late_and_is_owed_until_then(cell_with: Build) -> None:
+def test_message_delay_sends_an_answer_later_and_it_is_owed_until_then(cell_with: Build) -> None:
     cell = cell_with(rule("message_delay", ", parameters: {delay_ms: 250}"))
     client = cell.connect()
     client.say(b"GET_POS\n")
@@ -49,7 +49,7 @@ def test_an_answer_may_be_late_and_is_owed_until_then(cell_with: Build) -> None:
     assert client.received() == POSE
 
 
-def test_a_late_answer_holds_up_those_behind_it(cell_with: Build) -> None:
+def test_a_delayed_answer_delays_the_answers_behind_it(cell_with: Build) -> None:
     rules = rule("message_delay", ", until_s: 0.1, parameters: {delay_ms: 500}")
     cell = cell_with(rules)
     client = cell.connect()
@@ -62,11 +62,11 @@ def test_a_late_answer_holds_up_those_behind_it(cell_with: Build) -> None:
     assert client.received() == POSE + b"OK Error reset\n"
 
 
-def test_an_answer_may_come_twice(cell_with: Build) -> None:
+def test_message_duplicate_sends_an_answer_twice(cell_with: Build) -> None:
     assert cell_with(rule("message_duplicate")).connect().ask(b"GET_POS\n") == POSE * 2
 
 
-def test_a_byte_may_be_another(cell_with: Build) -> None:
+def test_message_garble_changes_one_byte(cell_with: Build) -> None:
     client = cell_with(rule("message_garble")).connect()
     client.say(b"GET_POS\n")
     heard = client.received()
@@ -81,7 +81,7 @@ def test_garbling_changes_exactly_one_byte(data: bytes, place: float, change: fl
     assert sum(a != b for a, b in zip(data, other, strict=True)) == 1
 
 
-def test_answers_may_drip(cell_with: Build) -> None:
+def test_slow_client_limits_the_data_rate(cell_with: Build) -> None:
     cell = cell_with(rule("slow_client", ", parameters: {bytes_per_s: 100}"))
     client = cell.connect()
     client.say(b"RESET\nRESET\n")
@@ -93,7 +93,7 @@ def test_answers_may_drip(cell_with: Build) -> None:
     assert moments == pytest.approx([size, 2 * size])
 
 
-def test_what_is_held_back_is_bounded_and_nothing_is_lost(cell_with: Build) -> None:
+def test_delayed_bytes_are_bounded_and_none_is_lost(cell_with: Build) -> None:
     cell = cell_with(rule("slow_client", ", parameters: {bytes_per_s: 100000}"))
     client = cell.connect()
     flood = 20_000
@@ -102,7 +102,7 @@ def test_what_is_held_back_is_bounded_and_nothing_is_lost(cell_with: Build) -> N
     assert client.received() == b"OK Error reset\n" * flood
 
 
-def test_a_snapshot_holds_what_is_held_back(cell_with: Build) -> None:
+def test_a_snapshot_holds_delayed_answers(cell_with: Build) -> None:
     rules = rule("message_delay", ", parameters: {delay_ms: 250}")
     cell = cell_with(rules)
     client = cell.connect()
@@ -118,7 +118,7 @@ def test_a_snapshot_holds_what_is_held_back(cell_with: Build) -> None:
     assert client.received() == POSE
 
 
-def test_a_client_that_ends_still_gets_what_is_held_back(cell_with: Build) -> None:
+def test_after_eof_a_client_still_gets_delayed_answers(cell_with: Build) -> None:
     cell = cell_with(rule("message_delay", ", parameters: {delay_ms: 250}"))
     client = cell.connect()
     client.say(b"GET_POS\n")

@@ -1,4 +1,4 @@
-"""Transcripts are written and read back without loss, and what is no transcript is told."""
+"""Transcripts are written and read back without loss; malformed ones are errors."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ EVENTS = st.builds(
 
 
 @given(st.binary())
-def test_any_bytes_survive_and_stay_on_one_printable_line(data: bytes) -> None:
+def test_any_bytes_are_escaped_to_one_printable_line_and_back(data: bytes) -> None:
     text = escape(data)
     assert unescape(text) == data
     assert text == text.rstrip()
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back(facts: dict[str, str], events: list[Event]
 
 
 def in_whole_lines(events: Iterable[Event]) -> list[Event]:
-    """What a client says at one moment is one thing, however it was cut."""
+    """Joins the bytes that a client sends at one time."""
     whole: list[Event] = []
     for event in events:
         last = whole[-1] if whole else None
@@ -51,7 +51,7 @@ def in_whole_lines(events: Iterable[Event]) -> list[Event]:
     return whole
 
 
-def test_a_line_said_byte_by_byte_is_one_line() -> None:
+def test_bytes_sent_one_by_one_are_written_as_one_line() -> None:
     said = [Event(0, "bench", "1", ">", bytes([byte])) for byte in b"HOME\nGET"]
     assert write({}, said).splitlines()[1:] == [r"> HOME\n", "> GET"]
 
@@ -72,7 +72,7 @@ def test_the_format() -> None:
     ]
 
 
-def test_people_write_less() -> None:
+def test_endpoint_and_peer_may_be_omitted() -> None:
     text = "# a remark\n\n@ 1\n> A\n@ 1.5 bench\n> B\n@ 2. kuka 7\n> C\n@ 2.25\n> D\n"
     places = [(event.at, event.endpoint, event.peer) for event in parse(text).events]
     assert places == [

@@ -1,4 +1,4 @@
-"""Simulated time against the wall's: rate, pause, lock-step; a change of rate never jumps."""
+"""The clock: rate, pause, lock-step; a change of rate never makes time jump."""
 
 import math
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 class Wall:
-    """A wall clock that stands until somebody moves it."""
+    """A wall clock that the test sets."""
 
     def __init__(self) -> None:
         self.now = 12_345
@@ -32,7 +32,7 @@ def clock_at(rate: Rate) -> tuple[Clock, Wall]:
     ("rate", "passed"),
     [(1.0, 2.0), (10.0, 20.0), (0.25, 0.5), (0.0, 0.0), ("step", 0.0), ("max", 2.0)],
 )
-def test_in_two_seconds_of_the_wall(rate: Rate, passed: float) -> None:
+def test_simulated_time_after_two_wall_seconds(rate: Rate, passed: float) -> None:
     clock, wall = clock_at(rate)
     wall.now += 2 * SECOND
     assert clock.now() == passed * SECOND
@@ -42,7 +42,7 @@ def test_in_two_seconds_of_the_wall(rate: Rate, passed: float) -> None:
 @pytest.mark.parametrize(
     ("rate", "seconds"), [(1.0, 3.0), (10.0, 0.3), (0.0, None), ("step", None), ("max", 3.0)]
 )
-def test_how_long_until_a_moment(rate: Rate, seconds: float | None) -> None:
+def test_wall_seconds_until_a_simulated_time(rate: Rate, seconds: float | None) -> None:
     clock, wall = clock_at(rate)
     assert clock.seconds_until(3 * SECOND) == seconds
     wall.now += 60 * SECOND
@@ -50,11 +50,11 @@ def test_how_long_until_a_moment(rate: Rate, seconds: float | None) -> None:
 
 
 @pytest.mark.parametrize(("rate", "lock_step"), [(1.0, False), ("step", True), ("max", True)])
-def test_only_step_and_max_go_in_lock_step(rate: Rate, lock_step: bool) -> None:
+def test_only_step_and_max_are_lock_step(rate: Rate, lock_step: bool) -> None:
     assert clock_at(rate)[0].lock_step is lock_step
 
 
-def test_set_to_a_moment_it_goes_on_from_there() -> None:
+def test_a_clock_continues_from_the_time_it_is_set_to() -> None:
     clock, wall = clock_at(2.0)
     wall.now += SECOND
     clock.set_now(100 * SECOND)
@@ -66,7 +66,7 @@ RATES = st.floats(0.0, 1e6) | st.sampled_from(["max", "step"])
 
 
 @given(st.lists(st.tuples(RATES, st.integers(0, 3600 * SECOND))))
-def test_a_change_of_rate_never_jumps(course: list[tuple[Rate, int]]) -> None:
+def test_a_change_of_rate_never_makes_time_jump(course: list[tuple[Rate, int]]) -> None:
     state, wall = ClockState(1.0), Wall()
     clock = Clock(state, wall)
     for rate, passes in course:
@@ -83,11 +83,11 @@ def test_a_change_of_rate_never_jumps(course: list[tuple[Rate, int]]) -> None:
     ("text", "rate"),
     [("1", 1.0), ("0.5", 0.5), ("0", 0.0), ("1e6", 1e6), ("max", "max"), ("step", "step")],
 )
-def test_a_rate_as_people_write_it(text: str, rate: Rate) -> None:
+def test_rates_are_read_from_text(text: str, rate: Rate) -> None:
     assert parse_rate(text) == rate
 
 
 @pytest.mark.parametrize("text", ["", "fast", "-1", "nan", "inf", "1000001", "MAX", "1,5"])
-def test_a_rate_that_is_none(text: str) -> None:
+def test_text_that_is_no_rate_raises_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_rate(text)

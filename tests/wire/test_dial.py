@@ -50,7 +50,7 @@ async def robot(port: int = 0) -> AsyncIterator[int]:
 
 
 class Station:
-    """A driver on the wall's time, and its line."""
+    """A driver on wall time, and its connection."""
 
     def __init__(self, port: int, config: Config = QUICK) -> None:
         self.driver = build(config)
@@ -81,7 +81,7 @@ class Station:
         return self.driver.status(self.cell.now).trouble
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """The driver polls, so it stirs again and again."""
+        """Waits for a condition; the driver polls, so it is checked often."""
         while not condition():
             self._stirred.clear()
             await self._stirred.wait()
@@ -98,7 +98,7 @@ class Station:
         self._end_of(ticket).set_result(outcome)
 
 
-def test_moves_and_tells_where_it_is() -> None:
+def test_a_driver_moves_the_robot_and_reads_its_pose() -> None:
     async def test() -> None:
         async with robot() as port, Station(port) as station:
             await station.until(lambda: station.state == "Idle")
@@ -108,7 +108,7 @@ def test_moves_and_tells_where_it_is() -> None:
     run(test)
 
 
-def test_stops_while_it_moves_and_is_reset() -> None:
+def test_a_driver_stops_a_moving_robot_and_resets_it() -> None:
     async def test() -> None:
         async with robot() as port, Station(port) as station:
             await station.until(lambda: station.state == "Idle")
@@ -135,7 +135,7 @@ def test_two_drivers_share_a_robot() -> None:
     run(test)
 
 
-def test_calls_again_when_the_robot_comes_back_on_its_port() -> None:
+def test_a_driver_reconnects_when_the_robot_is_back() -> None:
     async def test() -> None:
         async with contextlib.AsyncExitStack() as stack:
             async with robot() as port:
@@ -153,7 +153,7 @@ def test_calls_again_when_the_robot_comes_back_on_its_port() -> None:
     run(test)
 
 
-def test_hangs_up_on_a_peer_that_speaks_another_language() -> None:
+def test_a_driver_disconnects_from_a_peer_of_another_protocol() -> None:
     async def test() -> None:
         calls: list[bool] = []
 
@@ -176,7 +176,7 @@ def test_hangs_up_on_a_peer_that_speaks_another_language() -> None:
     run(test)
 
 
-def test_hangs_up_on_a_peer_that_never_answers() -> None:
+def test_a_driver_disconnects_from_a_peer_that_never_answers() -> None:
     async def test() -> None:
         gone = asyncio.Event()
 
@@ -199,7 +199,7 @@ def test_hangs_up_on_a_peer_that_never_answers() -> None:
     run(test)
 
 
-def test_a_name_that_does_not_exist_is_a_trouble_not_a_bug() -> None:
+def test_an_unknown_host_name_is_reported() -> None:
     async def test() -> None:
         station = Station(1)
         station.dial.destination = Destination("no..such", 1)
@@ -209,7 +209,7 @@ def test_a_name_that_does_not_exist_is_a_trouble_not_a_bug() -> None:
     run(test)
 
 
-def test_stops_cleanly_in_every_phase() -> None:
+def test_a_dial_stops_cleanly_in_every_phase() -> None:
     async def test() -> None:
         async with robot() as port:
             async with Station(port):
@@ -227,7 +227,7 @@ def test_stops_cleanly_in_every_phase() -> None:
     run(test)
 
 
-def test_a_stop_said_last_still_goes_out() -> None:
+def test_a_stop_sent_just_before_closing_is_delivered() -> None:
     async def test() -> None:
         async with robot() as port:
             async with Station(port) as station:

@@ -1,4 +1,4 @@
-"""Lines and sessions meet: nothing is lost between them, whoever is slow, and nothing piles up."""
+"""The exchange: no byte is lost between connections and sessions, and buffers are bounded."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ FACE = "bench.text_tcp"
 
 @dataclass
 class Narrow:
-    """A way out that holds ``width`` bytes until somebody reads them."""
+    """`Sink` that holds ``width`` bytes until the test reads them."""
 
     width: int = 1_000_000
     waiting: bytearray = field(default_factory=bytearray)
@@ -53,8 +53,8 @@ def here(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("queries", [1, 1500, 3000])
-def test_a_peer_that_said_all_is_answered_all_and_then_left(queries: int) -> None:
-    """Also if it said more than is read at once: the rest is read when the motion is over."""
+def test_after_eof_a_peer_gets_all_answers_and_is_then_disconnected(queries: int) -> None:
+    """Also if it sent more than is read at once: the rest is read after the motion."""
     cell = InProcessCell(build_cell(CONFIG))
     client = cell.connect()
     client.say(b"HOME\n" + b"GET_POS\n" * queries + b"LAST\n")
@@ -68,7 +68,7 @@ def test_a_peer_that_said_all_is_answered_all_and_then_left(queries: int) -> Non
     assert not cell.timed_cell.faces[FACE].sessions()
 
 
-def test_a_slow_reader_that_said_all_still_gets_all(exchange: Exchange) -> None:
+def test_after_eof_a_slow_reader_gets_all_answers(exchange: Exchange) -> None:
     sink = Narrow(1000)
     line = exchange.open(FACE, sink)
     exchange.receive(line, b"".join(b"N%d\n" % n for n in range(8000)))
@@ -83,7 +83,9 @@ def test_a_slow_reader_that_said_all_still_gets_all(exchange: Exchange) -> None:
     assert not sink.connected
 
 
-def test_who_does_not_read_is_not_listened_to_and_nothing_piles_up(exchange: Exchange) -> None:
+def test_a_peer_that_does_not_read_is_not_read_and_its_answers_are_bounded(
+    exchange: Exchange,
+) -> None:
     deaf, other = Narrow(1000), Narrow()
     line, other_line = exchange.open(FACE, deaf), exchange.open(FACE, other)
     packets = 0
@@ -103,7 +105,7 @@ def test_who_does_not_read_is_not_listened_to_and_nothing_piles_up(exchange: Exc
     assert deaf.willing
 
 
-def test_nobody_is_owed_anything_but_what_takes_time(exchange: Exchange) -> None:
+def test_only_answers_that_need_time_are_owed(exchange: Exchange) -> None:
     line = exchange.open(FACE, Narrow())
     exchange.receive(line, b"GET_POS\nGET_STA")
     assert not exchange.owed()
@@ -115,7 +117,7 @@ def test_nobody_is_owed_anything_but_what_takes_time(exchange: Exchange) -> None
     assert not exchange.owed()
 
 
-def test_what_is_said_at_a_moment_comes_after_what_happens_at_it(exchange: Exchange) -> None:
+def test_data_is_received_after_the_wakes_of_the_same_instant(exchange: Exchange) -> None:
     sink = Narrow()
     mover, asker = exchange.open(FACE, Narrow()), exchange.open(FACE, sink)
     exchange.receive(mover, b"HOME\n")
@@ -124,7 +126,9 @@ def test_what_is_said_at_a_moment_comes_after_what_happens_at_it(exchange: Excha
     assert bytes(sink.waiting).startswith(b"OK Idle,")
 
 
-def test_a_peer_that_goes_while_it_is_owed_leaves_nothing_behind(exchange: Exchange) -> None:
+def test_a_peer_that_disconnects_while_it_is_owed_an_answer_leaves_no_session(
+    exchange: Exchange,
+) -> None:
     sink = Narrow()
     line = exchange.open(FACE, sink)
     exchange.receive(line, b"HOME\nGET_POS\n")
@@ -137,7 +141,7 @@ def test_a_peer_that_goes_while_it_is_owed_leaves_nothing_behind(exchange: Excha
 
 
 @pytest.mark.parametrize("garbage", [bytes(range(256)) * 50, b"\n" * 5000, b"x" * 3 * LONGEST_LINE])
-def test_garbage_is_answered_and_the_next_command_understood(garbage: bytes) -> None:
+def test_garbage_is_answered_and_the_next_command_is_read(garbage: bytes) -> None:
     client = InProcessCell(build_cell(CONFIG)).connect()
     client.say(garbage + b"\n")
     client.received()

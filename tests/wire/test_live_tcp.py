@@ -1,4 +1,4 @@
-"""A live cell on loopback: many peers, deaf ones and rude ones; nothing is lost or swapped."""
+"""A live cell on loopback with many peers: no answer is lost or swapped."""
 
 import asyncio
 import gc
@@ -53,7 +53,7 @@ def everything(line: socket.socket) -> bytes:
 
 
 async def _client(address: tuple[str, int], name: int, until: float) -> int:
-    """Asks in bursts what only it would ask, and checks every answer; how many there were."""
+    """Sends bursts of requests of its own and checks every answer; returns their number."""
     reader, writer = await asyncio.open_connection(*address)
     asked = 0
     while asked < 300 or time.monotonic() < until:
@@ -86,7 +86,7 @@ def test_two_hundred_clients_for_ten_seconds_lose_and_swap_no_answer(robot: Stan
     assert min(asked) >= 300
 
 
-def test_a_client_that_closes_its_sending_side_gets_what_it_is_owed(robot: StandIn) -> None:
+def test_a_client_that_closes_its_sending_side_gets_all_answers(robot: StandIn) -> None:
     with connect(robot) as line:
         line.sendall(b"HOME\n" + b"GET_STATUS\n" * 20_000 + b"LAST\n")
         line.shutdown(socket.SHUT_WR)
@@ -95,7 +95,9 @@ def test_a_client_that_closes_its_sending_side_gets_what_it_is_owed(robot: Stand
     assert (answers[0], answers[-1]) == (b"OK Homing completed", b"ERROR Unknown command: LAST")
 
 
-def test_a_client_that_closed_its_sending_side_is_waited_with(robot: StandIn) -> None:
+def test_a_client_that_closed_its_sending_side_gets_an_answer_that_needs_time(
+    robot: StandIn,
+) -> None:
     robot.do("rate", rate=0)
     with connect(robot) as line:
         line.sendall(b"HOME\n")
@@ -118,7 +120,7 @@ def _sessions(robot: StandIn) -> int:
     return int(robot.do("status")["parts"]["bench.text_tcp"]["clients"])
 
 
-def test_a_client_that_never_reads_is_dropped_and_the_others_go_on(robot: StandIn) -> None:
+def test_a_client_that_never_reads_is_dropped_and_the_others_are_served(robot: StandIn) -> None:
     line = b"x" * 4000 + b"\n"
     with socket.socket() as deaf:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -142,7 +144,7 @@ def _largest_backlog(live: Live) -> int:
 
 
 class SlowTransport:
-    """Takes bytes when the test says so."""
+    """A transport that takes bytes when the test calls it."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -162,7 +164,7 @@ class SlowTransport:
 
 
 class Alarm:
-    """A timer that goes off when the test says so."""
+    """A timer that the test triggers."""
 
     def __init__(self, delay: float, ring: Callable[[], None]) -> None:
         self.delay = delay
@@ -172,8 +174,8 @@ class Alarm:
         return None
 
 
-def test_nothing_is_written_to_a_line_that_is_being_closed() -> None:
-    """asyncio would complain of it, once for every message."""
+def test_nothing_is_written_to_a_connection_that_is_closing() -> None:
+    """asyncio would log every such message."""
     transport = SlowTransport()
     transport.closing = True
 
@@ -186,15 +188,15 @@ def test_nothing_is_written_to_a_line_that_is_being_closed() -> None:
     assert transport.waiting == 0
 
 
-def test_bytes_are_read_in_helpings_that_keep_nobody_waiting() -> None:
+def test_the_read_buffer_is_small() -> None:
     async def helping() -> int:
         return len(TcpConnection(TcpServer("x", Config(), NO_EVENTS)).get_buffer(-1))
 
     assert asyncio.run(helping()) <= 4096
 
 
-def test_slow_is_not_deaf(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has taken some bytes since it was last looked at is given time again."""
+def test_a_slow_reader_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that has taken some bytes since the last check gets more time."""
     transport = SlowTransport()
 
     async def watched() -> None:
@@ -229,7 +231,7 @@ def test_garbage_does_not_stop_the_server(robot: StandIn) -> None:
         assert everything(line).endswith(b"OK Idle,26.0,0,10\n")
 
 
-def test_a_client_that_breaks_off_leaves_nothing_behind(robot: StandIn) -> None:
+def test_a_connection_reset_leaves_no_session(robot: StandIn) -> None:
     for _ in range(20):
         line = connect(robot)
         line.sendall(b"MOVE_REL 1,0,0\nGET_POS\nGET_")
@@ -244,7 +246,7 @@ def test_a_client_that_breaks_off_leaves_nothing_behind(robot: StandIn) -> None:
 # ── listening and closing ──
 
 
-def test_a_taken_port_is_told_with_port_face_and_the_way_out() -> None:
+def test_the_error_of_a_taken_port_names_port_endpoint_and_option() -> None:
     config = load_config("text_robot")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -259,7 +261,7 @@ def test_a_taken_port_is_told_with_port_face_and_the_way_out() -> None:
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a..b", "203.0.113.1"])
-def test_a_host_that_is_not_this_machine(tmp_path: Path, host: str) -> None:
+def test_a_host_that_is_not_this_machine_is_a_config_error(tmp_path: Path, host: str) -> None:
     file = tmp_path / "cell.yaml"
     file.write_text(CELL.replace("stalled_after_s: 0.2", f"host: {host}"))
 
@@ -270,7 +272,7 @@ def test_a_host_that_is_not_this_machine(tmp_path: Path, host: str) -> None:
         asyncio.run(start())
 
 
-def test_an_unknown_endpoint_is_told_with_the_nearest() -> None:
+def test_the_error_of_an_unknown_endpoint_suggests_the_nearest() -> None:
     async def make() -> None:
         Live(load_config("text_robot"), Options(ports={"bench.txt_tcp": 1}))
 
@@ -291,7 +293,7 @@ def test_stop_closes_everything(robot: StandIn) -> None:
     robot._live = None
 
 
-def test_stop_cuts_off_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_aborts_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tcp, "CLOSING_SECONDS", 0.05)
     with StandIn("text_robot", rate=1.0) as robot, connect(robot) as deaf:
         deaf.setblocking(False)
@@ -303,8 +305,8 @@ def test_stop_cuts_off_who_does_not_read(monkeypatch: pytest.MonkeyPatch) -> Non
         robot._live = None
 
 
-def test_who_has_left_is_forgotten_at_once() -> None:
-    """Without Python's collector, which many short conversations would keep busy."""
+def test_a_closed_connection_is_freed_without_garbage_collection() -> None:
+    """Many short connections would keep the garbage collector busy."""
 
     async def call(address: str) -> None:
         port = int(address.rpartition(":")[2])

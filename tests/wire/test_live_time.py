@@ -1,4 +1,4 @@
-"""Time in a live cell: it stands, steps, runs free or keeps pace; packets make no difference."""
+"""Time in a live cell: rate 0, step, max and numeric rates; packet boundaries change nothing."""
 
 import asyncio
 import socket
@@ -38,7 +38,7 @@ def _break_off(line: socket.socket) -> None:
 
 
 def _wait_for(robot: StandIn, *, state: str, clients: int) -> None:
-    """What was sent takes a moment to arrive, of the wall's time, not of the cell's."""
+    """Waits until the robot has received the data: that takes wall time, not simulated time."""
     parts = {}
     for _ in range(100_000):
         parts = robot.do("status")["parts"]
@@ -50,7 +50,7 @@ def _wait_for(robot: StandIn, *, state: str, clients: int) -> None:
 # ── step ──
 
 
-def test_in_step_time_stands_until_somebody_is_owed_something(stepped: StandIn) -> None:
+def test_in_step_time_runs_only_while_an_answer_is_owed(stepped: StandIn) -> None:
     assert stepped.ask("GET_POS").startswith("OK 0.00,")
     assert stepped.now == 0.0
     assert stepped.ask("MOVE_ABS 1,2,3,0,0,0") == "OK Movement completed"
@@ -64,8 +64,8 @@ def test_in_step_time_stands_until_somebody_is_owed_something(stepped: StandIn) 
 
 
 @pytest.mark.parametrize("size", [1, 11, 1000], ids=["bytes", "lines", "one packet"])
-def test_in_step_a_poller_gets_on_while_something_moves(size: int) -> None:
-    """A motion that nobody waits for any more: each poll lets 10 ms pass, however it is cut."""
+def test_in_step_each_poll_advances_time_by_10_ms_while_the_robot_moves(size: int) -> None:
+    """The client of the motion has disconnected. Packet boundaries of the polls do not matter."""
     with cell(0.0) as robot, socket.create_connection(robot.address(), PATIENCE) as poller:
         mover = socket.create_connection(robot.address(), PATIENCE)
         mover.sendall(b"MOVE_REL 1,0,0\n")
@@ -100,7 +100,7 @@ SCRIPT = [
 
 
 def _answers(packets: list[bytes], name: str = "text_robot") -> tuple[bytes, float]:
-    """All that is answered, and the time it takes."""
+    """All answers to the packets, and the simulated time at the end."""
     with (
         StandIn(name, seed=5, rules=True, rate="step") as robot,
         socket.create_connection(robot.address(), PATIENCE) as line,
@@ -115,7 +115,7 @@ def _answers(packets: list[bytes], name: str = "text_robot") -> tuple[bytes, flo
         return data, robot.now
 
 
-def test_in_step_packets_make_no_difference() -> None:
+def test_in_step_packet_boundaries_change_no_answer() -> None:
     script = [line for line in SCRIPT if not line.startswith(b"STOP")]
     stream = b"".join(script)
     one_packet = _answers([stream])
@@ -131,8 +131,8 @@ FIRMWARE = [
 ]  # fmt: skip
 
 
-def test_in_step_packets_make_no_difference_to_a_firmware_either() -> None:
-    """Although it takes the characters of a line together."""
+def test_in_step_packet_boundaries_change_no_answer_of_grblhal() -> None:
+    """The characters of a line are received together (`SilentBytes`)."""
     stream = b"".join(FIRMWARE)
     whole = _answers([stream], "grblhal_6axis")
     assert whole[0].count(b"MPos:") > 8
@@ -142,7 +142,7 @@ def test_in_step_packets_make_no_difference_to_a_firmware_either() -> None:
 
 
 async def _session(size: int) -> str:
-    """A lock-step client over a socket: the digest of the whole transcript."""
+    """Runs a lock-step client over a socket; returns the digest of the transcript."""
     events: list[Event] = []
     config = load_config("text_robot", seed=11)
     live = Live(config, Options(rate="step", ephemeral=True, note=events.append))
@@ -164,30 +164,30 @@ async def _digests(sessions: int) -> set[str]:
     return {await _session(len(SCRIPT)) for _ in range(sessions)}
 
 
-def test_fifty_sessions_are_one_transcript() -> None:
+def test_fifty_equal_sessions_give_the_same_transcript() -> None:
     assert len(asyncio.run(_digests(50))) == 1
 
 
 @pytest.mark.soak
-def test_a_thousand_sessions_are_one_transcript() -> None:
+def test_a_thousand_equal_sessions_give_the_same_transcript() -> None:
     assert len(asyncio.run(_digests(1000))) == 1
 
 
-def test_another_session_is_another_transcript() -> None:
+def test_a_different_session_gives_a_different_transcript() -> None:
     assert asyncio.run(_session(5)) != asyncio.run(_session(6))
 
 
 # ── max, rates, pause ──
 
 
-def test_at_max_time_runs_while_something_is_under_way() -> None:
+def test_at_max_time_runs_during_motions() -> None:
     with cell("max") as robot:
         for _ in range(50):
             assert robot.ask("HOME") == "OK Homing completed"
         assert robot.now >= 50.0
 
 
-def test_at_max_time_runs_also_for_motions_nobody_waits_for(tmp_path: Path) -> None:
+def test_at_max_time_runs_during_motions_of_disconnected_clients(tmp_path: Path) -> None:
     file = tmp_path / "slow.yaml"
     file.write_text("robots: {bench: {kind: text_robot, home_ms: 3600000, faces: {text_tcp: {}}}}")
     with StandIn(str(file), rate=0.0) as robot:
@@ -202,7 +202,7 @@ def test_at_max_time_runs_also_for_motions_nobody_waits_for(tmp_path: Path) -> N
 
 
 class Wall:
-    """A wall clock that stands until somebody moves it."""
+    """A wall clock that the test sets."""
 
     now = 0
 
@@ -210,7 +210,7 @@ class Wall:
         return self.now
 
 
-def test_a_change_of_rate_does_not_jump() -> None:
+def test_a_change_of_rate_does_not_make_time_jump() -> None:
     async def run() -> list[float]:
         wall = Wall()
         exchange = Exchange(build_cell(load_config("text_robot")))
@@ -229,7 +229,7 @@ def test_a_change_of_rate_does_not_jump() -> None:
     assert asyncio.run(run()) == [0.0, 0.0, 10.0, 10.0, 10.0, 10.0, 15.0, 15.0, 15.0, 15.0]
 
 
-def test_a_pause_holds_everything_and_a_rate_lets_it_go_on() -> None:
+def test_rate_0_stops_time_and_another_rate_continues() -> None:
     with (
         cell(0.0) as robot,
         socket.create_connection(robot.address(), PATIENCE) as line,
@@ -246,7 +246,7 @@ def test_a_pause_holds_everything_and_a_rate_lets_it_go_on() -> None:
         assert robot.now == stands
 
 
-def test_at_a_rate_a_motion_takes_its_time() -> None:
+def test_at_a_rate_a_motion_takes_its_simulated_duration() -> None:
     with cell(20.0) as robot:
         for _ in range(3):
             before = robot.now
@@ -254,7 +254,7 @@ def test_at_a_rate_a_motion_takes_its_time() -> None:
             assert robot.now >= before + 1.0
 
 
-# ── an end that was asked for ──
+# ── end of a cell ──
 
 
 async def _ends(live: Live) -> float:
@@ -265,7 +265,7 @@ async def _ends(live: Live) -> float:
 
 
 @pytest.mark.parametrize("rate", ["max", 1e6])
-def test_it_ends_by_itself_after_so_many_seconds(rate: Rate) -> None:
+def test_a_cell_ends_after_for_seconds(rate: Rate) -> None:
     async def run() -> float:
         options = Options(rate=rate, ephemeral=True, for_seconds=3600.0)
         return await _ends(Live(load_config("text_robot"), options))
@@ -274,7 +274,7 @@ def test_it_ends_by_itself_after_so_many_seconds(rate: Rate) -> None:
 
 
 @pytest.mark.parametrize("rate", ["step", 0.0])
-def test_it_ends_when_it_is_advanced_past_its_end(rate: Rate) -> None:
+def test_a_cell_ends_when_advance_reaches_for_seconds(rate: Rate) -> None:
     async def run() -> None:
         options = Options(rate=rate, ephemeral=True, for_seconds=5.0)
         live = Live(load_config("text_robot"), options)
@@ -288,7 +288,7 @@ def test_it_ends_when_it_is_advanced_past_its_end(rate: Rate) -> None:
     asyncio.run(run())
 
 
-def test_it_ends_when_it_is_told_to_quit() -> None:
+def test_quit_ends_the_cell() -> None:
     async def run() -> None:
         live = Live(load_config("text_robot"), Options(rate=0.0, ephemeral=True))
         await live.start()

@@ -131,7 +131,7 @@ def test_a_reply_goes_to_the_reply_address_when_it_is_due() -> None:
     assert client.peer == "broker"
 
 
-def test_a_message_may_go_to_an_address_that_did_not_ask() -> None:
+def test_a_message_may_go_to_an_address_without_a_request() -> None:
     cell = bus()
     one, two = cell.connect("bus"), cell.connect("bus")
     cell.advance(2.0)
@@ -162,7 +162,7 @@ def test_a_bug_is_reported_and_the_next_message_is_read(caplog: pytest.LogCaptur
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_what_a_session_does_not_read_is_bounded() -> None:
+def test_unread_messages_are_bounded() -> None:
     cell = bus()
     client = cell.connect("bus")
     for number in range(MOST_UNREAD + 50):
@@ -175,7 +175,7 @@ def test_what_a_session_does_not_read_is_bounded() -> None:
 # ── the bounded outbox ──
 
 
-def test_an_outbox_that_is_full_drops_the_oldest_and_counts() -> None:
+def test_a_full_outbox_drops_the_oldest_and_counts_them() -> None:
     cell = bus()
     client = cell.connect("bus")
     client.room = lambda: 0  # type: ignore[method-assign]
@@ -219,7 +219,7 @@ def _course(cell: InProcessCell, client: Client) -> list[WireMessage]:
     return client.messages()
 
 
-def test_a_snapshot_is_invisible() -> None:
+def test_a_snapshot_changes_no_message() -> None:
     cell = bus()
     client = cell.connect("bus", peer="broker")
     for number in range(10):
@@ -232,7 +232,9 @@ def test_a_snapshot_is_invisible() -> None:
     assert len(first) > 10
 
 
-def test_restored_elsewhere_a_peer_is_detached_and_its_messages_are_in_the_transcript() -> None:
+def test_restored_in_another_cell_a_peer_is_detached_and_its_messages_are_in_the_transcript() -> (
+    None
+):
     cell, other = bus(), bus()
     client = cell.connect("bus", peer="broker")
     client.say(request(1))
@@ -308,7 +310,7 @@ def test_any_message_survives_a_transcript(address: str, reply_to: str, payload:
     assert [event for event in chat.events if event.kind == ">"] == cell.transcript[1:2]
 
 
-def test_addresses_are_asked_for_by_a_wire_with_a_broker() -> None:
+def test_the_exchange_returns_the_addresses_of_a_face() -> None:
     assert bus().exchange.addresses("bus") == ["bench.move", "bench.stop"]
 
 

@@ -1,4 +1,4 @@
-"""Places to call: one spelling for `--to` and for `real: {to}`, and one word for what is none."""
+"""Addresses: the same format and the same error for `--to` and for `real: {to}`."""
 
 import pytest
 
@@ -27,13 +27,15 @@ NO_PLACES = [
 
 
 @pytest.mark.parametrize(("text", "place"), PLACES)
-def test_places_as_people_write_them(text: str, place: object) -> None:
+def test_addresses_are_read_from_text(text: str, place: object) -> None:
     assert parse_place(text) == place_of(Real(text)) == place
     assert parse_place(str(place)) == place
 
 
 @pytest.mark.parametrize("text", NO_PLACES)
-def test_what_is_no_place_is_told_in_the_same_words(text: str) -> None:
+def test_a_wrong_address_has_the_same_message_on_the_command_line_and_in_a_cell_file(
+    text: str,
+) -> None:
     with pytest.raises(ConfigError) as on_the_command_line:
         parse_place(text)
     with pytest.raises(ConfigError) as in_a_cell_file:

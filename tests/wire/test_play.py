@@ -1,4 +1,4 @@
-"""A transcript is played against a cell; the first answer that differs is named."""
+"""Playing a transcript against a cell; the first different answer is named."""
 
 from pathlib import Path
 
@@ -37,11 +37,11 @@ CHAT = """\
 """
 
 
-def test_what_was_answered_so_is_answered_so_again() -> None:
+def test_an_unchanged_transcript_has_no_difference() -> None:
     assert played(CHAT) is None
 
 
-def test_what_a_cell_wrote_is_confirmed() -> None:
+def test_a_transcript_written_by_a_cell_has_no_difference() -> None:
     first = virtual_cell()
     one, other = first.connect(), first.connect()
     one.say(b"HOME\nGET_")
@@ -77,7 +77,7 @@ def test_the_first_difference_is_named_by_byte_and_field(
     assert difference.peer == ("bench.text_tcp", "1")
 
 
-def test_a_difference_reads_like_a_sentence() -> None:
+def test_a_difference_is_printed_with_expected_and_got() -> None:
     difference = played(CHAT.replace("20.00,30", "21.00,30"))
     assert str(difference).splitlines() == [
         "bench.text_tcp 1, answer 2: byte 10 (y) differs",
@@ -86,13 +86,13 @@ def test_a_difference_reads_like_a_sentence() -> None:
     ]
 
 
-def test_numbers_may_be_off_by_the_tolerance() -> None:
+def test_numbers_may_differ_by_the_tolerance() -> None:
     near = CHAT.replace("10.00,20.00", "9.91,20.09")
     assert played(near) is not None
     assert played(near, Tolerance(number=0.1)) is None
 
 
-def test_the_field_named_is_the_one_that_is_off_by_more() -> None:
+def test_the_named_field_exceeds_the_tolerance() -> None:
     chat = CHAT.replace("10.00,20.00", "9.99,21.00")
     difference = played(chat, Tolerance(number=0.1))
     assert difference is not None
@@ -107,7 +107,7 @@ def test_words_have_no_tolerance() -> None:
     assert difference.field == "state"
 
 
-def test_the_moment_counts_within_its_tolerance() -> None:
+def test_times_may_differ_by_the_tolerance() -> None:
     late = CHAT.replace("@ 0.5", "@ 0.6")
     difference = played(late)
     assert difference is not None
@@ -117,7 +117,7 @@ def test_the_moment_counts_within_its_tolerance() -> None:
     assert played(late, Tolerance(seconds=None)) is None
 
 
-def test_an_answer_too_few_or_too_many() -> None:
+def test_a_missing_and_an_unexpected_answer_are_differences() -> None:
     missing = played(CHAT + "< OK and more\\n\n")
     assert missing is not None
     assert (missing.number, missing.got) == (4, None)
@@ -127,8 +127,8 @@ def test_an_answer_too_few_or_too_many() -> None:
     assert "expected nothing" in str(unexpected)
 
 
-def test_a_client_that_waited_waits_for_a_slower_robot() -> None:
-    """The recorded robot was there after 0.2 s, and only then did the client say STOP."""
+def test_a_client_that_waited_for_an_answer_waits_for_it_in_replay() -> None:
+    """The recorded robot arrived after 0.2 s, and only then the client sent STOP."""
     chat = """\
 @ 0 bench.text_tcp 1
 > MOVE_ABS 10,20,30,0,0,0\\n
@@ -140,7 +140,7 @@ def test_a_client_that_waited_waits_for_a_slower_robot() -> None:
     assert played(chat, Tolerance(seconds=None)) is None
 
 
-def test_a_client_that_did_not_wait_does_not() -> None:
+def test_a_client_that_did_not_wait_does_not_wait_in_replay() -> None:
     chat = """\
 @ 0 bench.text_tcp 1
 > MOVE_ABS 10,20,30,0,0,0\\n
@@ -152,7 +152,7 @@ def test_a_client_that_did_not_wait_does_not() -> None:
     assert played(chat) is None
 
 
-def test_endpoint_and_peers_may_be_named_otherwise() -> None:
+def test_endpoint_and_peers_may_have_other_names() -> None:
     chat = """\
 @ 0 text_tcp bob
 > HOME\\n
@@ -168,7 +168,7 @@ def test_endpoint_and_peers_may_be_named_otherwise() -> None:
     assert difference.peer == ("bench.text_tcp", "alice")
 
 
-def test_an_endpoint_that_the_cell_does_not_have(tmp_path: Path) -> None:
+def test_an_unknown_endpoint_is_a_config_error(tmp_path: Path) -> None:
     file = tmp_path / "two.yaml"
     robot = "{kind: text_robot, faces: {text_tcp: {}}}"
     file.write_text(f"robots:\n  one: {robot}\n  two: {robot}\n")

@@ -1,4 +1,4 @@
-"""A face on a pseudo-terminal that the test itself has made."""
+"""A face on a pseudo-terminal."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ PATIENCE_S = 60.0
 
 
 async def talk(path: str, said: bytes, until: bytes) -> bytes:
-    """What is answered, up to and with ``until``."""
+    """Sends bytes; returns the answer up to and including ``until``."""
     terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     loop, heard, through = asyncio.get_running_loop(), bytearray(), asyncio.Event()
 
@@ -44,14 +44,14 @@ async def serve(cell: Path) -> list[bytes]:
         await live.stop()
 
 
-def test_a_terminal_is_a_line_that_stays_open(tmp_path: Path) -> None:
+def test_a_terminal_stays_one_session_when_programs_close_and_open_it(tmp_path: Path) -> None:
     cell = tmp_path / "cell.yaml"
     cell.write_text(CELL)
     first, second = asyncio.run(serve(cell))
-    assert first.startswith(b"\r\nGrblHAL 1.1f"), "the banner waited for somebody to open it"
+    assert first.startswith(b"\r\nGrblHAL 1.1f"), "the banner waits for the first program"
     assert b"[AUX IO:8,8,4,4]\r\nok\r\n" in first
     assert b"G91" in second.splitlines()[1]
-    assert b"GrblHAL 1.1f" not in second, "nobody heard that it was closed and opened again"
+    assert b"GrblHAL 1.1f" not in second, "closing and opening starts no session"
 
 
 async def closed_and_opened(cell: Path) -> list[bytes]:
@@ -73,9 +73,9 @@ async def closed_and_opened(cell: Path) -> list[bytes]:
         await live.stop()
 
 
-def test_a_terminal_behind_which_nobody_is_says_nothing_and_begins_anew(tmp_path: Path) -> None:
+def test_bytes_to_a_closed_endpoint_on_a_terminal_are_dropped(tmp_path: Path) -> None:
     cell = tmp_path / "cell.yaml"
     cell.write_text(CELL)
     _, second = asyncio.run(closed_and_opened(cell))
-    assert second.startswith(b"\r\nGrblHAL 1.1f"), "somebody is there again"
-    assert b"G21 G91" in second, "what was said to nobody was heard by nobody"
+    assert second.startswith(b"\r\nGrblHAL 1.1f"), "a new session"
+    assert b"G21 G91" in second, "bytes to the closed endpoint are dropped"

@@ -1,4 +1,4 @@
-"""Whoever asks for much is read in small pieces, so that others get their turn."""
+"""The read size of a peer: small for costly requests, so that other peers are not delayed."""
 
 import pytest
 from hypothesis import given
@@ -19,19 +19,21 @@ BETWEEN = (LONG + SHORT) / 2
         (LARGEST, 0.0, LARGEST),
     ],
 )
-def test_what_the_last_one_took_decides_on_the_next(size: int, took: float, next_size: int) -> None:
+def test_the_next_read_size_depends_on_the_last_cpu_time(
+    size: int, took: float, next_size: int
+) -> None:
     assert following(size, took) == next_size
 
 
 @given(st.lists(st.floats(0.0, 10.0), max_size=30))
-def test_it_stays_within_its_bounds(took: list[float]) -> None:
+def test_the_read_size_stays_within_its_bounds(took: list[float]) -> None:
     size = FIRST
     for seconds in took:
         size = following(size, seconds)
         assert SMALLEST <= size <= LARGEST
 
 
-def test_work_is_counted_in_the_threads_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_time_of_the_thread_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([5.0, 5.0 + 2 * LONG, 6.0, 6.0])
     monkeypatch.setattr("understudy.wire.tcp.thread_time", lambda: next(moments))
     helping = ReadBudget()

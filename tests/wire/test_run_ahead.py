@@ -1,4 +1,4 @@
-"""Running far ahead in slices: whatever comes meanwhile has its turn, and ends where it should."""
+"""`advance` in slices: other commands act between the slices, and time ends exactly."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ Scene = Callable[[Live], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that every wake is a slice of its own; and a client of telemetry makes many."""
+    """Makes every wake a slice of its own; the telemetry client causes many wakes."""
     monkeypatch.setattr(pump, "TURN_SECONDS", -1.0)
 
 
@@ -53,7 +53,7 @@ async def answer(later: Any) -> Any:
     return await future
 
 
-def test_time_ends_where_it_was_to_end() -> None:
+def test_an_advance_ends_at_its_exact_time() -> None:
     async def scene(live: Live) -> None:
         assert (await answer(advance(live, 7.5)))["now_s"] == 7.5
         assert live.now == 7.5
@@ -61,7 +61,7 @@ def test_time_ends_where_it_was_to_end() -> None:
     play(scene)
 
 
-def test_what_is_asked_for_meanwhile_begins_where_that_ends() -> None:
+def test_a_second_advance_starts_where_the_first_ends() -> None:
     async def scene(live: Live) -> None:
         first, second = advance(live, 5.0), advance(live, 2.0)
         assert (await answer(first))["now_s"] == 5.0
@@ -82,7 +82,7 @@ def test_a_stop_acts_between_two_slices() -> None:
     play(scene)
 
 
-def test_a_moment_that_is_brought_back_overtakes_it() -> None:
+def test_a_restore_cancels_a_waiting_advance() -> None:
     async def scene(live: Live) -> None:
         taken = live.commands.call("snapshot", {}, "operator")
         assert not isinstance(taken, Refused)
@@ -97,7 +97,9 @@ def test_a_moment_that_is_brought_back_overtakes_it() -> None:
     play(scene)
 
 
-def test_on_one_control_line_answers_keep_their_order_and_others_do_not_wait() -> None:
+def test_answers_on_one_control_connection_keep_their_order_and_other_connections_do_not_wait() -> (
+    None
+):
     async def scene(live: Live) -> None:
         slow, slow_writer = await asyncio.open_connection(*address(live, "control"))
         slow_writer.write(b'{"id": 1, "do": "advance", "seconds": 3}\n{"id": 2, "do": "now"}\n')

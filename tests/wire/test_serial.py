@@ -1,4 +1,4 @@
-"""Serial lines, on pseudo-terminals that the tests themselves have made."""
+"""Serial connections, on pseudo-terminals that the tests make."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ MACHINE = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
 
 
 class Talker:
-    """`Caller` that wants to talk, says one thing, and keeps what it hears."""
+    """`Caller` that connects, sends one message and keeps the received bytes."""
 
     def __init__(self) -> None:
         self.call: int | None = 1
@@ -72,7 +72,7 @@ class Talker:
 
 
 class Now:
-    """`Timekeeper` that does things at once."""
+    """`Timekeeper` that acts at once."""
 
     def act(self, deed: Callable[[int], Any]) -> Any:
         return deed(0)
@@ -99,7 +99,7 @@ async def talk() -> Talker:
     return talker
 
 
-def test_bytes_go_both_ways_as_they_are() -> None:
+def test_bytes_pass_unchanged_in_both_directions() -> None:
     talker = asyncio.run(talk())
     assert talker.heard == b"\x00\xffwelcome\r\n\x18"
     assert talker.events[-1] == "hung up"
@@ -121,7 +121,7 @@ async def unplug() -> tuple[Talker, str]:
     return talker, told
 
 
-def test_a_cable_that_is_pulled_ends_the_call() -> None:
+def test_pulling_the_cable_ends_the_call() -> None:
     talker, told = asyncio.run(unplug())
     assert "is gone" in told
     assert "cannot be opened" in talker.events[-1], "nobody is there any more"
@@ -141,14 +141,14 @@ async def share() -> list[str]:
     return second.events
 
 
-def test_a_device_has_one_sender() -> None:
+def test_a_device_that_is_in_use_cannot_be_opened() -> None:
     (told,) = asyncio.run(share())
     assert "cannot be opened" in told
     assert "lock" in told
 
 
 async def flood() -> int:
-    """Nobody reads: what does not fit waits, and goes out when there is room."""
+    """The other end does not read at first: bytes that do not fit wait and are sent later."""
     ours, theirs = make_terminal("the test")
     talker = Talker()
     talker.said = [b"x" * 100_000]
@@ -163,12 +163,12 @@ async def flood() -> int:
     return heard
 
 
-def test_what_does_not_fit_waits() -> None:
+def test_bytes_that_do_not_fit_wait() -> None:
     assert asyncio.run(flood()) == 100_000
 
 
 async def record(folder: Path) -> str:
-    """A client on a terminal of the recorder's, a controller on another one."""
+    """Records a client on the recorder's terminal and a controller on another one."""
     (folder / "cell.yaml").write_text(MACHINE)
     live = Live(load_config(str(folder / "cell.yaml")), Options(rate="max", ephemeral=True))
     await live.start()

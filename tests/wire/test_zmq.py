@@ -1,4 +1,4 @@
-"""The HMI link on loopback: plain clients, slow commands, news for all who listen."""
+"""The HMI link on loopback: plain clients, slow commands, status for all subscribers."""
 
 import asyncio
 import json
@@ -70,7 +70,7 @@ def test_a_plain_req_client_is_answered(connect: Connect) -> None:
     assert (answer["type"], answer["payload"]["result"]["rate"]) == ("RESULT", 1.0)
 
 
-def test_a_dealer_may_ask_without_waiting(connect: Connect) -> None:
+def test_a_dealer_may_send_requests_without_waiting(connect: Connect) -> None:
     client = connect(zmq.DEALER, "g60.hmi_link")
     for number in range(200):
         say(client, "PING", number)
@@ -78,7 +78,7 @@ def test_a_dealer_may_ask_without_waiting(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b"[" * 1000, b'{"type": "PNIG"}'])
-def test_what_is_malformed_gets_an_error_and_the_next_is_answered(
+def test_a_malformed_message_gets_an_error_and_the_next_is_answered(
     connect: Connect, data: bytes
 ) -> None:
     client = connect(zmq.REQ, "g60.hmi_link")
@@ -89,8 +89,10 @@ def test_what_is_malformed_gets_an_error_and_the_next_is_answered(
     assert ask(client, "PING")["type"] == "PONG"
 
 
-def test_stop_acts_while_a_slow_command_of_anothers_runs(cell: StandIn, connect: Connect) -> None:
-    """A telemetry client makes an hour of simulated time a long one."""
+def test_a_stop_acts_while_a_slow_command_of_another_client_runs(
+    cell: StandIn, connect: Connect
+) -> None:
+    """A telemetry client makes `advance` slow."""
     slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
     with socket.create_connection(cell.address("kuka.kuka_eki.telemetry")):
         say(slow, "COMMAND", 1, command="advance", parameters={"seconds": 1000.0})
@@ -103,7 +105,7 @@ def test_stop_acts_while_a_slow_command_of_anothers_runs(cell: StandIn, connect:
     cell.do("reset")
 
 
-def test_stop_acts_while_a_long_program_is_looked_at(cell: StandIn, connect: Connect) -> None:
+def test_a_stop_acts_during_a_long_preview(cell: StandIn, connect: Connect) -> None:
     slow, quick = connect(zmq.REQ, "g60.hmi_link"), connect(zmq.REQ, "g60.hmi_link")
     text = "\n".join(f"G1 A{n % 90} F3000" for n in range(2000))
     say(slow, "COMMAND", 1, command="preview", parameters={"robot": "g60", "text": text})
@@ -142,7 +144,7 @@ class StumblingSession:
 
 
 class StumblingFace(SessionFace[StumblingSession]):
-    """`MessageFace` of such sessions."""
+    """`MessageFace` of sessions that fail."""
 
     def __init__(self) -> None:
         self.ready = ReadyPeers()
@@ -162,7 +164,7 @@ class StumblingFace(SessionFace[StumblingSession]):
         return None
 
 
-def test_a_bug_takes_the_door_away_from_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_after_a_bug_the_next_message_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> list[bytes]:
         events = Exchange(Doors({"door": StumblingFace()}))
         router = wire.ZmqRouter("door", wire.Config(), events)
@@ -181,7 +183,7 @@ def test_a_bug_takes_the_door_away_from_nobody(caplog: pytest.LogCaptureFixture)
 # ── news ──
 
 
-def test_who_joins_is_told_at_once_and_then_again_and_again(connect: Connect) -> None:
+def test_a_subscriber_gets_the_status_at_once_and_then_repeatedly(connect: Connect) -> None:
     listener = connect(zmq.SUB, "g60.hmi_link.status")
     told = [json.loads(listener.recv()) for _ in range(4)]
     assert {message["type"] for message in told} == {"STATUS"}
@@ -190,7 +192,7 @@ def test_who_joins_is_told_at_once_and_then_again_and_again(connect: Connect) ->
     assert "g60" in told[0]["payload"]["robots"]
 
 
-def test_two_subscribers_are_told_the_same(connect: Connect) -> None:
+def test_two_subscribers_get_the_same_messages(connect: Connect) -> None:
     one, two = (connect(zmq.SUB, "g60.hmi_link.status") for _ in range(2))
     told = [{m["id"]: m for m in (json.loads(s.recv()) for _ in range(5))} for s in (one, two)]
     common = told[0].keys() & told[1].keys()
@@ -198,7 +200,7 @@ def test_two_subscribers_are_told_the_same(connect: Connect) -> None:
     assert all(told[0][number] == told[1][number] for number in common)
 
 
-def test_a_subscriber_that_does_not_read_keeps_nobody_from_it(connect: Connect) -> None:
+def test_a_subscriber_that_does_not_read_delays_no_other(connect: Connect) -> None:
     deaf = connect(zmq.SUB, "g60.hmi_link.status")
     listener = connect(zmq.SUB, "g60.hmi_link.status")
     assert len([listener.recv() for _ in range(4)]) == 4
@@ -217,7 +219,7 @@ async def _start(**ports: int) -> None:
         await live.stop()
 
 
-def test_a_taken_port_is_told_with_the_endpoint() -> None:
+def test_the_error_of_a_taken_port_names_the_endpoint() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"port {port} is taken, g60.hmi_link"):

@@ -49,7 +49,7 @@ async def until(run: BackgroundRun, *states: str, progress: float = 0.0) -> Back
     return run
 
 
-def test_a_run_gives_its_result_and_knows_its_cell() -> None:
+def test_a_run_gets_the_running_cell_and_returns_a_result() -> None:
     async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, "echo", text="hm", cell="another"), *OVER)
         assert (run.state, run.progress, run.error) == ("done", 1.0, "")
@@ -69,7 +69,7 @@ def test_a_run_gives_its_result_and_knows_its_cell() -> None:
         ("vanish", "its process ended without an answer"),
     ],
 )
-def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
+def test_a_failed_run_has_a_reason(kind: str, why: str) -> None:
     async def scene(runs: BackgroundRuns) -> None:
         run = await until(start(runs, kind), *OVER)
         assert (run.state, run.error) == ("failed", why)
@@ -78,7 +78,7 @@ def test_a_run_that_fails_says_why(kind: str, why: str) -> None:
     play(scene)
 
 
-def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_is_too_long_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "LARGEST_RESULT", 1 << 16)
 
     async def scene(runs: BackgroundRuns) -> None:
@@ -89,7 +89,7 @@ def test_an_answer_that_is_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch)
     play(scene)
 
 
-def test_one_works_the_others_wait_and_can_be_cancelled() -> None:
+def test_one_run_works_and_the_others_wait_and_can_be_cancelled() -> None:
     async def scene(runs: BackgroundRuns) -> None:
         first, second = start(runs, "wait"), start(runs, "echo")
         await until(first, "running", progress=0.25)
@@ -106,7 +106,7 @@ def test_one_works_the_others_wait_and_can_be_cancelled() -> None:
     play(scene)
 
 
-def test_too_many_are_refused_and_so_is_what_does_not_exist() -> None:
+def test_too_many_runs_and_unknown_kinds_are_refused() -> None:
     async def scene(runs: BackgroundRuns) -> None:
         for _ in range(MOST_WAITING + 1):
             start(runs, "wait")
@@ -122,7 +122,7 @@ def test_too_many_are_refused_and_so_is_what_does_not_exist() -> None:
     play(scene)
 
 
-def test_only_the_latest_are_kept() -> None:
+def test_only_the_latest_runs_are_kept() -> None:
     async def scene(runs: BackgroundRuns) -> None:
         works = start(runs, "wait")
         for _ in range(2 * MOST_KEPT):
@@ -149,7 +149,7 @@ def asked(file: str = "default", **parameters: Any) -> dict[str, Any]:
     return {"cell": cell, **parameters}
 
 
-def test_the_reach_of_the_cells_arm() -> None:
+def test_the_run_reach_returns_points_and_workspace() -> None:
     told: list[float] = []
     found = reach(asked(resolution_mm=300, orientations=6), told.append)
     assert isinstance(found, dict)
@@ -162,7 +162,7 @@ def test_the_reach_of_the_cells_arm() -> None:
         assert all(a <= v <= b for v, a, b in zip((x, y, z), low, high, strict=True))
 
 
-def test_reach_is_told_from_the_foot_wherever_that_stands(tmp_path: Path) -> None:
+def test_reach_points_are_relative_to_the_foot(tmp_path: Path) -> None:
     told = []
     for base in ("[0, 0, 0, 0, 0, 0]", "[900, -300, 100, 0, 0, 40]"):
         file = tmp_path / "cell.yaml"
@@ -179,12 +179,12 @@ def test_reach_is_told_from_the_foot_wherever_that_stands(tmp_path: Path) -> Non
         ({"tea": 1}, "tea"),
     ],
 )
-def test_what_cannot_be_asked(parameters: dict[str, Any], says: str) -> None:
+def test_wrong_parameters_of_reach_are_errors(parameters: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         reach(asked(**parameters), lambda share: None)
 
 
-def test_a_cell_file_that_was_changed_is_another_cell() -> None:
+def test_a_run_refuses_a_changed_cell_file() -> None:
     changed = asked()
     changed["cell"]["digest"] = "another"
     with pytest.raises(ConfigError, match="changed since"):

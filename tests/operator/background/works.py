@@ -1,4 +1,4 @@
-"""Kinds of runs that only a test wants."""
+"""Kinds of background runs for tests."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The control endpoint: JSON lines, one reply a line, whatever comes."""
+"""The control endpoint: JSON lines, one reply per line, for any input."""
 
 import json
 import socket
@@ -41,14 +41,14 @@ def answers(*packets: bytes, table: Any = None) -> list[Any]:
     return [json.loads(line) for line in said.splitlines()]
 
 
-def test_a_request_reaches_the_desk_with_its_parameters() -> None:
+def test_a_request_calls_the_command_with_its_parameters() -> None:
     (answer,) = answers(b'{"id": 7, "do": "advance", "seconds": 3}\r\n')
     parameters = {"seconds": 3}
     result = {"name": "advance", "parameters": parameters, "role": "operator"}
     assert answer == {"id": 7, "ok": True, "result": result}
 
 
-def test_a_refusal_says_why_and_with_which_code() -> None:
+def test_a_refusal_has_a_reason_and_a_code() -> None:
     assert answers(b'{"id": 7, "do": "refuse"}\n') == [
         {"id": 7, "ok": False, "code": 4, "error": "no"}
     ]
@@ -66,7 +66,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_id_comes_back(number: Any) -> None:
+def test_the_answer_repeats_any_id(number: Any) -> None:
     (answer,) = answers(json.dumps({"id": number, "do": "now"}).encode() + b"\n")
     assert answer["id"] == number
 
@@ -88,7 +88,7 @@ def test_any_id_comes_back(number: Any) -> None:
         (b'{"id": 3, "do": ["now"]}', 3, "'do' names a command"),
     ],
 )
-def test_what_is_no_request_is_told_and_the_next_one_answered(
+def test_a_malformed_request_gets_an_error_and_the_next_is_answered(
     line: bytes, number: object, says: str
 ) -> None:
     wrong, right = answers(line + b'\n{"id": 9, "do": "now"}\n')
@@ -97,12 +97,12 @@ def test_what_is_no_request_is_told_and_the_next_one_answered(
     assert (right["ok"], right["id"]) == (True, 9)
 
 
-def test_empty_lines_are_nothing() -> None:
+def test_empty_lines_get_no_answer() -> None:
     assert answers(b"\n  \r\n\n") == []
 
 
 @given(st.lists(st.integers(0, 80)))
-def test_packets_make_no_difference(cuts: list[int]) -> None:
+def test_answers_do_not_depend_on_packet_boundaries(cuts: list[int]) -> None:
     stream = b'{"id": 1, "do": "now"}\nnonsense\n\r\n{"id": 2, "do": "rate", "rate": 0}\n'
     ends = [0, *sorted(cuts), len(stream)]
     packets = [stream[start:end] for start, end in pairwise(ends)]
@@ -110,7 +110,7 @@ def test_packets_make_no_difference(cuts: list[int]) -> None:
     assert [answer["id"] for answer in answers(stream)] == [1, None, 2]
 
 
-def test_who_does_not_read_is_not_listened_to() -> None:
+def test_a_client_that_does_not_read_is_not_read() -> None:
     session = control_face(Commands([Command("x", "", lambda _: "y" * 100_000)])).open("1", 0)
     asked = 0
     while session.credit() > 0:
@@ -164,7 +164,7 @@ def control(robot: StandIn) -> Iterator[Control]:
     control.close()
 
 
-def test_time_is_asked_for_advanced_and_let_run(control: Control) -> None:
+def test_now_advance_and_rate(control: Control) -> None:
     assert control.do("now") == {"now_s": 0.0, "now_ns": 0, "rate": 0.0}
     assert control.do("advance", seconds=1.5)["now_ns"] == 1_500_000_000
     assert control.do("rate", rate="step")["rate"] == "step"
@@ -174,7 +174,7 @@ def test_time_is_asked_for_advanced_and_let_run(control: Control) -> None:
         pass
 
 
-def test_status_tells_of_every_part(control: Control, robot: StandIn) -> None:
+def test_status_has_every_part(control: Control, robot: StandIn) -> None:
     control.do("advance", seconds=2)
     status = control.do("status")
     assert status["cell"] == "text_robot"
@@ -196,7 +196,7 @@ def test_a_fault_is_injected(control: Control) -> None:
     assert control.do("status")["parts"]["bench"]["state"] == "Idle"
 
 
-def test_what_is_refused_teaches(control: Control) -> None:
+def test_refusals_suggest_names_and_parameters(control: Control) -> None:
     assert "did you mean 'advance'?" in control.refused("advence")
     assert "parameters: seconds" in control.refused("advance")
     assert "$.seconds" in control.refused("advance", seconds=-1)
@@ -225,7 +225,7 @@ def test_what_is_refused_teaches(control: Control) -> None:
         ("restore", __file__, "not a snapshot"),
     ],
 )
-def test_a_file_that_cannot_be_used(control: Control, command: str, file: str, says: str) -> None:
+def test_an_unusable_file_is_refused(control: Control, command: str, file: str, says: str) -> None:
     assert says in control.refused(command, file=file)
 
 
@@ -233,7 +233,7 @@ def test_a_file_that_cannot_be_used(control: Control, command: str, file: str, s
 
 
 def _rest_of_the_play(robot: StandIn, control: Control) -> list[Any]:
-    """What a second client hears while the first one's motion comes to its end."""
+    """Bytes that a second client receives until the motion of the first one ends."""
     heard: list[Any] = []
     for _ in range(20):
         heard.append(robot.ask("GET_POS"))
@@ -243,7 +243,7 @@ def _rest_of_the_play(robot: StandIn, control: Control) -> list[Any]:
     return [*heard, parts["bench"], parts["scenario"]]
 
 
-def test_a_snapshot_goes_on_in_another_cell(
+def test_a_snapshot_continues_in_another_cell(
     robot: StandIn, control: Control, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "moment.json")
@@ -262,7 +262,7 @@ def test_a_snapshot_goes_on_in_another_cell(
         second.close()
 
 
-def test_a_snapshot_may_travel_in_the_reply(robot: StandIn, control: Control) -> None:
+def test_a_snapshot_may_be_in_the_reply(robot: StandIn, control: Control) -> None:
     with socket.create_connection(robot.address(), 10) as line, line.makefile("rwb", 0) as stream:
         stream.write(b"GET_STATUS\n")
         first = stream.readline()
@@ -276,7 +276,9 @@ def test_a_snapshot_may_travel_in_the_reply(robot: StandIn, control: Control) ->
     assert runs[0] == runs[1]
 
 
-def test_a_peer_that_is_not_in_the_snapshot_is_left(robot: StandIn, control: Control) -> None:
+def test_a_peer_that_is_not_in_the_snapshot_is_disconnected(
+    robot: StandIn, control: Control
+) -> None:
     moment = control.do("snapshot")["snapshot"]
     with socket.create_connection(robot.address(), 10) as stranger:
         stranger.sendall(b"STOP\n")
@@ -326,6 +328,6 @@ REQUESTS = st.builds(
 
 @settings(deadline=None)
 @given(packets=st.lists(st.binary() | REQUESTS, max_size=4))
-def test_nothing_breaks_it(live_table: Commands, packets: list[bytes]) -> None:
+def test_any_bytes_are_answered(live_table: Commands, packets: list[bytes]) -> None:
     for answer in answers(*packets, table=live_table):
         assert answer["ok"] or answer["error"]

@@ -1,4 +1,4 @@
-"""The HMI link: whole messages, one answer each, whatever comes."""
+"""The HMI link: whole messages, one answer each, for any input."""
 
 import json
 import math
@@ -30,14 +30,14 @@ MILL = RobotView(q=(0.1, 0.0, 0.0, math.pi, 0.0, 0.0), tcp=(), state="Idle", lin
 
 
 class Looking:
-    """`Watch` of two robots that stand still."""
+    """`Watch` of two robots at rest."""
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         return CellView(1, 2.5, 3.5, 1.0, {"g60": ARM, "mill": MILL})
 
 
 class Echo:
-    """`CommandTable` that says what it was asked; `later` answers when it is told to."""
+    """`CommandTable` that returns the call; the test settles the answer of `later`."""
 
     def __init__(self) -> None:
         self.late: list[Later] = []
@@ -52,7 +52,7 @@ class Echo:
 
 
 class Panel:
-    """A peer of the link, and all the answers it has received."""
+    """A peer of the link, and the answers it has received."""
 
     def __init__(self, table: CommandTable, wall: float = 0.0) -> None:
         self.said: list[Any] = []
@@ -78,7 +78,7 @@ def answers(*messages: Any, table: Echo | None = None) -> list[Any]:
     return panel.said
 
 
-def test_ping_is_answered_with_its_id_and_the_time_outside() -> None:
+def test_ping_is_answered_with_its_id_and_the_wall_time() -> None:
     assert answers({"type": "PING", "id": "a7"}) == [
         {"type": "PONG", "id": "a7", "timestamp": 99.5, "payload": {}}
     ]
@@ -108,14 +108,14 @@ def test_status_is_in_millimetres_and_degrees() -> None:
         ),
     ],
 )
-def test_joint_positions_are_the_links_own_robots_unless_another_is_named(
+def test_joint_positions_are_of_the_robot_of_the_link_unless_another_is_named(
     payload: dict[str, Any], told: dict[str, Any]
 ) -> None:
     (answer,) = answers({"type": "GET_JOINT_POSITIONS", "id": 1, "payload": payload})
     assert (answer["type"], answer["payload"]) == ("JOINT_POSITIONS", told)
 
 
-def test_a_command_reaches_the_desk_as_operator_unless_the_door_knows_better() -> None:
+def test_a_command_has_the_role_operator_unless_the_message_lowers_it() -> None:
     payload = {"command": "rate", "parameters": {"rate": 2}}
     first, second = answers(
         {"type": "COMMAND", "id": 1, "payload": payload},
@@ -146,9 +146,7 @@ def test_a_command_reaches_the_desk_as_operator_unless_the_door_knows_better() -
         ({"id": 1, "type": "GET_JOINT_POSITIONS", "payload": {"robot": "x"}}, 10, "g60, mill"),
     ],
 )
-def test_what_is_no_request_is_told_with_code_and_message(
-    message: Any, code: int, says: str
-) -> None:
+def test_a_malformed_request_gets_a_code_and_a_message(message: Any, code: int, says: str) -> None:
     (answer,) = answers(message)
     assert answer["type"] == "ERROR"
     assert answer["id"] == (None if isinstance(message, bytes) else 1)
@@ -195,7 +193,7 @@ def test_bytes_never_raise(data: bytes) -> None:
 LATER = {"type": "COMMAND", "id": "slow", "payload": {"command": "later"}}
 
 
-def test_who_asked_for_something_slow_is_answered_when_it_is_there() -> None:
+def test_a_slow_command_is_answered_when_its_result_is_ready() -> None:
     table = Echo()
     said = answers(LATER, {"type": "PING", "id": "quick"}, table=table)
     assert [answer["id"] for answer in said] == ["quick"]
@@ -204,14 +202,14 @@ def test_who_asked_for_something_slow_is_answered_when_it_is_there() -> None:
     assert said[1]["payload"] == {"result": {"at": "last"}}
 
 
-def test_a_refusal_may_come_late_too() -> None:
+def test_a_slow_command_may_be_refused() -> None:
     table = Echo()
     said = answers(LATER, table=table)
     table.late[0].settle(Refused("overtaken", code=4))
     assert said[0]["payload"] == {"code": 4, "message": "overtaken"}
 
 
-def test_only_so_many_may_wait() -> None:
+def test_the_number_of_waiting_commands_is_limited() -> None:
     table = Echo()
     panel = Panel(table)
     for _ in range(MOST_PENDING + 1):
@@ -222,7 +220,7 @@ def test_only_so_many_may_wait() -> None:
     assert [answer["type"] for answer in panel.said] == ["ERROR", "RESULT"]
 
 
-def test_a_bug_is_owned_up_to_under_the_id_it_belongs_to() -> None:
+def test_a_bug_is_reported_with_the_id_of_its_message() -> None:
     panel = Panel(Echo())
     panel.session.failed(WireMessage("", b'{"type": "COMMAND", "id": 8}', "/"), 0)
     panel.collect()
@@ -242,7 +240,7 @@ def published(face: StatusFace) -> list[Any]:
     return messages
 
 
-def test_the_published_status_counts() -> None:
+def test_published_messages_are_numbered() -> None:
     face = StatusFace("g60", DoorContext(Echo(), Looking(), lambda: 0.0))
     session = face.open("subscribers", 0)
     for _ in range(2):

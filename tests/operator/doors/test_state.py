@@ -1,4 +1,4 @@
-"""The state socket: a frame for each that is asked for, and nothing else."""
+"""The state socket: one frame per request, and nothing else."""
 
 import struct
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def request(**fields: Any) -> bytes:
     return framed(msgspec.msgpack.encode(fields))
 
 
-def test_a_frame_holds_all_that_a_page_draws() -> None:
+def test_a_frame_has_everything_that_a_page_draws() -> None:
     client = session()
     client.receive(request(want="frame", trail_from={"g60": 1}), 0)
     assert heard(client) == [
@@ -78,21 +78,21 @@ def test_a_frame_holds_all_that_a_page_draws() -> None:
     ]
 
 
-def test_nothing_comes_unasked_and_one_frame_for_each_request() -> None:
+def test_each_request_gets_one_frame() -> None:
     client = session()
     assert heard(client) == []
     client.receive(request(want="frame") * 3, 0)
     assert [frame["seq"] for frame in heard(client)] == [1, 2, 3]
 
 
-def test_however_the_packets_fall() -> None:
+def test_frames_do_not_depend_on_packet_boundaries() -> None:
     client = session()
     for byte in request(want="frame") * 2:
         client.receive(bytes([byte]), 0)
     assert [frame["seq"] for frame in heard(client)] == [1, 2]
 
 
-def test_a_client_that_takes_no_frame_is_read_no_further() -> None:
+def test_a_client_that_takes_no_frame_is_not_read() -> None:
     client = session()
     client.receive(request(want="frame"), 0)
     assert client.credit() == 0
@@ -111,7 +111,7 @@ def test_a_client_that_takes_no_frame_is_read_no_further() -> None:
         msgspec.msgpack.encode({"want": "frame", "tail_from": {}}),
     ],
 )
-def test_a_request_that_is_none_is_told_why_and_the_next_is_answered(data: bytes) -> None:
+def test_a_malformed_request_gets_an_error_and_the_next_is_answered(data: bytes) -> None:
     client = session()
     client.receive(framed(data) + request(want="frame"), 0)
     error, frame = heard(client)
@@ -120,7 +120,7 @@ def test_a_request_that_is_none_is_told_why_and_the_next_is_answered(data: bytes
     assert frame["seq"] == 1
 
 
-def test_a_request_that_is_too_long_ends_the_conversation() -> None:
+def test_a_request_that_is_too_long_ends_the_session() -> None:
     client = session()
     client.receive(struct.pack(">I", LONGEST_REQUEST + 1) + b"x" * 100, 0)
     (error,) = heard(client)
