@@ -38,10 +38,10 @@ def test_a_process_waypoint_needs_gas() -> None:
     assert "gas" in report.violations[0].message
 
 
-def test_a_process_waypoint_travelled_without_an_arc_is_told() -> None:
+def test_a_process_waypoint_without_an_arc_is_a_violation() -> None:
     report = proved("auto_gas_no_wait", at(0, process=True), at(50))
     assert kinds(report) == [(3, "process")]
-    assert "does not burn" in report.violations[0].message
+    assert "without an arc" in report.violations[0].message
 
 
 def test_a_waypoint_out_of_reach_is_named_by_its_number() -> None:
