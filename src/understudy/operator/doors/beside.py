@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from understudy.agenda import earliest
-from understudy.ports import AnyFace, CommandTable, FaultSource, Session, Snapshot
+from understudy.ports import AnyFace, CommandTable, FaultSource, MessageSession, Session, Snapshot
 from understudy.ports.hmi import Watch
 from understudy.protocol.sessions import Outbox, ReadyPeers, SessionFace
 
+AnyS = TypeVar("AnyS", bound=Session | MessageSession)
 S = TypeVar("S", bound=Session)
 Open = Callable[[Outbox, Callable[[], None]], S]
 """Makes a session from its outbox and a function to call when it is closed."""
@@ -60,8 +61,40 @@ class Doors:
         return None
 
 
-class Door(SessionFace[S]):
-    """`Face` without state and timer: it opens sessions and forgets them when they close."""
+class DoorSession(Protocol):
+    """Those methods of a `Session` that are the same for the doors."""
+
+    _outbox: Outbox
+    _leave: Callable[[], None]
+
+    def take(self, room: int) -> bytes:
+        return self._outbox.take(room)
+
+    def eof(self, now: int) -> None:
+        return None
+
+    def closed(self, now: int) -> None:
+        self._leave()
+
+    def owed(self) -> bool:
+        return False
+
+
+class UnsavedFace(SessionFace[AnyS], Protocol[AnyS]):
+    """`SessionFace` that is in no snapshot; it forgets a session when that is closed."""
+
+    def save(self) -> None:
+        return None
+
+    def load(self, state: Any) -> None:
+        return None
+
+    def _forget(self, peer: str) -> None:
+        self._sessions.pop(peer, None)
+
+
+class Door(UnsavedFace[S]):
+    """`Face` that opens a session for each client."""
 
     def __init__(self, session: Open[S]) -> None:
         self._session = session
@@ -72,12 +105,3 @@ class Door(SessionFace[S]):
         outbox = Outbox(lambda: self.ready.add(peer))
         self._sessions[peer] = self._session(outbox, lambda: self._forget(peer))
         return self._sessions[peer]
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
-
-    def _forget(self, peer: str) -> None:
-        self._sessions.pop(peer, None)

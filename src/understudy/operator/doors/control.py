@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from understudy.errors import Refused
-from understudy.operator.doors.beside import Door
+from understudy.operator.doors.beside import Door, DoorSession
 from understudy.ports import CommandTable
 from understudy.ports.hmi import Later
 from understudy.protocol.sessions import LineReader, Outbox, TextLine
@@ -27,7 +27,7 @@ Late = Callable[[], object]
 """Called when an answer is ready that the client has not just asked for."""
 
 
-class ControlSession:
+class ControlSession(DoorSession):
     """`Session` of one client; its requests are answered in their order."""
 
     def __init__(
@@ -53,15 +53,6 @@ class ControlSession:
                 self._refuse(None, f"a line over {LONGEST_LINE} bytes", NOT_A_REQUEST)
             elif line.data.strip():
                 self._answer(line.data)
-
-    def take(self, room: int) -> bytes:
-        return self._outbox.take(room)
-
-    def eof(self, now: int) -> None:
-        return None
-
-    def closed(self, now: int) -> None:
-        self._leave()
 
     def credit(self) -> int:
         full = self._outbox.size >= OUTBOX_LIMIT

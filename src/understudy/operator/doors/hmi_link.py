@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.operator.doors.beside import DoorContext
+from understudy.operator.doors.beside import DoorContext, UnsavedFace
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
 from understudy.ports.hmi import (
     BROKEN,
@@ -39,7 +39,7 @@ from understudy.ports.hmi import (
     LinkMessage,
     RobotView,
 )
-from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
+from understudy.protocol.sessions import MessageOutbox, ReadyPeers
 from understudy.units import DEG, MM, NS_PER_MS
 
 ENDPOINTS = {
@@ -160,7 +160,7 @@ class LinkSession:
         self._face.context.late()
 
 
-class HmiLinkFace(SessionFace[LinkSession]):
+class HmiLinkFace(UnsavedFace[LinkSession]):
     """`MessageFace` of the requests; peers are ZeroMQ identities."""
 
     def __init__(self, robot: str, context: DoorContext) -> None:
@@ -184,15 +184,6 @@ class HmiLinkFace(SessionFace[LinkSession]):
 
     def addresses(self) -> tuple[str, ...]:
         return ()
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
-
-    def _forget(self, peer: str) -> None:
-        self._sessions.pop(peer, None)
 
 
 # ── the status for subscribers ──────────────────────────────────────────────────────────────────
@@ -229,7 +220,7 @@ class StatusSession:
         return False
 
 
-class StatusFace(SessionFace[StatusSession]):
+class StatusFace(UnsavedFace[StatusSession]):
     """`MessageFace` that publishes the status: to a new subscriber at once, then every 100 ms."""
 
     def __init__(self, robot: str, context: DoorContext) -> None:
@@ -264,12 +255,6 @@ class StatusFace(SessionFace[StatusSession]):
 
     def addresses(self) -> tuple[str, ...]:
         return ()
-
-    def save(self) -> None:
-        return None
-
-    def load(self, state: Any) -> None:
-        return None
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from understudy.operator.doors.beside import Door
+from understudy.operator.doors.beside import Door, DoorSession
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
 from understudy.protocol.sessions import Outbox
@@ -38,7 +38,7 @@ _decoder = msgspec.msgpack.Decoder(Request)
 _encoder = msgspec.msgpack.Encoder()
 
 
-class StateSession:
+class StateSession(DoorSession):
     """`Session` of one client; it reads no further request until the client takes its frame."""
 
     def __init__(self, watch: Watch, outbox: Outbox, leave: Callable[[], None]) -> None:
@@ -53,22 +53,10 @@ class StateSession:
         while not self._broken and (request := self._next()) is not None:
             self._outbox.send(framed(self._answer(request)))
 
-    def take(self, room: int) -> bytes:
-        return self._outbox.take(room)
-
-    def eof(self, now: int) -> None:
-        return None
-
-    def closed(self, now: int) -> None:
-        self._leave()
-
     def credit(self) -> int:
         if self._outbox.size:
             return 0
         return HANG_UP if self._broken else READ_SIZE
-
-    def owed(self) -> bool:
-        return False
 
     def _next(self) -> bytes | None:
         """The next whole request; after one that is too long the stream cannot be read any more."""

@@ -105,10 +105,6 @@ class Settings(Struct, frozen=True):
         return bool(int(self[SettingNumber.PROBING_OPTIONS]) & PROBE_OVERRIDE)
 
     @property
-    def report_inches(self) -> bool:
-        return bool(self[SettingNumber.REPORT_INCHES])
-
-    @property
     def spindle_on_s(self) -> float:
         """Seconds that M3 and M4 take."""
         return self[SettingNumber.SPINDLE_DELAY]
