@@ -2,7 +2,7 @@
 
 import logging
 
-from understudy.cli.log import BURST, MOST_KINDS, WINDOW_S, RepeatFilter
+from understudy.cli.run import BURST, MOST_KINDS, WINDOW_S, RepeatFilter
 
 Said = tuple[float, str]
 

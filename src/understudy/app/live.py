@@ -13,14 +13,13 @@ from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, NotInstalledError, unknown
 from understudy.operator.background import KINDS, BackgroundRuns, run_commands
 from understudy.operator.clock import ClockCommands
-from understudy.operator.devices import DeviceQuery
 from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
 from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
-from understudy.operator.models import RobotQuery, view_of
+from understudy.operator.models import DeviceQuery, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
 from understudy.operator.pins import PinCommands

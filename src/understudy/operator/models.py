@@ -1,13 +1,15 @@
-"""The query `robots`: kind, mode, joints, limits, tools, offsets and capabilities."""
+"""The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels)."""
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from understudy.config import CellConfig
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports import DigitalIO
+from understudy.ports import DigitalIO, Part
 from understudy.ports.controller import Pins as HasPins
-from understudy.ports.hmi import Pins, RobotView
+from understudy.ports.hmi import HasPanel, Pins, RobotView
 from understudy.units import DEG
 
 if TYPE_CHECKING:
@@ -129,3 +131,30 @@ def overrides_of(robot: Robot) -> dict[str, float] | None:
         return None
     overrides = robot.model.overrides(robot.simulated.time.now())
     return None if overrides is None else dict(overrides)
+
+
+class DeviceQuery:
+    """The query `devices`: every part of the cell that has a panel."""
+
+    def __init__(
+        self, config: CellConfig, parts: Mapping[str, Part], now: Callable[[], int]
+    ) -> None:
+        self._now = now
+        self._kinds = {name: device.kind for name, device in config.devices.items()}
+        self._devices = {name: part for name, part in parts.items() if isinstance(part, HasPanel)}
+
+    def commands(self) -> list[Command]:
+        doc = "all devices: panel rows (label, value, unit, state) and active faults"
+        return [Command("devices", doc, lambda _: self._list(), role="viewer")]
+
+    def _list(self) -> list[dict[str, Any]]:
+        now = self._now()
+        return [
+            {
+                "name": name,
+                "kind": self._kinds.get(name) or name.rpartition(".")[2],
+                "panel": device.panel(now),
+                "faults": device.active_faults(),
+            }
+            for name, device in self._devices.items()
+        ]
