@@ -59,7 +59,7 @@ def test_a_snapshot_is_not_restored_onto_changed_files(folder: Path, file: str) 
     text = (folder / file).read_text()
     (folder / file).write_text(text.replace(*CHANGES[file]))
     assert (folder / file).read_text() != text
-    with pytest.raises(ConfigError, match="a model or mesh it names is not what it was then"):
+    with pytest.raises(ConfigError, match="a model or mesh that it names has changed since"):
         build_cell(load_config(name)).restore(snapshot)
 
 

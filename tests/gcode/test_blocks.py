@@ -54,7 +54,7 @@ def test_faults_name_the_word(line: str, code: int, word: str, column: int) -> N
 
 def test_the_message_names_the_opponent() -> None:
     assert str(parse("G17 G18", ARM, line=3)) == (
-        "line 3, column 5: G18: cannot stand in one line with G17"
+        "line 3, column 5: G18: cannot be in one line with G17"
     )
     assert "G28" in str(parse("G28 G0 X1", ARM))
 

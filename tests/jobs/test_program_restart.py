@@ -42,8 +42,8 @@ def test_lines_that_move_are_not_sent() -> None:
         (["G91", "G1 A1 F60"], "line 2 is relative (G91)"),
         (["G1 X1 F60", "G2 X2 Y2 I1"], "line 2 is an arc"),
         (["G2 X2 Y2 I1 F60", "(remark)", "X3 I1"], "line 3 is an arc"),
-        (["G92 X0", "G0 X1"], "line 1: G92 stores where the robot stands"),
-        (["G10 L20 P1 X0", "G0 X1"], "line 1: G10 stores where the robot stands"),
+        (["G92 X0", "G0 X1"], "line 1: G92 stores the position of the robot"),
+        (["G10 L20 P1 X0", "G0 X1"], "line 1: G10 stores the position of the robot"),
         (["G28.1", "G0 X1"], "line 1: G28.1 stores"),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_stop_from_elsewhere_is_no_success() -> None:
         (lambda b: b.arm.disable(b.now), "drives are not enabled"),
         (lambda b: b.arm.emergency_stop(b.now), "emergency stop"),
         (lambda b: b.arm.send_gcode("G1 A20 F60", b.now), "at rest"),
-        (lambda b: b.run(), "a program is under way"),
+        (lambda b: b.run(), "a program is running"),
     ],
     ids=["disabled", "stopped", "moving", "running"],
 )
@@ -201,7 +201,7 @@ def test_when_it_cannot_be_run(prepare: Callable[[Bench], object], says: str) ->
 def test_nothing_is_loaded_over_a_program_under_way() -> None:
     bench = Bench()
     bench.run()
-    assert "under way" in reason(bench.program.load_text("G0 A0", "other"))
+    assert "is running" in reason(bench.program.load_text("G0 A0", "other"))
     assert "more than" in reason(Bench().program.load_text("x" * (16 * 1024 * 1024 + 1), ""))
 
 
@@ -263,7 +263,7 @@ def test_a_run_in_steps_can_be_let_go() -> None:
 def test_what_an_operator_is_told_when_it_makes_no_sense() -> None:
     bench = Bench()
     for deed in (bench.program.pause, bench.program.resume, bench.program.stop):
-        assert reason(deed(bench.now)) == "no program is under way"
+        assert reason(deed(bench.now)) == "no program is running"
     bench.run()
     assert "runs without steps" in reason(bench.program.step(bench.now))
 

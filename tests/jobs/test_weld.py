@@ -156,7 +156,7 @@ def test_a_line_that_is_refused_ends_the_job() -> None:
 
 def test_one_seam_at_a_time() -> None:
     _, job = started()
-    assert job.start(SEAM, 1) == Refused("a seam is under way")
+    assert job.start(SEAM, 1) == Refused("a seam is already running")
 
 
 def test_it_looks_every_ten_milliseconds_and_only_while_a_seam_is_under_way() -> None:

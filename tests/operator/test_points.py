@@ -56,7 +56,7 @@ def test_a_snapshot_holds_the_points(arm: Bench) -> None:
     ("name", "parameters", "says"),
     [
         ("teach_point", {"name": "taken"}, "a point 'taken' already; touch_up moves it"),
-        ("teach_point", {"name": "  "}, "is no name"),
+        ("teach_point", {"name": "  "}, "is not a name"),
         ("teach_point", {"name": "x" * 65}, "$.name"),
         ("touch_up", {"name": "take"}, "did you mean 'taken'?"),
         ("rename_point", {"name": "taken", "to": "taken"}, "already"),

@@ -37,7 +37,7 @@ def test_a_program_is_paused_continued_and_stopped(arm: Bench) -> None:
     assert arm.do("run_program", robot="g60")["state"] in ("running", "paused")
     arm.forward(0.5)
     assert arm.do("stop_program", robot="g60")["state"] == "idle"
-    assert arm.refusal("stop_program", robot="g60") == "no program is under way"
+    assert arm.refusal("stop_program", robot="g60") == "no program is running"
 
 
 def test_a_program_is_stepped_from_a_line(arm: Bench) -> None:
@@ -62,7 +62,7 @@ def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:
         "stop_jog": {},
     }
     for name, parameters in meddling.items():
-        assert "a program is under way" in arm.refusal(name, robot="g60", **parameters)
+        assert "a program is running" in arm.refusal(name, robot="g60", **parameters)
     arm.forward(0.5)
     arm.do("stop", robot="g60")
     arm.forward(1.0)
@@ -123,7 +123,7 @@ def test_a_stop_ends_a_program_that_waits_in_steps(arm: Bench, whole_cell: bool)
     arm.do("stop", **({} if whole_cell else {"robot": "g60"}))
     arm.forward(0.1)
     assert arm.do("program", robot="g60")["state"] in ("failed", "idle")
-    assert arm.refusal("stop_program", robot="g60") == "no program is under way"
+    assert arm.refusal("stop_program", robot="g60") == "no program is running"
 
 
 @pytest.mark.parametrize("whole_cell", [True, False])

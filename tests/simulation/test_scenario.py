@@ -160,12 +160,12 @@ WRONG = {
     ),
     "asked with a time": (
         Rule("position_noise", "bench", at_s=1.0),
-        "scenario.rules.rule.at_s: position_noise acts whenever it is asked about",
+        "scenario.rules.rule.at_s: position_noise acts whenever the robot or face queries it",
         "use from_s and until_s (got 1.0)",
     ),
     "a period without a beginning": (
         Rule("position_noise", "bench", every_s=1.0),
-        "scenario.rules.rule.every_s: every_s goes with at_s (got 1.0)",
+        "scenario.rules.rule.every_s: every_s needs at_s (got 1.0)",
         "",
     ),
     "a window around a time": (

@@ -126,13 +126,15 @@ def _fails(cell: InProcessCell, snapshot: Snapshot, problem: str) -> None:
 def test_a_snapshot_of_another_configuration_is_refused() -> None:
     cell = virtual_cell(seed=4)
     snapshot = virtual_cell(seed=5).snapshot()
-    _fails(cell, snapshot, r"digest: a snapshot of another configuration \(cell 'text_robot'\)")
+    _fails(
+        cell, snapshot, r"digest: the snapshot is of another configuration \(cell 'text_robot'\)"
+    )
 
 
 def test_a_snapshot_of_another_format_is_refused() -> None:
     cell = virtual_cell()
     snapshot = msgspec.structs.replace(cell.snapshot(), format=99)
-    _fails(cell, snapshot, r"format: a snapshot of another format \(got 99\); allowed: 1")
+    _fails(cell, snapshot, r"format: the snapshot has another format \(got 99\); allowed: 1")
 
 
 @pytest.mark.parametrize("part", ["bench", "bench.text_tcp", "scenario"])
@@ -141,9 +143,11 @@ def test_a_snapshot_with_a_damaged_part_is_refused_as_a_whole(part: str) -> None
     snapshot = cell.snapshot()
     cell.connect().ask(b"MOVE_REL 1,2,3\n")
     damaged = msgspec.structs.replace(snapshot, parts=snapshot.parts | {part: 7})
-    _fails(cell, damaged, "a damaged snapshot")
+    _fails(cell, damaged, "the snapshot is damaged")
     missing = {name: state for name, state in snapshot.parts.items() if name != part}
-    _fails(cell, msgspec.structs.replace(snapshot, parts=missing), f"a damaged snapshot: '{part}'")
+    _fails(
+        cell, msgspec.structs.replace(snapshot, parts=missing), f"the snapshot is damaged: '{part}'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -138,10 +138,10 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
         ("{fault: overheat, on: bench, when: {of: bench, pin: DI0}}", "has no pins"),
         ("{fault: overheat, on: bench, when: {of: g60.io, pin: DI99}}", "there is no pin DI99"),
         ("{fault: overheat, on: bench, when: {of: g60.io, near_mm: [0, 0, 0]}}", "no tool"),
-        ("{fault: position_noise, on: bench, when: {of: bench, command: A}}", "asked about"),
+        ("{fault: position_noise, on: bench, when: {of: bench, command: A}}", "queries it"),
         ("{fault: overheat, on: bench, when: {of: bench, command: A}}", "endpoint to listen to"),
-        ("{fault: overheat, on: bench, at_s: 1, times: 2}", "times goes with `when`"),
-        ("{fault: position_noise, on: bench, times: 2}", "times goes with `when`"),
+        ("{fault: overheat, on: bench, at_s: 1, times: 2}", "times needs `when`"),
+        ("{fault: position_noise, on: bench, times: 2}", "times needs `when`"),
     ],
 )
 def test_what_cannot_set_anything_off(cell_with: Build, rule: str, reported: str) -> None:

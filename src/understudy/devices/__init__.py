@@ -1,1 +1,1 @@
-"""What stands beside a robot, one folder each."""
+"""Devices of a robot, one folder each."""

@@ -32,7 +32,7 @@ def mount_devices(
 
 
 def program_wait_s(devices: Mapping[str, Any], on: bool) -> float:
-    """Seconds for which M3 (``on``) or M5 holds up a program, if nothing goes wrong."""
+    """Seconds that a program waits at M3 (``on``) or M5, without faults."""
     modules = ((module_of("devices", kind), config) for kind, config in devices.items())
     waits = ((getattr(m, "program_wait_s", None), config) for m, config in modules)
     return sum((float(wait(config, on)) for wait, config in waits if wait is not None), 0.0)

@@ -1,7 +1,7 @@
 """The interpretation of one block (`Work`), and its steps that move nothing.
 
 Feed, spindle, tool, pins, dwell, program flow, coordinate systems, G10, G92, tool length and the
-stored positions. Each step takes the `Work` and returns a refusal or None; it runs only where its
+stored positions. Each step takes the `Work` and returns a refusal or None; it runs only if its
 group of commands is in the block (see `interpreter.STEPS`). The numbers of refusals are grblHAL's,
 and so is the order of the checks.
 """
@@ -56,7 +56,7 @@ class Work:
     """One block while it is interpreted.
 
     `left`: letters whose values are still unused. `named`: the axis words by axis, in axis
-    units once `convert_units` is through. `changes`: fields of the modal state to replace.
+    units after `convert_units`. `changes`: fields of the modal state to replace.
     """
 
     block: Block
@@ -163,12 +163,12 @@ def check_tool_words(work: Work) -> Refused | None:
         if number < 0:
             return work.refuse(error_numbers.NEGATIVE, letter, "cannot be negative")
         if letter == "T" and not _is_tool(work, number):
-            return work.refuse(error_numbers.TOOL, letter, "is no tool of this controller")
+            return work.refuse(error_numbers.TOOL, letter, "is not a tool of this controller")
     return None
 
 
 def set_feed(work: Work) -> Refused | None:
-    """F is reset when G93 and G94 change, and holds for one line only in G93."""
+    """Sets F: a change between G93 and G94 resets it, and in G93 it is valid for one line only."""
     given, inverse_time = "F" in work.block.values, work.feed_mode == "G93"
     feeding = work.axis == "motion" and work.motion not in _NEEDS_NO_FEED
     if not given and (work.jogging or (inverse_time and feeding)):
@@ -217,7 +217,7 @@ def _set_tool_number(work: Work) -> Refused | None:
     if not _whole(number):
         return work.refuse(error_numbers.NOT_INTEGER, "Q", "should be a whole number")
     if not _is_tool(work, number):
-        return work.refuse(error_numbers.TOOL, "Q", "is no tool of this controller")
+        return work.refuse(error_numbers.TOOL, "Q", "is not a tool of this controller")
     work.use("Q")
     tool = int(number) % _WRAP
     work.changes.update(tool=tool, selected=tool)
@@ -377,7 +377,7 @@ def choose_path(work: Work) -> Refused | None:
 
 
 def end_or_pause(work: Work) -> None:
-    """Runs last, after the motion of the line."""
+    """Requests a pause or the end of the program; runs last, after the motion of the line."""
     name = work.command("flow")
     if name in ("M0", "M1", "M60"):
         work.requests.append(ProgramPause(name))
@@ -434,8 +434,8 @@ def _dynamic_length(work: Work) -> Refused | None:
 def _length_from_table(work: Work, name: str) -> Refused | None:
     if not work.old.tools:
         return work.refuse(error_numbers.UNSUPPORTED, name, "there is no tool table")
-    in_hand = work.changes.get("tool", work.value("T", work.old.tool))
-    number = work.value("H") or in_hand
+    present = work.changes.get("tool", work.value("T", work.old.tool))
+    number = work.value("H") or present
     tool = work.old.tool_in_table(number)
     if tool is None:
         word = "H" if work.has("H") else name
@@ -463,7 +463,7 @@ def change_data(work: Work) -> Refused | None:
         refused = _set_tool_row(work, kind, int(number))
     else:
         word = "R" if work.has("R") else "L" if work.has("L") else "G10"
-        refused = work.refuse(error_numbers.UNSUPPORTED, word, "G10 knows L2 and L20 without R")
+        refused = work.refuse(error_numbers.UNSUPPORTED, word, "G10 supports L2 and L20 without R")
     work.use("LP")
     return refused
 
@@ -485,7 +485,7 @@ def _set_work_offset(work: Work, kind: int, number: int) -> Refused | None:
 
 
 def _here_is(work: Work, axis: int, value: float, other: float) -> float:
-    """The offset under which the present position reads `value`, beside another offset."""
+    """The offset with which the present position reads `value`, in addition to another offset."""
     rest = work.exact(work.exact(work.here[axis] - value) - other)
     return work.exact(rest - work.old.tool_length[axis])
 
@@ -494,7 +494,7 @@ def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
     """L1: as given; L10: the present position reads the values; L11: G59.3 reads them."""
     tool = work.old.tool_in_table(number)
     if tool is None:
-        return work.refuse(error_numbers.TOOL, "P", "is no tool of the table")
+        return work.refuse(error_numbers.TOOL, "P", "is not a tool of the table")
     offset = list(tool.offset if kind == 1 else work.old.tool_length)
     for axis, value in work.named.items():
         zero = 0.0

@@ -1,10 +1,10 @@
 """One line of text to words, and words to a block.
 
-A word is a letter and a number. White space, comments and stray `)` are ignored wherever they
-stand, even inside a number, as on the real controller: ``G 0 X1 (to) 0`` is ``G0 X10``. A block
-holds the commands and values of a line; conflicts inside one line are found here. Words are
-checked from left to right and the first fault is reported, as on the real controller. Nothing here
-raises, whatever the text.
+A word is a letter and a number. White space, comments and stray `)` are ignored everywhere, even
+inside a number, as on the real controller: ``G 0 X1 (to) 0`` is ``G0 X10``. A block contains the
+commands and values of a line; conflicts inside one line are found here. Words are checked from left
+to right and the first fault is reported, as on the real controller. No text raises an exception
+here.
 """
 
 import math
@@ -123,7 +123,9 @@ def tokenize(text: str, spelling: Spelling | None = None, *, line: int = 0) -> L
     if [character for character, _ in kept] == ["%"]:
         return LineWords(demarcation=True, message=message_text)
     if kept and kept[0][0] == "$":
-        problem = Problem(error_numbers.SYSTEM_LINE, "a $ line is no G-code", "$", kept[0][1], line)
+        problem = Problem(
+            error_numbers.SYSTEM_LINE, "a $ line is not G-code", "$", kept[0][1], line
+        )
         return LineWords(problem=problem)
     words, problem_found = _words(kept, spelling, line)
     return LineWords(tuple(words), problem_found, message_text)
@@ -275,7 +277,7 @@ COMMANDS = {
 GROUP_ORDER: tuple[Group, ...] = tuple(dict.fromkeys(group for group, _ in _MEMBERS))
 
 _FRACTION_UNSUPPORTED = frozenset({5, 28, 30, 38, 43, 59, 61, 65, 90, 91, 92})
-"""G codes that are unknown with a wrong decimal; of others the number should be whole."""
+"""G codes for which a wrong decimal means an unknown code; other codes need a whole number."""
 _FRACTION_IGNORED = frozenset({49})
 _LAST_STANDARD_M = 99
 
@@ -321,16 +323,16 @@ _WORD_ORDER = "NXYZABCUVWIJKRDEHLOPQ$FST"
 _PLAIN_WORDS = {
     error_numbers.UNSUPPORTED: "is not supported by this controller",
     error_numbers.NOT_INTEGER: "should be a whole number",
-    error_numbers.MODAL_CONFLICT: "cannot stand in one line with {other}",
-    error_numbers.AXIS_CONFLICT: "and {other} both want the axis words of this line",
+    error_numbers.MODAL_CONFLICT: "cannot be in one line with {other}",
+    error_numbers.AXIS_CONFLICT: "and {other} both use the axis words of this line",
 }
 
 
 class Block(Struct, frozen=True, eq=False, gc=False):
     """The commands and values of one line of a program.
 
-    `words` are the names of its commands and the letters of its values, as they stood in the line,
-    each at its column. Two blocks are equal when they say the same, wherever in the line it stood.
+    `words` are the names of its commands and the letters of its values, in the order of the
+    line, each with its column. Blocks with the same content are equal, also at other columns.
     """
 
     commands: Mapping[Group, str] = {}
@@ -343,9 +345,9 @@ class Block(Struct, frozen=True, eq=False, gc=False):
     line: int = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Block) and self._said() == other._said()
+        return isinstance(other, Block) and self._content() == other._content()
 
-    def _said(self) -> tuple[object, ...]:
+    def _content(self) -> tuple[object, ...]:
         return self.commands, self.values, self.axis, self.message, self.demarcation
 
     def problem(self, code: int, word: str, message: str) -> Problem:
@@ -424,7 +426,7 @@ def _value_fault(letter: str, value: float, values: Mapping[str, float]) -> int:
 def _value_problem(code: int, word: Word, line: int) -> Problem:
     message = {
         error_numbers.NOT_INTEGER: "should be a whole number",
-        error_numbers.WORD_REPEATED: f"{word.letter} stands twice in this line",
+        error_numbers.WORD_REPEATED: f"{word.letter} is given twice in this line",
         error_numbers.NEGATIVE: "cannot be negative",
     }[code]
     return Problem(code, message, str(word), word.column, line)
@@ -433,7 +435,7 @@ def _value_problem(code: int, word: Word, line: int) -> Problem:
 def _opponent(
     code: int, command: Command | int, axis: AxisUse, commands: Mapping[Group, str]
 ) -> str:
-    """The other command of a conflict."""
+    """The other command in a conflict."""
     if code == error_numbers.MODAL_CONFLICT and isinstance(command, Command):
         return commands[command.group]
     if code == error_numbers.AXIS_CONFLICT:

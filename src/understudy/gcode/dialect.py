@@ -29,8 +29,8 @@ class Spelling(Struct, frozen=True):
     """How a controller reads text.
 
     `single`: numbers in single precision, as the firmware's own reader makes them.
-    `checksum`: a ``*71`` at the end, as some senders add, is passed over.
-    `block_delete`: lines that begin with ``/`` are left out.
+    `checksum`: a ``*71`` at the end, as some senders add, is ignored.
+    `block_delete`: lines that begin with ``/`` are skipped.
     `longest`: characters in a line (0: any).
     """
 
@@ -41,10 +41,11 @@ class Spelling(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True):
-    """`arm`: requests come in SI for an arm, otherwise in axis units for a machine.
+    """The dialect of a controller.
 
-    `without` are codes this controller answers with error 20. The numbers of pins are those
-    that M62 … M68 may name. Under `feed_per_second` F counts per second instead of per minute.
+    `arm`: requests are in SI for an arm, otherwise in axis units for a machine. `without`: codes
+    that this controller refuses with error 20. `digital_inputs` …: the number of pins for M62 …
+    M68. `feed_per_second`: F is per second instead of per minute.
     """
 
     name: Literal["arm", "grblhal"]

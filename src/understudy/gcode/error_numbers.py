@@ -1,4 +1,4 @@
-"""grblHAL's error numbers by name: the numbers with which a line of G-code is refused."""
+"""grblHAL's error numbers by name, for refused lines of G-code."""
 
 BAD_LETTER = 1
 BAD_NUMBER = 2

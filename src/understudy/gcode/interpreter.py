@@ -1,8 +1,8 @@
-"""A block and the modal state to requests and the next modal state.
+"""Converts a block and the modal state to requests and the next modal state.
 
-`interpret` is a pure function: a refused block changes nothing. The steps stand in the order of
-RS274/NGC, table 8, which is also the firmware's; the first refusal is the answer. The steps that
-move are here: units, targets, G28 and G30, straight lines, arcs and probing.
+`interpret` is a pure function: a refused block changes nothing. The steps are in the order of
+RS274/NGC, table 8, as in the firmware; the first refusal is the result. The steps that move are
+here: units, targets, G28 and G30, straight lines, arcs and probing.
 """
 
 import math
@@ -55,8 +55,8 @@ class KnownPosition(Struct, frozen=True):
 class Interpretation(Struct, frozen=True):
     """The requests of a block, and the modal state after it.
 
-    `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: that of
-    the frame it was given in. A probe's target is one only if nothing is met on the way.
+    `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: the one
+    in the frame of its target. A probing move reaches its target only without contact.
     """
 
     modal: Modal
@@ -93,9 +93,9 @@ def interpret(
 def jog(
     block: Block, modal: Modal, *, dialect: Dialect, position: Position
 ) -> Interpretation | Refused:
-    """Interprets the text after `$J=`: axes, F, and of the modes only G20 G21 G90 G91 G53.
+    """Interprets the text after `$J=`: axis words, F, and the modes G20 G21 G90 G91 G53.
 
-    Modes and F hold for this jog alone. Without axis words nothing moves.
+    Modes and F are valid for this jog only. Without axis words nothing moves.
     """
     work = _lay_out(block, modal, dialect, position, jogging=True)
     if refused := _through_steps(work):
@@ -103,7 +103,7 @@ def jog(
     for group, name in block.commands.items():
         if group not in _JOG_GROUPS or (group == "nonmodal" and name != "G53"):
             return work.refuse(
-                error_numbers.BAD_JOG, name, "is no part of a jog: G20 G21 G90 G91 G53 are"
+                error_numbers.BAD_JOG, name, "is not allowed in a jog; allowed: G20 G21 G90 G91 G53"
             )
     return _step(work, modal)
 
@@ -164,7 +164,7 @@ def _check_unused(work: Work) -> Refused | None:
     if not work.left:
         return None
     letter = min(work.left, key=work.block.column)
-    return work.refuse(error_numbers.UNUSED_WORD, letter, "means nothing in this line")
+    return work.refuse(error_numbers.UNUSED_WORD, letter, "is not used in this line")
 
 
 def _keep_modes(work: Work) -> None:
@@ -242,9 +242,7 @@ def go_home(work: Work) -> Refused | None:
     """G28 and G30 through the named waypoint, after which only the named axes go home."""
     name = work.command("nonmodal")
     if name == "G53" and work.motion not in ("G0", "G1"):
-        return work.refuse(
-            error_numbers.G53_MOTION, "G53", f"goes with G0 or G1, not with {work.motion}"
-        )
+        return work.refuse(error_numbers.G53_MOTION, "G53", f"needs G0 or G1, not {work.motion}")
     if name not in ("G28", "G30"):
         return None
     home = work.old.g28 if name == "G28" else work.old.g30
@@ -313,7 +311,9 @@ def _probe(work: Work) -> Refused | None:
     if not work.named:
         return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "needs axis words")
     if work.here == work.target:
-        return work.refuse(error_numbers.BAD_TARGET, work.motion, "needs a target that is not here")
+        return work.refuse(
+            error_numbers.BAD_TARGET, work.motion, "needs a target other than the present position"
+        )
     if work.has("P"):
         if work.value("P") != 0:
             return work.refuse(error_numbers.RANGE, "P", "there is one probe, number 0")
@@ -422,18 +422,18 @@ def circle(work: Work) -> Circle | Refused:
     return Circle(plane, absolute, radius, angle)
 
 
-def _way(work: Work, plane: tuple[int, int]) -> tuple[float, float]:
+def _chord(work: Work, plane: tuple[int, int]) -> tuple[float, float]:
     x, y = (work.exact(work.target[axis] - work.here[axis]) for axis in plane)
     return x, y
 
 
 def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float] | Refused:
-    """From here to the centre. Of the two circles R > 0 means the short way, R < 0 the long one.
+    """From here to the centre. R > 0 selects the short arc, R < 0 the long one.
 
     With d the distance and h the height of the centre over the chord: h² = r² - d²/4.
     """
     work.use("R")
-    x, y = _way(work, plane)
+    x, y = _chord(work, plane)
     if x == y == 0:
         return work.refuse(
             error_numbers.BAD_TARGET, work.motion, "with R cannot end where it begins"
@@ -462,7 +462,7 @@ def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float]
     work.use(_CENTRE_LETTERS)
     scale = MM_PER_INCH if work.imperial else 1.0
     i, j = (work.exact(work.value(letter) * scale) for letter in letters)
-    x, y = _way(work, plane)
+    x, y = _chord(work, plane)
     radius, end_radius = math.hypot(i, j), math.hypot(x - i, y - j)
     apart = abs(end_radius - radius)
     if apart > _RADII_DIFFER_MM and (

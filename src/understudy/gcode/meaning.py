@@ -1,8 +1,8 @@
-"""What each request does to motion and time: the table that every executor of programs reads.
+"""Table of the effect of each request on motion and time, for every executor of programs.
 
 The running controller (`simulation.program`) and the offline walk (`offline.walk`) both carry out
-requests. Whether a request is a move, whether motion comes to rest before it, and how the time it
-takes is counted stands here once.
+requests. This table defines for both whether a request is a move, whether motion comes to rest
+before it, and how its time is counted.
 """
 
 from typing import Any, Literal, cast
@@ -17,7 +17,7 @@ from understudy.gcode.requests import Move, Request
 
 Kind = Literal["move", "stored_move", "probe", "output", "wait", "switch", "flow", "mode", "notice"]
 Rests = Literal["never", "always", "if_changed", "if_zero_shifts"]
-StandKind = Literal["dwell", "io", "process"]
+DelayKind = Literal["dwell", "io", "process"]
 
 
 class StepMeaning(Struct, frozen=True):
@@ -26,21 +26,21 @@ class StepMeaning(Struct, frozen=True):
     `kind`:
     - `move` joins the motion queue; `stored_move` does so with its `move` (G28, G30);
     - `probe` runs its `move` alone, from rest until contact;
-    - `output` sets an output at once, or when the next move begins; motion goes on;
-    - `wait` keeps the program until a time has passed or an input has come;
+    - `output` sets an output at once, or when the next move begins; motion continues;
+    - `wait` delays the program until a time has passed or an input has changed;
     - `switch` acts on spindle, coolant or tool; `flow` pauses or ends the program;
     - `mode` changes how later lines are read or planned; `notice` is only reported.
 
     `rests`: whether motion ends before the request is carried out; `on_arm` replaces it for arms,
     whose M3 and M5 wait for an arc that can go out at any time, and whose tools change the motion.
-    `stands_for`: how the time that the program stands is counted; `on_arm_for` on arms.
+    `counted_as`: the kind of delay in the time report; `counted_as_on_arm` replaces it for arms.
     """
 
     kind: Kind
     rests: Rests = "never"
     on_arm: Rests | None = None
-    stands_for: StandKind = "io"
-    on_arm_for: StandKind | None = None
+    counted_as: DelayKind = "io"
+    counted_as_on_arm: DelayKind | None = None
 
 
 MEANINGS: dict[type, StepMeaning] = {
@@ -54,11 +54,11 @@ MEANINGS: dict[type, StepMeaning] = {
     requests.Probe: StepMeaning("probe", "always"),
     requests.SetHome: StepMeaning("notice"),
     requests.Message: StepMeaning("notice"),
-    requests.Dwell: StepMeaning("wait", "always", stands_for="dwell"),
+    requests.Dwell: StepMeaning("wait", "always", counted_as="dwell"),
     requests.SetOutput: StepMeaning("output"),
     requests.SetAnalog: StepMeaning("output"),
     requests.WaitInput: StepMeaning("wait", "always"),
-    requests.Spindle: StepMeaning("switch", "if_changed", "always", on_arm_for="process"),
+    requests.Spindle: StepMeaning("switch", "if_changed", "always", counted_as_on_arm="process"),
     requests.Coolant: StepMeaning("switch", "if_changed", "always"),
     requests.ToolSelect: StepMeaning("notice"),
     requests.ToolChange: StepMeaning("switch", "if_changed", "always"),
@@ -87,19 +87,19 @@ def rests_motion(
     """Whether motion ends before a request of a line is carried out.
 
     ``before``, ``after``: the modal state around the line. ``at_offsets``: this controller rests
-    before the zero in force shifts.
+    before the active zero shifts.
     """
     meaning = MEANINGS[type(request)]
     rests = (meaning.on_arm if dialect.arm else None) or meaning.rests
     if rests == "if_changed":
         return _changes(request, before)
     if rests == "if_zero_shifts":
-        return at_offsets and zero_in_force(before) != zero_in_force(after)
+        return at_offsets and active_zero(before) != active_zero(after)
     return rests == "always"
 
 
 def system_word_rests(block: Block, *, at_offsets: bool) -> bool:
-    """Whether motion ends before a line with G54 … G59.3, also if it names the system in force.
+    """Whether motion ends before a line with G54 … G59.3, also if that system is active already.
 
     The firmware marks the work offset as changed for every such word (gcode.c, step 15).
     """
@@ -107,7 +107,7 @@ def system_word_rests(block: Block, *, at_offsets: bool) -> bool:
 
 
 def _changes(request: Request, before: Modal) -> bool:
-    """Whether a request asks for something that is not in force already."""
+    """Whether a request changes the modal state."""
     if isinstance(request, requests.Spindle):
         return (request.direction, request.speed) != (before.spindle, before.speed)
     if isinstance(request, requests.Coolant):
@@ -117,16 +117,16 @@ def _changes(request: Request, before: Modal) -> bool:
     return isinstance(request, requests.Overrides) and request.rests
 
 
-def zero_in_force(modal: Modal) -> tuple[object, ...]:
-    """All that makes the zero in force; a coordinate system that is not chosen has no part."""
+def active_zero(modal: Modal) -> tuple[object, ...]:
+    """All values that determine the active zero; other coordinate systems are not included."""
     chosen = modal.coordinates
     return chosen, modal.offsets[chosen], modal.g92, modal.tool_length
 
 
-def stand_kind(request: Request, dialect: Dialect) -> StandKind:
-    """How the time that a request keeps the program is counted."""
+def delay_kind(request: Request, dialect: Dialect) -> DelayKind:
+    """The kind of delay that a request causes."""
     meaning = MEANINGS[type(request)]
-    return (meaning.on_arm_for if dialect.arm else None) or meaning.stands_for
+    return (meaning.counted_as_on_arm if dialect.arm else None) or meaning.counted_as
 
 
 def homes_arm(request: requests.GoHome, dialect: Dialect) -> bool:

@@ -1,4 +1,4 @@
-"""The modal state of a controller, from line to line: a value that snapshots hold."""
+"""The modal state of a controller, from line to line: an immutable value."""
 
 from msgspec import Struct
 
@@ -17,8 +17,8 @@ class Tool(Struct, frozen=True):
 class Modal(Struct, frozen=True, omit_defaults=True):
     """Active codes and numbers. Lengths in mm, angles in deg, F as programmed but in mm.
 
-    `g92_kept` is what G92.3 brings back. `tool` is the one in use, `selected` the one that the
-    next M6 brings. `tool_length` is the offset that G43 … G49 set, per axis.
+    `g92_kept`: the offset that G92.3 restores. `tool`: the present tool; `selected`: the tool for
+    the next M6. `tool_length` is the offset that G43 … G49 set, per axis.
     """
 
     motion: str = "G0"
@@ -68,8 +68,8 @@ def work_offset(modal: Modal) -> Axes:
 def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
     """The state after a soft reset, which keeps offsets, stored positions, tools, tool length.
 
-    The G43.1 of that length is forgotten, though not when the controller was only `stopped`
-    (0x19), which keeps the coordinate system and the M48 … M53 in force as well.
+    The reset clears an active G43.1 but keeps its length. A controller that was only `stopped`
+    (0x19) keeps G43.1, the coordinate system and M48 … M53.
     """
     allowed = modal if stopped else Modal()
     return Modal(
@@ -91,7 +91,7 @@ def after_reset(modal: Modal, *, stopped: bool = False) -> Modal:
 
 
 def active_codes(modal: Modal) -> tuple[str, ...]:
-    """The codes in force, in the order in which grblHAL reports them."""
+    """The active codes, in the order in which grblHAL reports them."""
     coolant = [code for code, on in (("M7", modal.mist), ("M8", modal.flood)) if on] or ["M9"]
     overrides = (
         ("M50", modal.feed_override),

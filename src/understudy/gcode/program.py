@@ -44,10 +44,12 @@ _TENS = 10.0 ** np.arange(MOST_DECIMALS + DOUBLE_DIGITS)
 
 @dataclass(frozen=True, slots=True)
 class ProgramWords:
-    """Word `i` of line `n` lies in ``first[n] <= i < first[n + 1]``; columns count bytes from 1.
+    """All words of a program. Line `n` has the words ``first[n] <= i < first[n + 1]``; columns
+    count bytes from 1.
 
-    `codes` are grblHAL's error numbers (0: none), `places` the columns they stand at; a line's
-    bytes are ``data[starts[n]:stops[n]]``.
+    `codes` are grblHAL's error numbers (0: none), `places` their columns; a line's bytes are
+    ``data[starts[n]:stops[n]]``.
+
     """
 
     data: bytes
@@ -293,7 +295,7 @@ def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
         values = numbers[begins[index] : begins[index + 1]]
         yield Block(
             example.commands,
-            dict(zip(example.values, values)),  # noqa: B905 (the form says how many)
+            dict(zip(example.values, values)),  # noqa: B905 (the form determines the number)
             example.axis,
             None,
             False,
@@ -378,8 +380,8 @@ class ProgramLine(Struct, frozen=True, gc=False):
 def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
     """All lines of a program, empty ones too; numbers count from 1.
 
-    Column n of a problem is the n-th byte of its line; the text is read as UTF-8, and the mark with
-    which some editors begin such a file is no part of it.
+    Column n of a problem is the n-th byte of its line; the text is read as UTF-8, without
+    a byte order mark.
     """
     source = (data.encode() if isinstance(data, str) else data).removeprefix(BOM_UTF8)
     words = read(source, dialect.spelling)

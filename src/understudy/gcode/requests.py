@@ -72,7 +72,7 @@ class ArcMove(Struct, frozen=True, tag=True):
 
 
 class JointArc(Struct, frozen=True, tag=True):
-    """G2 and G3 of a wire that knows only joints: two of the first three on a circle, in rad."""
+    """G2 and G3 over a wire that has only joints: two of the first three on a circle, in rad."""
 
     target: Axes
     plane: tuple[int, int]
@@ -200,7 +200,7 @@ class PathMode(Struct, frozen=True, tag=True):
 
 
 class KinematicsMode(Struct, frozen=True, tag=True):
-    """M428 joint, M429 world: what A, B, C alone mean."""
+    """M428 joint, M429 world: the meaning of a line with only A, B, C."""
 
     world: bool
 

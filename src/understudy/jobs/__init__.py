@@ -1,1 +1,1 @@
-"""Work that runs on REAL and MOCK alike: what a job works on is passed in."""
+"""Jobs for simulated and real controllers alike; the controller is passed in."""

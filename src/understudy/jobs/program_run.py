@@ -2,11 +2,11 @@
 
     idle ─▶ running ◀─▶ paused
                ├─▶ done
-               └─▶ failed      (with the line and why)
+               └─▶ failed      (with the line and the reason)
 
 The controller counts the lines it takes; this part knows the line of the file for each of them. All
-lines are read before the first is sent, and enough lines wait in the controller that its planner
-never runs empty. Empty lines are not sent: they would clear the error of a controller.
+lines are read before the first is sent, and enough lines wait in the controller to keep its planner
+filled. Empty lines are not sent: they would clear the error of a controller.
 """
 
 import re
@@ -40,8 +40,8 @@ WAITING = ("Hold", "Door", "Tool")
 """States of a controller that waits for the operator."""
 
 NOTHING_LOADED = Refused("no program is loaded")
-UNDER_WAY = Refused("a program is under way: stop it first")
-NOT_UNDER_WAY = Refused("no program is under way")
+UNDER_WAY = Refused("a program is running: stop it first")
+NOT_UNDER_WAY = Refused("no program is running")
 NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with step")
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
@@ -88,7 +88,7 @@ class Saved(Struct):
     stops: int = 0
     line: int = 0
     error: str = ""
-    begun: int = 0
+    started: int = 0
     ended: int = 0
     due: int | None = None
 
@@ -109,10 +109,10 @@ class ProgramRun:
     # ── operator ──
 
     def load_text(self, text: str, name: str) -> Refused | None:
-        return self.take(text, name, tuple(program_lines(text, self._dialect)))
+        return self.load_lines(text, name, tuple(program_lines(text, self._dialect)))
 
-    def take(self, text: str, name: str, lines: Sequence[ProgramLine]) -> Refused | None:
-        """Loads a text whose lines were read already."""
+    def load_lines(self, text: str, name: str, lines: Sequence[ProgramLine]) -> Refused | None:
+        """Loads a program whose lines are already read."""
         if self.under_way():
             return UNDER_WAY
         if len(text) > LONGEST_PROGRAM:
@@ -130,11 +130,11 @@ class ProgramRun:
             self._state.line = _line_in(refused.reason) or from_line
             return refused
         self._state.state = "running"
-        self._go_on(now, 1 if step else AHEAD)
+        self._send_lines(now, 1 if step else AHEAD)
         return None
 
     def step(self, now: int) -> Refused | None:
-        """Runs the next line; the first one if no run is under way."""
+        """Runs the next line; the first one if no program runs."""
         if not self.under_way():
             return self.run(now, step=True)
         if not self._state.step:
@@ -142,19 +142,19 @@ class ProgramRun:
         if self._state.state != "paused":
             return UNDER_WAY
         self._state.state = "running"
-        self._go_on(now, 1)
+        self._send_lines(now, 1)
         return None
 
     def pause(self, now: int) -> Refused | None:
         return self._controller.hold(now) if self.under_way() else NOT_UNDER_WAY
 
     def resume(self, now: int) -> Refused | None:
-        """Goes on after a pause or M0; a stepped run goes on to its end."""
+        """Continues after a pause or M0; a stepped run continues to its end."""
         if not self.under_way():
             return NOT_UNDER_WAY
         if self._state.step and self._state.state == "paused":
             self._state.step, self._state.state = False, "running"
-            self._go_on(now, AHEAD)
+            self._send_lines(now, AHEAD)
             return None
         return self._controller.cycle_start(now)
 
@@ -190,7 +190,7 @@ class ProgramRun:
             line = self._line(status)
             state = "paused" if status.state in WAITING else state
         ours = self._state
-        elapsed = seconds(until - ours.begun)
+        elapsed = seconds(until - ours.started)
         return Reading(
             ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed, self._checksum
         )
@@ -266,14 +266,14 @@ class ProgramRun:
             stops=status.stops,
             tally=self._controller.tally(now).gcode_executed,
             line=from_line,
-            begun=now,
+            started=now,
         )
         self._queue = self._to_send()
         self._listen()
         return None
 
-    def _go_on(self, now: int, count: int) -> None:
-        """Sends `count` more lines; the opening lines go before the first."""
+    def _send_lines(self, now: int, count: int) -> None:
+        """Sends `count` more lines; the opening lines come before the first."""
         state, queue = self._state, self._queue
         count += len(state.opening) if state.sent == 0 else 0
         for line in queue[state.sent : state.sent + count]:
@@ -315,14 +315,14 @@ class ProgramRun:
             self._fail(f"stopped at line {self._state.line}", self._state.line, now)
         elif self._state.sent < len(self._queue) and not self._state.step:
             self._state.line = self._line(status)
-            self._go_on(now, AHEAD - self._waiting(now))
+            self._send_lines(now, AHEAD - self._waiting(now))
         elif not status.moving and status.state == "Idle":
             self._come_to_rest(now)
         elif status.state not in WAITING:
             self._state.line, self._state.due = self._line(status), now + LOOK
 
     def _waiting(self, now: int) -> int:
-        """The number of lines that the controller has not begun."""
+        """The number of lines that the controller has not started."""
         done = self._controller.tally(now).gcode_executed - self._state.tally
         return max(0, self._queue[self._state.sent - 1].acting - done)
 
@@ -469,13 +469,13 @@ def _stores_place(line: ProgramLine) -> Refused | None:
     block = _block(line)
     code = block.commands.get("nonmodal", "")
     if code in HERE or (code == "G10" and block.values.get("L") == RELATIVE_G10):
-        place = f"line {line.number}: {code} stores where the robot stands there"
+        place = f"line {line.number}: {code} stores the position of the robot at that line"
         return Refused(f"{place}; begin at that line or before it")
     return None
 
 
 def _needs_its_start(lines: Iterable[ProgramLine], modes: _Modes) -> Refused | None:
-    """Refuses a first move that starts where the line before it ended: an arc, or relative."""
+    """Refuses a first move that depends on the end of the line before it: an arc, or relative."""
     for line in lines:
         block = _block(line)
         modes.note(block)
@@ -486,7 +486,7 @@ def _needs_its_start(lines: Iterable[ProgramLine], modes: _Modes) -> Refused | N
             what = "is relative (G91)" if relative else "is an arc"
             return Refused(
                 f"line {line.number} {what} and needs its starting point; "
-                "begin at a line that goes straight to an absolute target"
+                "begin at a straight line to an absolute target"
             )
         return None
     return None

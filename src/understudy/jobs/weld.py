@@ -100,7 +100,7 @@ class JobStatus(Struct, frozen=True):
 
 
 class State(Struct):
-    """The state that snapshots hold; `poll`: the time of the next look at the controller."""
+    """The state that snapshots hold; `poll`: the time of the next poll."""
 
     phase: Phase = "Idle"
     fault: str = ""
@@ -117,9 +117,9 @@ class WeldingSequencer:
         self._state = State()
 
     def start(self, seam: Sequence[str], now: int) -> Refused | None:
-        """Welds along these moves from where the tool is; refused while a seam is under way."""
+        """Welds along these moves from the present position; refused while another seam runs."""
         if self.busy():
-            return Refused("a seam is under way")
+            return Refused("a seam is already running")
         self._state = State(seam=list(seam))
         self._go("start", now)
         self._send(opening(self._settings), now)

@@ -16,11 +16,11 @@ from understudy.errors import Refused
 from understudy.gcode import Block, Interpretation, Modal, Problem, interpret, requests
 from understudy.gcode.dialect import Axes, Dialect
 from understudy.gcode.meaning import (
+    delay_kind,
     homes_arm,
     move_of,
     rests_motion,
     sets_outputs_without_move,
-    stand_kind,
     stops_at_corners,
     system_word_rests,
 )
@@ -431,7 +431,7 @@ class Reader:
             walker.rest()
             waits = setup.devices is None and isinstance(request, WaitInput)
             timeout = getattr(request, "timeout", None) if waits else None
-            kind = stand_kind(request, setup.dialect)
+            kind = delay_kind(request, setup.dialect)
             walker.stand(line, kind, self._delay(request, line), timeout)
         if isinstance(request, Spindle):
             walker.process = request.direction != "M5"

@@ -158,7 +158,7 @@ class ProgramCommands:
 
     def _take(self, given: LoadProgram, lines: "tuple[ProgramLine, ...]") -> Any:
         return self._with(
-            given.robot, lambda program, now: program.take(given.text, given.name, lines)
+            given.robot, lambda program, now: program.load_lines(given.text, given.name, lines)
         )
 
     def _run(self, given: RunProgram) -> Any:

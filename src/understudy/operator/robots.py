@@ -31,7 +31,7 @@ NOT_DURING_PROGRAM = (
     "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_tcp",
     "set_joint_positions",
 )  # fmt: skip
-"""Actions that are refused while a program is under way."""
+"""Actions that are refused while a program is running."""
 NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
 
 
@@ -111,7 +111,7 @@ class Robot:
                 f"{self.name} ({self.kind}, {self.mode}) knows no {action}; it has: {able}"
             )
         if action in NOT_DURING_PROGRAM and side.program and side.program.under_way():
-            return Refused(f"a program is under way on {self.name}: no {action} until it ends")
+            return Refused(f"a program is running on {self.name}: no {action} until it ends")
         outcome = side.time.act(lambda now: run(*arguments, now))
         return outcome if isinstance(outcome, Refused) else None
 

@@ -1,1 +1,1 @@
-"""What every cell has: parts on one time axis, engine, scenario, environment, collision watch."""
+"""Parts that every cell has: the cell itself, engine, scenario, environment, collision watch."""

@@ -61,15 +61,15 @@ class Cell:
     def restore(self, snapshot: Snapshot) -> None:
         if snapshot.format != SNAPSHOT_FORMAT:
             raise ConfigError(
-                "a snapshot of another format",
+                "the snapshot has another format",
                 key="format",
                 value=snapshot.format,
                 allowed=str(SNAPSHOT_FORMAT),
             )
         if snapshot.digest != self.digest:
             raise ConfigError(
-                f"a snapshot of another configuration (cell {snapshot.cell!r}): the cell file, its "
-                "seed, or a model or mesh it names is not what it was then",
+                f"the snapshot is of another configuration (cell {snapshot.cell!r}): the cell "
+                "file, its seed, or a model or mesh that it names has changed since",
                 key="digest",
                 value=snapshot.digest,
                 allowed=self.digest,
@@ -79,7 +79,7 @@ class Cell:
             self._load(snapshot)
         except Exception as problem:  # noqa: BLE001 - a damaged value may raise anything; the state before is restored
             self._load(before)
-            raise ConfigError(f"a damaged snapshot: {str(problem) or repr(problem)}") from None
+            raise ConfigError(f"the snapshot is damaged: {str(problem) or repr(problem)}") from None
 
     def _load(self, snapshot: Snapshot) -> None:
         for name, part in self.parts.items():

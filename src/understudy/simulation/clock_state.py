@@ -1,4 +1,5 @@
-"""The rate and the pause of a cell's time: the one object that pump, engine and doors read.
+"""The rate and the pause of a cell's time: the only object from which pump, engine and doors read
+it.
 
 | command | `rate` | `paused` | time |
 |---|---|---|---|
@@ -36,7 +37,7 @@ class ClockState:
         return 0.0 if self.paused else self.rate
 
     def set_rate(self, rate: Rate) -> None:
-        """Sets the rate; a pause goes on until `resume`."""
+        """Sets the rate; a pause lasts until `resume`."""
         self.rate = rate
         if not isinstance(rate, str):
             self.rate = float(rate)
@@ -44,9 +45,12 @@ class ClockState:
         self._changed()
 
     def set_scale(self, scale: float) -> Refused | None:
-        """As `set_rate`, but a cell in lock-step or at rate 0 stays there and keeps the scale."""
+        """Like `set_rate`, but a cell in lock-step or at rate 0 stays so and keeps the scale for
+        later."""
         if not 0.0 < scale <= HIGHEST_RATE:
-            return Refused(f"{scale:g} is no time scale; allowed: above 0, up to {HIGHEST_RATE:g}")
+            return Refused(
+                f"{scale:g} is not a time scale; allowed: above 0, up to {HIGHEST_RATE:g}"
+            )
         self.scale = scale
         if self.rate not in ("max", "step", 0.0):
             self.rate = scale

@@ -1,6 +1,6 @@
-"""SimulationEngine: starts, stops, pauses and resets the whole cell, and counts what it has done.
+"""SimulationEngine: starts, stops, pauses and resets the whole cell, and measures its work.
 
-The engine stores one fact of its own, `stopped`; pause and time scale belong to the cell's clock,
+The engine stores only the fact `stopped`; pause and time scale belong to the cell's clock,
 errors to the controllers. Its state follows from these facts by the tables below.
 """
 
@@ -37,7 +37,7 @@ def state_of(facts: Mapping[Fact, bool]) -> EngineState:
 
 
 def transitions() -> dict[tuple[EngineState, str], EngineState]:
-    """The state after each command and after an error, where it is another one than before."""
+    """The state after each command and after an error, where it differs from the state before."""
     causes: dict[str, Mapping[Fact, bool]] = {**COMMANDS, "error": {"failed": True}}
     found: dict[tuple[EngineState, str], EngineState] = {}
     for fact, before in (*STATES.items(), (None, state_of({}))):
@@ -63,7 +63,7 @@ class Controller(Protocol):
 
 @runtime_checkable
 class Tallying(Protocol):
-    """A part that counts what it does."""
+    """A part with counters."""
 
     def tally(self, now: int) -> Tally: ...
 
@@ -81,7 +81,7 @@ class Touching(Protocol):
 
 
 class SimulationMetrics(Struct, frozen=True):
-    """What the cell has done since the last reset; the operator adds real time and their ratio."""
+    """Metrics of the cell since the last reset; the operator adds real time and their ratio."""
 
     simulation_time_s: float
     gcode_executed: int
@@ -105,7 +105,7 @@ class Saved(Struct):
 
 
 class SimulationEngine:
-    """A `Part` that never acts by itself."""
+    """A `Part` that acts only when it is called."""
 
     def __init__(
         self, parts: Mapping[str, Part], places: Mapping[str, Injectable], clock_state: ClockState

@@ -21,14 +21,14 @@ class SeesEnvironment(Protocol):
     """A part that is informed of the environment."""
 
     def surround(self, environment: Environment, now: int | None) -> None:
-        """The environment changed at ``now``; None: it has been so from the start."""
+        """The environment changed at ``now``; None: before the start."""
         ...
 
 
 class SavedObject(Struct, frozen=True):
     """An object of the cell as plain values, for snapshots and queries. Metres.
 
-    `place`: the rows of a 4×4 matrix; the type says which sizes are used.
+    `place`: the rows of a 4×4 matrix; the type determines which sizes are used.
     """
 
     name: str
@@ -73,7 +73,7 @@ def moved(thing: CollisionObject, by: Array) -> CollisionObject:
 
 
 class Saved(Struct):
-    """The environment in a snapshot: empty while it is as in the cell file."""
+    """The environment in a snapshot: empty while it is unchanged since the cell file."""
 
     changed: bool = False
     objects: list[SavedObject] = []
@@ -88,7 +88,7 @@ class Status(Struct, frozen=True):
 
 
 class CellEnvironment:
-    """A `Part` that never acts by itself."""
+    """A `Part` that acts only when it is called."""
 
     def __init__(self, environment: Environment) -> None:
         self._configured = self._now = environment

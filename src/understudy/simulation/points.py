@@ -23,7 +23,7 @@ class Point(Struct, frozen=True):
 
 
 class Points:
-    """A `Part` that never acts by itself; the points are in the order of teaching."""
+    """A `Part` that acts only when it is called; the points are in the order of teaching."""
 
     def __init__(self, robot: str) -> None:
         self._robot = robot
@@ -72,7 +72,7 @@ class Points:
 
     def _unfit(self, name: str) -> Refused | None:
         if not name.strip() or len(name) > LONGEST_NAME:
-            return Refused(f"{name!r} is no name: 1…{LONGEST_NAME} characters, not all blank")
+            return Refused(f"{name!r} is not a name: 1…{LONGEST_NAME} characters, not all blank")
         if name in self._points:
             return Refused(f"{self._robot} has a point {name!r} already; touch_up moves it")
         return None

@@ -1,7 +1,7 @@
-"""Scenario: rules that say which fault acts where, when and how often. Deterministic by seed.
+"""Scenario: rules for which fault acts where, when and how often. Deterministic by seed.
 
-A rule with `at_s` or `when` injects its fault; a rule without acts when the part that has the fault
-asks for it. Each rule draws from its own random stream, whose key is the name of the rule.
+A rule with `at_s` or `when` injects its fault; a rule without them acts when the part that has the
+fault queries it. Each rule draws from its own random stream, whose key is the name of the rule.
 
 Faults are declared by the modules of robots, faces and devices; `declared_faults` lists them all.
 """
@@ -34,7 +34,7 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 
 
 def _declarations() -> Iterator[tuple[str, Faults]]:
-    """What a fault acts on, and the faults that can act on it; imports each module when asked."""
+    """Yields what faults act on, and those faults; imports each module when it is needed."""
     yield "any face", MESSAGE_FAULTS
     for table in ("devices", "robots", "faces"):
         for kind in kinds(table):
@@ -116,13 +116,13 @@ TRIGGERS = ("command", "pin", "near_mm", "collision")
 
 
 def check(rule: Rule) -> None:
-    """Raises a ConfigError for a rule that no cell could have."""
+    """Raises a ConfigError for a rule that is invalid in every cell."""
     fault = find_fault(rule.fault)
     if fault.how == "brought" and (rule.at_s is None) == (rule.when is None):
         raise ConfigError(f"{rule.fault} is injected and needs either at_s or `when`", key="at_s")
     if fault.how == "asked" and (rule.at_s, rule.when) != (None, None):
         raise ConfigError(
-            f"{rule.fault} acts whenever it is asked about: use from_s and until_s",
+            f"{rule.fault} acts whenever the robot or face queries it: use from_s and until_s",
             key="at_s",
             value=rule.at_s,
         )
@@ -147,10 +147,10 @@ def _check_when(when: When | None) -> None:
 def _check_times(rule: Rule, fault: Fault) -> None:
     counted = fault.how == "asked" and not fault.ambient
     if rule.times is not None and rule.when is None and not counted:
-        problem = "times goes with `when`, or with a fault of commands or answers"
+        problem = "times needs `when`, or a fault of commands or answers"
         raise ConfigError(problem, key="times", value=rule.times)
     if rule.every_s is not None and rule.at_s is None:
-        raise ConfigError("every_s goes with at_s", key="every_s", value=rule.every_s)
+        raise ConfigError("every_s needs at_s", key="every_s", value=rule.every_s)
     if rule.at_s is not None and rule.from_s > 0.0:
         raise ConfigError(f"{rule.fault} begins at at_s", key="from_s", value=rule.from_s)
     begins = rule.from_s if rule.at_s is None else rule.at_s
@@ -182,7 +182,7 @@ class Pending(Struct, frozen=True, order=True):
 
 class State(Struct):
     """The state of the rules in a snapshot. `near`: rules whose tool is at their point now; `seen`:
-    when that was last looked at."""
+    the time of the last check."""
 
     counts: dict[str, Count]
     pending: list[Pending] = []
@@ -191,7 +191,7 @@ class State(Struct):
 
 
 class Scenario:
-    """`FaultSource` of the parts that ask for faults; as a `Part` it injects the others."""
+    """`FaultSource` of the parts that query faults; as a `Part` it injects the others."""
 
     def __init__(self, rules: Mapping[str, Rule], seed: int) -> None:
         self._rules = rules
@@ -264,7 +264,7 @@ class Scenario:
     # ── triggers ──
 
     def received(self, place: str, command: str, now: int) -> None:
-        """A command was read on a face."""
+        """Triggers the rules for a command that was read on a face."""
         for name, rule in self._rules.items():
             when = rule.when
             if when and when.of == place and (when.command or "").upper() == command.upper():
@@ -302,11 +302,11 @@ class Scenario:
         """The endpoints whose answers a rule may lose, delay, repeat or garble."""
         return {rule.on for rule in self._rules.values() if rule.fault in MESSAGE_FAULTS}
 
-    # ── faults that parts ask for ──
+    # ── faults that parts query ──
 
     def draw_fault(self, fault: str, place: str, now: int) -> ActiveFault | None:
-        """Tries every rule that fits, so that no rule shifts the draws of another; the first that
-        hits acts."""
+        """Draws for every matching rule, so that no rule changes the draws of another; the first
+        hit acts."""
         acts: ActiveFault | None = None
         for name, rule in self._rules.items():
             fits = (rule.fault, rule.on) == (fault, place) and rule.covers(now)
@@ -379,7 +379,7 @@ class Scenario:
         saved = msgspec.convert(state, State)
         if saved.counts.keys() != self._rules.keys():
             names = ", ".join(saved.counts) or "none"
-            raise msgspec.ValidationError(f"counts of other rules: {names}")
+            raise msgspec.ValidationError(f"the snapshot has counts of other rules: {names}")
         self._state = saved
 
     def _spent(self, name: str) -> bool:

@@ -114,7 +114,7 @@ def test_names_of_the_cell_file() -> None:
 
 @pytest.mark.parametrize("names", [{1: "A", 2: "a"}, {1: "DI2"}, {-1: "A"}])
 def test_a_name_means_one_pin(names: dict[int, str]) -> None:
-    with pytest.raises(ConfigError, match="digital_input_names: a name of its own"):
+    with pytest.raises(ConfigError, match="digital_input_names: each pin needs a unique name"):
         pins(digital_input_names=names)
 
 
@@ -275,7 +275,9 @@ def test_a_range_of_null_is_no_range() -> None:
 
 
 def test_a_range_has_a_low_and_a_high_end() -> None:
-    with pytest.raises(ConfigError, match=r"analog_range_v: low before high \(got \[10.0, 0.0\]\)"):
+    with pytest.raises(
+        ConfigError, match=r"analog_range_v: the lower bound must come first \(got \[10.0, 0.0\]\)"
+    ):
         pins(analog_range_v=(10.0, 0.0))
 
 

@@ -80,7 +80,7 @@ def test_an_arc_lost_in_crater_or_burnback_does_not_haunt_post_flow(at: int) -> 
 
 def test_only_an_arc_that_burns_can_be_lost() -> None:
     bench = WelderBench()
-    assert bench.inject("arc_fault") == Refused("there is no arc to lose")
+    assert bench.inject("arc_fault") == Refused("there is no arc")
     bench.start().run(1000)
     bench.inject("arc_fault", duration_s=0.1)
     assert isinstance(bench.inject("arc_fault"), Refused)

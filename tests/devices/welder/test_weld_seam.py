@@ -122,7 +122,7 @@ def test_how_long_an_arc_may_stand_is_a_setting() -> None:
 def test_a_tool_that_moves_before_the_arc_is_cold() -> None:
     bench = WelderBench(way=along_x(SPEED)).start().run(3000)
     assert bench.issues == ["cold"]
-    assert bench.welder.issues()[0].message == "the tool moved on a seam while the arc did not burn"
+    assert bench.welder.issues()[0].message == "the tool moved along a seam without an arc"
 
 
 def test_a_gap_in_the_seam_is_cold() -> None:

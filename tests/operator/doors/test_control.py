@@ -293,7 +293,7 @@ def test_a_snapshot_of_another_configuration_is_refused(control: Control) -> Non
     with StandIn("text_robot", seed=8, rules=True, rate=0.0) as other:
         second = Control(other)
         problem = second.refused("restore", snapshot=moment)
-        assert "a snapshot of another configuration (cell 'text_robot')" in problem
+        assert "the snapshot is of another configuration (cell 'text_robot')" in problem
         assert second.do("now")["now_s"] == 0.0
         second.close()
 

@@ -343,7 +343,7 @@ def test_damaged_snapshots_are_refused_and_change_nothing() -> None:
         (COMMAND, "current", "stranger"),
     ]:
         parts = snapshot.parts | {place: snapshot.parts[place] | {key: value}}
-        with pytest.raises(ConfigError, match="a damaged snapshot"):
+        with pytest.raises(ConfigError, match="the snapshot is damaged"):
             bench.cell.restore(structs.replace(snapshot, parts=parts))
     bench.cell.run_while_busy()
     assert bench.here().seq == 3

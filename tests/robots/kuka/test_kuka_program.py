@@ -76,7 +76,7 @@ def test_a_selection_comes_before_the_move_of_its_line() -> None:
         ("T1.5", "should be a whole number"),
         ("G28 X0", "home takes no words"),
         ("G1 X", "X: X needs a number"),
-        ("$H", "a $ line is no G-code"),
+        ("$H", "a $ line is not G-code"),
     ],
 )
 def test_unsupported_words_are_reported_with_line_and_column(text: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""The pins of a cell, and what moves them, for programs that are checked without a running cell."""
+"""Pins, devices and scenario rules of a cell for the offline check."""
 
 from collections.abc import Mapping, Sequence
 
@@ -45,7 +45,7 @@ class OfflinePins:
         io.on_change(self._pin_changed)
 
     def join(self, *parts: Wakes) -> None:
-        """Adds parts to the same time, after those that are there already."""
+        """Adds parts on the same time axis, after the existing ones."""
         self._parts += parts
 
     def advance_to(self, now: int) -> None:
@@ -71,8 +71,8 @@ class OfflinePins:
         if state.result != TIMED_OUT:
             return ""
         moved = request.pin in self._forced or self.io.owner(request.pin) != ""
-        said = f"input {request.pin} did not come within {request.timeout:g} s"
-        return said if moved else f"{said}: no link, device or scenario rule of the cell moves it"
+        said = f"input {request.pin} did not change within {request.timeout:g} s"
+        return said if moved else f"{said}: no link, device or scenario rule of the cell changes it"
 
     def note(self, at: int, text: str) -> None:
         """Notes an event of a device or rule for the report."""
@@ -82,7 +82,7 @@ class OfflinePins:
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         """Notes a fault that a scenario injects into the robot itself."""
         if fault != "emergency_release":
-            self.note(now, f"the scenario brings about {fault}: the program is cut off")
+            self.note(now, f"the scenario injects {fault}: the program is cut off")
         return None
 
     def take_events(self) -> list[tuple[int, str]]:
@@ -93,7 +93,7 @@ class OfflinePins:
         return seconds(self.now)
 
     def _pin_changed(self, change: PinChange) -> None:
-        """Ends a wait at every level of its input, also at one that lasts no time."""
+        """Checks the wait at every change of its input, also at a pulse of zero length."""
         if change.bank == "DI" and self._waiting is not None:
             request, state = self._waiting
             if input_wait_is_over(request, state, self.io, change.at):

@@ -14,7 +14,7 @@ Pins = Annotated[int, Meta(ge=0, le=32)]
 Channels = Annotated[int, Meta(ge=0, le=8)]
 Number = Annotated[int, Meta(ge=0, lt=32)]
 Pin = int | str
-"""A number, or a name."""
+"""A pin by number or by name."""
 
 LONGEST_DELAY_MS = 3_600_000.0
 SHORTEST_RING_MS = 1.0
@@ -58,13 +58,15 @@ ANALOG_INPUTS = {
 FAULTS: Faults = {
     "force_input": Fault(
         "brought",
-        "a digital input is held at a level, whatever drives it",
+        "a digital input is forced to a level",
         {"pin": Figure(0.0, 0.0, 31.0), "value": Figure(1.0, 0.0, 1.0)},
     ),
-    "release_input": Fault("brought", "a held input is released", {"pin": Figure(0.0, 0.0, 31.0)}),
+    "release_input": Fault(
+        "brought", "a forced input is released", {"pin": Figure(0.0, 0.0, 31.0)}
+    ),
     "pulse_input": Fault(
         "brought",
-        "a sensor triggers: an input is held at a level for a while",
+        "a sensor triggers: an input is held at a level for a time",
         {
             "pin": Figure(10.0, 0.0, 31.0),
             "value": Figure(1.0, 0.0, 1.0),
@@ -73,7 +75,7 @@ FAULTS: Faults = {
     ),
     "force_analog": Fault(
         "brought",
-        "an analog input goes to a value, along a ramp if it is given time",
+        "an analog input is forced to a value, along a ramp if a time is given",
         {
             "pin": Figure(0.0, 0.0, 7.0),
             "value": Figure(0.0, -1000.0, 1000.0),
@@ -146,7 +148,7 @@ class PinNames:
         self._numbers = {f"{prefix}{number}": number for number in range(count)}
         for number, name in self._names.items():
             if not 0 <= number == self._numbers.setdefault(name.upper(), number):
-                raise ConfigError("a name of its own for each pin", value=f"{number}: {name}")
+                raise ConfigError("each pin needs a unique name", value=f"{number}: {name}")
 
     def number(self, pin: Pin) -> int | Refused:
         if isinstance(pin, str):
@@ -225,7 +227,9 @@ def misfit(wire: Wire, wires: Sequence[Wire]) -> str:
     end = f"{wire.target}{wire.to}"
     other = next((w for w in wires if w.ends == wire.ends), None)
     if other is not None:
-        return f"{end} follows {other.source}{other.pin} already, and a pin follows one other"
+        return (
+            f"{end} follows {other.source}{other.pin} already; a pin can follow only one other pin"
+        )
     if ring([*wires, wire]):
         return f"a ring through {end} with less than {SHORTEST_RING_MS:g} ms never settles"
     return ""

@@ -53,7 +53,9 @@ class Span(NamedTuple):
     def of(config: Config) -> "Span":
         span = Span(*config.analog_range_v) if config.analog_range_v else Span()
         if span.low > span.high:
-            raise ConfigError("low before high", key="analog_range_v", value=list(span))
+            raise ConfigError(
+                "the lower bound must come first", key="analog_range_v", value=list(span)
+            )
         return span
 
     def clamped(self, volts: float) -> float:
@@ -179,7 +181,7 @@ class VirtualIO:
         return tuple(self._state.history)
 
     def on_change(self, device: Listener) -> None:
-        """Calls ``device`` inside every change, so that what it does belongs to the change."""
+        """Calls ``device`` during every change, so that its reaction belongs to the change."""
         self._devices.append(device)
 
     def subscribe(self, observer: Listener) -> None:
@@ -314,8 +316,8 @@ class VirtualIO:
     # ── devices ──
 
     def own(self, pin: int) -> None:
-        """A device drives this input from now on. A link onto it does not set the input any more;
-        its delay is the response time of the device."""
+        """Makes a device the owner of this input. A link onto it no longer sets the input; its
+        delay becomes the response time of the device."""
         self._owned.add(pin)
         self._drop_edges(pin)
         self.drive(pin, False, 0)
@@ -363,7 +365,7 @@ class VirtualIO:
         return FAULTS
 
     def reset(self, now: int) -> None:
-        """Forced inputs are the operator's and survive a reset."""
+        """Does nothing: forced inputs belong to the operator and survive a reset."""
 
     def active_faults(self) -> tuple[str, ...]:
         return ()

@@ -50,8 +50,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def program_wait_s(config: Config, on: bool) -> float:
-    """Seconds that M3 waits for a steady arc that ignites at once, the gas being there already;
-    seconds that M5 waits until the arc is out."""
+    """Seconds that M3 waits for a steady arc, if gas flows and the first try ignites it; seconds
+    that M5 waits until the arc is out."""
     if not on:
         return config.crater_s + config.burnback_s
     return (
@@ -70,7 +70,7 @@ ARC_VOLTS_PER_VOLT = 4.0
 METRES_PER_MINUTE_PER_VOLT = 2.0
 LITRES_PER_MINUTE_PER_VOLT = 2.5
 CURRENT_SHARE, VOLTAGE_SHARE = 0.95, 0.98
-"""The measured share of the set value."""
+"""Measured value as a share of the set value."""
 
 
 # ── phases ──
@@ -134,7 +134,7 @@ ADVICE: Mapping[str, str] = {
     "ignite": "The arc does not ignite: cut the wire, look at the earth clamp, then reset.",
     "arc": "The arc was lost: look at wire, gas and distance, then reset the fault.",
 }
-"""A word of a weld fault's message → what to do about it; the first that fits."""
+"""A word of a weld fault's message → advice; the first match counts."""
 
 
 OPERATION_MODES = ("WELDING",)

@@ -15,12 +15,12 @@ Floats = NDArray[np.float64]
 STEP = 10 * NS_PER_MS
 """The time between two samples of the tool path."""
 LOOK = 800 * NS_PER_MS
-"""The time between two looks at a burning seam; plans keep one second of the past."""
+"""The time between two samples of a burning seam; plans keep one second of the past."""
 POINT_DISTANCE = 1.0 * MM
 MOST_POINTS = 20_000
 MOST_ISSUES = 1000
 STANDING = 0.1 * MM
-"""A tip that moves less than this per second stands still."""
+"""Speed in m/s below which the tip counts as at rest."""
 
 Point = tuple[float, float, float]
 
@@ -37,7 +37,7 @@ class State(Struct):
     """The state of the seam in a snapshot: times in ns, lengths in m.
 
     `burning`, `wanted`: the arc since `seen`. `standing_since`: when the tip stopped under the arc.
-    `cold_told`, `standing_told`: the rule was noted; reset when the arc burns, or the tip moves.
+    `cold_noted`, `standing_noted`: the rule was noted; reset when the arc burns, or the tip moves.
     """
 
     seen: int = 0
@@ -47,8 +47,8 @@ class State(Struct):
     length: float = 0.0
     trail: list[Point] = []
     standing_since: int | None = None
-    standing_told: bool = False
-    cold_told: bool = False
+    standing_noted: bool = False
+    cold_noted: bool = False
     issues: list[ProcessIssue] = []
 
 
@@ -66,13 +66,13 @@ class Seam:
         self.look(now)
         state = self.state
         if burning != state.burning:
-            state.standing_since, state.standing_told = None, False
+            state.standing_since, state.standing_noted = None, False
         if burning or not wanted:
-            state.cold_told = False
+            state.cold_noted = False
         state.burning, state.wanted = burning, wanted
 
     def look(self, now: int) -> None:
-        """Adds the tool path since the last look."""
+        """Adds the tool path since the last call."""
         state = self.state
         begins, state.seen = state.seen, now
         if now <= begins or not (state.burning or state.wanted):
@@ -84,9 +84,9 @@ class Seam:
             state.length += float(steps.sum())
             self._extend(points)
             self._check_standing(times, stands)
-        elif not (stands.all() or state.cold_told):
-            state.cold_told = True
-            self.note(now, "cold", "the tool moved on a seam while the arc did not burn")
+        elif not (stands.all() or state.cold_noted):
+            state.cold_noted = True
+            self.note(now, "cold", "the tool moved along a seam without an arc")
 
     def next_look(self) -> int | None:
         watched = self.state.burning or self.state.wanted
@@ -144,16 +144,16 @@ class Seam:
     def _check_standing(self, times: Floats, stands: NDArray[np.bool_]) -> None:
         state = self.state
         if not stands.any():
-            state.standing_since, state.standing_told = None, False
+            state.standing_since, state.standing_noted = None, False
             return
         for begin, end, still in zip(times[:-1].tolist(), times[1:].tolist(), stands, strict=True):
             if not still:
-                state.standing_since, state.standing_told = None, False
+                state.standing_since, state.standing_noted = None, False
                 continue
             if state.standing_since is None:
                 state.standing_since = int(begin)
             stood = int(end) - state.standing_since
-            if stood > self._standing_limit and not state.standing_told:
-                state.standing_told = True
+            if stood > self._standing_limit and not state.standing_noted:
+                state.standing_noted = True
                 limit = seconds(self._standing_limit)
                 self.note(int(end), "standing", f"the arc burned over {limit:g} s in one place")

@@ -79,7 +79,7 @@ class State(Struct):
 
     `strikes`: when this try ignites the arc. `arc`: it burns. `arc_ok_due`: when the debounced
     signal follows it. `flows_at`: when gas arrives, or arrived, at the torch. `out_since`,
-    `out_until`: an arc that was blown out, and when it comes back.
+    `out_until`: times of the loss of an arc and of its return.
     """
 
     phase: Phase = "Idle"
@@ -103,7 +103,7 @@ class State(Struct):
 
 class Welder:
     """A `Device` on the pins of a controller; it drives ARC_OK, GAS_OK, WELD_ERROR, WIRE_STUCK and
-    READY. It offers every optional Protocol of `ports.device` but `HasBodies`."""
+    READY. It offers every optional Protocol of `ports.device` except `HasBodies`."""
 
     def __init__(self, name: str, config: Config, mount: Mount) -> None:
         self._name = name
@@ -179,8 +179,8 @@ class Welder:
         self._notify(now)
 
     def _notify(self, now: int) -> None:
-        """Always the last step of a change: a listener may continue the program at once, which can
-        call this welder again."""
+        """Notifies the listeners. Always the last step of a change: a listener may continue the
+        program at once, which can call this welder again."""
         phase = self._state.phase
         for listener in self._listeners:
             listener(phase, now)
@@ -275,7 +275,7 @@ class Welder:
 
     # ── time ──
 
-    def _moments(self) -> tuple[int | None, ...]:
+    def _due_times(self) -> tuple[int | None, ...]:
         """When each of `_ACTS` is due, in their order."""
         state = self._state
         return (
@@ -289,11 +289,11 @@ class Welder:
         )
 
     def next_wake(self) -> int | None:
-        return min([at for at in self._moments() if at is not None], default=None)
+        return min([at for at in self._due_times() if at is not None], default=None)
 
     def wake(self, now: int) -> None:
-        while due := [at for at in self._moments() if at is not None and at <= now]:
-            _ACTS[self._moments().index(min(due))](self, min(due))
+        while due := [at for at in self._due_times() if at is not None and at <= now]:
+            _ACTS[self._due_times().index(min(due))](self, min(due))
 
     def catch_up(self, now: int) -> None:
         self._seam.look(now)
@@ -325,7 +325,7 @@ class Welder:
         return self._state.phase in BURNING
 
     def reached(self, on: bool) -> bool | Refused:
-        """M3 waits until Weld; M5 until the arc is out, so that the torch stands in the crater."""
+        """M3 waits until Weld; M5 until the arc is out, so that the torch stays at the crater."""
         phase = self._state.phase
         if phase not in ARC_OUT:
             return on and phase == "Weld"
@@ -343,7 +343,7 @@ class Welder:
             self._seam.note(now, "left_on", "the arc was left on at the end of the program")
 
     def cut(self, now: int) -> None:
-        """Ends the arc in whatever phase, without crater and burnback."""
+        """Ends the arc in any phase, without crater and burnback."""
         if self._state.phase in (*BURNING, "PreFlow", "Ignition"):
             self._enter("PostFlow", now)
 
@@ -370,7 +370,7 @@ class Welder:
     def _blow_out(self, duration: int, now: int) -> Refused | None:
         state = self._state
         if not state.arc:
-            return Refused("there is no arc to lose")
+            return Refused("there is no arc")
         self._burn(False, now)
         state.out_since = now
         state.out_until = now + duration
@@ -428,7 +428,7 @@ class Welder:
         return self.set_values().voltage_volts * VOLTAGE_SHARE * self._noise(now, 1)
 
     def _wire_speed(self) -> float:
-        """m/min, negative when the wire is retracted; 0 in Burnback, when the feeder stands."""
+        """m/min, negative when the wire is retracted; 0 in Burnback, when the feeder is stopped."""
         if self._state.wire_stuck or self._state.phase == "Burnback":
             return 0.0
         inch = self._io.digital_output(WIRE_INCH) - self._io.digital_output(WIRE_RETRACT)
@@ -463,7 +463,7 @@ class Welder:
         return self._state.arc
 
     def trail(self) -> tuple[Point, ...]:
-        """Where the arc has burned: points in metres from the robot's base, a millimetre apart."""
+        """Path of the burning arc: points in metres from the robot's base, a millimetre apart."""
         return tuple(self._seam.state.trail)
 
     def trail_since(self, known: Known) -> Trail:
@@ -476,7 +476,7 @@ class Welder:
         return tuple(self._seam.state.issues)
 
     def findings(self) -> list[tuple[int, str]]:
-        """Standing arcs; a cold seam and an arc left on are rules of the robot's own check."""
+        """Standing arcs; the robot's own check reports a cold seam and an arc left on."""
         return [(i.at, i.message) for i in self._seam.state.issues if i.kind == "standing"]
 
     def plots(self) -> tuple[PlotRow, ...]:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=16)
 def chain_of(model: bytes, file: str) -> Chain:
-    """The chain of a model; the same model gives the same object, which caches its results."""
+    """The chain of a model; the same model returns the same object, so that its cached results
+    are shared."""
     return chain(read(model.decode("utf-8", "replace"), file=file))
 
 
@@ -38,7 +39,7 @@ class Body:
     tools: Mapping[int, tuple[CollisionObject, ...]]
     meshes: Meshes
     fastest: Array
-    """rad/s, of the joints."""
+    """Highest speeds of the joints in rad/s."""
 
     def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "PlacedArm":
         """The arm with its tool and held objects, for the distance to another arm."""

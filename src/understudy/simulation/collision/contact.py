@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from understudy.space.collision.detector import CollisionResult
 
 WIRE_LINES = 1 << 40
-"""The numbers of lines that come over a wire begin here; reports subtract it."""
+"""Lines received over a wire are numbered from here; reports subtract it."""
 Kind = Literal["collision", "self_collision", "zone"]
 Names = tuple[str, str]
 Pair = tuple[int, int]

@@ -1,9 +1,8 @@
 """RobotEncounters: contacts between the arms of one cell.
 
-A distance is a certificate: divided by the highest speed of both arms it is a time in which they
-cannot touch. So the arms are compared from one certificate end to the next, and not at all while
-both stand still. Two arms meet at a time, not at a place of a path, so the comparison takes both
-positions from their plans at the same moment.
+The distance of two arms, divided by the highest speed of both, is a time in which they cannot
+touch. The next comparison is at the end of this time; while both arms are at rest there is none.
+Each comparison takes both positions from the plans at the same instant.
 """
 
 from collections.abc import Mapping
@@ -94,7 +93,7 @@ class RobotEncounters:
         return [watch.plan.law for watch in self._watches.values()]
 
     def _apart(self, one: str, other: str) -> bool:
-        """Robots without a configured base all stand at the origin; such pairs are not compared."""
+        """Whether the bases differ: robots without a configured base are all at the origin."""
         a, b = self._watches[one].body.foot, self._watches[other].body.foot
         return not np.array_equal(a[:3, 3], b[:3, 3])
 
@@ -130,7 +129,7 @@ class RobotEncounters:
         from understudy.space.collision.arm_pair import ArmPair  # loads compiled code
 
         a, b = self._watches[one], self._watches[other]
-        key = (one, other, a.in_hand, b.in_hand)
+        key = (one, other, a.tool_and_held, b.tool_and_held)
         if key not in self._between:
             self._between = {k: v for k, v in self._between.items() if k[:2] != key[:2]}
             self._between[key] = ArmPair(a.figure(), b.figure())

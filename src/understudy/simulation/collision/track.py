@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_EVENTS = 32
 """The highest number of events of one call; the rest of the path is swept later."""
 APART = 0.1 * MM
-"""A pair that touched has parted when it is further apart than this."""
+"""Distance in metres at which a touching pair counts as parted."""
 MOST_PIECES = 512
 """The highest number of path pieces in one sweep."""
 FARTHEST = 720.0 * DEG

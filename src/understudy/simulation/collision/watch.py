@@ -1,4 +1,4 @@
-"""CollisionWatch: reports the contacts of a moving arm at the moment they begin.
+"""CollisionWatch: reports the contacts of a moving arm when they begin.
 
 The path is swept ahead of the motion, a stretch at a time: the first wake of a motion sweeps all of
 the path that is known then, the next wake comes at the end of the swept stretch. A contact is a
@@ -72,8 +72,8 @@ class Touching(Struct, frozen=True):
 class State(Struct):
     """The state in a snapshot.
 
-    `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events on
-    the way there. `replanned_at`: when the path was changed. `met`: contacts with other arms.
+    `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events
+    before that end. `replanned_at`: when the path was changed. `met`: contacts with other arms.
     """
 
     fresh: bool = True
@@ -103,11 +103,11 @@ class Status(Struct, frozen=True):
 class CollisionWatch:
     """A `Part` beside its arm."""
 
-    def __init__(self, name: str, body: Body, mover: Mover, tell: Callable[[str], None]) -> None:
+    def __init__(self, name: str, body: Body, mover: Mover, log: Callable[[str], None]) -> None:
         self._name = name
         self.body = body
         self._mover = mover
-        self._tell = tell
+        self._log = log
         self._listeners: list[CollisionListener] = []
         self._scene = Scene(body)
         self._tracker = Tracker(self._scene)
@@ -117,8 +117,8 @@ class CollisionWatch:
         self._due: int | None = None
 
     def prepare(self) -> Iterator[None]:
-        """Does in advance, step by step, what the first motion would wait for: finds the pairs that
-        can touch and loads compiled code. The state does not change."""
+        """Does the slow work of the first motion in advance, step by step: finds the pairs that can
+        touch and loads compiled code. The state does not change."""
         from understudy.space.collision.sweep import straight
 
         scene, here = self._scene, np.zeros(self.body.chain.dof)
@@ -129,7 +129,7 @@ class CollisionWatch:
     # ── changes ──
 
     def surround(self, environment: Environment, now: int | None) -> None:
-        """Replaces the environment; with ``now`` None it has been so from the start."""
+        """Replaces the environment at ``now``; None: before the start."""
         self._scene.surround(environment)
         if now is not None:
             self.restart(now)
@@ -139,12 +139,12 @@ class CollisionWatch:
         self._state.replanned_at = now
 
     def cut(self, now: int) -> None:
-        """The path has changed; before the first motion there is nothing to discard."""
+        """Discards the swept stretch after a change of the path, unless nothing has moved yet."""
         if not self._state.fresh:
             self.restart(now)
 
     def attach(self, thing: CollisionObject, now: int) -> Refused | None:
-        """Takes an object, placed from the flange; what it touches at this moment is no contact."""
+        """Takes an object, placed from the flange; objects that it touches now are not reported."""
         if any(held.name == thing.name for held in self._state.held):
             return Refused(f"{thing.name} is held already")
         self._carry([*self._state.held, SavedObject.of(thing)])
@@ -167,12 +167,12 @@ class CollisionWatch:
         self._state.met = []
 
     def meet(self, contact: Contact, now: int) -> None:
-        """A contact with another arm has begun."""
+        """Adds a contact with another arm."""
         self._state.met = [*self._state.met, contact]
         self._announce(contact, now)
 
     def leave(self, names: Names) -> None:
-        """A contact with another arm has ended."""
+        """Removes a contact with another arm."""
         self._state.met = [contact for contact in self._state.met if contact.names != names]
 
     def stop_for(self, contact: Contact, now: int) -> None:
@@ -200,7 +200,7 @@ class CollisionWatch:
 
     @property
     def stopped(self) -> bool:
-        """The watch has stopped its arm, and it was not released since."""
+        """Whether the watch has stopped its arm and the arm was not released yet."""
         return self._state.stopped
 
     def contacts(self) -> tuple[Contact, ...]:
@@ -227,7 +227,7 @@ class CollisionWatch:
         return self._mover.plan
 
     @property
-    def in_hand(self) -> tuple[int, tuple[str, ...]]:
+    def tool_and_held(self) -> tuple[int, tuple[str, ...]]:
         """The number of the tool and the names of the held objects."""
         return self._mover.tool, tuple(thing.name for thing in self._state.held)
 
@@ -307,7 +307,7 @@ class CollisionWatch:
 
     def _announce(self, contact: Contact, now: int) -> None:
         self._state.detected += 1
-        self._tell(f"{self._name}: {contact.text()}")
+        self._log(f"{self._name}: {contact.text()}")
         for listener in self._listeners:
             listener(contact)
         self.stop_for(contact, now)

@@ -1,1 +1,1 @@
-"""Execution of programs: the requests of each line in their turn, on a queue of motion."""
+"""Execution of programs: the requests of each line in order, on a motion queue."""

@@ -1,7 +1,7 @@
-"""What the steps of a line do when their turn comes, moves apart.
+"""Actions of the steps of a line, except moves.
 
 Each action gets the program that runs it; it returns true when the step is done, false when the
-step must wait. Whether motion comes to rest before a request stands in `gcode.meaning`.
+step must wait. `gcode.meaning` defines whether motion comes to rest before a request.
 """
 
 from collections.abc import Callable
@@ -39,11 +39,11 @@ from understudy.simulation.program.steps import (
 from understudy.units import DEG, nanoseconds
 
 TIMED_OUT = -1.0
-"""The result of an M66 whose time is over."""
+"""The result of an M66 after its timeout."""
 
 
 class Program(Protocol):
-    """A program under way, as its steps see it."""
+    """A running program, as its steps see it."""
 
     state: State
     queue: Queue
@@ -71,12 +71,12 @@ class Program(Protocol):
 def steps_of(
     request: Request, before: Modal, after: Modal, *, dialect: Dialect, at_offsets: bool
 ) -> tuple[Step, ...]:
-    """A request of a line as steps: with a rest before it if motion must end first."""
+    """The steps of a request: with a `Rest` before it if motion must end first."""
     rests = rests_motion(request, before, after, dialect=dialect, at_offsets=at_offsets)
     if not rests:
         return (request,)
     if isinstance(request, requests.Overrides):
-        # The feed override is allowed or barred at once, the other two after the motion so far.
+        # The feed override is allowed or disabled at once, the other two after the queued motion.
         return request, Rest(), replace(request, rests=False)
     return Rest(), request
 
@@ -92,7 +92,7 @@ def set_output(request: Output, io: ProgramPins, now: int) -> Refused | None:
 
 
 def input_wait_is_over(step: WaitInput, state: State, io: ProgramPins, now: int) -> bool:
-    """M66: true when it has its result, in ``state``; false while it waits."""
+    """M66: true when its result is in ``state``; false while it waits."""
     if step.kind == "analog":
         state.result = io.analog_input(step.pin, now)
         return True
@@ -124,7 +124,7 @@ def go_to_stored(program: Program, step: requests.GoHome, now: int) -> bool:
 
 
 def report_message(program: Program, message: requests.Message, now: int) -> bool:
-    """At once, or when the motion of the same line begins."""
+    """Reports a message at once, or when the motion of the same line begins."""
     if any(isinstance(step, MOVES) for step in program.state.todo):
         program.state.start_actions.append(StartAction(program.state.number, message))
     else:
@@ -208,7 +208,7 @@ def note_home(program: Program, step: Homed, now: int) -> bool:
 
 
 def begin_probing(program: Program, step: requests.Probe, now: int) -> bool:
-    """Finds where the move will end before it begins; without a probe it runs to its end."""
+    """Finds the contact before the move begins; without a probe the move runs to its target."""
     probe, q = program.probe, program.queue.end
     probed = Probed(step.required, over_a_wire(program.state.current))
     if probe is None:

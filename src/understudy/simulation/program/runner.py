@@ -1,8 +1,8 @@
-"""Carries lines out: moves go into the motion queue, everything else happens in its turn.
+"""Carries out lines: queues moves in the motion queue, runs all other steps in order.
 
-The steps of the current line stand in `todo` until they are done. A move waits for room in the
-planner; a `Rest` waits for the motion before it to end. `run` goes as far as it can now, and
-`next_wake` returns when it can go on.
+The steps of the current line are in `todo` until they are done. A move waits for room in the
+planner; a `Rest` waits for the motion before it to end. `run` carries out all steps that need
+no wait, and `next_wake` returns when the next one can run.
 """
 
 from collections import deque
@@ -115,7 +115,8 @@ class Runner:
         self.run(now)
 
     def stop(self, now: int, *, silent: bool = True) -> None:
-        """Brakes along the path and drops what waits; ``silent``: spindle and coolant go off."""
+        """Brakes along the path and drops the waiting lines; ``silent``: spindle and coolant go
+        off."""
         dropped = self.state.current
         self._forget()
         self.queue.stop(now)
@@ -125,7 +126,8 @@ class Runner:
         self.run(now)
 
     def halt(self, now: int) -> None:
-        """Ends motion at this instant, drops what waits, and switches spindle and coolant off."""
+        """Ends motion at this instant, drops the waiting lines, and switches spindle and coolant
+        off."""
         dropped = self.state.current
         self._forget()
         self.queue.halt(now)
@@ -134,7 +136,7 @@ class Runner:
         self.run(now)
 
     def fail(self, refused: Refused, now: int) -> None:
-        """Ends the program for a reason from outside: brakes, and keeps the reason."""
+        """Ends the program because of a fault elsewhere: brakes and keeps the reason."""
         self.refuse(refused, now)
         self.stop(now)
 
@@ -145,17 +147,17 @@ class Runner:
         self.state.exact, self.state.error = False, None
 
     def continue_from(self, position: Floats, now: int) -> None:
-        """Goes on from another position: something else has moved the joints."""
+        """Continues from another position: something else has moved the joints."""
         self.queue.set_position(position, now)
         self.state.axes = None
         self.run(now)
 
     def remount(self) -> None:
-        """Takes over changed data of the mounted tool, at rest."""
+        """Applies changed data of the mounted tool; called at rest."""
         self.mover = self._mounted(self.state.mounted)
 
     def adopt(self, options: ControllerOptions, queue: Queue) -> None:
-        """Takes over other settings, at rest."""
+        """Applies other settings; called at rest."""
         self.options, self.queue = options, queue
         self.remount()
 
@@ -170,32 +172,32 @@ class Runner:
         return len(self.state.homed) == len(self.options.home)
 
     def idle(self, now: int) -> bool:
-        """Whether nothing is under way and nothing waits."""
+        """Whether nothing runs and nothing waits."""
         return not (self.state.todo or self._waiting) and self.queue.at_rest(now)
 
     def under_way(self) -> bool:
-        """Whether a program is being carried out, even if it waits for something else just now."""
+        """Whether a program runs, even if it waits for something now."""
         waits = bool(self.state.todo or self._waiting) and not self.queue.held
         return not self.state.paused and (self.state.wake is not None or waits)
 
     def next_wake(self) -> int | None:
         return self.state.wake
 
-    # ── going on ──
+    # ── execution ──
 
     def run(self, now: int) -> None:
-        """Sets the outputs that are due, and carries out what can be carried out."""
+        """Sets the outputs that are due, and carries out the steps that need no wait."""
         if self._running:
-            return  # an output has moved an input; the outer call looks at it in its turn
+            return  # an output has changed an input; the outer call handles it
         self._running = True
         self._run_start_actions(now)
-        while self._go_on(now):
+        while self._advance(now):
             pass
         self._run_start_actions(now)
         self.state.wake = self._when(now)
         self._running = False
 
-    def _go_on(self, now: int) -> bool:
+    def _advance(self, now: int) -> bool:
         state = self.state
         if state.todo:
             done = self._carry_out(state.todo[0], now)
@@ -250,7 +252,7 @@ class Runner:
         return steps_of(request, before, after, dialect=dialect, at_offsets=at_offsets)
 
     def _carry_out(self, step: Step, now: int) -> bool:
-        """True when it is done, false when it must wait."""
+        """Carries out a step; true when it is done, false when it must wait."""
         if isinstance(step, MOVES):
             return self.move(step, now)
         if isinstance(step, requests.SetOutput | requests.SetAnalog):
@@ -262,7 +264,7 @@ class Runner:
     def move(
         self, move: requests.Move, now: int, share: float | None = None, until: Until = None
     ) -> bool:
-        """Puts a move into the planner, as far as that has room."""
+        """Puts a move into the planner, as far as the planner has room."""
         state = self.state
         if not (room := self.queue.room(now)):
             return False
@@ -320,9 +322,9 @@ class Runner:
             self.refuse(Refused(place + refused.reason, refused.code), now)
 
     def _run_start_actions(self, now: int, *, messages: bool = True) -> None:
-        """Carries out what is tied to lines whose motion has begun.
+        """Carries out the actions of lines whose motion has begun.
 
-        Without ``messages`` those wait: a line is answered before the message of its motion.
+        Without ``messages`` they wait: a line is answered before the message of its motion.
         """
         actions = self.state.start_actions
         if not actions:
@@ -338,7 +340,8 @@ class Runner:
             self._act(each.action, now, line=each.line)
 
     def _set_outputs_left(self, now: int) -> None:
-        """Sets outputs that wait for a move when the queue runs empty, if the dialect says so."""
+        """Sets outputs that wait for a move when the queue runs empty, if the dialect requires
+        it."""
         waiting = self.state.with_next_move and self.queue.at_rest(now)
         if waiting and sets_outputs_without_move(self.dialect):
             left, self.state.with_next_move = self.state.with_next_move, []
@@ -372,10 +375,10 @@ class Runner:
         return True
 
     def refuse(self, refused: Refused, now: int) -> None:
-        """Refuses the current line: drops it and all that waits behind it.
+        """Refuses the current line: drops it and all lines after it.
 
-        Queued motion goes on to its end, with the outputs that belong to it. A line over a wire has
-        nothing behind it, and is answered where it came from.
+        Queued motion runs to its end, with the outputs that belong to it. A line over a wire has no
+        lines after it; its client gets the answer.
         """
         state, line, reason = self.state, self.state.current, refused.reason
         if isinstance(line, GcodeLine) and not reason.startswith("line "):

@@ -1,6 +1,6 @@
-"""What a controller works on: lines that wait, steps of the current line, and their state.
+"""Waiting lines, steps of the current line, and the state of a program.
 
-Also the options of a controller, and the Protocols of what a program needs beside its queue.
+Also the options of a controller, and the Protocols that a program needs beside its queue.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Paused(Struct, frozen=True, tag=True):
 
 
 class HomingMove(Struct, frozen=True, tag=True):
-    """Some axes go home together."""
+    """Moves some axes home together."""
 
     axes: tuple[int, ...]
 
@@ -53,7 +53,7 @@ class ProbeMove(Struct, frozen=True, tag=True):
 class Probed(Struct, frozen=True, tag=True):
     """The result of a probing move.
 
-    `touched`: the probe reached or left contact as asked. `required`: without that it is an alarm.
+    `touched`: the probe reached or left contact as required. `required`: otherwise it is an alarm.
     `early`: the probe was in that state before the move.
     """
 
@@ -70,7 +70,7 @@ class ProcessWait(Struct, frozen=True, tag=True):
 
 
 class SystemChosen(Struct, frozen=True, tag=True):
-    """The line names one of G54 … G59.3, another one or the same again."""
+    """The line has one of G54 … G59.3, also if that system is active already."""
 
 
 Step = (
@@ -78,18 +78,18 @@ Step = (
 )
 
 REPORTED_IN_CHECK = (Message, ProgramEnd)
-"""Requests that are reported of a line that is only checked."""
+"""Requests that are reported for a line in check mode."""
 
 
 # ── entries of the queue of lines ──
 
 
 class GcodeLine(Struct, frozen=True, tag=True):
-    """A line of G-code that waits its turn.
+    """A waiting line of G-code.
 
-    `how` it is meant: as part of a `program`, as a single line over a `wire`, only to `check` it,
-    or as the text after `$J=`. `single`: the program pauses after it; `optional`: M1 pauses (a
-    program reads that from its controller instead).
+    `how`: a line of a `program`, a single line over a `wire`, a line to `check` only, or a `jog`
+    (the text after `$J=`). `single`: the program pauses after it; `optional`: M1 pauses (a program
+    reads that from its controller instead).
     """
 
     number: int
@@ -100,7 +100,7 @@ class GcodeLine(Struct, frozen=True, tag=True):
 
 
 class Homing(Struct, frozen=True, tag=True):
-    """Homing that waits its turn: groups of axes, one after the other."""
+    """A waiting homing request: groups of axes, one after the other."""
 
     number: int
     groups: tuple[tuple[int, ...], ...]
@@ -108,7 +108,7 @@ class Homing(Struct, frozen=True, tag=True):
 
 Entry = GcodeLine | Homing
 
-DROPPED = Refused("dropped before it was through", -1)
+DROPPED = Refused("dropped before it was carried out", -1)
 
 
 def as_alarm(refused: Refused) -> Refused:
@@ -133,12 +133,12 @@ class StartAction(Struct, frozen=True):
 class State(Struct):
     """The state of a runner, without its configuration.
 
-    `axes`: the commanded joints in degrees as the program wrote them, while they are known so.
+    `axes`: the commanded joints in degrees as the program wrote them, while they are known.
     `mounted`: the present tool; the modal one may be ahead of it until the change is carried out.
-    `waits_since`, `level`: when an M66 began to wait, and the level of its input at the last look;
-    `held_since`: since when its timeout is suspended.
-    `origin`, `queued`: where a move began that the planner has taken in part, and the number of
-    blocks that it has taken.
+    `waits_since`, `level`: when an M66 began to wait, and the level of its input at the last check;
+    `held_since`: the time since which its timeout is suspended.
+    `origin`, `queued`: the start of a move that is only partly in the planner, and the number
+    of its blocks there.
     """
 
     modal: Modal
@@ -176,16 +176,16 @@ class State(Struct):
         return replace(self, **{name: list(getattr(self, name)) for name in names})
 
 
-# ── options, and what a program needs beside its queue ──
+# ── options and Protocols of a controller ──
 
 
 @dataclass(frozen=True)
 class ControllerOptions:
     """How a controller carries out programs.
 
-    ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share``
-    of the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the zero
-    in force shifts. ``process_wait``: M3 and M5 wait for the device that they switch.
+    ``wire`` is the dialect of lines that come over a wire. ``home`` in degrees; ``homing_share`` of
+    the rapid speed; ``deviation`` at corners. ``rests_at_offsets``: motion ends before the active
+    zero shifts. ``process_wait``: M3 and M5 wait for the device that they switch.
     ``probes_overridden``: the feed override acts on probing moves, too.
     """
 
@@ -228,7 +228,7 @@ class ProgramHooks(Protocol):
     def set_coolant(self, step: Coolant, now: int) -> Refused | None: ...
 
     def switch_off(self, now: int) -> None:
-        """The program has ended or was cut off: spindle and coolant go off."""
+        """Switches spindle and coolant off: the program has ended or was cut off."""
         ...
 
     def probe_ended(self, step: Probed, now: int) -> Refused | None: ...
