@@ -1,4 +1,4 @@
-"""The controller to hold in your hand: the one of the cell, with a clock of its own."""
+"""`understudy.VirtualController`: the controller of a cell with a clock of its own."""
 
 import inspect
 import math
@@ -39,13 +39,13 @@ def methods(kind: type) -> dict[str, list[str]]:
     }
 
 
-def test_it_offers_whatever_the_controller_offers_without_the_time() -> None:
+def test_it_has_the_methods_of_the_controller_without_the_time() -> None:
     own, inner = methods(understudy.VirtualController), methods(OfTheCell)
     for name in inner.keys() - OF_A_PART:
         assert len(own[name]) == len(inner[name]), name
 
 
-def test_time_passes_when_it_is_told_to() -> None:
+def test_time_passes_in_advance_and_wait() -> None:
     controller = understudy.VirtualController()
     assert controller.simulation_time() == 0.0
     controller.advance(0.25)
@@ -54,13 +54,13 @@ def test_time_passes_when_it_is_told_to() -> None:
 
 
 @pytest.mark.parametrize("seconds", [-1.0, math.nan, math.inf])
-def test_no_other_time_can_pass(seconds: float) -> None:
+def test_a_wrong_duration_is_a_value_error(seconds: float) -> None:
     for clock in (understudy.VirtualController(), understudy.load_cell("text_robot")):
         with pytest.raises(ValueError, match="cannot wait"):
             clock.advance(seconds)
 
 
-def test_run_until_idle_goes_to_the_end_and_until_it_shows() -> None:
+def test_run_until_idle_runs_until_the_status_is_idle() -> None:
     controller = understudy.VirtualController()
     controller.connect()
     controller.enable()
@@ -71,7 +71,7 @@ def test_run_until_idle_goes_to_the_end_and_until_it_shows() -> None:
     assert controller.joint_state().positions[0] == pytest.approx(1.5707963267948966)
 
 
-def test_run_until_idle_has_patience_but_not_forever() -> None:
+def test_run_until_idle_has_a_timeout() -> None:
     controller = understudy.VirtualController()
     controller.connect()
     controller.enable()
@@ -82,7 +82,7 @@ def test_run_until_idle_has_patience_but_not_forever() -> None:
     assert controller.status().moving
 
 
-def test_settings_are_those_of_a_cell_file() -> None:
+def test_its_arguments_are_the_keys_of_a_cell_file() -> None:
     for name in Config.__struct_fields__:
         assert name in str(_problem(colour="red"))
     assert "allowed: a number > 0" in str(_problem(simulation={"update_rate_hz": "fast"}))
@@ -95,14 +95,14 @@ def _problem(**settings: Any) -> understudy.ConfigError:
     return raised.value
 
 
-def test_any_shipped_robot() -> None:
+def test_every_shipped_robot_can_be_used() -> None:
     controller = understudy.VirtualController("kr6_r900")
     assert controller.tcp().x == pytest.approx(0.98)
     with pytest.raises(understudy.ConfigError, match="did you mean 'g60'"):
         understudy.VirtualController("g600")
 
 
-def test_a_snapshot_is_a_file_for_the_same_arm() -> None:
+def test_a_snapshot_can_be_restored_into_the_same_arm_only() -> None:
     controller = understudy.VirtualController()
     controller.connect()
     controller.enable()
@@ -118,7 +118,7 @@ def test_a_snapshot_is_a_file_for_the_same_arm() -> None:
         other.restore(read_snapshot(data))
 
 
-def test_the_name_is_offered_lazily() -> None:
+def test_the_class_is_imported_lazily() -> None:
     code = (
         "import sys, understudy; assert 'numpy' not in sys.modules; "
         "understudy.VirtualController; assert 'numpy' in sys.modules; "

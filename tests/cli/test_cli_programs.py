@@ -25,7 +25,7 @@ def exit_code(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 
 
 @pytest.mark.parametrize("row", TIMES, ids=lambda row: f"{row['program']}-{row['settings']}")
-def test_the_firmwares_times(row: dict[str, str]) -> None:
+def test_times_agree_with_the_firmware(row: dict[str, str]) -> None:
     program = GOLDEN / "programs" / f"{row['program']}.nc"
     settings = GOLDEN / "settings" / f"{row['settings']}.txt"
     command = ["cycle-time", program, "--settings", settings, "--dialect", "grblhal", "--json"]
@@ -47,8 +47,8 @@ def test_the_table_shows_the_breakdown_and_the_slowest_lines() -> None:
 
 
 @pytest.mark.parametrize("program", ["G0 Y0", "G0 X770 Y0 Z995", "G91 G0 X0"])
-def test_a_program_that_goes_nowhere_takes_no_time(program: str, tmp_path: Path) -> None:
-    """On the shipped arm, which stands there already."""
+def test_a_program_without_motion_takes_no_time(program: str, tmp_path: Path) -> None:
+    """On the shipped arm, which is at the target already."""
     file = tmp_path / "nowhere.nc"
     file.write_text(program)
     done = CliRunner().invoke(app, ["cycle-time", str(file), "--json"])
@@ -56,7 +56,7 @@ def test_a_program_that_goes_nowhere_takes_no_time(program: str, tmp_path: Path)
     assert json.loads(done.stdout)["total_s"] == 0.0
 
 
-def test_a_syntax_error_is_1_with_its_place(
+def test_a_syntax_error_exits_with_1_and_has_line_and_column(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     program = tmp_path / "bad.nc"
@@ -81,7 +81,7 @@ def test_a_syntax_error_is_1_with_its_place(
     ],
     ids=lambda arguments: " ".join(Path(str(word)).name for word in arguments),
 )
-def test_what_is_no_usage_is_2(
+def test_usage_errors_exit_with_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: tuple[object, ...],

@@ -1,4 +1,4 @@
-"""`understudy validate`: exit codes, files, and what stands in the terminal."""
+"""`understudy validate` and `reach`: exit codes, files and output."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
         return int(ended.code or 0)
 
 
-def test_a_sound_program_is_0(
+def test_a_sound_program_exits_with_0(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding") == 0
@@ -32,7 +32,7 @@ def test_a_sound_program_is_0(
     assert "proven clearance" in said
 
 
-def test_a_violation_is_1_and_every_report_names_its_line(
+def test_a_violation_exits_with_1_and_every_report_has_its_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kinds = ("json", "junit", "sarif", "html")
@@ -58,7 +58,7 @@ def test_a_dialect_with_a_former_name_is_read_and_noted(
     assert caplog.messages == ["dialect: seed is now called arm"]
 
 
-def test_one_program_is_one_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_one_program_gives_one_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     assert run(monkeypatch, "validate", SOUND, "--cell", "g60_welding", "--json", file) == 0
     report = json.loads(file.read_text())
@@ -73,7 +73,7 @@ def test_a_report_can_be_printed_alone(
     assert json.loads(capsys.readouterr().out)["verdict"] == "pass"
 
 
-def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_syntax_error_exits_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
     program = PROGRAMS / "flawed" / "unknown_word.gcode"
     assert run(monkeypatch, "validate", program, "--cell", "g60_welding") == 1
 
@@ -97,7 +97,7 @@ def test_a_syntax_error_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_done_is_2_and_told_on_stderr(
+def test_usage_errors_exit_with_2_and_a_message(
     arguments: list[object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "validate", *arguments) == 2
@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_2_and_told_on_stderr(
     assert "Traceback" not in said.err
 
 
-def test_reach_writes_what_the_ending_says(
+def test_reach_writes_the_format_of_the_file_extension(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import numpy as np
@@ -124,7 +124,7 @@ def test_reach_writes_what_the_ending_says(
     assert (tmp_path / "reach.html").read_text().count("<svg") == 3
 
 
-def test_reach_of_a_programs_poses(
+def test_reach_of_the_poses_of_a_program(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "reach", "--program", SOUND, "--cell", "g60_welding") == 0
@@ -135,7 +135,7 @@ def test_reach_of_a_programs_poses(
     assert "x mm" in said, "a long reason leaves room for the figures"
 
 
-def test_reach_of_an_arm_that_stands_elsewhere_is_told_in_the_cell(tmp_path: Path) -> None:
+def test_reach_is_in_the_frame_of_the_cell(tmp_path: Path) -> None:
     import numpy as np
 
     from understudy.app.reach import reach_maps
@@ -153,11 +153,13 @@ def test_reach_of_an_arm_that_stands_elsewhere_is_told_in_the_cell(tmp_path: Pat
     assert here == pytest.approx(np.array([shifted_low, shifted_high]))
 
 
-def test_reach_of_no_known_kind_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_file_extension_of_reach_exits_with_2(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert run(monkeypatch, "reach", "--out", tmp_path / "reach.pdf") == 2
 
 
-def test_a_files_name_that_is_no_text_can_be_reported(
+def test_a_file_name_that_is_not_utf_8_can_be_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     odd = Path(os.fsdecode(bytes(tmp_path) + b"/[red]\xff.gcode"))
@@ -169,7 +171,7 @@ def test_a_files_name_that_is_no_text_can_be_reported(
     assert all(file.read_text() for file in files.values())
 
 
-def test_a_wrong_rule_is_told_with_the_file_it_stands_in(
+def test_the_error_of_a_wrong_rule_names_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rules = tmp_path / "rules.yaml"
@@ -187,7 +189,7 @@ def test_a_wrong_rule_is_told_with_the_file_it_stands_in(
         ("text_robot", "G0 X1\n", 1),
     ],
 )
-def test_robots_without_a_body_are_judged_as_well(
+def test_programs_of_robots_without_a_body_are_validated(
     cell: str,
     text: str,
     code: int,

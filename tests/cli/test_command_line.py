@@ -1,4 +1,4 @@
-"""The command line as scripts see it: exit codes, what is told where, what is written."""
+"""The command line as scripts see it: exit codes, output and files."""
 
 import json
 import os
@@ -34,7 +34,7 @@ RECORD = ["record", "--to", ":1", "--out", "x.chat"]
 
 
 class Done:
-    """How a command ended, as `understudy.cli.main` would tell it."""
+    """Result of a command: exit code, output and error as from `understudy.cli.main`."""
 
     def __init__(self, *words: str) -> None:
         result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, words)
@@ -78,20 +78,20 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
         ("doctor", ["numpy", "ruckig", "port 5000", "bench.text_tcp", "port 5550 (control)"]),
     ],
 )
-def test_what_is_there_is_shown(command: str, shows: list[str]) -> None:
+def test_lists_show_the_available_names(command: str, shows: list[str]) -> None:
     done = Done(command)
     assert done.code == 0
     for words in shows:
         assert words in done.out
 
 
-def test_check_says_that_a_cell_is_all_right() -> None:
+def test_check_reports_a_valid_cell() -> None:
     done = Done("check", "text_robot")
     assert (done.code, done.out) == (0, "text_robot: valid (robots: 1, faces: 1)\n")
 
 
 @pytest.mark.parametrize("place", [".", "cells"])
-def test_new_with_an_arm_of_ones_own(place: str) -> None:
+def test_new_accepts_the_urdf_of_a_user(place: str) -> None:
     Path("own.urdf").write_bytes(shipped_robots()["kr6_r900"].read_bytes())
     Path(place).mkdir(exist_ok=True)
     assert Done("new", f"{place}/mine", "--robot", "own.urdf").code == 0
@@ -99,13 +99,13 @@ def test_new_with_an_arm_of_ones_own(place: str) -> None:
     assert load_config(f"{place}/mine.yaml").robots["arm"].config.model.endswith("own.urdf")
 
 
-def test_new_with_a_robot_that_is_not_there_writes_nothing() -> None:
+def test_new_with_an_unknown_robot_writes_nothing() -> None:
     done = Done("new", "mine", "--robot", "g61")
     assert done.code == 2
     assert not Path("mine.yaml").exists()
 
 
-def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:
+def test_new_writes_a_valid_cell_and_overwrites_nothing() -> None:
     assert Done("new", "mine").code == 0
     assert Done("check", "mine.yaml").code == 0
     written = Path("mine.yaml").read_bytes()
@@ -149,7 +149,7 @@ def test_new_writes_a_cell_that_is_all_right_and_overwrites_nothing() -> None:
         (["run", "--frobnicate"], "No such option"),
     ],
 )
-def test_usage_and_configuration_errors_are_2_and_teach(words: list[str], says: str) -> None:
+def test_usage_and_configuration_errors_exit_with_2_and_a_hint(words: list[str], says: str) -> None:
     done = Done(*words)
     assert done.code == 2
     assert says in done.err
@@ -159,7 +159,7 @@ def test_usage_and_configuration_errors_are_2_and_teach(words: list[str], says: 
     ("place", "says"),
     [("folder", "Is a directory"), ("folder/", "Is a directory"), ("file/x.json", "Not a dir")],
 )
-def test_a_ready_file_that_cannot_be_written_leaves_nothing_behind(place: str, says: str) -> None:
+def test_a_ready_file_that_cannot_be_written_leaves_no_file(place: str, says: str) -> None:
     Path("folder").mkdir()
     Path("file").write_text("mine")
     done = Done("run", "text_robot", "--ephemeral", "--ready-file", place)
@@ -168,7 +168,7 @@ def test_a_ready_file_that_cannot_be_written_leaves_nothing_behind(place: str, s
     assert [path.name for path in Path().rglob("*") if path.is_file()] == ["file"]
 
 
-def test_a_ready_file_of_somebody_else_is_not_taken_away() -> None:
+def test_a_failed_start_keeps_existing_ready_and_log_files() -> None:
     Path("theirs.json").write_text("theirs")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = ["--ready-file", "theirs.json", "--log", "old.chat", "--port", "control=0"]
@@ -180,7 +180,7 @@ def test_a_ready_file_of_somebody_else_is_not_taken_away() -> None:
     assert Path("old.chat").read_text() == "old"
 
 
-def test_a_recording_that_cannot_begin_leaves_the_old_one_alone() -> None:
+def test_a_recording_that_cannot_start_keeps_the_old_file() -> None:
     Path("x.chat").write_text("old")
     words = [*RECORD, "--face", "text_tcp"]
     done = Done(*words, "--listen", ":0")
@@ -194,14 +194,14 @@ def test_a_recording_that_cannot_begin_leaves_the_old_one_alone() -> None:
     assert Path("x.chat").read_text() == "old"
 
 
-def test_a_recording_on_a_full_disk_is_2() -> None:
+def test_a_recording_on_a_full_disk_exits_with_2() -> None:
     words = ["--to", ":1", "--out", "/dev/full", "--face", "text_tcp", "--listen", ":0"]
     done = Done("record", *words)
     assert done.code == 2
     assert "/dev/full: --out cannot be written: No space left" in done.err
 
 
-def test_a_disk_that_fills_up_later_costs_the_rest_of_the_transcript(
+def test_a_disk_that_fills_up_later_ends_the_transcript(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     transcript = Transcript(Path("/dev/full"), "--log")
@@ -221,7 +221,7 @@ def test_a_disk_that_fills_up_later_costs_the_rest_of_the_transcript(
         ("kuka", "grblhal", "kind arm or kind machine"),
     ],
 )
-def test_a_face_stands_only_in_front_of_a_robot_it_fits(kind: str, face: str, fits: str) -> None:
+def test_a_face_that_does_not_fit_the_robot_is_an_error(kind: str, face: str, fits: str) -> None:
     model = "model: g60, " if kind == "arm" else ""
     Path("odd.yaml").write_text(f"robots:\n  b: {{kind: {kind}, {model}faces: {{{face}: {{}}}}}}\n")
     done = Done("check", "odd.yaml")
@@ -243,7 +243,7 @@ def test_a_face_stands_only_in_front_of_a_robot_it_fits(kind: str, face: str, fi
         ("port: 7001, host: 127.0.0.2", "port: 7001", ""),
     ],
 )
-def test_two_endpoints_do_not_listen_at_one_place(one: str, two: str, pair: str) -> None:
+def test_two_endpoints_on_the_same_port_are_an_error(one: str, two: str, pair: str) -> None:
     robot = "{{kind: text_robot, faces: {{text_tcp: {{{}}}}}}}"
     Path("two.yaml").write_text(
         f"robots:\n  one: {robot.format(one)}\n  two: {robot.format(two)}\n"
@@ -255,7 +255,7 @@ def test_two_endpoints_do_not_listen_at_one_place(one: str, two: str, pair: str)
         assert f"{pair} listen on the same port" in done.err
 
 
-def test_doctor_tells_how_to_fill_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_shows_how_to_fill_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     for warm, cells in ((True, ["filled"]), (False, ["empty", "understudy warm"])):
         monkeypatch.setattr(look, "is_warm", lambda warm=warm: warm)
         (line,) = (line for line in Done("doctor").out.splitlines() if "kernel cache" in line)
@@ -296,7 +296,7 @@ def test_replay_confirms_within_the_tolerance_and_names_what_differs() -> None:
     assert "expected 0.200000 s  OK 1.05,2.00" in done.out
 
 
-def test_replay_needs_to_know_a_cell() -> None:
+def test_replay_needs_a_known_face_or_a_cell() -> None:
     Path("a.chat").write_text(CHAT.replace("# face: text_tcp", "# face: klingon"))
     done = Done("replay", "a.chat")
     assert done.code == 2
@@ -306,7 +306,7 @@ def test_replay_needs_to_know_a_cell() -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "stop"])
-def test_no_cell_runs(command: str) -> None:
+def test_without_a_running_cell_the_exit_code_is_1(command: str) -> None:
     done = Done(command)
     assert (done.code, done.err) == (1, "no cell is running\n")
 
@@ -327,14 +327,14 @@ def test_no_cell_runs(command: str) -> None:
         ),
     ],
 )
-def test_a_ready_file_of_no_cell(content: str, says: str) -> None:
+def test_a_malformed_ready_file_exits_with_2(content: str, says: str) -> None:
     Path("ready.json").write_text(content)
     done = Done("stop", "--ready-file", "ready.json")
     assert done.code == 2
     assert says in done.err
 
 
-def test_the_file_of_a_cell_that_died_is_cleared_away() -> None:
+def test_the_file_of_a_dead_cell_is_removed() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     folder = Path(f"understudy-{os.getuid()}")
@@ -352,13 +352,13 @@ def register(ready: dict[str, Any], name: str) -> None:
 
 
 def silent(cell: str) -> dict[str, Any]:
-    """A process that lives, but does not answer."""
+    """The ready file of a process that does not answer."""
     endpoints = {"control": "tcp://127.0.0.1:1"}
     return {"pid": os.getpid(), "cell": cell, "rate": 1, "endpoints": endpoints}
 
 
 @pytest.mark.parametrize("command", ["status", "stop"])
-def test_if_no_cell_answers_all_are_told_and_it_is_1(command: str) -> None:
+def test_if_no_cell_answers_all_are_listed_and_the_exit_code_is_1(command: str) -> None:
     register(silent("one"), "1")
     register(silent("two"), "2")
     register(silent("gone") | {"pid": 10**30}, "3")
@@ -372,7 +372,7 @@ def test_if_no_cell_answers_all_are_told_and_it_is_1(command: str) -> None:
 
 
 class Running:
-    """`understudy …` as a process, and what its ready file says."""
+    """`understudy …` as a process, and its ready file."""
 
     def __init__(self, *words: str) -> None:
         self.process = subprocess.Popen(
@@ -428,7 +428,7 @@ def ask(line: socket.socket, *commands: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_run_writes_its_ready_file_and_takes_it_away(number: signal.Signals, start: Start) -> None:
+def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: Start) -> None:
     running = start("run", "text_robot", "--ephemeral", "--ready-file", "ready.json")
     ready = running.ready()
     assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting"}
@@ -447,7 +447,7 @@ def test_run_writes_its_ready_file_and_takes_it_away(number: signal.Signals, sta
     assert list(Path().rglob("*.json")) == []
 
 
-def test_a_taken_port_is_2_and_no_traceback(start: Start) -> None:
+def test_a_taken_port_exits_with_2_without_a_traceback(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, err = start("run", "text_robot", "--port", "control=0", "--port", str(port)).end()
@@ -457,7 +457,7 @@ def test_a_taken_port_is_2_and_no_traceback(start: Start) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_a_broken_cell_is_2_and_told_in_one_line(start: Start) -> None:
+def test_a_wrong_cell_file_exits_with_2_and_one_line(start: Start) -> None:
     Path("broken.yaml").write_text("robots:\n  bench:\n    kind: pont\n")
     code, out, err = start("check", "broken.yaml").end()
     assert (code, out) == (2, "")
@@ -465,13 +465,13 @@ def test_a_broken_cell_is_2_and_told_in_one_line(start: Start) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_for_at_max_ends_by_itself(start: Start) -> None:
+def test_run_ends_after_for_seconds_at_rate_max(start: Start) -> None:
     code, _, err = start("run", "--rate", "max", "--for", "86400", "--ephemeral").end()
     assert (code, err) == (0, "")
 
 
 def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> None:
-    """Of a cell of one's own, with a name that is not ASCII, with all its rules."""
+    """With a new cell, a name that is not ASCII, and scenario rules."""
     Done("new", "zelle_ä")
     words = ["--rate", "step", "--ephemeral", "--seed", "12", "--ready-file", "ready.json"]
     running = start("run", "zelle_ä.yaml", *words, "--log", "a.chat")
@@ -491,8 +491,8 @@ def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> 
 
 
 @pytest.mark.parametrize("pty", ["true", "false"])
-def test_a_log_tells_that_the_cell_hung_up(pty: str, start: Start) -> None:
-    """On wires that were open to the end."""
+def test_a_log_records_that_the_cell_closed_the_connection(pty: str, start: Start) -> None:
+    """For connections that were open at the end."""
     face = f"    faces: {{text_tcp: {{pty: {pty}}}}}\n"
     Path("cell.yaml").write_text("robots:\n  bench:\n    kind: text_robot\n" + face)
     words = ["--ephemeral", "--ready-file", "ready.json", "--log", "a.chat"]
@@ -529,7 +529,7 @@ def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> N
     assert "(y) differs" in done.out
 
 
-def test_status_and_stop_find_what_runs(start: Start) -> None:
+def test_status_and_stop_find_the_running_cells(start: Start) -> None:
     one = start("run", "text_robot", "--ephemeral", "--ready-file", "one.json")
     two = start("run", "default", "--ephemeral", "--ready-file", "two.json")
     one.ready("one.json")

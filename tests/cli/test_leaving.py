@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment: also while everything is still being brought in."""
+"""Ctrl-C and SIGTERM at any time, also during the imports."""
 
 import subprocess
 import sys
@@ -27,7 +27,9 @@ main()
     ("command", "signal", "code"),
     [("run", "SIGINT", 0), ("run", "SIGTERM", 0), ("cells", "SIGINT", 130)],
 )
-def test_nothing_is_said_and_nothing_goes_on(command: str, signal: str, code: int) -> None:
+def test_a_signal_during_the_start_ends_the_command_silently(
+    command: str, signal: str, code: int
+) -> None:
     script = SCRIPT.format(command=command, signal=signal)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, b"", b"")
@@ -60,7 +62,7 @@ sys.exit(main())
 
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("script", [COMPILING, LEAVING], ids=["compiling", "leaving"])
-def test_who_waits_for_a_compiler_or_leaves_already_can_leave(script: str, signal: str) -> None:
+def test_a_signal_ends_a_busy_command_and_is_ignored_at_exit(script: str, signal: str) -> None:
     command = [sys.executable, "-c", script.format(signal=signal)]
     ended = subprocess.run(command, capture_output=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, b"")

@@ -18,7 +18,7 @@ def told(said: list[Said]) -> list[str]:
     return lines
 
 
-def test_a_flood_is_told_a_few_times_and_then_counted() -> None:
+def test_repeated_lines_are_logged_a_few_times_and_then_counted() -> None:
     flood = [(n / 1000, f"kuka: record {n}: X = {n}.5e-3 mm is absurd") for n in range(1000)]
     later = (WINDOW_S + 1.0, "kuka: record 1000: X = nan mm is absurd")
     lines = told([*flood, later, (WINDOW_S + 1.1, "kuka: record 1001: X = -inf mm is absurd")])
@@ -29,17 +29,17 @@ def test_a_flood_is_told_a_few_times_and_then_counted() -> None:
     ]
 
 
-def test_what_differs_in_more_than_numbers_is_told() -> None:
+def test_lines_that_differ_in_more_than_numbers_are_logged() -> None:
     said = [(0.0, f"{robot}: {what}") for robot in "abcd" for what in ("stopped", "released")]
     assert told(said) == [message for _, message in said]
 
 
-def test_what_is_said_now_and_then_is_always_told() -> None:
+def test_rare_lines_are_always_logged() -> None:
     said = [(n * WINDOW_S, "the same") for n in range(10)]
     assert told(said) == ["the same"] * 10
 
 
-def test_so_many_kinds_are_remembered_and_no_more() -> None:
+def test_the_number_of_remembered_kinds_is_limited() -> None:
     words = ["x" * n for n in range(1, 2 * MOST_KINDS)]
     quiet = RepeatFilter()
     for word in words:

@@ -1,4 +1,4 @@
-"""`run` and the page's process: it comes with the cell, comes back, and goes with it."""
+"""`run` and the page's process: it starts and ends with the cell, and is restarted."""
 
 import asyncio
 import json
@@ -96,7 +96,7 @@ def get(address: str, **headers: str) -> Any:
         return json.load(answer)
 
 
-def test_it_is_starting_then_it_is_there_comes_back_when_killed_and_goes_with_the_cell(
+def test_the_page_process_starts_is_restarted_and_ends_with_the_cell(
     start: Start,
 ) -> None:
     cell = start()
@@ -118,7 +118,7 @@ def test_it_is_starting_then_it_is_there_comes_back_when_killed_and_goes_with_th
     assert not second.is_running()
 
 
-def test_it_ends_when_the_cell_is_killed(start: Start) -> None:
+def test_the_page_process_ends_when_the_cell_is_killed(start: Start) -> None:
     cell = start()
     cell.page()
     child = cell.child()
@@ -126,7 +126,7 @@ def test_it_ends_when_the_cell_is_killed(start: Start) -> None:
     child.wait(PATIENCE_SECONDS)
 
 
-def test_without_a_page(start: Start) -> None:
+def test_no_hmi_starts_no_page_process(start: Start) -> None:
     cell = start("--no-hmi")
     told = cell.ready()
     assert told["starting"] == []
@@ -146,7 +146,9 @@ def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Star
     assert "hush" not in " ".join(cell.child().cmdline())
 
 
-def test_another_address_without_a_token_is_2_and_teaches(start: Start, tmp_path: Path) -> None:
+def test_another_address_without_a_token_exits_with_2_and_a_hint(
+    start: Start, tmp_path: Path
+) -> None:
     (tmp_path / "cell.yaml").write_text(CELL.replace("port: 0", "host: 0.0.0.0"))
     cell = start()
     _, said = cell.process.communicate(timeout=PATIENCE_SECONDS)
@@ -154,7 +156,7 @@ def test_another_address_without_a_token_is_2_and_teaches(start: Start, tmp_path
     assert "UNDERSTUDY_HMI_TOKEN" in said.decode()
 
 
-def test_what_is_missing_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hmi.missing_extra() is None
     monkeypatch.setattr(
         hmi, "find_spec", lambda name: None if name == "nicegui" else find_spec(name)
@@ -173,7 +175,7 @@ def test_what_is_missing_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> N
         ("hmi: {}\ncontrol: {port: 5562}", "control and state"),
     ],
 )
-def test_a_page_does_not_listen_where_something_else_does(
+def test_a_page_on_the_port_of_another_endpoint_is_an_error(
     ports: str, pair: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "cell.yaml"
@@ -182,7 +184,7 @@ def test_a_page_does_not_listen_where_something_else_does(
         check(str(file))
 
 
-def test_told_to_end_it_ends_by_itself_even_while_it_starts(
+def test_the_page_process_can_be_stopped_while_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(hmi, "CLOSING_SECONDS", PATIENCE_SECONDS)

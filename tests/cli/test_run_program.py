@@ -32,7 +32,9 @@ def run(*words: object) -> Result:
 
 
 @pytest.mark.parametrize("rate", ["max", "step", "20"])
-def test_done_is_0_and_takes_the_same_time_at_every_rate(program: Path, rate: str) -> None:
+def test_a_finished_program_exits_with_0_and_takes_the_same_time_at_every_rate(
+    program: Path, rate: str
+) -> None:
     done = run(*WELD, "--program", program, "--exit", "--rate", rate)
     assert done.exit_code == 0, done.output
     assert "swing.gcode: done in 0.401 s" in done.stdout
@@ -48,20 +50,22 @@ def test_done_is_0_and_takes_the_same_time_at_every_rate(program: Path, rate: st
     ],
     ids=["out of reach", "not readable", "arc without gas", "empty"],
 )
-def test_failed_is_1_and_names_the_line(program: Path, text: str, says: str) -> None:
+def test_a_failed_program_exits_with_1_and_names_the_line(
+    program: Path, text: str, says: str
+) -> None:
     program.write_text(text)
     done = run(*WELD, "--program", program, "--exit", "--rate", "max")
     assert done.exit_code == 1
     assert says in done.stderr
 
 
-def test_a_program_that_is_not_over_when_the_time_is_has_failed(program: Path) -> None:
+def test_a_program_that_is_not_finished_after_for_seconds_has_failed(program: Path) -> None:
     program.write_text("G4 P60\n")
     done = run(*WELD, "--program", program, "--exit", "--rate", "max", "--for", "1")
     assert done.exit_code == 1
 
 
-def test_without_exit_the_cell_goes_on(program: Path) -> None:
+def test_without_exit_the_cell_runs_on(program: Path) -> None:
     done = run(*WELD, "--program", program, "--rate", "max", "--for", "2")
     assert done.exit_code == 0
     assert "done in" in done.stdout
@@ -75,18 +79,18 @@ def test_without_exit_the_cell_goes_on(program: Path) -> None:
         (["--program", "{program}", "--robot", "g6"], "did you mean 'g60'?"),
     ],
 )
-def test_usage(program: Path, words: list[str], says: str) -> None:
+def test_usage_errors(program: Path, words: list[str], says: str) -> None:
     with pytest.raises(ConfigError) as problem:
         run(*WELD, *(word.format(program=program) for word in words))
     assert says in str(problem.value)
 
 
-def test_a_cell_without_such_a_robot(program: Path) -> None:
+def test_a_cell_without_a_robot_for_programs_is_an_error(program: Path) -> None:
     with pytest.raises(ConfigError, match="no robot of the cell text_robot runs programs"):
         run("text_robot", "--ephemeral", "--no-hmi", "--program", program)
 
 
-def test_a_real_controller_is_never_used_without_being_asked_for(tmp_path: Path) -> None:
+def test_a_real_controller_is_never_used_without_real(tmp_path: Path) -> None:
     cell = tmp_path / "real.yaml"
     text = "controller: real\nrobots:\n  b: {kind: text_robot, real: {to: 'tcp://127.0.0.1:1'}}\n"
     cell.write_text(text)

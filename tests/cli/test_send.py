@@ -24,7 +24,7 @@ def address(robot: StandIn) -> str:
 
 
 def report(robot: StandIn) -> str:
-    """What a client that comes afterwards is told."""
+    """The status report to a client that connects afterwards."""
     greeting = [robot.ask("?"), robot.ask("")]
     assert greeting[0] == ""
     return next(line for line in iter(lambda: robot.ask(""), None) if line.startswith("<"))
@@ -32,7 +32,7 @@ def report(robot: StandIn) -> str:
 
 @pytest.mark.understudy(rate="max")
 class TestGrblHal:
-    def test_a_program_is_seen_through(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_program_is_sent_to_its_end(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         program = "G21 G90\n(a remark)\n\nG0 X10\nG1 Y20 F3000 ; there\nG4 P0.5\nM2\n"
         code, output = send(tmp_path, "grblhal", program, address(grbl_robot))
         assert code == 0, output
@@ -40,42 +40,44 @@ class TestGrblHal:
         assert "7/7" in output
         assert report(grbl_robot).startswith("<Idle|MPos:10.000,20.000,0.000")
 
-    def test_remarks_are_bytes_of_any_kind(self, grbl_robot: StandIn, tmp_path: Path) -> None:
-        """As in `validate` and `run --program`: many a program was written in Latin-1."""
+    def test_comments_may_have_any_encoding(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+        """As in `validate` and `run --program`: some programs are in Latin-1."""
         (tmp_path / "alt.nc").write_bytes("G0 X10 (Fräser)\n; Öl\nM2\n".encode("latin-1"))
         words = ["send", "grblhal", str(tmp_path / "alt.nc"), "--to", address(grbl_robot)]
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 0, result.output
 
-    def test_a_line_that_cannot_be_read(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_line_that_cannot_be_read_exits_with_1(
+        self, grbl_robot: StandIn, tmp_path: Path
+    ) -> None:
         code, output = send(tmp_path, "grblhal", "G0 X1\nG1 Xa\n", address(grbl_robot))
         assert code == 1
         assert "line 2: line 2, column 4: X: X needs a number" in output
 
-    def test_a_line_that_is_refused(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_refused_line_exits_with_1(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G0 X1\nM64 P99\nG0 X2\n", address(grbl_robot))
         assert code == 1
         assert "line 2: error:39 (N2M64 P99)" in output
 
-    def test_an_alarm(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+    def test_an_alarm_exits_with_1(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G38.2 X5 F100\nG0 X9\n", address(grbl_robot))
         assert code == 1
         assert "line 1: ALARM:5" in output
 
-    def test_one_in_alarm_is_left_alone(self, grbl_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_controller_in_alarm_stays_in_it(self, grbl_robot: StandIn, tmp_path: Path) -> None:
         send(tmp_path, "grblhal", "G38.2 X5 F100\n", address(grbl_robot))
         code, output = send(tmp_path, "grblhal", "G0 X1\n", address(grbl_robot))
         assert code == 1
         assert "ALARM:5" in output
 
-    def test_over_a_terminal(self, tmp_path: Path) -> None:
+    def test_a_program_is_sent_over_a_terminal(self, tmp_path: Path) -> None:
         (tmp_path / "cell.yaml").write_text(PTY)
         with StandIn(str(tmp_path / "cell.yaml"), rate="max") as robot:
             place = robot.endpoints["machine.grblhal"].removeprefix("pty:")
             code, output = send(tmp_path, "grblhal", "G0 X10\nG1 Y5 F600\n", place)
             assert (code, "done" in output) == (0, True), output
 
-    def test_an_arms_own_words(self, tmp_path: Path) -> None:
+    def test_a_program_in_the_dialect_of_the_arm(self, tmp_path: Path) -> None:
         (tmp_path / "cell.yaml").write_text(ARM)
         with StandIn(str(tmp_path / "cell.yaml"), rate="max") as robot:
             program = "G0 A10 B-20 C30 V40\nG91\nG1 X0 Y20 Z-10 F3000\n"
@@ -87,7 +89,7 @@ class TestGrblHal:
             assert code == 1
             assert "line 1" in output
 
-    def test_nobody_there(self, tmp_path: Path) -> None:
+    def test_an_unreachable_address_exits_with_1(self, tmp_path: Path) -> None:
         code, output = send(tmp_path, "grblhal", "G0 X1\n", "127.0.0.1:1")
         assert (code, "cannot be reached" in output) == (1, True)
         code, output = send(tmp_path, "grblhal", "G0 X1\n", str(tmp_path / "no_such_device"))
@@ -96,7 +98,7 @@ class TestGrblHal:
 
 @pytest.mark.understudy(rate="max")
 class TestText:
-    def test_a_program_is_seen_through(self, text_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_program_is_sent_to_its_end(self, text_robot: StandIn, tmp_path: Path) -> None:
         program = "MOVE_ABS 100,0,150,0,0,90  # over there\n\nmove_rel 0,0,-20\nHOME\n"
         code, output = send(tmp_path, "text", program, address(text_robot))
         assert (code, "3/3" in output) == (0, True), output
@@ -109,13 +111,13 @@ class TestText:
             ("HOME 1", "line 2: HOME takes no parameters"),
         ],
     )
-    def test_what_is_no_program(
+    def test_a_wrong_line_exits_with_1(
         self, text_robot: StandIn, tmp_path: Path, line: str, problem: str
     ) -> None:
         code, output = send(tmp_path, "text", f"HOME\n{line}\n", address(text_robot))
         assert (code, problem in output) == (1, True), output
 
-    def test_a_move_that_is_refused(self, text_robot: StandIn, tmp_path: Path) -> None:
+    def test_a_refused_move_exits_with_1(self, text_robot: StandIn, tmp_path: Path) -> None:
         text_robot.inject("emergency_stop")
         code, output = send(tmp_path, "text", "HOME\n", address(text_robot))
         assert (code, "Robot in emergency stop state" in output) == (1, True), output
@@ -132,7 +134,7 @@ class TestText:
         ("grblhal", "--to", "127.0.0.1:1", "--dialect", "arm", "--cell", "no_such_cell"),
     ],
 )
-def test_usage(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_usage_errors(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "part.nc").write_text("G0 X1\n")
     result = CliRunner().invoke(app, ["send", words[0], str(tmp_path / "part.nc"), *words[1:]])
     assert result.exit_code != 0

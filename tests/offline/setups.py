@@ -1,4 +1,4 @@
-"""What the tests run programs on: the golden machine, and the G60."""
+"""Setups of the tests: the golden machine, and the G60."""
 
 from functools import cache
 from pathlib import Path

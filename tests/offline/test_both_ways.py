@@ -1,4 +1,4 @@
-"""Random programs carried out by the running controller and walked offline: no difference.
+"""Random programs: the running controller and the offline walk agree.
 
 The controller runs on virtual time. Times may differ by a few nanoseconds per rest, since the
 running controller starts everything on whole nanoseconds.
@@ -53,7 +53,7 @@ def outputs(io: Any) -> Pins:
 
 
 def bare(reason: str, line: int, text: str) -> str:
-    """The reason of a refusal without the line it names, which stands in another place each way."""
+    """The reason of a refusal without the line, which the two sides write differently."""
     for ending in (f" (line {line}: {text})", f" ({text})"):
         reason = reason.removesuffix(ending)
     return reason.removeprefix(f"line {line}: ")
@@ -160,7 +160,7 @@ MACHINE_LINES = [
 
 
 @given(program(ARM_LINES))
-def test_an_arm_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
+def test_the_walk_of_an_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
     _, first, _ = walked(lines, "arm")
     if first:
         tried = lines[:first]
@@ -173,7 +173,7 @@ def test_an_arm_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
 
 
 @given(program(WELD_LINES))
-def test_a_welding_arm_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
+def test_the_walk_of_a_welding_arm_agrees_with_the_running_controller(lines: list[str]) -> None:
     lines = [*lines, "M30"]
     expected, _, remarks = walked(lines, "welder")
     assume(not any(remark.kind == "process" for remark in remarks))
@@ -181,7 +181,7 @@ def test_a_welding_arm_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
 
 
 @given(program(MACHINE_LINES))
-def test_a_machine_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
+def test_the_walk_of_a_machine_agrees_with_the_running_machine(lines: list[str]) -> None:
     """After a refused line the firmware refuses the lines behind it: only the first is compared."""
     lines = ["G21 G90 G94 F3000", *lines]
     expected, first, _ = walked(lines, "machine")
@@ -197,7 +197,7 @@ def test_a_machine_runs_a_program_as_it_is_walked(lines: list[str]) -> None:
 # ── the table ──
 
 
-def test_every_request_stands_in_the_table_and_has_an_action() -> None:
+def test_every_request_has_a_meaning_and_an_action() -> None:
     known = set(get_args(requests.Request))
     assert set(MEANINGS) == known
     moves = set(MOVES)

@@ -1,4 +1,4 @@
-"""How long programs take: the firmware's own times, line by line, and in all cases a sum."""
+"""Cycle times: equal to the firmware's, and the lines add up to the total."""
 
 import tracemalloc
 from pathlib import Path
@@ -34,7 +34,7 @@ def seconds(*lines: str, more: str = "") -> float:
 
 
 @pytest.mark.parametrize("lines", ["G91 G0 X0", "G91 G0 X0\nG4 P1\nM3\nG1 X0 F100\nM5"])
-def test_a_run_without_a_way_takes_no_time_and_keeps_the_order(lines: str) -> None:
+def test_lines_without_a_path_take_no_time_and_keep_their_order(lines: str) -> None:
     found = CycleTimeEstimator(arm()).estimate(lines)
     assert found.motion_s == found.process_s == 0.0
     assert not found.violations
@@ -45,7 +45,7 @@ def test_a_run_without_a_way_takes_no_time_and_keeps_the_order(lines: str) -> No
 
 
 @pytest.mark.parametrize("trace", TRACES, ids=lambda trace: trace.stem)
-def test_the_program_is_where_the_firmware_is(trace: Path) -> None:
+def test_positions_agree_with_the_firmware(trace: Path) -> None:
     program, _, settings = trace.stem.split("__")
     rows = np.loadtxt(trace, delimiter=",", skiprows=1)
     (run,) = (
@@ -110,33 +110,33 @@ def test_motion_takes_as_long_as_in_the_firmware(name: str) -> None:
 # ── where motion ends ──
 
 
-def test_motion_goes_on_where_nothing_is_waited_for() -> None:
+def test_words_that_do_not_end_the_motion() -> None:
     straight = seconds("G1 X10", "X20")
     for between in ("M62 P1", "M64 P1", "M67 E1 Q5", "M68 E0 Q1", "T2", "M61 Q3", "M48", "M50 P0",
                     "G28.1", "(MSG,hello)", "G10 L2 P3 X1", "N10 G17", "M9", "M5"):  # fmt: skip
         assert seconds("G1 X10", between, "X20") == straight, between
 
 
-def test_motion_ends_where_the_controller_waits_for_it() -> None:
+def test_words_that_end_the_motion() -> None:
     straight = seconds("G1 X10", "X20")
     for between in ("M3 S1", "M7", "M8", "G4 P0", "M66 P1 L0", "M66 P1 L3 Q2", "M6 T1", "M0",
                     "M1", "M60", "M49", "M53 P0", "G54", "G55", "G92 Y5", "G43.1 Z1"):  # fmt: skip
         assert seconds("G1 X10", between, "X20") == pytest.approx(straight + STOP), between
 
 
-def test_a_probe_moves_by_itself() -> None:
+def test_a_probe_starts_and_ends_at_rest() -> None:
     assert seconds("G1 X10", "G38.3 X20", "G1 X30") == pytest.approx(
         seconds("G1 X10", "X20", "X30") + 2 * STOP
     )
 
 
-def test_a_switch_that_is_there_already_is_none() -> None:
+def test_switching_to_the_present_state_does_not_end_the_motion() -> None:
     once = seconds("M3 S100", "M8", "G1 X10", "X20")
     assert seconds("M3 S100", "M8", "G1 X10", "M3", "M8", "X20") == once
     assert seconds("M3 S100", "M8", "G1 X10", "S200", "X20") == pytest.approx(once + STOP)
 
 
-def test_without_bit_8_of_10_offsets_change_on_the_way() -> None:
+def test_without_bit_8_of_10_a_new_offset_does_not_end_the_motion() -> None:
     lines = ("G1 X10", "G55", "X20")
     assert seconds(*lines, more="$10=255\n") == pytest.approx(seconds(*lines) - STOP)
 
@@ -156,7 +156,7 @@ M62 P1
 M30"""
 
 
-def test_the_kinds_of_time() -> None:
+def test_time_is_divided_into_motion_process_dwell_and_io() -> None:
     found = estimate(WELD)
     arc_on = sum(row.seconds for row in found.lines if row.line in (4, 5))
     assert found.process_s == pytest.approx(arc_on)
@@ -168,16 +168,16 @@ def test_the_kinds_of_time() -> None:
     assert found.blocks == 4
 
 
-def test_a_wait_counts_nothing_and_is_listed() -> None:
+def test_a_wait_takes_no_time_and_is_listed() -> None:
     (wait,) = estimate(WELD).waits
     assert (wait.line, wait.timeout_s) == (8, 5.0)
 
 
-def test_the_spindles_own_time_counts_as_switching() -> None:
+def test_the_spindle_delay_is_io_time() -> None:
     assert estimate(WELD, "$394=1.5\n").io_s == 1.5
 
 
-def test_a_line_that_stands_and_moves_is_one_row() -> None:
+def test_a_line_with_a_dwell_and_a_move_is_one_row() -> None:
     _, row, after = estimate("G21\nG4 P0.5 G1 X10 F3000\nX20").lines
     assert (row.start_s, row.kind) == (0.0, "dwell")
     assert row.end_s == after.start_s > 0.7
@@ -206,7 +206,7 @@ def test_rows_cover_the_whole_time_without_gaps(lines: list[str]) -> None:
 
 
 class Pieces:
-    """What `plain_entries` and `plain_trapezoid` read of a path."""
+    """The columns of a path that `plain_entries` and `plain_trapezoid` read."""
 
     def __init__(self, blocks: list[Block]) -> None:
         self.length = [block.length for block in blocks]
@@ -231,7 +231,7 @@ MOVE: st.SearchStrategy[Move] = st.tuples(
 @given(
     st.lists(MOVE, min_size=1, max_size=40), st.sampled_from([30, 100]), st.sampled_from([0, 0.05])
 )
-def test_random_programs_take_what_the_formulas_say(
+def test_random_programs_take_the_time_of_the_formulas(
     moves: list[Move], blocks: int, deviation: float
 ) -> None:
     setup = machine(more=f"$398={blocks}\n$11={deviation}\n")
@@ -262,7 +262,7 @@ def test_random_programs_take_what_the_formulas_say(
 # ── what cannot be run ──
 
 
-def test_a_syntax_error_is_told_with_line_and_column() -> None:
+def test_a_syntax_error_has_line_and_column() -> None:
     found = estimate("G21\nG1 X10 F600\nG1 X20 Y\nX30")
     (violation,) = found.violations
     assert (violation.line, violation.kind) == (3, "syntax")
@@ -271,7 +271,7 @@ def test_a_syntax_error_is_told_with_line_and_column() -> None:
     assert found.blocks == 2
 
 
-def test_every_line_that_cannot_be_run_is_told() -> None:
+def test_every_line_that_cannot_be_run_is_a_violation() -> None:
     found = estimate("G1 X10\nG64\nG2 X5 F600\nG0 X1")
     assert [(each.line, each.kind) for each in found.violations] == [
         (1, "syntax"),
@@ -280,7 +280,7 @@ def test_every_line_that_cannot_be_run_is_told() -> None:
     ]
 
 
-def test_an_arm_says_what_it_cannot_reach() -> None:
+def test_unreachable_targets_of_an_arm_are_violations() -> None:
     found = CycleTimeEstimator(arm()).estimate("G0 A10\nG0 A200\nG1 X5000 F600\nG0 A0")
     assert [(each.line, each.kind) for each in found.violations] == [
         (2, "joint_limit"),
@@ -290,14 +290,14 @@ def test_an_arm_says_what_it_cannot_reach() -> None:
     assert found.blocks == 2
 
 
-def test_an_arm_takes_joints_and_poses() -> None:
+def test_an_arm_accepts_joints_and_poses() -> None:
     found = CycleTimeEstimator(arm()).estimate("G0 B-20 C30 V40\nG1 X700 F1200\nM3\nG1 X720\nM5")
     assert not found.violations
     assert found.motion_s > 0.0
     assert found.process_s == pytest.approx(1.0, rel=0.1)
 
 
-def test_another_tool_is_another_mover() -> None:
+def test_a_tool_change_mounts_the_tool() -> None:
     mounted = []
 
     def mount(tool: int) -> Mover:
@@ -347,11 +347,11 @@ def test_time_and_memory_grow_with_the_program() -> None:
 
 
 @pytest.mark.soak
-def test_a_hundred_thousand_lines() -> None:
+def test_time_and_memory_of_a_hundred_thousand_lines() -> None:
     assert_in_proportion(100_000)
 
 
-def test_events_come_as_they_are_known() -> None:
+def test_the_walk_yields_its_events_in_order() -> None:
     events = walk("G1 X10 F600\nG4 P1\nX20", machine())
     kinds = [type(event) for event in events]
     assert kinds == [
@@ -364,7 +364,7 @@ def test_events_come_as_they_are_known() -> None:
     ]
 
 
-def test_joints_that_would_need_more_than_they_have_are_told(tmp_path: Path) -> None:
+def test_overloaded_joints_are_reported(tmp_path: Path) -> None:
     cell = tmp_path / "heavy.yaml"
     tools = "{1: {mass_kg: 60, com_mm: [0, 0, 150]}}"
     cell.write_text(f"robots: {{g60: {{kind: arm, tool: 1, tools: {tools}}}}}\n")

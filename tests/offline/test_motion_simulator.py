@@ -30,7 +30,7 @@ REST = (0.0,) * 6
 
 
 class FakeController:
-    """Takes all lines, plans them when it is first looked at, and runs them."""
+    """Controller that plans all lines at the first reading, and runs them."""
 
     def __init__(self, deaf: bool = False) -> None:
         self.lines: list[str] = []
@@ -88,7 +88,7 @@ def test_a_dry_run_goes_through_all_waypoints() -> None:
     assert len(found.trajectory_log) == pytest.approx(found.total_time_s * 100.0, abs=2)
 
 
-def test_extremes_are_those_of_the_joints_whatever_the_rate() -> None:
+def test_the_largest_speed_does_not_depend_on_the_log_rate() -> None:
     found = dry(Waypoint((90 * DEG, 0.0, 0.0, 0.0, 0.0, 0.0)), rate_hz=1.0)
     assert found.max_velocity == pytest.approx(120 * DEG)
     assert found.max_acceleration == pytest.approx(500 * DEG)
@@ -101,11 +101,11 @@ def test_a_waypoint_out_of_reach_fails_the_run() -> None:
     assert found.error_message.startswith("line 2: ")
 
 
-def test_no_waypoints_are_no_motion() -> None:
+def test_no_waypoints_give_an_empty_result() -> None:
     assert dry() == SimulationResult(True, 0.0, 0.0, 0.0, ())
 
 
-def test_an_execution_is_its_dry_run() -> None:
+def test_an_execution_agrees_with_its_dry_run() -> None:
     waypoints = [
         Waypoint(BENT),
         Waypoint(TURNED, speed=0.2),
@@ -121,7 +121,7 @@ def test_an_execution_is_its_dry_run() -> None:
     assert [line.split()[0] for line in controller.lines] == ["G0", "G93", "M3", "G94", "M5", "G0"]
 
 
-def test_what_the_controller_refuses_fails_the_run() -> None:
+def test_a_refusal_of_the_controller_fails_the_run() -> None:
     found = MotionSimulator(arm(), FakeController(deaf=True)).simulate_trajectory([Waypoint(BENT)])
     assert (found.success, found.error_message) == (False, "emergency stop")
 
@@ -142,7 +142,7 @@ def virtual_arm() -> tuple[VirtualController, MotionSimulator]:
     ],
     ids=["beyond a limit", "out of reach"],
 )
-def test_what_the_controller_fails_at_later_fails_the_run(target: Waypoint, reason: str) -> None:
+def test_a_later_error_of_the_controller_fails_the_run(target: Waypoint, reason: str) -> None:
     controller, simulator = virtual_arm()
     found = simulator.simulate_trajectory([Waypoint(BENT), target])
     assert not found.success
@@ -158,7 +158,7 @@ def test_a_controller_that_is_held_fails_the_run() -> None:
     assert (found.success, "stopped before the end" in found.error_message) == (False, True)
 
 
-def test_extremes_of_an_execution_are_those_of_its_dry_run_however_seldom_it_is_logged() -> None:
+def test_the_largest_speed_of_an_execution_agrees_with_its_dry_run() -> None:
     waypoints = [Waypoint(BENT), Waypoint(TURNED), Waypoint(PLACE, speed=0.3), Waypoint(BENT)]
     simulator = virtual_arm()[1]
     executed, planned = simulator.simulate_trajectory(waypoints), simulator.dry_run(waypoints)
@@ -173,7 +173,7 @@ def test_an_execution_needs_a_controller() -> None:
         MotionSimulator(arm()).simulate_trajectory([Waypoint(BENT)])
 
 
-def test_recording_keeps_what_is_executed() -> None:
+def test_recording_keeps_the_executed_trajectory() -> None:
     simulator = MotionSimulator(arm(), FakeController(), rate_hz=50.0)
     simulator.start_recording()
     found = simulator.simulate_trajectory([Waypoint(BENT)])
@@ -184,7 +184,7 @@ def test_recording_keeps_what_is_executed() -> None:
 # ── the time of waypoints ──
 
 
-def test_waypoints_have_travel_and_process() -> None:
+def test_waypoints_have_travel_and_process_time() -> None:
     estimator = CycleTimeEstimator(arm(), np.array(BENT))
     x, y, z, rx, ry, rz = arm().mover.pose(np.array(BENT))
     turned = [angle * DEG for angle in (rx, ry, rz)]
@@ -196,13 +196,13 @@ def test_waypoints_have_travel_and_process() -> None:
     assert [row.kind for row in found.lines] == ["motion", "process", "motion"]
 
 
-def test_a_waypoints_own_speed_counts() -> None:
+def test_the_speed_of_a_waypoint_takes_precedence() -> None:
     estimator = CycleTimeEstimator(arm(), np.array(BENT))
     way = tool_way(arm().mover, np.array(BENT), np.array(TURNED))
     own = estimator.estimate_waypoints([Waypoint(TURNED, speed=0.05)], 500.0, 500.0)
     assert own.total_s == pytest.approx(way / 0.05, rel=0.02)
 
 
-def test_a_plain_machine_has_no_waypoints() -> None:
+def test_a_plain_machine_does_not_support_waypoints() -> None:
     found = CycleTimeEstimator(machine()).estimate_waypoints([Waypoint(BENT)], 100.0, 10.0)
     assert [violation.kind for violation in found.violations] == ["unsupported"]

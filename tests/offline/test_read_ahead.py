@@ -1,4 +1,4 @@
-"""Lines of the tool that are read ahead: everything happens as if they were read one by one."""
+"""Reading tool lines ahead gives the same events as reading them one by one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ OUT_OF_REACH = "G1 X2000 F3000"
 
 
 def one_by_one(program: str, setup: Setup) -> Iterator[Event]:
-    """The plain walk."""
+    """The events of a walk without reading ahead."""
     walker = Walker(setup)
     reader = Reader(setup, walker)
     for line in program_lines(program, setup.dialect):
@@ -86,7 +86,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
-def test_everything_happens_as_if_read_one_by_one(text: str) -> None:
+def test_events_are_the_same_as_without_reading_ahead(text: str) -> None:
     assert_same(f"{BEGIN}{text}\nM2\n")
 
 
@@ -102,14 +102,14 @@ LINES = st.one_of(
 
 @given(st.lists(LINES, max_size=25))
 @settings(max_examples=12, deadline=None)
-def test_any_program_happens_as_if_read_one_by_one(lines: list[str]) -> None:
+def test_random_programs_give_the_same_events_as_without_reading_ahead(lines: list[str]) -> None:
     assert_same(BEGIN + "\n".join(lines))
 
 
-def test_lines_that_are_all_refused_are_not_read_over_and_over(
+def test_refused_lines_are_read_at_most_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At most once more each."""
+    """Each is read at most once more."""
     count = 0
 
     def counted(blocks: Sequence[Block], *rest: Any) -> Straights:
@@ -125,7 +125,7 @@ def test_lines_that_are_all_refused_are_not_read_over_and_over(
     assert 200 <= count <= 2 * 202
 
 
-def test_poses_become_matrices_many_at_once() -> None:
+def test_many_poses_are_converted_to_matrices() -> None:
     poses = [Pose(0.1, 0.2, 0.3, 3.0, -1.0, 0.5), Pose(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)]
     np.testing.assert_allclose(matrices(poses), [matrix(each) for each in poses], atol=1e-15)
     assert matrices([]).shape == (0, 4, 4)

@@ -1,4 +1,4 @@
-"""Straight lines of the tool in columns: each says what the interpreter says of it."""
+"""Straight lines of the tool as arrays agree with the interpreter."""
 
 from dataclasses import dataclass
 
@@ -40,7 +40,7 @@ def block_of(text: str) -> Block:
 
 
 @given(LINES, st.sampled_from(MODES))
-def test_each_line_says_what_the_interpreter_says(
+def test_straight_lines_agree_with_the_interpreter(
     lines: list[tuple[dict[str, float], str]], modal: Modal
 ) -> None:
     texts = [rest + "".join(f" {k}{v:.3f}" for k, v in words.items()) for words, rest in lines]
@@ -68,12 +68,12 @@ def test_each_line_says_what_the_interpreter_says(
         "X1 S100", "X1 T2", "A1 B2", "F100", "G53 X1", "G54 X1", "X1 M8", "X1 (MSG,there)",
     ],
 )  # fmt: skip
-def test_a_line_for_which_more_counts_is_none(text: str) -> None:
+def test_other_lines_are_not_straight(text: str) -> None:
     assert not is_straight(block_of(text), UNDER_WAY)
 
 
 @pytest.mark.parametrize(
     "modal", [Modal(feed=1.0), Modal(motion="G1"), Modal("G1", feed_mode="G93")]
 )
-def test_without_a_feed_and_a_straight_mode_there_is_none(modal: Modal) -> None:
+def test_a_line_without_a_feed_or_in_another_mode_is_not_straight(modal: Modal) -> None:
     assert not is_straight(block_of("X1"), modal)

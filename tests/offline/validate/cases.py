@@ -1,4 +1,4 @@
-"""Programs that are files, each with the cell it runs in and what is expected of it."""
+"""Program files of the tests; their headers name the cell and the expected result."""
 
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ def programs(kind: str) -> list[Path]:
 
 
 def header(program: Path, word: str) -> str:
-    """What stands after `; word: ` in the first lines."""
+    """The text after `; word: ` in the first lines."""
     lines = program.read_text().splitlines()[:2]
     return next(line.split(": ", 1)[1] for line in lines if line.startswith(f"; {word}: "))
 

@@ -1,5 +1,5 @@
-"""What is touched: every thing once, every part that touches it, tools where they are mounted, and
-stops off the path."""
+"""Reported contacts: every touched object once with all touching parts, mounted tools, stops off
+the path."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def found_in(text: str, options: Options | None = None) -> list[tuple[int, str, 
 # ── all that is touched ──
 
 
-def test_one_thing_on_a_line_hides_no_other() -> None:
+def test_every_touched_object_of_a_line_is_reported() -> None:
     """Through the post, and into the table at the end."""
     text = START + "G0 X550 Y0 Z300 A180 B0 C0\nG1 Y180 Z40 F9000\n"
     assert found_in(text + "G1 Z20\n") == [(4, "collision", "post"), (5, "collision", "table")]
@@ -42,7 +42,7 @@ def test_one_thing_on_a_line_hides_no_other() -> None:
     ]
 
 
-def test_the_parts_that_touch_the_same_are_told_together() -> None:
+def test_all_parts_that_touch_an_object_are_in_one_violation() -> None:
     report = proved_text(THROUGH, "workshop")
     (found,) = report.violations
     assert found.contact is not None
@@ -58,8 +58,8 @@ def test_the_parts_that_touch_the_same_are_told_together() -> None:
     ] * len(found.also)
 
 
-def test_each_part_is_told_where_it_truly_begins_to_touch() -> None:
-    """Checked against the arm in small steps."""
+def test_each_contact_has_the_time_of_its_first_touch() -> None:
+    """Compared with samples in small steps."""
     config = cell("workshop")
     report = validate_text(THROUGH, config)
     (found,) = report.violations
@@ -76,7 +76,7 @@ def test_each_part_is_told_where_it_truly_begins_to_touch() -> None:
 
 
 def touching(detector: CollisionDetector, q: np.ndarray) -> set[tuple[str, str]]:
-    """What of the arm touches what stands around, looked at in one place."""
+    """Pairs (part of the arm, object) that touch in one configuration."""
     names, moving = detector.names, detector.world.moving
     return {
         (names[i], names[j])
@@ -92,8 +92,8 @@ POSES = st.tuples(*(st.integers(a, b) for a, b in zip(LOWER, UPPER, strict=True)
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(POSES, min_size=1, max_size=2))
-def test_whatever_a_look_sees_touching_is_told(poses: list[tuple[int, ...]]) -> None:
-    """Swings of the joints through the workshop, each thing and each part on its line."""
+def test_every_contact_in_a_sample_is_reported(poses: list[tuple[int, ...]]) -> None:
+    """Random joint moves through the workshop; every pair is on its line."""
     words = (" ".join(f"{a}{q}" for a, q in zip("ABCUVW", pose, strict=True)) for pose in poses)
     config = cell("workshop")
     report = validate_text("G21\n" + "".join(f"G0 {each}\n" for each in words), config)
@@ -110,14 +110,14 @@ def test_whatever_a_look_sees_touching_is_told(poses: list[tuple[int, ...]]) -> 
             assert (line, pair) in told or len(told) >= MOST_PAIRS
 
 
-def test_a_contact_that_goes_on_is_one_violation_and_a_new_one_is_another() -> None:
+def test_a_contact_over_several_lines_is_one_violation() -> None:
     text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
     report = proved_text(text, "workshop")
     told = [(v.line, v.contact.objects[1], v.last) for v in report.violations if v.contact]
     assert told == [(4, "table", 7), (6, "post", 7)]
 
 
-def test_where_no_further_contacts_are_looked_for_that_is_said(
+def test_a_note_reports_lines_without_a_search_for_further_contacts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
@@ -128,8 +128,8 @@ def test_where_no_further_contacts_are_looked_for_that_is_said(
     assert not report.passed
 
 
-def test_a_zone_that_is_entered_hides_nothing_either() -> None:
-    """The elbow in the zone behind, the tool on its way into the floor."""
+def test_an_entered_zone_hides_no_other_violation() -> None:
+    """The elbow enters the zone; another line is beyond a joint limit."""
     found = found_in("G21\nG0 A180 B0\nG0 A0 B-80 C0\n")
     assert (2, "joint_limit", "") in found
     assert (3, "zone", "gangway") in found
@@ -138,7 +138,7 @@ def test_a_zone_that_is_entered_hides_nothing_either() -> None:
 # ── tools ──
 
 
-def test_a_tool_that_touches_where_it_is_mounted_is_told_there() -> None:
+def test_a_tool_that_touches_when_it_is_mounted_is_reported_at_that_line() -> None:
     assert found_in(START + STUB) == []
     assert found_in(START + STUB + "T3 M6\n") == [
         (5, "collision", "table"),
@@ -146,13 +146,13 @@ def test_a_tool_that_touches_where_it_is_mounted_is_told_there() -> None:
     ]
 
 
-def test_what_a_mounted_tool_touches_goes_on_with_the_motion_after_it() -> None:
+def test_a_contact_of_a_mounted_tool_continues_in_the_next_motion() -> None:
     report = proved_text(START + STUB + "T3 M6\nG1 Z700 F6000\nG1 X510\n", "workshop")
     assert [(v.line, v.last) for v in report.violations] == [(5, 6), (5, 6)]
     assert [row.proven for row in report.lines] == [True] * 4 + [False, False, True]
 
 
-def test_a_tool_that_touches_nothing_leaves_its_line_as_it_is() -> None:
+def test_a_tool_that_touches_nothing_keeps_its_line_proven() -> None:
     report = proved_text(START + STUB, "workshop")
     assert report.passed
     assert (report.lines[2].clearance, report.lines[2].proven) == (None, True)
@@ -168,7 +168,7 @@ def along(z: float, feed: float) -> Report:
     return proved_text(ALONG.format(z=z, feed=feed), "workshop", Options(with_stops=True))
 
 
-def test_a_stop_off_the_path_may_touch_what_the_path_does_not() -> None:
+def test_a_contact_of_a_stop_off_the_path_is_reported() -> None:
     text = ALONG.format(z=36, feed=30000)
     assert proved_text(text, "workshop").passed
     (found,) = along(36, 30000).violations
@@ -176,12 +176,12 @@ def test_a_stop_off_the_path_may_touch_what_the_path_does_not() -> None:
     assert "in a stop with independent joints torch.nozzle would touch table" in found.message
 
 
-def test_slowly_or_higher_up_a_stop_touches_nothing() -> None:
+def test_a_slow_or_higher_stop_touches_nothing() -> None:
     assert along(36, 6000).passed
     assert along(60, 30000).passed
 
 
-def test_what_the_path_touches_is_not_told_again_of_its_stops() -> None:
+def test_a_contact_of_the_path_is_not_reported_again_for_its_stops() -> None:
     (found,) = along(20, 30000).violations
     assert "stopped here" not in found.message
 
@@ -194,7 +194,7 @@ SOME = st.integers(1, 6).flatmap(
 
 
 @given(SOME, arrays(np.float64, 3, elements=st.floats(0.5, 20)))
-def test_stopping_paths_are_one_path_on_which_every_joint_brakes_by_itself(
+def test_stopping_paths_are_continuous_and_every_joint_brakes_independently(
     states: np.ndarray, braking: np.ndarray
 ) -> None:
     q, v = states
@@ -226,6 +226,6 @@ def _on(piece: np.ndarray, x: float) -> np.ndarray:
 
 
 def braked(q: np.ndarray, v: np.ndarray, braking: np.ndarray, t: float) -> np.ndarray:
-    """Each joint by itself, up to its own rest."""
+    """The positions of joints that brake independently, each up to its own rest."""
     run = np.minimum(t, np.abs(v) / braking)
     return np.asarray(q + v * run - 0.5 * np.sign(v) * braking * run**2)

@@ -1,4 +1,4 @@
-"""JUnit, SARIF and the page: read by others, so checked as others read them."""
+"""JUnit, SARIF and HTML reports, checked by their schemas and in a browser."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def _of_allowed_characters(text: object) -> bool:
 
 
 def complaints(document: Any) -> list[str]:
-    """What a reader of SARIF has against a document."""
+    """The errors of a SARIF document by the schema."""
     validator = jsonschema.Draft7Validator(SCHEMA, format_checker=FORMATS)
     return [problem.message for problem in validator.iter_errors(json.loads(json.dumps(document)))]
 
@@ -71,7 +71,9 @@ FINDINGS = st.builds(
 
 
 @given(program=ANY_TEXT, found=st.lists(FINDINGS, max_size=3))
-def test_whatever_is_found_can_be_read(flawed: Report, program: str, found: list[Finding]) -> None:
+def test_any_finding_gives_valid_sarif_and_junit(
+    flawed: Report, program: str, found: list[Finding]
+) -> None:
     told = replace(flawed, program=program, violations=tuple(found), warnings=tuple(found))
     assert complaints(sarif([told, flawed], "0.1.0")) == []
     assert len(ElementTree.fromstring(junit([told, flawed]).encode())) == 2
@@ -88,7 +90,7 @@ def test_whatever_is_found_can_be_read(flawed: Report, program: str, found: list
         ((*WHERE, "artifactLocation"), "uri", "weld 1.gcode"),
     ],
 )
-def test_the_schema_takes_offence(
+def test_the_schema_refuses_wrong_values(
     flawed: Report, place: tuple[str | int, ...], key: str, value: object
 ) -> None:
     document = sarif([flawed], "0.1.0")
@@ -108,13 +110,13 @@ def test_the_schema_takes_offence(
         ("C:\\jobs\\weld.nc", "file:///C:/jobs/weld.nc"),
     ],
 )
-def test_a_program_is_named_as_an_address(flawed: Report, program: str, uri: str) -> None:
+def test_the_name_of_a_program_becomes_a_uri(flawed: Report, program: str, uri: str) -> None:
     (run,) = sarif([replace(flawed, program=program)], "0.1.0")["runs"]
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == uri
 
 
-def test_junit_has_a_case_per_kind_and_says_where(flawed: Report) -> None:
+def test_junit_has_a_case_per_kind_and_the_line(flawed: Report) -> None:
     nasty = replace(flawed, violations=(Finding(3, "syntax", 'line 3: <&"\x00> is no word'),))
     first, second = ElementTree.fromstring(junit([flawed, nasty]).encode())
     assert [case.get("name") for case in first] == list(KINDS)
@@ -125,7 +127,7 @@ def test_junit_has_a_case_per_kind_and_says_where(flawed: Report) -> None:
     assert "is no word" in (next(second.iter("failure")).text or "")
 
 
-def test_the_page_holds_everything_and_asks_for_nothing(flawed: Report) -> None:
+def test_the_page_is_self_contained(flawed: Report) -> None:
     text = page([flawed], cell("g60_welding").environment())
     assert "http" not in text.replace("http-equiv", "")
     data = text.split('type="application/json">')[1].split("</script>")[0]
@@ -140,8 +142,8 @@ def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
     assert text.count("<script") == 2
 
 
-def test_whatever_moves_fills_the_view(flawed: Report, tmp_path: Path) -> None:
-    """A machine that mills a centimetre as well as an arm; beside the lines, or above them."""
+def test_the_view_fits_small_and_large_motions(flawed: Report, tmp_path: Path) -> None:
+    """For a machine that mills a centimetre and for an arm, on a wide and on a narrow window."""
     small = validate_text("G21 G90\nG0 X10\nG1 Y10 F300\n", cell("grblhal_6axis"))
     file = tmp_path / "report.html"
     file.write_text(page([small, flawed], cell("g60_welding").environment()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Programs of a plain machine: what its firmware would refuse, and how long it would take."""
+"""Validation of programs of a plain machine: errors of its firmware, travel, times."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def on_machine(text: str, options: Options | None = None) -> Report:
 
 
 def on_guarded(text: str, options: Options | None = None) -> Report:
-    """X from -300 to 0, Y from -200, Z from -100; A as far as it likes."""
+    """On a machine with X from -300 to 0, Y from -200, Z from -100, A without limit."""
     return proved_text(READY + text, "machine_travel", options)
 
 
@@ -41,21 +41,21 @@ def on_guarded(text: str, options: Options | None = None) -> Report:
         ("$H", "syntax", 3),
     ],
 )
-def test_a_line_is_refused_with_the_firmwares_number(line: str, kind: str, code: int) -> None:
+def test_a_violation_has_the_error_number_of_the_firmware(line: str, kind: str, code: int) -> None:
     (found,) = on_machine(line + "\n").violations
     assert (found.line, found.kind, found.code) == (2, kind, code)
     assert found.message.endswith(f"(error:{code})")
 
 
 @pytest.mark.parametrize("line", ["G1 X5", "G64", "G0 X1 X2", "G0 U1", "G2 X5 I0 J0 F10", "Q5"])
-def test_the_running_machine_gives_the_same_number(line: str) -> None:
+def test_the_running_machine_gives_the_same_error_number(line: str) -> None:
     (found,) = on_machine(line + "\n").violations
     client = load_cell("grblhal_6axis").connect("machine.grblhal")
     heard = client.ask(READY.encode() + line.encode() + b"\n")
     assert heard.splitlines()[-1] == f"error:{found.code}".encode()
 
 
-def test_beyond_its_travel_is_an_alarm() -> None:
+def test_a_target_beyond_the_travel_is_alarm_2() -> None:
     report = on_guarded("G0 X-299\nG1 Y-201 F600\nG1 X1\nG0 A999\nG0 X-10\n")
     assert [(v.line, v.kind, v.code) for v in report.violations] == [
         (3, "joint_limit", 2),
@@ -65,26 +65,26 @@ def test_beyond_its_travel_is_an_alarm() -> None:
     assert report.violations[0].message.endswith("(alarm:2)")
 
 
-def test_an_arc_may_leave_the_travel_where_its_end_does_not() -> None:
+def test_an_arc_that_leaves_the_travel_is_a_violation() -> None:
     (found,) = on_guarded("G0 X-10 Y-100\nG3 X-10 Y-50 J25 F600\n").violations
     assert (found.line, found.kind) == (3, "joint_limit")
     assert on_guarded("G0 X-10 Y-100\nG2 X-10 Y-50 J25 F600\n").passed
 
 
-def test_work_offsets_inches_and_increments_count() -> None:
+def test_work_offsets_inches_and_increments_are_applied() -> None:
     assert on_guarded("G10 L2 P1 X-100 Y0 Z0\nG0 X90\nG91\nG20\nG0 X-8\n").passed
     (found,) = on_guarded("G10 L2 P1 X-100\nG0 X90\nG91\nG20\nG0 X-12\n").violations
     assert (found.line, found.kind) == (6, "joint_limit")
 
 
-def test_without_soft_limits_the_travel_is_not_looked_at_and_that_is_said() -> None:
+def test_without_soft_limits_a_note_says_that_the_travel_is_not_checked() -> None:
     report = on_machine("G0 X900\n")
     assert report.passed
     assert any("$20=0" in note for note in report.notes)
     assert not any("$20=0" in note for note in on_guarded("G0 X-1\n").notes)
 
 
-def test_what_has_no_body_is_not_proven() -> None:
+def test_lines_of_a_robot_without_a_body_are_not_proven() -> None:
     report = on_machine("G0 X10\nM5\n")
     assert [(row.clearance, row.proven, row.moves) for row in report.lines] == [
         (None, True, False),
@@ -95,20 +95,20 @@ def test_what_has_no_body_is_not_proven() -> None:
     assert any("no body" in note for note in report.notes)
 
 
-def test_a_feed_beyond_an_axis_is_told() -> None:
+def test_a_feed_above_the_speed_of_an_axis_is_a_violation() -> None:
     (found,) = on_machine("G1 X50 F800\n").violations
     assert (found.line, found.kind, found.joint) == (2, "velocity", "X")
     assert "would need 800 mm/min at this feed, 500 are allowed" in found.message
     assert on_machine("G0 X50\nG1 X0 F500\n").passed
 
 
-def test_a_wait_that_never_ends_is_told_and_one_that_is_met_is_not() -> None:
+def test_only_a_wait_that_times_out_is_a_violation() -> None:
     (found,) = on_machine("M64 P1\nM66 P1 L3 Q2\nM66 P2 L3 Q2\n").violations
     assert (found.line, found.kind) == (4, "io")
     assert on_machine("M62 P3\nG0 X1\nM66 P3 L3 Q1\n").passed
 
 
-def test_a_spindle_takes_its_time_and_is_not_to_be_left_on() -> None:
+def test_the_spindle_delay_counts_and_a_spindle_left_on_is_a_violation() -> None:
     report = on_guarded("M3 S1000\nG1 X-1 F600\nM2\n")
     assert report.passed
     assert report.lines[1].end_s == pytest.approx(1.5)
@@ -117,20 +117,20 @@ def test_a_spindle_takes_its_time_and_is_not_to_be_left_on() -> None:
     assert on_guarded("M3 S1000\nG1 X-1 F600\nM5\n").passed
 
 
-def test_a_probe_meets_nothing() -> None:
+def test_a_probe_without_contact_is_a_violation() -> None:
     (found,) = on_machine("G38.2 Z-5 F100\n").violations
     assert (found.line, found.kind) == (2, "io")
     assert on_machine("G38.3 Z-5 F100\n").passed
 
 
-def test_a_stop_beyond_the_travel_is_looked_at() -> None:
+def test_stops_within_the_travel_pass() -> None:
     text = "G0 X-299.9\n"
     assert on_guarded(text).passed
     assert on_guarded(text, Options(with_stops=True)).passed, "it brakes within its travel anyway"
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.nc")))
-def test_programs_that_the_firmware_ran_are_sound(name: str) -> None:
+def test_programs_that_the_firmware_ran_have_no_errors(name: str) -> None:
     report = validate_text((GOLDEN / f"{name}.nc").read_bytes(), cell("grblhal_6axis"))
     assert {each.kind for each in report.violations} <= {"velocity", "process"}
 
@@ -146,7 +146,7 @@ def test_report_and_running_machine_agree_on_the_time(name: str) -> None:
     assert running.now == pytest.approx(total, abs=1e-3)
 
 
-def test_a_machine_speaks_its_own_dialect_only() -> None:
+def test_a_machine_accepts_only_its_own_dialect() -> None:
     assert on_machine("G0 X1\n", Options(dialect="grblhal")).passed
     with pytest.raises(ConfigError, match="--dialect"):
         on_machine("G0 X1\n", Options(dialect="arm"))

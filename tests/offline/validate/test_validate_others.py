@@ -1,4 +1,4 @@
-"""Robots with a language of their own: a KUKA's G-code server, a text robot."""
+"""Validation for robots with a language of their own: KUKA, text robot."""
 
 from pathlib import Path
 
@@ -34,13 +34,13 @@ def on_kuka(text: str, options: Options | None = None) -> Report:
 # ── KUKA ──
 
 
-def test_a_tool_or_base_that_is_not_there_is_told_once_where_it_is_chosen() -> None:
+def test_an_unknown_tool_is_reported_once_where_it_is_selected() -> None:
     report = on_kuka("G1 X0 Y0 Z100 A0 B0 C0 F80\nT7\nG1 X10\nG1 X20\n")
     assert [(v.line, v.kind) for v in report.violations] == [(2, "unsupported")]
     assert "no tool 7" in report.violations[0].message
 
 
-def test_a_speed_that_the_server_cuts_down_is_a_warning() -> None:
+def test_a_speed_above_the_limit_of_the_server_is_a_warning() -> None:
     report = on_kuka("G1 X0 Y0 Z100 A0 B0 C0 F80\nG1 X10 F250\n")
     assert report.passed
     assert [(w.line, w.kind) for w in report.warnings] == [(2, "velocity")]
@@ -48,19 +48,19 @@ def test_a_speed_that_the_server_cuts_down_is_a_warning() -> None:
     assert not on_kuka("G1 X0 Y0 Z100 A0 B0 C0 F100\n").warnings
 
 
-def test_a_weld_job_left_on_at_the_end_is_told() -> None:
+def test_a_weld_job_left_on_at_the_end_is_a_violation() -> None:
     text = "G1 X0 Y0 Z100 A0 B0 C0 F80\nG1 X10 E3\n{}\n"
     (found,) = on_kuka(text.format("G1 X20")).violations
     assert (found.line, found.kind) == (3, "process")
     assert on_kuka(text.format("G1 X20 E0")).passed
 
 
-def test_a_line_too_low_is_told_at_its_line_and_the_next_goes_on() -> None:
+def test_a_target_below_the_lowest_z_is_a_violation_and_the_next_line_is_checked() -> None:
     report = on_kuka("G1 X0 Y0 Z100 A0 B0 C0 F80\nG1 Z-1\nG1 X10 Y0 Z100 A0 B0 C0\n")
     assert [(v.line, v.kind) for v in report.violations] == [(2, "unreachable")]
 
 
-def test_cycle_time_and_report_are_one_walk() -> None:
+def test_cycle_time_and_report_have_the_same_duration() -> None:
     text = "G28\nG1 X0 Y0 Z100 A0 B0 C0 F80\nG1 X10\nG28\n"
     cycle = cycle_time(text, cell("kuka_eki"))
     assert cycle.total_s == on_kuka(text).total_s > 0.0
@@ -88,7 +88,7 @@ def test_a_text_program_takes_as_long_as_on_the_running_robot() -> None:
     ]
 
 
-def test_a_text_program_is_not_proven_and_that_is_said() -> None:
+def test_a_text_program_is_not_proven_and_a_note_says_so() -> None:
     report = validate_text(SQUARE, cell("text_robot"))
     assert [row.proven for row in report.lines] == [True, False, False, False]
     assert report.least_clearance is None
@@ -96,19 +96,19 @@ def test_a_text_program_is_not_proven_and_that_is_said() -> None:
     assert report.distance_m == pytest.approx(0.2291 + 0.02 + 0.2256, abs=1e-3)
 
 
-def test_every_line_that_cannot_be_read_is_told() -> None:
+def test_every_line_that_cannot_be_read_is_a_violation() -> None:
     report = validate_text("FLY 1\nMOVE_ABS 1,2\n\nHOME 3\nHOME\n", cell("text_robot"))
     assert [(v.line, v.kind) for v in report.violations] == [(n, "syntax") for n in (1, 2, 4)]
 
 
-def test_what_lies_outside_the_envelope_is_left_out(boxed: str) -> None:
+def test_targets_outside_the_envelope_are_violations_and_skipped(boxed: str) -> None:
     text = "MOVE_ABS 290,0,100,0,0,0\nMOVE_REL 20,0,0\nMOVE_REL 5,0,0\nMOVE_ABS 0,0,501,0,0,0\n"
     report = validate_text(text, boxed)
     assert [(v.line, v.kind) for v in report.violations] == [(2, "unreachable"), (4, "unreachable")]
 
 
 @pytest.mark.parametrize("name", ["text_robot", "kuka_eki"])
-def test_no_other_language_and_no_chance(name: str, tmp_path: Path) -> None:
+def test_a_dialect_is_refused_and_scenario_rules_do_not_act(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="language of its own"):
         validate_text("", cell(name), options=Options(dialect="arm"))
     rules = tmp_path / "rules.yaml"
@@ -117,12 +117,12 @@ def test_no_other_language_and_no_chance(name: str, tmp_path: Path) -> None:
     assert any("scenario rules do not act" in note for note in report.notes)
 
 
-def test_the_mark_of_an_editor_and_other_line_ends_are_no_part_of_a_program() -> None:
+def test_byte_order_mark_and_line_ends_are_ignored() -> None:
     text = b"\xef\xbb\xbf" + SQUARE.replace("\n", "\r\n").encode()
     assert validate_text(text, cell("text_robot")).total_s == pytest.approx(1.7)
 
 
-def test_what_is_not_looked_at_around_a_kuka_is_said(tmp_path: Path) -> None:
+def test_a_note_reports_disabled_collision_checks_of_a_kuka(tmp_path: Path) -> None:
     file = tmp_path / "blind.yaml"
     file.write_text("robots:\n  kuka:\n    kind: kuka\n    collision: {enable: false}\n")
     report = validate_text("T1 G58\nG1 X0 Y0 Z100 A0 B0 C0 F100\n", str(file))
@@ -142,9 +142,7 @@ robots:
 
 
 @pytest.mark.parametrize(("robot", "met"), [("left", "right"), ("right", "left, third")])
-def test_arms_that_could_be_met_are_named_as_not_looked_at(
-    tmp_path: Path, robot: str, met: str
-) -> None:
+def test_a_note_names_the_robots_that_are_not_checked(tmp_path: Path, robot: str, met: str) -> None:
     file = tmp_path / "two.yaml"
     file.write_text(TWO)
     report = validate_text("G4 P0.1\n", str(file), options=Options(robot=robot))

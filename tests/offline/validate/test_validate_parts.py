@@ -1,4 +1,4 @@
-"""The parts of a validation by themselves: stretches, feed, courses, wireframes, poses."""
+"""Parts of the validation: stretches, feed, courses, wireframes, poses."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ READY = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"
 
 
 def plan_of(text: str) -> Plan:
-    """The last run of a program."""
+    """The plan of the last motion of a program."""
     runs = [
         event
         for event in walk(text, motion_setup(cell("bare")))
@@ -46,12 +46,12 @@ def plan_of(text: str) -> Plan:
 
 @pytest.fixture(scope="module")
 def swings() -> Plan:
-    """More lines than a stretch has."""
+    """A plan with more lines than a stretch has."""
     lines = (f"G1 A{k % 7} B{k % 5} F3000" for k in range(2 * LINES_AT_ONCE + 50))
     return plan_of("\n".join(lines))
 
 
-def test_stretches_are_all_of_a_plan_in_order(swings: Plan) -> None:
+def test_stretches_cover_a_plan_in_order(swings: Plan) -> None:
     parts = list(stretches(swings))
     assert len(parts) == 3
     assert [part.first for part in parts[1:]] == [part.last for part in parts[:-1]]
@@ -65,7 +65,7 @@ def test_no_line_is_cut_by_a_stretch(swings: Plan) -> None:
     assert not seen[0] & seen[1] | seen[1] & seen[2]
 
 
-def test_grids_go_on_where_the_last_one_ended(swings: Plan) -> None:
+def test_each_grid_starts_where_the_last_one_ended(swings: Plan) -> None:
     for part in stretches(swings):
         grids = list(part.grids())
         assert all(len(times) <= SAMPLES_AT_ONCE for times in grids)
@@ -78,7 +78,7 @@ def test_grids_go_on_where_the_last_one_ended(swings: Plan) -> None:
 
 
 @given(st.floats(0.0, 1.0))
-def test_time_at_is_the_way_back_from_a_place(share: float) -> None:
+def test_time_at_is_the_inverse_of_place(share: float) -> None:
     plan = plan_of(READY + "G1 Y0 F3000\nG1 X500\nG0 A0 B0 C0 U0 V0 W0\n")
     t = plan.begins + share * plan.duration
     place = plan.place(t)
@@ -90,7 +90,7 @@ def test_time_at_is_the_way_back_from_a_place(share: float) -> None:
 
 
 def needed(stretch: Stretch) -> float:
-    """The greatest share of a joint's speed at the programmed feed, by looking closely."""
+    """The greatest share of a joint's speed at the programmed feed, from dense samples."""
     path, most = stretch.path, 0.0
     for piece in np.flatnonzero(~path.rapid).tolist():
         for s in np.linspace(0.0, path.length[piece], 20):
@@ -100,7 +100,9 @@ def needed(stretch: Stretch) -> float:
 
 
 @given(st.floats(-200, 200), st.floats(-80, 120), st.floats(1e3, 2e5))
-def test_a_feed_is_told_just_when_a_joint_cannot_follow(y: float, z: float, feed: float) -> None:
+def test_a_feed_is_a_violation_exactly_when_a_joint_cannot_follow(
+    y: float, z: float, feed: float
+) -> None:
     plan = plan_of(f"{READY}G1 Y{y:.3f} Z{450 + z:.3f} F{feed:.0f}\n")
     parts = list(stretches(plan))
     assert len(parts) == 1
@@ -113,7 +115,7 @@ def test_a_feed_is_told_just_when_a_joint_cannot_follow(y: float, z: float, feed
         assert "velocity" not in told
 
 
-def test_a_course_has_a_bound_and_keeps_its_order() -> None:
+def test_a_course_is_bounded_and_keeps_its_order() -> None:
     courses = Courses()
     for k in range(50):
         times = np.linspace(k, k + 1, 500)
@@ -147,7 +149,7 @@ def test_a_course_has_a_bound_and_keeps_its_order() -> None:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_a_wireframe_spans_the_thing(
+def test_a_wireframe_has_the_size_of_the_object(
     thing: CollisionObject, corner: tuple[float, float, float]
 ) -> None:
     points = np.concatenate(wireframe(thing))
@@ -155,7 +157,7 @@ def test_a_wireframe_spans_the_thing(
     assert points.min(axis=0).tolist() == pytest.approx([-value for value in corner])
 
 
-def test_the_poses_of_a_program_are_those_it_names() -> None:
+def test_program_poses_are_the_targets_of_the_program() -> None:
     text = READY + "G1 Z5000 F600\nG0 A0 B0 C0 U0 V0 W0\nG2 X700 Y0 I-30 J0 F600\n"
     poses = program_poses(text, motion_setup(cell("bare")))
     assert [pose.line for pose in poses] == [2, 3]
@@ -164,7 +166,7 @@ def test_the_poses_of_a_program_are_those_it_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["square", "two_seams", "kuka_square"])
-def test_no_sample_is_closer_than_what_is_proven(name: str) -> None:
+def test_no_sample_is_closer_than_the_proven_clearance(name: str) -> None:
     program = PROGRAMS / "sound" / f"{name}.gcode"
     config = cell(header(program, "cell"))
     report = validate_text(program.read_bytes(), config)
@@ -177,7 +179,7 @@ def test_no_sample_is_closer_than_what_is_proven(name: str) -> None:
         assert detector.get_min_distance(q) >= clearance - 1e-9
 
 
-def test_a_pose_is_tried_with_the_tool_that_is_in_hand_by_then() -> None:
+def test_the_reach_of_a_pose_is_checked_with_the_active_tool() -> None:
     """The bare flange gets 922 mm in front of the arm at this height, the torch 150 mm further."""
     pose = "G0 X1000 Y0 Z1100 A0 B90 C0\n"
     found = program_reach(f"{pose}T0 M6\n{pose}T1 M6\n{pose}", cell("default"))

@@ -1,4 +1,4 @@
-"""Every planted flaw is found, on its line, by its name, and nothing else; sound programs pass."""
+"""Each flawed program gives exactly its expected violation; sound programs pass."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from understudy.offline.validate import CLEARANCE
 FLAWED, SOUND = programs("flawed"), programs("sound")
 
 
-def test_there_are_enough_of_them() -> None:
+def test_the_number_of_programs() -> None:
     assert len(FLAWED) >= 20
     assert len(SOUND) >= 10
 
 
 @pytest.mark.parametrize("program", FLAWED, ids=lambda path: path.stem)
-def test_the_flaw_is_found_at_its_line_and_nothing_else(program: Path) -> None:
+def test_the_expected_violation_and_no_other_is_reported(program: Path) -> None:
     report = proved(program)
     found = [f"{each.kind} at {each.line}" for each in report.violations]
     assert found == [header(program, "expect")]

@@ -1,4 +1,4 @@
-"""What a report says: times that agree, lines left out, clearance, limits of what is told."""
+"""The report: times, skipped lines, clearance, number of violations."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ SQUARE = PROGRAMS / "sound" / "square.gcode"
 
 
 def run_live(text: str, config: CellConfig) -> tuple[VirtualController, list[tuple[int, int]], int]:
-    """The program on the running cell: when which line began to move (ns, line), and its end."""
+    """Runs the program in a cell; start of motion of each line (ns, line), and the end."""
     built = build_cell(config.without_rules())
     arm = built.parts["g60"]
     assert isinstance(arm, VirtualController)
@@ -72,13 +72,13 @@ def test_report_cycle_time_and_running_cell_agree(program: Path, name: str) -> N
 @pytest.mark.parametrize(
     "text", ["G0 A20 C30\nG28 A10\nG0 C5\n", "G0 A20 C30\nG30 A10\nG0 C5\nG28\nG30\n"]
 )
-def test_a_place_that_is_stored_is_reached_as_in_the_running_cell(text: str) -> None:
+def test_moves_to_stored_positions_take_the_time_of_the_running_cell(text: str) -> None:
     config = cell("g60_welding")
     _, _, end = run_live(text, config)
     assert seconds(end - NS_PER_MS) == pytest.approx(validate_text(text, config).total_s, abs=1e-6)
 
 
-def test_joints_of_the_wires_dialect_go_where_the_wire_sends_them() -> None:
+def test_a_program_in_the_grblhal_dialect_takes_the_time_of_the_running_cell() -> None:
     zigzag = "".join(f"G1 X{10 + k} Y{k % 5} A{k}\n" for k in range(30))
     text = f"G21 G90\nG1 X10 F6000\n{zigzag}G28\nG1 X5\n"
     report = validate_text(text, cell("default"), options=Options(dialect="grblhal"))
@@ -103,7 +103,7 @@ def test_the_parts_of_the_cycle_time_add_up() -> None:
 # ── lines that cannot be run ──
 
 
-def test_lines_after_one_left_out_are_not_proven_until_the_next_complete_target() -> None:
+def test_lines_after_a_skipped_one_are_not_proven_until_the_next_complete_target() -> None:
     report = proved_text(
         START + "G1 X1300 F6000\n"  # 3: out of reach
         "G1 Z440\n"  # 4: not everything is said
@@ -121,17 +121,17 @@ def test_joints_and_home_are_complete_targets(complete: str) -> None:
     assert [row.line for row in report.lines if not row.proven] == [2, 3]
 
 
-def test_a_line_that_cannot_be_read_might_have_moved() -> None:
+def test_lines_after_an_unreadable_line_are_not_proven() -> None:
     report = proved_text(START + "G1 Z44§ F600\nG0 Z450\nG0 X450 Y-100 Z450 A180 B0 C0\n")
     assert [row.line for row in report.lines if not row.proven] == [3, 4]
 
 
-def test_a_wait_that_is_refused_moves_nothing() -> None:
+def test_lines_after_a_refused_wait_are_proven() -> None:
     report = proved_text("M66 P4 L3\nG0 A10\n")
     assert [row.line for row in report.lines if not row.proven] == [1]
 
 
-def test_every_violation_is_told_or_counted() -> None:
+def test_every_violation_is_reported_or_counted() -> None:
     text = "G21\n" + "G0 A171\n" * 7
     assert len(proved_text(text).violations) == 7
     few = proved_text(text, options=Options(max_violations=3))
@@ -142,16 +142,16 @@ def test_every_violation_is_told_or_counted() -> None:
 # ── feed ──
 
 
-def test_rapids_ask_for_no_speed() -> None:
+def test_rapids_have_no_speed_violations() -> None:
     assert proved_text("G21\nG0 A90\nG0 X450 Y0 Z450 A180 B0 C0\n").passed
 
 
-def test_beginning_and_ending_in_a_singular_pose_is_allowed() -> None:
+def test_a_path_may_begin_and_end_in_a_singular_pose() -> None:
     report = proved_text("G21 G28\nG1 X700 Y0 Z950 F12000\nG1 X770 Y0 Z995\nG28\n")
     assert report.passed, report.violations
 
 
-def test_a_feed_is_judged_although_the_controller_would_slow_down() -> None:
+def test_a_feed_that_the_controller_would_reduce_is_a_violation() -> None:
     fast = proved_text(START + "G1 Y100 F120000\n")
     (found,) = fast.violations
     assert (found.kind, found.line, found.joint) == ("velocity", 3, "J1")
@@ -166,7 +166,7 @@ G91 G1 Y200 F{feed}
 
 
 @pytest.mark.parametrize(("feed", "kinds"), [(60, []), (600, []), (6000, ["singularity"])])
-def test_a_line_beside_a_singular_pose_is_a_matter_of_its_feed(feed: int, kinds: list[str]) -> None:
+def test_a_line_near_a_singular_pose_is_checked_at_its_feed(feed: int, kinds: list[str]) -> None:
     report = proved_text(BESIDE_A_SINGULAR_POSE.format(feed=feed))
     assert [found.kind for found in report.violations] == kinds, report.violations
     assert report.total_s > 200 / feed * 60
@@ -175,7 +175,7 @@ def test_a_line_beside_a_singular_pose_is_a_matter_of_its_feed(feed: int, kinds:
 # ── clearance ──
 
 
-def test_closeness_is_a_warning_and_with_a_clearance_a_violation() -> None:
+def test_a_close_line_passes_and_is_a_violation_with_a_clearance() -> None:
     text = "G21\nG0 X450 Y-100 Z450 A180 B0 C0\nG1 Z330 F3000\nG1 Z450\n"
     loose = proved_text(text, "g60_welding")
     assert loose.passed
@@ -185,7 +185,7 @@ def test_closeness_is_a_warning_and_with_a_clearance_a_violation() -> None:
     assert "closer than 5 mm" in strict.violations[0].message
 
 
-def test_what_is_within_eps_is_a_warning_that_leaves_the_verdict() -> None:
+def test_a_line_within_0_1_mm_is_a_warning_and_passes() -> None:
     """The nozzle ends 15.5 mm above the tip: 0.05 mm over the fixture of 344 mm."""
     text = "G21\nG0 X450 Y-100 Z450 A180 B0 C0\nG1 Z328.55 F3000\nG1 Z450\n"
     report = proved_text(text, "g60_welding")
@@ -194,7 +194,7 @@ def test_what_is_within_eps_is_a_warning_that_leaves_the_verdict() -> None:
     assert [row.proven for row in report.lines] == [True, True, False, False]
 
 
-def test_a_contact_is_told_with_time_parts_point_and_depth() -> None:
+def test_a_contact_has_parts_point_depth_and_last_line() -> None:
     (found,) = proved(PROGRAMS / "flawed/wrong_height.gcode").document()["violations"]
     assert found["objects"] == ["torch.nozzle", "fixture"]
     assert found["depth_mm"] == pytest.approx(8.5, abs=0.1)
@@ -202,7 +202,7 @@ def test_a_contact_is_told_with_time_parts_point_and_depth() -> None:
     assert found["last_line"] == 6
 
 
-def test_with_stops_the_report_says_that_stops_are_certified() -> None:
+def test_with_stops_a_note_describes_the_check() -> None:
     report = proved(SQUARE, Options(with_stops=True))
     assert report.passed
     assert any(note.startswith("stops: ") for note in report.notes)
@@ -211,7 +211,7 @@ def test_with_stops_the_report_says_that_stops_are_certified() -> None:
 # ── around ──
 
 
-def test_progress_is_told_and_can_end_it() -> None:
+def test_progress_is_reported_and_can_cancel() -> None:
     told: list[tuple[int, int]] = []
     text = "G21\n" + "G0 A1\nG0 A0\n" * 300
 
@@ -225,7 +225,7 @@ def test_progress_is_told_and_can_end_it() -> None:
         validate_text(text, cell("bare"), progress=lambda done, total: False)
 
 
-def test_the_document_has_the_contracts_keys() -> None:
+def test_the_document_has_the_keys_of_the_contract() -> None:
     document = proved(SQUARE).document()
     assert {
         "program", "cell", "verdict", "cycle_time", "distance_mm", "gcodes_executed", "wall_s",
@@ -238,7 +238,7 @@ def test_the_document_has_the_contracts_keys() -> None:
 
 
 @given(st.text(alphabet="GMXYZABCUVWFPQLTIJKS0123456789.- \n(;%/#é", max_size=120))
-def test_any_text_has_a_report(text: str) -> None:
+def test_any_text_gives_a_report(text: str) -> None:
     report = proved_text(text)
     assert all(each.kind in KINDS for each in report.violations)
     assert report.document()["verdict"] in ("pass", "fail")
@@ -247,7 +247,7 @@ def test_any_text_has_a_report(text: str) -> None:
 # ── from outside ──
 
 
-def test_the_library_takes_a_path_or_a_text() -> None:
+def test_the_library_accepts_a_path_or_a_text() -> None:
     import understudy
 
     by_path = understudy.validate(SHIPPED, "g60_welding")
@@ -266,12 +266,12 @@ def test_the_shipped_program_is_proven_on_the_shipped_cells(name: str) -> None:
     assert report.least_clearance > 5 * MM
 
 
-def test_a_tool_that_is_not_there_is_unsupported() -> None:
+def test_an_unknown_tool_is_unsupported() -> None:
     (found,) = proved_text("T7 M6\n").violations
     assert (found.line, found.kind) == (1, "unsupported")
 
 
-def test_a_probe_that_nothing_answers_is_told() -> None:
+def test_a_probe_without_contact_is_a_violation() -> None:
     (found,) = proved_text(START + "G38.2 Z440 F600\n").violations
     assert (found.line, found.kind) == (3, "io")
     assert proved_text(START + "G38.3 Z440 F600\n").passed
@@ -304,18 +304,18 @@ def test_a_probe_in_joints_ends_where_it_touches() -> None:
 @pytest.mark.parametrize(
     ("line", "said"), [("G38.2 Z300 F600", "before the move"), ("G38.3 Z300", "before the move")]
 )
-def test_a_probe_that_touches_before_it_moves_is_told(line: str, said: str) -> None:
+def test_a_probe_that_touches_before_it_moves_is_a_violation(line: str, said: str) -> None:
     (found,) = proved_text(PROBING + line + "\n", "g60_welding").violations
     assert (found.line, found.kind) == (4, "io")
     assert said in found.message
 
 
-def test_a_switch_that_waits_for_motion_is_told_on_its_own_line() -> None:
+def test_a_violation_of_m67_is_reported_on_its_own_line() -> None:
     (found,) = proved_text("M67 E1 Q-1\nG1 A10 F3000\n").violations
     assert (found.line, found.kind) == (1, "io")
 
 
-def test_what_is_not_looked_at_is_not_proven() -> None:
+def test_unchecked_lines_are_not_proven() -> None:
     """In a cell whose collision checks are off, and in one with a list of pairs."""
     off = cell("unchecked")
     report = validate_text("G21\nG0 A10\n", off)
@@ -325,13 +325,13 @@ def test_what_is_not_looked_at_is_not_proven() -> None:
     assert any("leaves links that can touch unproven" in note for note in listed.notes)
 
 
-def test_a_figure_does_not_look_like_the_limit_it_breaks() -> None:
+def test_a_value_has_enough_digits_to_differ_from_its_limit() -> None:
     limit, feed = proved_text("G0 A170.001\nG1 A100 F7201\n").violations
     assert "J1 = 170.001° is outside -170.0°…170.0°" in limit.message
     assert "would need 120.02 deg/s at this feed, 120 are allowed" in feed.message
 
 
-def test_the_end_of_a_program_that_waits_for_its_arc_is_told_in_its_instant() -> None:
+def test_a_program_that_waits_for_its_arc_reports_its_end_at_once() -> None:
     text = START + "M7\nM3\nG1 Z440 F600\nM2\n"
     built = build_cell(cell("g60_welding").without_rules())
     arm = built.parts["g60"]
@@ -350,8 +350,8 @@ def test_the_end_of_a_program_that_waits_for_its_arc_is_told_in_its_instant() ->
     assert seconds(at - NS_PER_MS) == pytest.approx(total, abs=1e-6)
 
 
-def test_an_arc_left_on_is_told_when_the_program_ends() -> None:
-    """And not when the arc has gone out, some time after it."""
+def test_an_arc_left_on_is_reported_at_the_end_of_the_program() -> None:
+    """It is not reported at the later time when the arc goes out."""
     text = START + "M7\nM3\nG1 Z440 F600\n"
     for end in ("", "M2\n"):
         report = proved_text(text + end, "g60_welding")
@@ -360,19 +360,19 @@ def test_an_arc_left_on_is_told_when_the_program_ends() -> None:
         assert found.time_s == pytest.approx(last.end_s, abs=1e-6)
 
 
-def test_the_mark_of_an_editor_is_no_part_of_a_program() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     marked = "\ufeffG21\nG0 A10\n"
     assert proved_text(marked).passed
     assert validate_text(marked.encode(), cell("bare")).lines[0].text == "G21"
     assert validate_text("\ufeffG28\n", cell("kuka_eki")).passed
 
 
-def test_a_speed_that_is_none_is_no_question_of_reach() -> None:
+def test_feed_zero_is_a_syntax_violation() -> None:
     (found,) = validate_text("G1 X10 F0\n", cell("kuka_eki")).violations
     assert (found.line, found.kind) == (1, "syntax")
 
 
-def test_a_line_that_overloads_a_joint_for_minutes_is_told_once_at_its_worst() -> None:
+def test_a_long_overload_is_reported_once_at_its_worst_time() -> None:
     text = "G0 A0 B60 C-60\nG1 B50 F3\n"
     found = [each for each in proved_text(text, "heavy").violations if each.line == 2]
     assert [each.kind for each in found] == ["torque"]
@@ -396,7 +396,7 @@ PLAIN = START + "G1 Z440 F6000\n"
     ],
     ids=["CRLF", "CR", "marked", "no last line end", "1 MB of remark", "1 MB of spaces"],
 )
-def test_what_a_file_looks_like_changes_nothing(data: bytes) -> None:
+def test_encoding_and_line_ends_change_nothing(data: bytes) -> None:
     report = validate_text(data, cell("bare"))
     plain = validate_text(PLAIN, cell("bare"))
     assert report.passed
@@ -406,7 +406,7 @@ def test_what_a_file_looks_like_changes_nothing(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n\n\n", "%\n%\n", "(nothing)\n", "M5\n"])
-def test_a_program_that_moves_nothing_passes_and_says_so(text: str) -> None:
+def test_a_program_without_motion_passes_with_a_note(text: str) -> None:
     report = proved_text(text)
     assert report.passed
     assert report.total_s == 0.0
@@ -425,7 +425,7 @@ def test_a_program_that_moves_nothing_passes_and_says_so(text: str) -> None:
         ("G0 X99999999", ["unreachable"]),
     ],
 )
-def test_absurd_figures_hold_nobody_up(line: str, kinds: list[str]) -> None:
+def test_absurd_numbers_are_reported_quickly(line: str, kinds: list[str]) -> None:
     report = proved_text(START + line + "\n")
     assert [each.kind for each in report.violations] == kinds
     assert report.document()["cycle_time"]["total_s"] >= 0.0
@@ -440,7 +440,7 @@ def test_a_line_of_a_megabyte_is_one_violation() -> None:
 # ── as a library ──
 
 
-def test_a_file_that_is_not_there_is_no_text() -> None:
+def test_a_missing_file_is_not_read_as_a_text() -> None:
     with pytest.raises(ConfigError, match=r"wled\.gcode: cannot be read"):
         understudy.validate("wled.gcode")
 
@@ -448,21 +448,21 @@ def test_a_file_that_is_not_there_is_no_text() -> None:
 @pytest.mark.parametrize(
     "text", ["G0 A1.5", "G1A1.B2.F600", "G0 A1 ; as in weld.gcode", b"G0 A1\n", "", "(by a.b)"]
 )
-def test_a_line_is_a_text(text: str | bytes) -> None:
+def test_a_single_line_is_read_as_a_text(text: str | bytes) -> None:
     assert understudy.validate(text).passed
 
 
-def test_a_shipped_program_goes_by_its_name_as_on_the_command_line() -> None:
+def test_a_shipped_program_is_found_by_its_name() -> None:
     report = understudy.validate("seam.gcode", "g60_welding")
     assert (report.program, report.passed) == ("seam.gcode", True)
 
 
 @pytest.mark.parametrize("clearance", [-1.0, float("nan"), float("inf")])
-def test_a_clearance_that_is_none_is_refused(clearance: float) -> None:
+def test_a_wrong_clearance_is_refused(clearance: float) -> None:
     with pytest.raises(ConfigError, match="clearance_mm"):
         Options(clearance_mm=clearance)
 
 
-def test_violations_cannot_be_left_untold() -> None:
+def test_max_violations_must_be_above_zero() -> None:
     with pytest.raises(ConfigError, match="max_violations"):
         Options(max_violations=0)

@@ -1,4 +1,4 @@
-"""Long programs: time in proportion, memory within bounds, nearly everything decided."""
+"""Long programs: proportional time, bounded memory, nearly all lines decided."""
 
 import math
 import subprocess
@@ -16,7 +16,7 @@ MOST_MB = 1000.0
 
 
 def program(lines: int) -> str:
-    """Never at rest: circles of short lines, and joints that swing to and fro."""
+    """A program without rests: circles of short lines, and joint moves back and forth."""
     text = ["G21 G90 G94", "G0 X450 Y0 Z450 A180 B0 C0", "G1 F3000"]
     for k in range(lines - len(text)):
         angle = k * 0.05
@@ -39,7 +39,7 @@ def check(report: Report, lines: int) -> None:
     assert undecided <= 0.01 * lines
 
 
-def test_time_grows_with_the_program_and_no_faster() -> None:
+def test_time_grows_in_proportion_to_the_program() -> None:
     proved(50)
     took = []
     for lines in (600, 2400):
@@ -62,12 +62,12 @@ def peak_mb(lines: int) -> float:
     return float(done.stdout)
 
 
-def test_memory_has_a_bound() -> None:
-    """A twentieth of the lines takes a twentieth of the room, beside what is always there."""
+def test_memory_is_bounded() -> None:
+    """A twentieth of the lines takes at most a twentieth of the additional memory."""
     always, some = peak_mb(10), peak_mb(FULL // SHARE)
     assert some - always < (MOST_MB - always) / SHARE
 
 
 @pytest.mark.soak
-def test_a_hundred_thousand_lines() -> None:
+def test_memory_of_a_hundred_thousand_lines() -> None:
     assert peak_mb(FULL) < MOST_MB

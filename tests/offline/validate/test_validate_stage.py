@@ -1,4 +1,4 @@
-"""Pins, power source and scenario beside the arm: what a program meets there."""
+"""Validation with pins, power source and scenario."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def kinds(report: Report) -> list[tuple[int, str]]:
     return [(each.line, each.kind) for each in report.violations]
 
 
-def test_a_scenario_rule_that_moves_an_input_ends_a_wait(tmp_path: Path) -> None:
+def test_a_scenario_rule_that_sets_an_input_ends_a_wait(tmp_path: Path) -> None:
     text = "M66 P20 L3 Q5\n"
     assert kinds(proved_text(text, "g60_welding")) == [(1, "io")]
     rule = "  part: {fault: force_input, on: g60.io, at_s: 2, parameters: {pin: 20, value: 1}}\n"
@@ -36,25 +36,25 @@ def test_the_cells_own_rules_are_off(tmp_path: Path) -> None:
     assert proved_text(SEAM, "g60_welding").passed
 
 
-def test_an_arc_lost_on_the_seam_is_told_on_its_line(tmp_path: Path) -> None:
+def test_an_arc_lost_on_the_seam_is_reported_on_its_line(tmp_path: Path) -> None:
     rule = "  gust: {fault: arc_fault, on: g60.welder, at_s: 1.3, parameters: {duration_s: 5}}\n"
     report = under(rule, SEAM, tmp_path)
     assert kinds(report) == [(5, "process")]
     assert "the arc was lost" in report.violations[0].message
 
 
-def test_an_arc_that_does_not_ignite_is_told_once(tmp_path: Path) -> None:
+def test_an_arc_that_does_not_ignite_is_reported_once(tmp_path: Path) -> None:
     rule = "  never: {fault: ignition_fault, on: g60.welder, at_s: 0}\n"
     report = under(rule, SEAM.replace("M3", "M3\nM66 P0 L3 Q7"), tmp_path)
     assert kinds(report) == [(4, "process")]
 
 
-def test_an_emergency_stop_of_the_scenario_is_told(tmp_path: Path) -> None:
+def test_an_emergency_stop_of_the_scenario_is_a_violation(tmp_path: Path) -> None:
     rule = "  hand: {fault: emergency_stop, on: g60, at_s: 0.3}\n"
     assert kinds(under(rule, SEAM, tmp_path)) == [(2, "process")]
 
 
-def test_a_rule_set_off_by_the_tool(tmp_path: Path) -> None:
+def test_a_rule_triggered_by_the_tool_acts(tmp_path: Path) -> None:
     rule = (
         "  near: {fault: pulse_input, on: g60.io, parameters: {pin: 20, value: 1, duration_s: 9},"
         " when: {of: g60, near_mm: [450, -100, 450], within_mm: 5}}\n"
@@ -65,19 +65,19 @@ def test_a_rule_set_off_by_the_tool(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rules", ["  odd: {fault: no_such, on: g60}\n", "  odd: {fault: arc_fault, on: nobody}\n"]
 )
-def test_a_scenario_that_does_not_fit_the_cell_is_no_flaw_of_the_program(
+def test_a_scenario_that_does_not_fit_the_cell_is_a_config_error(
     rules: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError):
         under(rules, SEAM, tmp_path)
 
 
-def test_a_fault_is_told_once_and_the_seam_taken_as_welded() -> None:
+def test_a_weld_fault_is_reported_once_per_seam() -> None:
     text = START + "M3\nM66 P0 L3 Q7\nG1 Z440 F600\nG4 P3\nM5\n"
     assert kinds(proved_text(text, "g60_welding")) == [(3, "process")]
 
 
-def test_without_a_power_source_gas_and_end_are_still_looked_at() -> None:
+def test_without_a_power_source_gas_and_end_are_still_checked() -> None:
     assert kinds(proved_text(START + "M3\nG1 Z440 F600\nM5\n")) == [(3, "process")]
     assert kinds(proved_text(START + "M7\nM3\nG1 Z440 F600\nM2\n")) == [(6, "process")]
     assert proved_text(START + "M7\nM3\nG1 Z440 F600\nM5\nM9\nM2\n").passed
@@ -88,7 +88,7 @@ def test_rapids_between_seams_need_no_arc() -> None:
     assert proved_text(text, "g60_welding").passed
 
 
-def test_an_analog_value_out_of_range_is_told() -> None:
+def test_an_analog_value_out_of_range_is_a_violation() -> None:
     assert kinds(proved_text("M68 E0 Q99\n", "g60_welding")) == [(1, "io")]
 
 
@@ -98,7 +98,7 @@ def test_reading_an_input_never_waits() -> None:
     assert report.total_s == 0.0
 
 
-def test_modes_of_operation_are_those_of_the_cell() -> None:
+def test_modes_of_operation_come_from_the_cell() -> None:
     assert proved_text(SEAM, "g60_welding", Options(mode_of_operation="WELDING")).passed
     with pytest.raises(ConfigError, match="allowed: WELDING"):
         proved_text(SEAM, "g60_welding", Options(mode_of_operation="PICKPLACE"))
@@ -106,6 +106,6 @@ def test_modes_of_operation_are_those_of_the_cell() -> None:
         proved_text(SEAM, "bare", Options(mode_of_operation="WELDING"))
 
 
-def test_an_arc_switched_on_by_its_pin_without_gas_is_a_fault_too() -> None:
+def test_an_arc_started_by_its_pin_without_gas_is_a_violation() -> None:
     text = START + "M64 P0\nG4 P0.1\nM3\nG1 Z440 F600\nM5\n"
     assert [kind for _, kind in kinds(proved_text(text, "g60_welding"))] == ["process"]

@@ -1,4 +1,4 @@
-"""Waypoints without a program around them."""
+"""Validation of waypoints."""
 
 from tests.offline.validate.cases import cell
 
@@ -44,5 +44,5 @@ def test_a_process_waypoint_without_an_arc_is_a_violation() -> None:
     assert "without an arc" in report.violations[0].message
 
 
-def test_a_waypoint_out_of_reach_is_named_by_its_number() -> None:
+def test_a_violation_has_the_number_of_the_waypoint() -> None:
     assert kinds(proved("bare", at(0, x=1800.0), at(50))) == [(3, "unreachable")]
