@@ -17,8 +17,10 @@ from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, cycle_time_of
 from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
-from understudy.offline.validate import Judge, Report, Subject, judge_events
-from understudy.offline.validate import Options as Judging
+from understudy.offline.validate.judge import Judge, judge_events
+from understudy.offline.validate.report import Options as Judging
+from understudy.offline.validate.report import Report
+from understudy.offline.validate.subject import Subject
 from understudy.offline.walk import Event
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.registry import module_of

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from understudy.app.validate import Options
     from understudy.app.validate import Progress as OnProgress
     from understudy.config import CellConfig
-    from understudy.offline.validate import Finding, Report
+    from understudy.offline.validate.report import Finding, Report
 
 LONG = 2000
 """Number of lines from which a program gets a progress bar."""

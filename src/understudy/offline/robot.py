@@ -9,7 +9,7 @@ from typing import Protocol
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, unknown
 from understudy.offline.setup import Setup
-from understudy.offline.validate import Subject
+from understudy.offline.validate.subject import Subject
 from understudy.offline.walk import Event
 from understudy.registry import module_of
 from understudy.simulation.scenario import Config as Rules

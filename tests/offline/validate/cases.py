@@ -5,7 +5,7 @@ from pathlib import Path
 
 from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config, shipped_cells
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"

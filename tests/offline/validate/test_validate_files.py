@@ -16,10 +16,9 @@ from playwright.sync_api import sync_playwright
 from tests.offline.validate.cases import PROGRAMS, cell, proved
 
 from understudy.app.validate import validate_text
-from understudy.offline.validate import Finding, Report
 from understudy.offline.validate.ci import junit, sarif
 from understudy.offline.validate.html_report import page
-from understudy.offline.validate.report import KINDS
+from understudy.offline.validate.report import KINDS, Finding, Report
 
 SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
 FORMATS = jsonschema.FormatChecker(formats=())

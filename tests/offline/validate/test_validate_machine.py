@@ -8,7 +8,7 @@ from tests.offline.validate.cases import PROGRAMS, cell, proved_text
 from understudy.app.build import load_cell
 from understudy.app.validate import Options, validate_text
 from understudy.errors import ConfigError
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 
 GOLDEN = PROGRAMS.parents[2] / "golden/grblhal/programs"
 TRAVEL = str(PROGRAMS.parent / "cells/machine_travel.yaml")

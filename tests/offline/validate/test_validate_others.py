@@ -8,7 +8,7 @@ from tests.offline.validate.cases import cell
 from understudy.app.build import load_cell
 from understudy.app.validate import Options, cycle_time, validate_text
 from understudy.errors import ConfigError
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 
 BOXED = """
 robots:

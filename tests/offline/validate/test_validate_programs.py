@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.offline.validate.cases import header, programs, proved
 
-from understudy.offline.validate import CLEARANCE
+from understudy.offline.validate.report import CLEARANCE
 
 FLAWED, SOUND = programs("flawed"), programs("sound")
 

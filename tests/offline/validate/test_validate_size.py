@@ -9,7 +9,7 @@ import pytest
 from tests.offline.validate.cases import cell
 
 from understudy.app.validate import validate_text
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 
 FULL, SHARE = 100_000, 20
 MOST_MB = 1000.0

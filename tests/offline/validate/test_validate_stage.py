@@ -7,7 +7,7 @@ from tests.offline.validate.cases import proved_text
 
 from understudy.app.validate import Options
 from understudy.errors import ConfigError
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 
 START = "G21 G90 G94\nG0 X450 Y-100 Z450 A180 B0 C0\n"
 SEAM = START + "M7\nM3\nG1 Z440 F600\nM5\nG4 P1\nM9\n"

@@ -3,7 +3,7 @@
 from tests.offline.validate.cases import cell
 
 from understudy.app.validate import validate_waypoints
-from understudy.offline.validate import Report
+from understudy.offline.validate.report import Report
 from understudy.offline.waypoints import Waypoint
 from understudy.space.pose import Pose
 from understudy.units import DEG, MM

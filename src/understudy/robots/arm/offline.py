@@ -32,7 +32,7 @@ from understudy.offline.setup import (
     Setup,
     TimedOutput,
 )
-from understudy.offline.validate import Arm, Subject
+from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event, spans_of, walk
 from understudy.ports import Deps
 from understudy.ports.device import (

@@ -14,7 +14,7 @@ from understudy.motion.path import Path
 from understudy.motion.plan import Plan
 from understudy.offline.robot import NO_RULES
 from understudy.offline.setup import Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
-from understudy.offline.validate import Machine, Subject
+from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, walk
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.robots.arm.offline import NO_TOUCH

@@ -13,7 +13,7 @@ from understudy.motion.dynamics import dynamics
 from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
 from understudy.offline.setup import ARC_LEFT_ON, Remark
-from understudy.offline.validate import Arm, Subject
+from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import (
     OBSTACLES,
     UNSUPPORTED,

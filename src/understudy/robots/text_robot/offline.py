@@ -10,7 +10,7 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, refuse_dialect
-from understudy.offline.validate import Machine, Subject
+from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, PoseMotion, Violation
 from understudy.ports import Deps
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
