@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks import Row, quantiles
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 ROUNDS, TRIPS = 20, 500
 IDLE_SECONDS = 10.0

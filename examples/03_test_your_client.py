@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 
 class MyClient:

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 RX_BYTES = 1023
 

@@ -4,7 +4,7 @@ import json
 
 import zmq
 
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 with StandIn("g60_welding", rate=1.0) as cell, zmq.Context() as context:
     # Against `understudy run`: tcp://127.0.0.1:5560 and tcp://127.0.0.1:5561.

@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from understudy import load_cell, registry
+from understudy.app.stand_in import StandIn
 from understudy.ports import Deps, Endpoint
 from understudy.protocol.sessions import LineReader, Outbox, ReadyPeers, SavedLine, SessionFace
-from understudy.testing import StandIn
 
 ENDPOINTS = {"": Endpoint(wires=("tcp", "pty"), defaults={"port": 7001})}
 

@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from understudy import registry
+from understudy.app.stand_in import StandIn
 from understudy.errors import Refused
 from understudy.ports import Deps
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, ModelAxis, RobotModel
 from understudy.space.pose import ORIGIN
-from understudy.testing import StandIn
 from understudy.units import MM, seconds
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from understudy.app.stand_in import StandIn
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED, WireMessage
-from understudy.testing import StandIn
 from understudy.wire.exchange import Connection
 from understudy.wire.interface import PeerEvents, Port, Server
 

@@ -51,3 +51,19 @@ def test_a_row_of_this_process() -> None:
 def test_an_unknown_kind_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"unknown kind of robot.*kuka"):
         registry.module_of("robots", "kuca")
+
+
+def test_a_module_from_outside_that_cannot_be_imported_is_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "broken_robot.py").write_text("import no_such_library\n")
+    (tmp_path / "empty_robot.py").write_text('"""Declares nothing."""\n')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(registry._registered["robots"], "broken", "broken_robot")
+    monkeypatch.setitem(registry._registered["robots"], "empty", "empty_robot")
+    with pytest.raises(ConfigError, match="robot broken cannot be imported: ModuleNotFoundError"):
+        registry.module_of("robots", "broken")
+    with pytest.raises(ConfigError, match="robot empty has no Config"):
+        registry.module_of("robots", "empty")
+    assert "broken" not in dict(registry.modules("robots")), "the other kinds still work"
+    assert "cannot be imported" in caplog.text

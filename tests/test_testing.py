@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from understudy import VirtualController
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 
 def test_answers_need_no_waiting(text_robot: StandIn) -> None:

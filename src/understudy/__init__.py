@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
+    from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
     from understudy.app.virtual_controller import VirtualController as VirtualController
     from understudy.errors import ConfigError as ConfigError
@@ -17,10 +18,11 @@ _OFFERED = {
     "load_cell": "understudy.app.build",
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
+    "StandIn": "understudy.app.stand_in",
     "VirtualController": "understudy.app.virtual_controller",
     "validate": "understudy.app.validate",
 }
-__all__ = ["ConfigError", "Refused", "VirtualController", "load_cell", "validate"]
+__all__ = ["ConfigError", "Refused", "StandIn", "VirtualController", "load_cell", "validate"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,14 +10,14 @@ a table by an entry point of the group `understudy.<table>`:
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
-from understudy.errors import unknown
+from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,13 @@ TABLES = {
     "wires": WIRES,
     "pages": PAGES,
 }
+REQUIRED = {
+    "robots": ("Config", "build"),
+    "devices": ("Config", "build"),
+    "faces": ("Config", "ENDPOINTS"),
+    "wires": ("Config",),
+}
+"""Names that a module of each table must declare."""
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
 
 RENAMED: Mapping[str, Mapping[str, str]] = {
@@ -95,10 +102,29 @@ def kinds(table: str) -> dict[str, str]:
 
 def module_of(table: str, kind: str) -> ModuleType:
     """The module of a kind; a `ConfigError` with a suggestion if there is no such kind."""
-    rows = kinds(table)
+    rows, noun = kinds(table), table.removesuffix("s")
     if kind not in rows:
-        raise unknown(f"kind of {table.removesuffix('s')}", kind, rows)
-    return import_module(rows[kind])
+        raise unknown(f"kind of {noun}", kind, rows)
+    try:
+        module = import_module(rows[kind])
+    except Exception as problem:
+        if kind in TABLES[table]:
+            raise
+        text = f"the {noun} {kind} cannot be imported: {type(problem).__name__}: {problem}"
+        raise ConfigError(text, value=rows[kind]) from problem
+    for name in REQUIRED.get(table, ()):
+        if not hasattr(module, name):
+            raise ConfigError(f"the module of the {noun} {kind} has no {name}", value=rows[kind])
+    return module
+
+
+def modules(table: str) -> Iterator[tuple[str, ModuleType]]:
+    """Kind and module of every row; a row from outside that fails is logged and left out."""
+    for kind in kinds(table):
+        try:
+            yield kind, module_of(table, kind)
+        except ConfigError as problem:
+            log.warning("%s", problem)
 
 
 @cache

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from understudy.app.stand_in import StandIn
 from understudy.cli import app
-from understudy.testing import StandIn
 
 PTY = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
 ARM = "robots: {g60: {kind: arm, faces: {grblhal: {port: 0}}}}\n"

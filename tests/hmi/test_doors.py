@@ -19,7 +19,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from websockets.typing import Origin
 
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 OPENAPI = "/api/openapi.json"
 NOT_TRIED = ("quit", "snapshot", "start_run")

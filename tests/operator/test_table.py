@@ -14,6 +14,7 @@ from understudy.operator.table import (
     Command,
     Commands,
 )
+from understudy.ports.hmi import BROKEN
 
 
 class Jump(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,3 +111,11 @@ def test_a_glance_is_bounded(table: Commands) -> None:
     refused = table.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
     assert isinstance(refused, Refused)
     assert refused.code == BAD_PARAMETERS
+
+
+def test_a_bug_of_a_command_is_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    table = Commands([Command("divide", "by zero", lambda _: 1 / 0, role="viewer")])
+    answer = table.call("divide", {}, "viewer")
+    assert isinstance(answer, Refused)
+    assert (answer.code, answer.reason) == (BROKEN, "a bug; see the log")
+    assert "ZeroDivisionError" in caplog.text

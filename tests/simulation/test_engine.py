@@ -6,9 +6,9 @@ import pytest
 from tests.parts import part
 
 from understudy.app.build import load_cell
+from understudy.app.stand_in import StandIn
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.engine import EngineState, SimulationEngine, transitions
-from understudy.testing import StandIn
 from understudy.wire.exchange import InProcessCell
 
 

@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from understudy.app.live import Live, Options
+from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import ConfigError
-from understudy.testing import StandIn
 from understudy.wire import tcp
 from understudy.wire.interface import LARGEST_BACKLOG, PeerEvents
 from understudy.wire.tcp import Config, TcpConnection, TcpServer

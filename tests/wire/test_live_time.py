@@ -11,10 +11,10 @@ import pytest
 
 from understudy.app.build import build_cell
 from understudy.app.live import Live, Options
+from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.ports import Rate
 from understudy.simulation.clock_state import ClockState
-from understudy.testing import StandIn
 from understudy.wire.chat import Event, write
 from understudy.wire.exchange import Exchange
 from understudy.wire.pump import Pump

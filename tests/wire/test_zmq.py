@@ -11,12 +11,12 @@ import zmq
 import zmq.asyncio
 
 from understudy.app.live import Live, Options
+from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.operator.doors.beside import Doors
 from understudy.ports import WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
-from understudy.testing import StandIn
 from understudy.wire import zmq_router as wire
 from understudy.wire.exchange import Exchange
 

@@ -9,6 +9,7 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import DigitalIO, Part
 from understudy.ports.controller import Pins as HasPins
+from understudy.ports.device import Device
 from understudy.ports.hmi import HasPanel, Pins, RobotView
 from understudy.units import DEG
 
@@ -134,14 +135,14 @@ def overrides_of(robot: Robot) -> dict[str, float] | None:
 
 
 class DeviceQuery:
-    """The query `devices`: every part of the cell that has a panel."""
+    """The query `devices`: every device, with its active faults and its panel if it has one."""
 
     def __init__(
         self, config: CellConfig, parts: Mapping[str, Part], now: Callable[[], int]
     ) -> None:
         self._now = now
         self._kinds = {name: device.kind for name, device in config.devices.items()}
-        self._devices = {name: part for name, part in parts.items() if isinstance(part, HasPanel)}
+        self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
 
     def commands(self) -> list[Command]:
         doc = "all devices: panel rows (label, value, unit, state) and active faults"
@@ -153,7 +154,7 @@ class DeviceQuery:
             {
                 "name": name,
                 "kind": self._kinds.get(name) or name.rpartition(".")[2],
-                "panel": device.panel(now),
+                "panel": device.panel(now) if isinstance(device, HasPanel) else [],
                 "faults": device.active_faults(),
             }
             for name, device in self._devices.items()

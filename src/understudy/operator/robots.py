@@ -106,7 +106,7 @@ class Robot:
         side = self.side
         run = getattr(side.actions, action, None)
         if run is None:
-            able = ", ".join(self.skills()) or "nothing but stop"
+            able = ", ".join(self.skills()) or "only stop and reset"
             return Refused(
                 f"{self.name} ({self.kind}, {self.mode}) knows no {action}; it has: {able}"
             )

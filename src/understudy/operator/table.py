@@ -1,5 +1,6 @@
 """The table of commands and queries: name, typed parameters, role, doc."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,7 +10,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
-from understudy.ports.hmi import Later
+from understudy.ports.hmi import BROKEN, Later
+
+log = logging.getLogger(__name__)
 
 Role = Literal["viewer", "operator"]
 RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
@@ -80,7 +83,11 @@ class Commands:
         except msgspec.ValidationError as problem:
             fields = ", ".join(_fields(command.parameters)) or "none"
             return Refused(f"{name}: {problem}; parameters: {fields}", code=BAD_PARAMETERS)
-        result = command.run(checked)
+        try:
+            result = command.run(checked)
+        except Exception:  # a bug of one command must not end the connection of its client
+            log.exception("command %s failed", name)
+            return Refused("a bug; see the log", code=BROKEN)
         if isinstance(result, Refused):
             return Refused(result.reason, code=result.code or REFUSED)
         return result

@@ -1,7 +1,7 @@
 """How a robot is operated: what its kind declares, and the values that are exchanged.
 
 A kind of robot is a module in the table `robots` of the registry. It must declare the first two
-names; without the others the robot is part of the cell and can be stopped, and no more:
+names; without the others the robot is part of the cell and can be stopped and reset:
 
     Config                               the keys of the cell file
     build(name, config, deps)            the simulated robot, a `Part` that is `Injectable`

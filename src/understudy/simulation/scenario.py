@@ -17,7 +17,7 @@ from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.ports import ActiveFault, Injectable
 from understudy.ports.faults import MESSAGE_FAULTS, Fault, Faults
-from understudy.registry import kinds, module_of
+from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
 AMBIENT_PERIOD = 10 * NS_PER_MS
@@ -37,9 +37,8 @@ def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
     yield "any face", MESSAGE_FAULTS
     for table in ("devices", "robots", "faces"):
-        for kind in kinds(table):
-            declared = getattr(module_of(table, kind), "FAULTS", {})
-            yield f"{table.removesuffix('s')} {kind}", declared
+        for kind, module in modules(table):
+            yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 
 
 def declared_faults() -> dict[str, tuple[Fault, list[str]]]:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.app.stand_in import StandIn
 from understudy.errors import Refused
 from understudy.operator.doors.control import control_face
 from understudy.operator.table import Command, Commands
 from understudy.ports import UNLIMITED
-from understudy.testing import StandIn
 
 # ── lines and replies, with a table that only echoes ──
 

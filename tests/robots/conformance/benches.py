@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from understudy.app.build import build_cell
+from understudy.app.stand_in import StandIn
 from understudy.config import read_config
 from understudy.ports import UNLIMITED, ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
-from understudy.testing import StandIn
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial, parse_place
 from understudy.wire.exchange import Client, InProcessCell

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.errors import Refused
 from understudy.jobs.joint_lines import JointLines
@@ -17,7 +18,6 @@ from understudy.robots.arm.real import driver_of
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.robots.grblhal.face.framing import BUFFER_BYTES, ReceiveBuffer
 from understudy.simulation.cell import Cell
-from understudy.testing import StandIn
 from understudy.units import DEG
 from understudy.wire.dial import Dial, parse_place
 from understudy.wire.exchange import Exchange

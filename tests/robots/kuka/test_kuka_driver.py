@@ -10,6 +10,7 @@ from tests.parts import part
 from typer.testing import CliRunner
 
 from understudy.app.build import load_cell
+from understudy.app.stand_in import StandIn
 from understudy.cli import app
 from understudy.errors import Refused
 from understudy.ports import UNLIMITED, Ticket
@@ -22,7 +23,6 @@ from understudy.robots.kuka.driver import (
 )
 from understudy.robots.kuka.program import Step, read_program
 from understudy.robots.kuka.robot import KukaGcodeServer
-from understudy.testing import StandIn
 from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
 from understudy.wire.exchange import Client
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.robots.kuka.kuka_wire import COMMAND, TELEMETRY, command, feedback, telemetry
 
-from understudy.testing import StandIn
+from understudy.app.stand_in import StandIn
 
 PATIENCE_SECONDS = 60.0
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.robots.kuka.test_kuka_driver import COMMAND, Bench, program
 from typer.testing import CliRunner
 
+from understudy.app.stand_in import StandIn
 from understudy.cli import app
 from understudy.cli.send import Telemetry
 from understudy.errors import ConfigError
 from understudy.robots.kuka.driver import Config, TelemetryReader
-from understudy.testing import StandIn
 from understudy.units import nanoseconds
 from understudy.wire.dial import Destination
 

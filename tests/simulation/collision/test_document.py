@@ -6,9 +6,9 @@ from tests.parts import parts_of
 from tests.simulation.collision.around_bench import POST, arm, hits, names, send
 
 from understudy.app.build import load_cell
+from understudy.app.stand_in import StandIn
 from understudy.space.pose import Pose
 from understudy.space.reach.reach_map import ReachabilityAnalyzer
-from understudy.testing import StandIn
 from understudy.units import DEG, MM
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from understudy.app.stand_in import StandIn
 from understudy.robots.arm.controller import VirtualController
-from understudy.testing import StandIn
 
 CELL = """
 include: {environment: around.yaml}

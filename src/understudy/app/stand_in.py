@@ -1,0 +1,155 @@
+"""A live cell in a thread of its own, for tests and scripts."""
+
+import asyncio
+import contextlib
+import queue
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from understudy.app.live import Live
+    from understudy.ports import Rate
+    from understudy.ports.hmi import Later
+
+TIMEOUT_SECONDS = 60.0
+
+
+class StandIn:
+    """A live cell in a thread of its own; by default its time advances in steps."""
+
+    def __init__(
+        self,
+        cell: str,
+        *,
+        seed: int | None = None,
+        rules: bool = False,
+        rate: "Rate" = "step",
+    ) -> None:
+        self._settings = (cell, seed, rules, rate)
+        self._loop = asyncio.new_event_loop()
+        self._live: Live | None = None
+        self._sockets: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._run, name=f"understudy {cell}", daemon=True)
+        self._started: threading.Event = threading.Event()
+        self._problem: Exception | None = None
+
+    # ── addresses ──
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        return self._running().endpoints
+
+    def address(self, endpoint: str = "") -> tuple[str, int]:
+        """Host and port of an endpoint; of the cell's only face if none is named."""
+        faces = [name for name in self.endpoints if name != "control"]
+        name = endpoint or faces[0]
+        if name not in self.endpoints or (not endpoint and len(faces) != 1):
+            raise ValueError(f"endpoint {endpoint!r}; there are: {', '.join(self.endpoints)}")
+        host, _, port = self.endpoints[name].removeprefix("tcp://").rpartition(":")
+        return host.strip("[]"), int(port)
+
+    @property
+    def host(self) -> str:
+        return self.address()[0]
+
+    @property
+    def port(self) -> int:
+        return self.address()[1]
+
+    # ── in a test ──
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds since the cell started."""
+        return float(self._call(lambda live: live.now))
+
+    def forward(self, seconds: float) -> None:
+        """Lets simulated seconds pass."""
+        self._call(lambda live: live.advance(seconds))
+
+    def do(self, command: str, **parameters: Any) -> Any:
+        """Runs a command of the control endpoint; RuntimeError if it is refused."""
+        from understudy.errors import Refused
+        from understudy.ports.hmi import Later
+
+        result = self._call(lambda live: live.commands.call(command, parameters, "operator"))
+        if isinstance(result, Later):
+            result = self._wait_for(result)
+        if isinstance(result, Refused):
+            raise RuntimeError(result.reason)
+        return result
+
+    def _wait_for(self, later: "Later") -> Any:
+        answers: queue.Queue[Any] = queue.Queue()
+        self._call(lambda live: later.then(answers.put))
+        return answers.get()
+
+    def inject(self, fault: str, on: str = "", **parameters: float) -> None:
+        """Injects a fault; into the cell's first robot if none is named."""
+        robot = on or next(iter(self._running().config.robots))
+        self.do("inject", fault=fault, on=robot, parameters=parameters)
+
+    def ask(self, line: str, endpoint: str = "") -> str:
+        """Sends a line to a text face and returns the answer; the connection is kept open."""
+        if endpoint not in self._sockets:
+            raw = socket.create_connection(self.address(endpoint), TIMEOUT_SECONDS)
+            self._sockets[endpoint] = raw.makefile("rwb", buffering=0)
+            raw.close()
+        stream = self._sockets[endpoint]
+        stream.write(line.encode() + b"\n")
+        return bytes(stream.readline()).decode().rstrip("\r\n")
+
+    # ── start and stop ──
+
+    def __enter__(self) -> "StandIn":
+        self._thread.start()
+        if not self._started.wait(TIMEOUT_SECONDS):
+            raise TimeoutError("the cell did not start")
+        if self._problem is not None:
+            raise self._problem
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for stream in self._sockets.values():
+            stream.close()
+        if self._live is not None:
+            with contextlib.suppress(RuntimeError):  # the cell may have ended by itself
+                self._loop.call_soon_threadsafe(self._live.finished.set)
+        self._thread.join(TIMEOUT_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        except Exception as problem:  # noqa: BLE001 - raised in the thread that waits for the start
+            self._problem = problem
+        finally:
+            self._loop.close()
+            self._started.set()
+
+    async def _serve(self) -> None:
+        from understudy.app.live import Live, Options
+        from understudy.config import load_config
+
+        cell, seed, rules, rate = self._settings
+        config = load_config(cell, seed=seed)
+        live = Live(config if rules else config.without_rules(), Options(rate, ephemeral=True))
+        await live.start()
+        self._live = live
+        self._started.set()
+        await live.finished.wait()
+        await live.stop()
+
+    def _running(self) -> "Live":
+        if self._live is None:
+            raise RuntimeError("the cell does not run: use it in a `with` statement")
+        return self._live
+
+    def _call(self, action: Callable[["Live"], Any]) -> Any:
+        live = self._running()
+
+        async def do() -> Any:
+            return action(live)
+
+        return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
