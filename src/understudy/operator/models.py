@@ -135,7 +135,7 @@ def overrides_of(robot: Robot) -> dict[str, float] | None:
 
 
 class DeviceQuery:
-    """The query `devices`: every device, with its active faults and its panel if it has one."""
+    """The query `devices`: devices that have a panel or an active fault."""
 
     def __init__(
         self, config: CellConfig, parts: Mapping[str, Part], now: Callable[[], int]
@@ -145,17 +145,17 @@ class DeviceQuery:
         self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
 
     def commands(self) -> list[Command]:
-        doc = "all devices: panel rows (label, value, unit, state) and active faults"
+        doc = "devices with a panel or an active fault: panel rows (label, value, unit, state), faults"
         return [Command("devices", doc, lambda _: self._list(), role="viewer")]
 
     def _list(self) -> list[dict[str, Any]]:
-        now = self._now()
-        return [
-            {
-                "name": name,
-                "kind": self._kinds.get(name) or name.rpartition(".")[2],
-                "panel": device.panel(now) if isinstance(device, HasPanel) else [],
-                "faults": device.active_faults(),
-            }
-            for name, device in self._devices.items()
-        ]
+        rows = [self._row(name, device) for name, device in self._devices.items()]
+        return [row for row in rows if row["panel"] or row["faults"]]
+
+    def _row(self, name: str, device: Device) -> dict[str, Any]:
+        return {
+            "name": name,
+            "kind": self._kinds.get(name) or name.rpartition(".")[2],
+            "panel": device.panel(self._now()) if isinstance(device, HasPanel) else [],
+            "faults": device.active_faults(),
+        }

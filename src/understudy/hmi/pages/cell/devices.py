@@ -178,7 +178,6 @@ def device_panels(browser: Browser) -> None:
 
     def update() -> None:
         devices = browser.cell.devices_of(browser.robot)
-        devices = [device for device in devices if device["panel"] or device["faults"]]
         layout = [(d["name"], [row["label"] for row in d["panel"]]) for d in devices]
         if layout == shown[0]:
             return
