@@ -145,7 +145,7 @@ class DeviceQuery:
         self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
 
     def commands(self) -> list[Command]:
-        doc = "devices with a panel or an active fault: panel rows (label, value, unit, state), faults"
+        doc = "devices with a panel or a fault: panel rows (label, value, unit, state), faults"
         return [Command("devices", doc, lambda _: self._list(), role="viewer")]
 
     def _list(self) -> list[dict[str, Any]]:
