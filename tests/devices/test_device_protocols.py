@@ -30,7 +30,7 @@ OFFERED_BY_WELDER = (
 
 
 def as_devices(welder: Welder, io: VirtualIO) -> tuple[ports.Process, ports.Device]:
-    """Checked by mypy: signatures, too."""
+    """Checks the signatures with mypy."""
     return welder, io
 
 
@@ -62,7 +62,7 @@ def cell_of(text: str, folder: Path) -> str:
     return str(file)
 
 
-def test_a_device_stands_in_the_cell_by_itself(tmp_path: Path) -> None:
+def test_a_device_is_a_part_of_the_cell(tmp_path: Path) -> None:
     text = "robots: {bench: {kind: text_robot}}\ndevices: {panel: {kind: io, digital_inputs: 4}}\n"
     io = part(load_cell(cell_of(text, tmp_path)), "panel", VirtualIO)
     assert io.pins == (4, 32, 8, 8)
@@ -81,7 +81,7 @@ def test_a_device_stands_in_the_cell_by_itself(tmp_path: Path) -> None:
         ("devices: {panel: {kind: io, pins: 4}}", "unknown key (got 'pins')"),
     ],
 )
-def test_a_device_that_cannot_be(devices: str, reason: str, tmp_path: Path) -> None:
+def test_invalid_devices_are_refused(devices: str, reason: str, tmp_path: Path) -> None:
     text = f"robots: {{bench: {{kind: text_robot}}}}\n{devices}\n"
     with pytest.raises(ConfigError) as caught:
         load_cell(cell_of(text, tmp_path))

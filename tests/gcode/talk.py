@@ -18,7 +18,7 @@ from understudy.gcode.requests import Request
 
 
 class Talk:
-    """A modal state and a commanded position that follow what is said."""
+    """A modal state and a commanded position that follow the lines."""
 
     def __init__(self, dialect: Dialect = ARM, modal: Modal | None = None) -> None:
         self.dialect = dialect
@@ -42,7 +42,7 @@ class Talk:
         return step
 
     def say(self, *lines: str) -> list[Request]:
-        """What all these lines ask for; each of them must be accepted."""
+        """The requests of all these lines; each line must be accepted."""
         requests: list[Request] = []
         for line in lines:
             step = self.answer(line)

@@ -52,7 +52,7 @@ def test_the_circle(
     assert found.feed == 600
 
 
-def test_other_axes_go_along() -> None:
+def test_other_axes_move_in_proportion() -> None:
     assert arc("G2 X10 I5 Z3 A90").target == (10, 0, 3, 90, 0, 0)
 
 
@@ -67,7 +67,7 @@ def test_centre_and_radius_in_inches() -> None:
     assert arc("G20 G2 X2 R1").radius == pytest.approx(25.4)
 
 
-def test_a_circle_without_radius_is_no_circle() -> None:
+def test_a_circle_of_radius_zero_is_refused() -> None:
     assert Talk(GRBLHAL_MACHINE).say("G2 I0 J0 F100") == [AxisMove((0, 0, 0, 0, 0, 0), feed=100)]
 
 
@@ -78,13 +78,13 @@ def test_start_and_end_may_differ_a_little_in_radius(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["G2 X10.009 I5", "G2 X200.11 I100", "G2 X2000.6 I1000"])
-def test_but_not_much(line: str) -> None:
+def test_a_large_difference_in_radius_is_refused(line: str) -> None:
     talk = Talk(GRBLHAL_MACHINE)
     talk.say("F100")
     assert talk.refused(line).code == 33
 
 
-def test_half_circles_by_radius_need_no_luck_in_double_precision() -> None:
+def test_half_circles_by_radius_are_accepted_despite_rounding() -> None:
     (found,) = Talk(ARM).stand(pose=(0, 0, 0, 0, 0, 0)).say("G2 X0.3 R0.15 F100")
     assert isinstance(found, ArcMove)
     assert found.angle == pytest.approx(-math.pi)
@@ -103,7 +103,7 @@ def test_an_arm_draws_with_its_tool_in_metres() -> None:
     assert (timed.speed, timed.duration) == (None, 30)
 
 
-def test_on_a_joint_wire_two_joints_go_round() -> None:
+def test_on_a_joint_wire_two_joints_move_on_a_circle() -> None:
     (found,) = Talk(GRBLHAL_ARM).say("G3 X10 I5 F60")
     assert isinstance(found, JointArc)
     assert found.radius == pytest.approx(5 * DEG)

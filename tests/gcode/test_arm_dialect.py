@@ -43,7 +43,7 @@ def test_the_first_line_of_all() -> None:
     assert talk.say("G1 A45 F100") == [JointMove(joints(45, 0, 0, 0, 0, 0), speed=100 * DEG)]
 
 
-def test_feed_is_per_minute_unless_said_otherwise(arm: Talk) -> None:
+def test_feed_is_per_minute_by_default(arm: Talk) -> None:
     (move,) = arm.say("G1 A45 F120")
     assert isinstance(move, JointMove)
     assert move.speed == pytest.approx(2 * DEG)
@@ -76,7 +76,7 @@ def test_abc_alone_follow_the_mode(arm: Talk) -> None:
     assert [type(request) for request in arm.say("M428 G0 A10")] == [KinematicsMode, JointMove]
 
 
-def test_increments_count_from_where_the_program_stands(arm: Talk) -> None:
+def test_increments_start_from_the_commanded_position(arm: Talk) -> None:
     arm.stand(axes=(10, 0, 0, 0, 0, 0))
     (joint,) = arm.say("G91 G0 A5 W1")
     assert joint == JointMove(joints(15, 0, 0, 0, 0, 1))
@@ -108,7 +108,7 @@ def test_joints_have_no_offsets(arm: Talk, line: str) -> None:
     assert arm.refused(line).code == 20
 
 
-def test_g92_says_where_the_tool_is(arm: Talk) -> None:
+def test_g92_sets_the_coordinates_of_the_tool(arm: Talk) -> None:
     assert arm.say("G92 X0 Z0") == [OffsetsChanged((400, 0, 500, 0, 0, 0))]
 
 
@@ -130,7 +130,7 @@ def test_arcs_are_for_the_tool(arm: Talk) -> None:
     assert arm.refused("G2 U10 I5").code == 20
 
 
-def test_probing_asks_in_si(arm: Talk) -> None:
+def test_probing_requests_are_in_si(arm: Talk) -> None:
     (probe,) = arm.say("G38.3 Z400 F60")
     assert isinstance(probe, Probe)
     assert isinstance(probe.move, LineMove)

@@ -14,7 +14,7 @@ def block(text: str) -> Block:
     return parsed
 
 
-def test_a_block_knows_its_commands_by_group_and_its_values_by_letter() -> None:
+def test_a_block_has_commands_by_group_and_values_by_letter() -> None:
     parsed = block("N7 G90 G1 X10 Y-2.5 F100 M8")
     assert parsed.commands == {"distance": "G90", "motion": "G1", "coolant": "M8"}
     assert parsed.values == {"N": 7, "X": 10, "Y": -2.5, "F": 100}
@@ -52,7 +52,7 @@ def test_faults_name_the_word(line: str, code: int, word: str, column: int) -> N
     assert (problem.code, problem.word, problem.column) == (code, word, column)
 
 
-def test_the_message_names_the_opponent() -> None:
+def test_the_message_names_the_conflicting_command() -> None:
     assert str(parse("G17 G18", ARM, line=3)) == (
         "line 3, column 5: G18: cannot be in one line with G17"
     )
@@ -70,14 +70,14 @@ def test_the_leftmost_fault_counts(line: str, code: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["G64", "G61.1", "G43 H1", "M428", "M429"])
-def test_what_the_firmware_does_not_know(line: str) -> None:
+def test_unknown_codes_have_the_firmwares_errors(line: str) -> None:
     assert isinstance(parse(line, ARM), Block)
     problem = parse(line, GRBLHAL_MACHINE)
     assert isinstance(problem, Problem)
     assert problem.code == 20
 
 
-def test_equal_blocks_say_the_same_wherever_it_stands() -> None:
+def test_blocks_with_the_same_content_are_equal() -> None:
     assert block("g1x1 (here) y2") == block("   Y2 G1 X1")
     assert block("G1 X1") != block("G1 X2")
     assert block("(MSG,a)") != block("(MSG,b)")
@@ -110,7 +110,7 @@ lines = st.builds(
 
 
 @given(lines)
-def test_canonical_text_says_the_same(line: str) -> None:
+def test_canonical_text_parses_to_an_equal_block(line: str) -> None:
     parsed = parse(line, ARM)
     if isinstance(parsed, Block):
         assert parse(format_block(parsed), ARM) == parsed

@@ -69,7 +69,7 @@ def test_inches_scale_linear_axes_and_the_feed_only(machine: Talk) -> None:
     assert move.feed == pytest.approx(254)
 
 
-def test_which_axes_are_rotary_is_a_setting() -> None:
+def test_the_rotary_axes_are_a_setting() -> None:
     assert rotary_axes(7) == (False, False, False, True, True, True)
     linear_a = replace(GRBLHAL_MACHINE, rotary=rotary_axes(0b110))
     (move,) = Talk(linear_a).say("G20 G0 A1 B1")
@@ -92,7 +92,7 @@ def test_work_offsets_g92_and_tool_length_add_up(machine: Talk) -> None:
     assert machine.say("G55 X2")[-1] == AxisMove((-6.5, 0, 0, 0, 0, 0), rapid=True)
 
 
-def test_every_change_of_offsets_is_told(machine: Talk) -> None:
+def test_every_change_of_offsets_is_reported(machine: Talk) -> None:
     assert machine.say("G10 L2 P2 X3") == [OffsetsChanged((0, 0, 0, 0, 0, 0))]
     assert machine.say("G55") == [OffsetsChanged((3, 0, 0, 0, 0, 0))]
     assert machine.say("G55") == []
@@ -100,13 +100,13 @@ def test_every_change_of_offsets_is_told(machine: Talk) -> None:
     assert machine.say("M2") == [ProgramEnd("M2"), OffsetsChanged((0, 0, 0, 0, 0, 0))]
 
 
-def test_g92_can_be_suspended_and_brought_back(machine: Talk) -> None:
+def test_g92_can_be_suspended_and_restored(machine: Talk) -> None:
     shifted, zero = OffsetsChanged((-5, 0, 0, 0, 0, 0)), OffsetsChanged((0, 0, 0, 0, 0, 0))
     assert machine.say("G92 X5", "G92.2", "G92.3") == [shifted, zero, shifted]
     assert machine.say("G92.1", "G92.3") == [zero]
 
 
-def test_going_home_passes_the_way_point_and_moves_the_named_axes(machine: Talk) -> None:
+def test_going_home_passes_the_waypoint_and_moves_the_named_axes(machine: Talk) -> None:
     machine.stand(axes=(10, 5, 0, 0, 0, 0))
     assert machine.say("G28.1") == [SetHome("G28", (10, 5, 0, 0, 0, 0))]
     machine.stand(axes=(1, 1, 0, 0, 0, 0))
@@ -188,7 +188,7 @@ def test_pause_and_end(machine: Talk) -> None:
     ]
 
 
-def test_what_a_line_ends_with_comes_after_its_motion(machine: Talk) -> None:
+def test_pause_and_end_come_after_the_motion_of_the_line(machine: Talk) -> None:
     moved, ended = machine.say("G0 X1 M2")
     assert isinstance(moved, AxisMove)
     assert ended == ProgramEnd("M2")
@@ -230,7 +230,7 @@ def test_a_refused_line_changes_nothing(machine: Talk) -> None:
     assert machine.modal is before
 
 
-def test_zero_does_for_the_address_of_the_only_spindle(machine: Talk) -> None:
+def test_the_only_spindle_has_address_zero(machine: Talk) -> None:
     assert machine.say("M3 S10 $0") == [Spindle("M3", 10)]
 
 
@@ -253,5 +253,5 @@ def test_a_jog_has_its_own_modes(machine: Talk) -> None:
     assert step.modal is machine.modal
 
 
-def test_a_jog_without_axes_asks_for_nothing(machine: Talk) -> None:
+def test_a_jog_without_axes_has_no_requests(machine: Talk) -> None:
     assert jogged("F100", machine.modal).requests == ()

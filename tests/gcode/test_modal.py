@@ -28,14 +28,14 @@ def test_it_survives_json_and_msgpack(busy: Modal) -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(busy), type=Modal) == busy
 
 
-def test_it_lists_the_codes_in_force(busy: Modal) -> None:
+def test_it_lists_the_active_codes(busy: Modal) -> None:
     assert " ".join(active_codes(busy)) == (
         "G0 G55 G92 G18 G20 G91 G94 G40 G43.1 G99 G50 M3 M8 M50 M51"
     )
     assert modes_report(busy).endswith("T0 F762 S100.]")
 
 
-def test_a_reset_forgets_modes_and_keeps_offsets(busy: Modal) -> None:
+def test_a_reset_clears_modes_and_keeps_offsets(busy: Modal) -> None:
     after = after_reset(busy)
     assert modes_report(after) == (
         "[GC:G0 G54 G92 G17 G21 G90 G94 G40 G49 G98 G50 M5 M9 T0 F0 S0.]"

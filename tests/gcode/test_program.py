@@ -35,7 +35,7 @@ def test_text_is_utf8_and_columns_count_bytes() -> None:
     assert line.block.column == 11
 
 
-def test_nothing_is_a_program_too() -> None:
+def test_an_empty_text_is_a_program() -> None:
     assert list(program_lines(b"", ARM)) == []
 
 
@@ -56,7 +56,8 @@ LINE = st.lists(WORD, max_size=5).map(" ".join)
 def test_lines_of_one_form_differ_in_their_numbers_alone(
     lines: list[str], dialect: Dialect
 ) -> None:
-    """oracle of number_forms: every line parsed by itself says the same, at the same columns."""
+    """oracle of number_forms: every line parsed alone gives the same block with the same
+    columns."""
     found = [line.block for line in program_lines("\n".join(lines), dialect)]
     wanted = [parse(line, dialect, line=number) for number, line in enumerate(lines, 1)]
     assert found == wanted[: len(found)]
@@ -65,7 +66,7 @@ def test_lines_of_one_form_differ_in_their_numbers_alone(
             assert (one.columns, one.line) == (other.columns, other.line)
 
 
-def test_a_contour_has_a_form_or_two() -> None:
+def test_a_contour_has_few_forms() -> None:
     text = "\n".join(f"N{k} G1 X{k / 7:.3f} Y{k / 9:.3f}" for k in range(100))
     kinds, leads = forms(read(f"{text}\nG0 X1\nN1 G1 X0 Y0 (end)\n".encode()))
     assert leads.tolist() == [0, 100]

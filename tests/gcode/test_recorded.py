@@ -34,7 +34,7 @@ def sessions() -> Iterator[tuple[str, list[str]]]:
 
 
 class Controller:
-    """Just enough around the interpreter to hold a conversation."""
+    """A minimal controller around the interpreter."""
 
     def __init__(self) -> None:
         self.modal = Modal()
@@ -83,7 +83,7 @@ SESSIONS = dict(sessions())
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_answers_as_the_firmware_did(name: str) -> None:
+def test_the_answers_equal_the_firmwares(name: str) -> None:
     controller = Controller()
     for row in SESSIONS[name]:
         if " | " in row:

@@ -79,7 +79,7 @@ def test_a_problem_names_word_and_column(text: str, code: int, word: str, column
     assert str(problem).startswith(f"line 7, column {column}: {word}: ")
 
 
-def test_the_words_before_a_problem_are_there() -> None:
+def test_the_words_before_a_problem_are_returned() -> None:
     assert tokenize("G1 X5 Y").words == (Word("G", 1.0, 1), Word("X", 5.0, 4))
 
 
@@ -94,12 +94,12 @@ def test_the_first_message_is_for_the_operator() -> None:
     assert tokenize("(message)").message is None
 
 
-def test_block_delete_leaves_out_lines_with_a_slash() -> None:
+def test_block_delete_skips_lines_with_a_slash() -> None:
     assert tokenize(" /G0 X1", Spelling(block_delete=True)) == LineWords()
 
 
 @pytest.mark.parametrize("text", ["G0 X1*71", "G0 X1 * 7 1 (sum)"])
-def test_checksums_are_tolerated_where_the_dialect_says_so(text: str) -> None:
+def test_checksums_are_ignored_if_the_dialect_allows_them(text: str) -> None:
     line = tokenize(text, Spelling(checksum=True))
     assert [str(word) for word in line.words] == ["G0", "X1"]
     assert line.problem is None
@@ -120,7 +120,7 @@ def test_the_longest_line_on_the_wire(length: int, fits: bool) -> None:
         assert line.problem.code == 11
 
 
-def test_digits_beyond_what_counts_are_dropped() -> None:
+def test_insignificant_digits_are_dropped() -> None:
     assert tokenize("X0." + "1" * 200).words[0].value == pytest.approx(1 / 9)
     assert tokenize("X0." + "1" * 200, WIRE).words[0].value == pytest.approx(1 / 9, rel=1e-7)
 
@@ -138,7 +138,7 @@ def test_numbers_are_the_nearest_to_their_text(digits: int, exponent: int) -> No
     assert tokenize("X" + text).words[0].value == float(f"{digits}e{exponent}")
 
 
-# ── never raises, and the fast reader says the same ─────────────────────────────────────────────
+# ── never raises; equal results of the fast reader ──────────────────────────────────────────────
 
 GCODE_LIKE = st.text(alphabet="GMXYZNF019.-+ ()/;%*$#\t\r\naxgé=", max_size=60)
 
@@ -149,7 +149,7 @@ def test_any_text_is_read_without_raising(text: str, spelling: Spelling) -> None
 
 
 def plain(data: bytes, spelling: Spelling) -> list[LineWords]:
-    """oracle of tokenize_lines: every line by itself, the readable way."""
+    """oracle of tokenize_lines: every line alone, with readable code."""
     lines = plain_lines(data.decode("latin-1"))
     return [tokenize(line, spelling, line=number) for number, line in enumerate(lines, 1)]
 
@@ -179,12 +179,12 @@ def check_against_plain(data: bytes, spelling: Spelling) -> None:
 
 
 @given(GCODE_LIKE, st.sampled_from(SPELLINGS))
-def test_programs_are_read_as_their_lines_are(text: str, spelling: Spelling) -> None:
+def test_programs_are_read_like_single_lines(text: str, spelling: Spelling) -> None:
     check_against_plain(text.encode("latin-1"), spelling)
 
 
 @given(st.binary(max_size=60), st.sampled_from(SPELLINGS))
-def test_any_bytes_are_read_as_their_lines_are(data: bytes, spelling: Spelling) -> None:
+def test_any_bytes_are_read_like_single_lines(data: bytes, spelling: Spelling) -> None:
     check_against_plain(data, spelling)
 
 

@@ -1,4 +1,4 @@
-"""Programs for an arm as joint lines: the tool goes where they say, at the speed they say."""
+"""Programs for an arm as joint lines: the tool reaches their targets at their speeds."""
 
 import math
 import re
@@ -61,14 +61,14 @@ def tips(lines: JointLines, written: Sequence[str]) -> np.ndarray:
     return np.array([lines.tip(joints_of(line))[:3] for line in written])
 
 
-def test_a_joint_line_stays_one(setup: Setup) -> None:
+def test_a_joint_line_stays_one_line(setup: Setup) -> None:
     lines = made(setup)
     assert write(lines, "G1 A10 B-20 C30 U5 V40 W6 F600") == ["G53G1X10Y-20Z30A5B40C6F600"]
     assert write(lines, "G0 A0") == ["G53G0X0Y-20Z30A5B40C6"]
     assert write(lines, "G91", "G1 A5 F60") == ["G53G1X5Y-20Z30A5B40C6F60"]
 
 
-def test_a_way_of_the_tool_is_cut_into_chords_that_stay_on_it(setup: Setup) -> None:
+def test_a_tool_path_is_cut_into_chords_close_to_it(setup: Setup) -> None:
     lines = made(setup)
     x, y, z = lines.tip(START)[:3]
     written = write(lines, f"G1 X{x * 1000 - 60:.6f} Y{y * 1000 + 100:.6f} Z{z * 1000:.6f} F1200")
@@ -136,9 +136,7 @@ def test_rapids_of_the_tool_go_from_point_to_point(setup: Setup) -> None:
         ("", []),
     ],
 )
-def test_what_the_host_does_not_know_better_goes_out(
-    setup: Setup, text: str, expected: list[str]
-) -> None:
+def test_other_requests_are_sent_unchanged(setup: Setup, text: str, expected: list[str]) -> None:
     assert write(made(setup), text) == expected
 
 
@@ -148,7 +146,7 @@ def taken(lines: JointLines, text: str, number: int) -> list[str]:
     return written
 
 
-def test_the_first_lines_say_what_they_rely_on(setup: Setup) -> None:
+def test_the_first_line_sets_the_needed_modes(setup: Setup) -> None:
     lines = made(setup)
     assert lines.written("G54", 1) == []
     assert taken(lines, "G1 A10 F600", 2)[0] == PREAMBLE
@@ -157,7 +155,7 @@ def test_the_first_lines_say_what_they_rely_on(setup: Setup) -> None:
     assert PREAMBLE in taken(lines, "G1 A30", 4)
 
 
-def test_offsets_are_the_hosts_affair(setup: Setup) -> None:
+def test_the_host_applies_offsets(setup: Setup) -> None:
     lines = made(setup)
     x, y, z = (value * 1000 for value in lines.tip(START)[:3])
     write(lines, f"G10 L2 P1 X{x:.6f} Y{y:.6f} Z{z:.6f}", "G54")
@@ -165,7 +163,7 @@ def test_offsets_are_the_hosts_affair(setup: Setup) -> None:
     assert tips(lines, written)[-1] * 1000 == pytest.approx([x, y + 10, z], abs=0.01)
 
 
-def test_another_tool_is_another_tip(setup: Setup) -> None:
+def test_another_tool_has_another_tip(setup: Setup) -> None:
     lines = made(setup)
     torch = lines.tip(START)
     assert write(lines, "T0 M6") == ["M6T0"]
@@ -181,7 +179,7 @@ def test_exact_path_stops_at_the_end_of_every_line(setup: Setup) -> None:
     ("text", "code"),
     [("G1 X5000 Y0 Z0 F600", 33), ("G0 A400", 2), ("G1 A", 2), ("G38.2 A10 F60", 20)],
 )
-def test_what_is_refused_leaves_no_trace(setup: Setup, text: str, code: int) -> None:
+def test_a_refused_line_changes_no_state(setup: Setup, text: str, code: int) -> None:
     lines = made(setup)
     refused = lines.written(text, 7)
     assert isinstance(refused, Refused)
@@ -196,7 +194,7 @@ def test_what_is_refused_leaves_no_trace(setup: Setup, text: str, code: int) -> 
     st.lists(st.floats(-60, 60).map(lambda v: round(v, 3)), min_size=6, max_size=6),
     st.floats(1, 5000).map(lambda v: round(v, 2)),
 )
-def test_every_line_can_be_said_and_read(joints: list[float], feed: float) -> None:
+def test_every_written_line_can_be_read(joints: list[float], feed: float) -> None:
     lines = made(mover())
     words = " ".join(f"{letter}{v}" for letter, v in zip("ABCUVW", joints, strict=True))
     written = lines.written(f"G1 {words} F{feed}", 1)

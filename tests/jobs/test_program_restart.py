@@ -1,4 +1,4 @@
-"""A program begun in the middle: what the lines before put in force, and what cannot be known."""
+"""Start in the middle of a program: modes of the earlier lines, and refused starts."""
 
 import pytest
 
@@ -24,11 +24,11 @@ def before(first: int, *lines: str) -> list[str] | Refused:
     ],
     ids=["feed and motion", "feed in its units", "the last mode", "feed of G93", "stored", "none"],
 )
-def test_what_is_sent_before_the_last_line(lines: list[str], sent: list[str]) -> None:
+def test_opening_lines(lines: list[str], sent: list[str]) -> None:
     assert before(len(lines), *lines) == sent
 
 
-def test_arc_gas_outputs_and_waits_are_left_as_they_are() -> None:
+def test_the_opening_does_not_switch_arc_gas_or_outputs() -> None:
     assert before(6, "M7", "M3", "M64 P3", "M66 P0 L3 Q1", "G4 P1", "G0 A1") == []
 
 
@@ -47,12 +47,14 @@ def test_lines_that_move_are_not_sent() -> None:
         (["G28.1", "G0 X1"], "line 1: G28.1 stores"),
     ],
 )
-def test_what_needs_the_place_before_it_is_refused(lines: list[str], says: str) -> None:
+def test_a_start_that_depends_on_the_position_before_is_refused(
+    lines: list[str], says: str
+) -> None:
     refused = before(len(lines), *lines)
     assert isinstance(refused, Refused)
     assert says in refused.reason
     assert "begin at" in refused.reason
 
 
-def test_a_line_that_is_relative_later_can_be_begun_before_its_first_absolute_target() -> None:
+def test_a_start_before_an_absolute_target_is_accepted_despite_later_relative_moves() -> None:
     assert before(2, "G90", "G0 A1", "G91", "G0 A1") == ["G90"]

@@ -80,7 +80,7 @@ def reason(answer: Refused | None) -> str:
 # ── from beginning to end ──
 
 
-def test_it_runs_to_its_end_and_tells() -> None:
+def test_it_runs_to_its_end_and_reports_it() -> None:
     bench = Bench()
     assert bench.run() is None
     assert bench.reading.state == "running"
@@ -90,7 +90,7 @@ def test_it_runs_to_its_end_and_tells() -> None:
     assert bench.joints() == [0.0] * 6
 
 
-def test_it_takes_as_long_as_the_lines_sent_by_hand() -> None:
+def test_it_takes_as_long_as_lines_sent_one_by_one() -> None:
     bench, by_hand = Bench(), Bench()
     bench.run()
     for line in TOUR.splitlines():
@@ -99,7 +99,7 @@ def test_it_takes_as_long_as_the_lines_sent_by_hand() -> None:
     assert bench.to_the_end().elapsed_s == pytest.approx(by_hand.now * 1e-9)
 
 
-def test_the_running_line_is_the_files_own() -> None:
+def test_the_running_line_has_the_files_number() -> None:
     bench = Bench()
     bench.arm.send_gcode("G0 A-1", 0)
     bench.until(lambda: not bench.arm.status(bench.now).moving)
@@ -112,7 +112,7 @@ def test_the_running_line_is_the_files_own() -> None:
     assert seen == [1, 4, 5, 7]
 
 
-def test_a_long_program_goes_out_in_portions_and_does_not_stutter() -> None:
+def test_a_long_program_is_sent_in_parts_and_does_not_stop_in_between() -> None:
     lines = [f"G1 A{0.05 * n:.2f} F6000" for n in range(700)]
     bench, by_hand = Bench("\n".join(lines)), Bench()
     bench.run()
@@ -141,17 +141,17 @@ def test_it_can_be_run_again() -> None:
     assert bench.reported == ["tour done"] * 2
 
 
-# ── what goes wrong ──
+# ── failures ──
 
 
-def test_a_line_that_cannot_be_read_keeps_everything_from_moving() -> None:
+def test_with_an_unreadable_line_nothing_moves() -> None:
     bench = Bench("G0 A10\n\nG1 A20 Q\n")
     assert "line 3, column" in reason(bench.run())
     assert (bench.reading.state, bench.reading.line) == ("failed", 3)
     assert bench.joints() == [0.0] * 6
 
 
-def test_a_line_that_cannot_be_done_is_told_with_its_number_in_the_file() -> None:
+def test_an_impossible_line_is_reported_with_its_number_in_the_file() -> None:
     bench = Bench("\nG0 A10\n\nG1 A400 F600\nG1 A0\n")
     bench.arm.send_gcode("G0 A1", 0)
     bench.until(lambda: not bench.arm.status(bench.now).moving)
@@ -163,7 +163,7 @@ def test_a_line_that_cannot_be_done_is_told_with_its_number_in_the_file() -> Non
     assert bench.reported == [f"tour failed at line 4: {reading.error}"]
 
 
-def test_an_emergency_stop_fails_it_at_the_line_it_hit() -> None:
+def test_an_emergency_stop_fails_the_program_at_its_line() -> None:
     bench = Bench()
     bench.run()
     bench.forward(0.5)
@@ -173,7 +173,7 @@ def test_an_emergency_stop_fails_it_at_the_line_it_hit() -> None:
     assert "emergency stop" in reading.error
 
 
-def test_a_stop_from_elsewhere_is_no_success() -> None:
+def test_a_stop_by_another_client_fails_the_program() -> None:
     bench = Bench()
     bench.run()
     bench.forward(0.5)
@@ -192,20 +192,20 @@ def test_a_stop_from_elsewhere_is_no_success() -> None:
     ],
     ids=["disabled", "stopped", "moving", "running"],
 )
-def test_when_it_cannot_be_run(prepare: Callable[[Bench], object], says: str) -> None:
+def test_run_is_refused(prepare: Callable[[Bench], object], says: str) -> None:
     bench = Bench()
     prepare(bench)
     assert says in reason(bench.run())
 
 
-def test_nothing_is_loaded_over_a_program_under_way() -> None:
+def test_load_is_refused_while_a_program_runs() -> None:
     bench = Bench()
     bench.run()
     assert "is running" in reason(bench.program.load_text("G0 A0", "other"))
     assert "more than" in reason(Bench().program.load_text("x" * (16 * 1024 * 1024 + 1), ""))
 
 
-# ── an operator at it ──
+# ── operator ──
 
 
 def test_pause_and_resume() -> None:
@@ -228,7 +228,7 @@ def test_m0_pauses_it() -> None:
     assert bench.to_the_end().state == "done"
 
 
-def test_stop_brakes_and_forgets_the_rest() -> None:
+def test_stop_brakes_and_drops_the_rest() -> None:
     bench = Bench()
     bench.run()
     bench.until(lambda: bench.reading.line == 4)
@@ -252,7 +252,7 @@ def test_line_by_line() -> None:
                      (7, "done")]  # fmt: skip
 
 
-def test_a_run_in_steps_can_be_let_go() -> None:
+def test_a_stepped_run_can_be_resumed_to_its_end() -> None:
     bench = Bench()
     bench.run(step=True)
     bench.until(lambda: bench.reading.state == "paused")
@@ -260,7 +260,7 @@ def test_a_run_in_steps_can_be_let_go() -> None:
     assert bench.to_the_end().state == "done"
 
 
-def test_what_an_operator_is_told_when_it_makes_no_sense() -> None:
+def test_operator_requests_without_a_program_are_refused() -> None:
     bench = Bench()
     for deed in (bench.program.pause, bench.program.resume, bench.program.stop):
         assert reason(deed(bench.now)) == "no program is running"
@@ -279,7 +279,7 @@ def test_from_a_line_on_it_ends_where_the_whole_program_ends(first: int) -> None
     assert bench.joints() == [0.0] * 6
 
 
-def test_modes_of_the_lines_before_hold() -> None:
+def test_modes_of_the_earlier_lines_apply() -> None:
     text = "G91\nG1 A5 F60\nG90\nG20 G93\nG21 G94\nT2 M6\nG1 A10 F1200\nA30\n"
     bench = Bench(text, tools={2: {"tcp_mm_deg": [0, 0, 80, 0, 0, 0]}})
     bench.run(from_line=8)
@@ -288,7 +288,7 @@ def test_modes_of_the_lines_before_hold() -> None:
     assert bench.arm.firmware.reading(bench.now).tool == 2
 
 
-def test_where_it_cannot_begin() -> None:
+def test_invalid_start_lines_are_refused() -> None:
     bench = Bench("G0 A0\nG91\nG1 A5 F60\n")
     assert "there is no line 4; there are 1…3" in reason(bench.run(from_line=4))
     assert "line 3 is relative" in reason(bench.run(from_line=3))

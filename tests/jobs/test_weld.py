@@ -46,11 +46,11 @@ def test_set_values_go_out_before_the_arc() -> None:
     assert closing(WeldSettings(crater_s=0.0, post_flow_s=2.5))[1] == "G4 P2.5"
 
 
-# ── on a controller that only listens ───────────────────────────────────────────────────────────
+# ── on a scripted controller ────────────────────────────────────────────────────────────────────
 
 
 class Listener:
-    """Takes lines; the test sets what it reports."""
+    """A controller that keeps the lines; the test sets its reported values."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -90,7 +90,7 @@ def poll(job: WeldingSequencer, count: int = 1) -> None:
         job.wake(at)
 
 
-def test_nothing_of_the_seam_is_sent_before_the_arc_is_known() -> None:
+def test_the_seam_is_sent_only_after_the_result_of_m66() -> None:
     controller, job = started()
     poll(job, 300)
     assert controller.lines == opening(STEEL)
@@ -159,7 +159,7 @@ def test_one_seam_at_a_time() -> None:
     assert job.start(SEAM, 1) == Refused("a seam is already running")
 
 
-def test_it_looks_every_ten_milliseconds_and_only_while_a_seam_is_under_way() -> None:
+def test_it_polls_every_10_ms_while_a_seam_runs() -> None:
     assert WeldingSequencer(Listener()).next_wake() is None
     _, job = started()
     assert job.next_wake() == POLL == 10 * NS_PER_MS
@@ -169,7 +169,7 @@ def test_it_looks_every_ten_milliseconds_and_only_while_a_seam_is_under_way() ->
     assert job.next_wake() == 2 * POLL
 
 
-def test_its_state_survives_paper() -> None:
+def test_its_state_survives_json() -> None:
     controller, job = started()
     other = WeldingSequencer(controller)
     other.load(msgspec.json.decode(msgspec.json.encode(job.save())))
@@ -229,7 +229,7 @@ def test_a_seam_on_the_simulated_controller(arc_wait: str) -> None:
     assert cell.welder.status(cell.now).total_weld_length_mm == pytest.approx(100.0, abs=0.01)
 
 
-def test_an_arc_that_is_not_seen_moves_nothing() -> None:
+def test_without_arc_ok_nothing_moves() -> None:
     cell = ready(arc_wait="none")
     before = cell.g60.joint_state(cell.now).positions
     cell.io.set_digital_input("ARC_OK", False, cell.now)
@@ -276,7 +276,7 @@ def test_a_fault_in_the_seam(fault: str, reported: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["stop", "emergency_stop"])
-def test_somebody_stops_it(how: str) -> None:
+def test_a_stop_by_the_operator_fails_the_seam(how: str) -> None:
     cell = ready(arc_wait="none")
     job = WeldingSequencer(cell.g60)
     job.start(SEAM, cell.now)
@@ -288,7 +288,7 @@ def test_somebody_stops_it(how: str) -> None:
     assert cell.welder.phase == "Idle"
 
 
-def test_cell_and_job_are_put_away_together() -> None:
+def test_cell_and_job_are_saved_together() -> None:
     whole, paused = ready(), ready()
     ends = []
     for cell in (whole, paused):

@@ -1,4 +1,4 @@
-"""Rate and pause have one owner: whatever is commanded, every reader sees the same."""
+"""Rate and pause have one owner: after any command every reader sees the same."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def test_a_rate_does_not_end_a_pause() -> None:
 
 
 @pytest.mark.parametrize("rate", ["max", "step"])
-def test_a_pause_holds_in_lock_step_too(rate: Rate) -> None:
+def test_a_pause_acts_in_lock_step_too(rate: Rate) -> None:
     clock = ClockState(rate)
     clock.pause()
     assert clock.running_rate == 0.0
@@ -39,7 +39,7 @@ def test_resume_ends_a_rate_of_zero_at_the_last_scale() -> None:
 
 
 @pytest.mark.parametrize("rate", ["max", "step", 0.0])
-def test_a_scale_is_kept_for_later_where_it_does_not_apply(rate: Rate) -> None:
+def test_a_scale_that_does_not_apply_now_is_kept_for_later(rate: Rate) -> None:
     clock = ClockState(rate)
     assert clock.set_scale(3.0) is None
     assert (clock.rate, clock.scale) == (rate, 3.0)

@@ -65,7 +65,7 @@ def test_every_transition_of_the_table(
     assert engine.state(0) == transitions()[before, cause]
 
 
-def test_metrics_count_blocks_and_the_way_of_the_tool(welding: InProcessCell) -> None:
+def test_metrics_count_blocks_and_the_distance_of_the_tool(welding: InProcessCell) -> None:
     cell = welding
     send(cell, "G0 X450 Y-100 Z400 A180 B0 C0", "G1 Y100 F6000")
     cell.run_while_busy()
@@ -81,7 +81,7 @@ def test_metrics_count_blocks_and_the_way_of_the_tool(welding: InProcessCell) ->
     assert after.total_distance_mm == pytest.approx(200.0, abs=1e-6)
 
 
-def test_looking_changes_no_metric() -> None:
+def test_reading_changes_no_metric() -> None:
     distances = []
     for looks in (1, 37):
         cell = load_cell("g60_welding")
@@ -105,7 +105,7 @@ def test_a_fault_is_an_error_until_reset(welding: InProcessCell) -> None:
     assert engine.state(0) == "RUNNING"
 
 
-def test_the_cells_own_button_stops_every_robot() -> None:
+def test_the_emergency_stop_of_the_cell_stops_every_robot() -> None:
     cell = load_cell("default")
     engine = engine_of(cell)
     engine.emergency_stop(0)

@@ -1,4 +1,4 @@
-"""Scenario rules: which fault acts, where, when, how often, and what is refused."""
+"""Scenario rules: fault, place, time, number of actions, and refused rules."""
 
 import re
 from collections.abc import Mapping
@@ -40,17 +40,17 @@ def put_together(**rules: Rule) -> tuple[Scenario, Target]:
 
 
 def injected(rule: Rule, until_s: float) -> list[float]:
-    """At which seconds a scripted rule acts."""
+    """The seconds at which a rule injects its fault."""
     scenario, bench = put_together(rule=rule)
     advance([scenario], nanoseconds(until_s))
     return [now / 1e9 for _, now in bench.injected]
 
 
-# ── asked ──
+# ── faults that parts query ──
 
 
 @pytest.mark.parametrize(("probability", "strikes"), [(0.0, 0), (1.0, 500)])
-def test_never_and_always(probability: float, strikes: int) -> None:
+def test_probability_0_and_1(probability: float, strikes: int) -> None:
     rule = Rule("communication_timeout", FACE, probability=probability)
     scenario, _ = put_together(lost=rule)
     hits = [scenario.draw_fault("communication_timeout", FACE, now) for now in range(500)]
@@ -80,7 +80,7 @@ def test_a_rule_acts_only_with_its_fault_at_its_place() -> None:
     assert scenario.status(0)["lost"].tries == 0
 
 
-def test_a_strike_brings_its_figures_given_or_by_default() -> None:
+def test_an_active_fault_has_given_or_default_parameters() -> None:
     rule = Rule("position_noise", "bench", parameters={"amplitude_mm": 2.5})
     scenario, _ = put_together(noise=rule)
     draw_fault = scenario.draw_fault("position_noise", "bench", 0)
@@ -91,7 +91,7 @@ def test_a_strike_brings_its_figures_given_or_by_default() -> None:
     assert all(-1.0 <= value < 1.0 for value in deviations)
 
 
-def test_each_strike_has_deviations_of_its_own() -> None:
+def test_each_active_fault_has_its_own_deviations() -> None:
     scenario, _ = put_together(noise=Rule("position_noise", "bench"))
     first, second = (scenario.draw_fault("position_noise", "bench", 0) for _ in range(2))
     assert first is not None
@@ -103,11 +103,11 @@ def test_each_strike_has_deviations_of_its_own() -> None:
 # ── injected by a rule ──
 
 
-def test_at_a_time() -> None:
+def test_a_rule_acts_at_its_time() -> None:
     assert injected(Rule("emergency_stop", "bench", at_s=1.5), 10) == [1.5]
 
 
-def test_at_a_time_and_every_so_often_until_it_ends() -> None:
+def test_a_periodic_rule_acts_until_its_end() -> None:
     rule = Rule("emergency_stop", "bench", at_s=1.0, every_s=0.5)
     assert injected(rule, 3) == [1.0, 1.5, 2.0, 2.5, 3.0]
     until = msgspec.structs.replace(rule, until_s=2.0)
@@ -122,12 +122,12 @@ def test_a_period_does_not_drift() -> None:
     assert len(bench.injected) == 10_000
 
 
-def test_a_scripted_rule_may_be_a_matter_of_luck_too() -> None:
+def test_an_injecting_rule_may_have_a_probability() -> None:
     rule = Rule("emergency_stop", "bench", at_s=0.0, every_s=1.0, probability=0.5)
     assert 400 < len(injected(rule, 999)) < 600
 
 
-def test_rules_of_the_same_moment_act_in_the_order_of_the_file() -> None:
+def test_rules_due_at_the_same_time_act_in_the_order_of_the_file() -> None:
     scenario, bench = put_together(
         second=Rule("overheat", "bench", at_s=1.0), first=Rule("emergency_stop", "bench", at_s=1.0)
     )
@@ -135,7 +135,7 @@ def test_rules_of_the_same_moment_act_in_the_order_of_the_file() -> None:
     assert [fault for fault, _ in bench.injected] == ["overheat", "emergency_stop"]
 
 
-# ── refused while it is read ──
+# ── refused rules ──
 
 WRONG = {
     "unknown fault": (
@@ -197,7 +197,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("rule", "begins", "teaches"), WRONG.values(), ids=WRONG)
-def test_what_cannot_act_is_refused_with_its_place(rule: Rule, begins: str, teaches: str) -> None:
+def test_a_rule_that_cannot_act_is_refused_with_its_place(
+    rule: Rule, begins: str, teaches: str
+) -> None:
     with pytest.raises(ConfigError, match="^" + re.escape(begins)) as caught:
         put_together(rule=rule)
     assert teaches in str(caught.value)
@@ -222,7 +224,7 @@ def test_a_fault_is_injected_by_an_operator() -> None:
         ("overheat", "bench", {"to_c": 90.0}, "unknown parameter of overheat"),
     ],
 )
-def test_what_cannot_be_injected_is_refused(
+def test_a_fault_that_cannot_be_injected_is_refused(
     fault: str, on: str, parameters: dict[str, float], reason: str
 ) -> None:
     scenario, bench = put_together()
@@ -261,7 +263,7 @@ def test_a_snapshot_is_invisible(moment: int) -> None:
 
 
 @pytest.mark.parametrize("state", [{}, {"lost": {}, "stop": {}, "more": {}}, {"lost": 1}, None])
-def test_counts_of_other_rules_are_not_taken(state: object) -> None:
+def test_a_snapshot_with_other_rules_is_refused(state: object) -> None:
     scenario, _ = put_together(**RULES)
     with pytest.raises(msgspec.ValidationError):
         scenario.load(state)

@@ -35,7 +35,7 @@ END = st.tuples(st.just("end"), st.integers(0, 2), st.none())
 
 
 def _take(steps: list[Any], cell: InProcessCell, clients: list[Client | None]) -> None:
-    """Who has said all has left the list of those who may speak."""
+    """A client without remaining lines is removed from the list."""
     for kind, what, text in steps:
         if kind == "advance":
             cell.advance(what)
@@ -62,7 +62,7 @@ def test_snapshot_run_restore_run_again(before: list[Any], after: list[Any]) -> 
     assert runs[0] == runs[1]
 
 
-def test_a_new_cell_goes_on_where_the_old_one_was() -> None:
+def test_a_new_cell_continues_from_the_snapshot() -> None:
     old = virtual_cell()
     mover = old.connect()
     mover.say(b"MOVE_ABS 100,0,0,0,0,0\nGET_PO")
@@ -82,10 +82,10 @@ def test_a_new_cell_goes_on_where_the_old_one_was() -> None:
     assert ("1", "<", b"OK Movement completed\n") in [event[1:] for event in reported]
 
 
-# ── who is there ──
+# ── peers ──
 
 
-def test_a_peer_that_is_in_the_snapshot_goes_on_and_any_other_is_closed() -> None:
+def test_a_peer_in_the_snapshot_stays_connected_and_any_other_is_closed() -> None:
     cell = virtual_cell()
     known = cell.connect()
     known.say(b"GET_")
@@ -98,7 +98,7 @@ def test_a_peer_that_is_in_the_snapshot_goes_on_and_any_other_is_closed() -> Non
     assert cell.connect().peer == "2"
 
 
-def test_a_peer_that_left_since_is_answered_in_the_transcript() -> None:
+def test_a_peer_that_disconnected_since_is_answered_in_the_transcript() -> None:
     cell = virtual_cell()
     mover = cell.connect()
     mover.say(b"MOVE_REL 1,0,0\n")
@@ -116,7 +116,7 @@ def test_a_peer_that_left_since_is_answered_in_the_transcript() -> None:
 
 
 def _fails(cell: InProcessCell, snapshot: Snapshot, problem: str) -> None:
-    """Refused, and nothing has changed."""
+    """Checks that the snapshot is refused and nothing has changed."""
     before = write_snapshot(cell.snapshot())
     with pytest.raises(ConfigError, match=problem):
         cell.restore(snapshot)
@@ -153,7 +153,7 @@ def test_a_snapshot_with_a_damaged_part_is_refused_as_a_whole(part: str) -> None
 @pytest.mark.parametrize(
     "content", [b"", b"{}", b"[1]", b"\xff\x00", b'{"cell": "\xff"}', b"[" * 5000]
 )
-def test_what_is_no_snapshot_is_refused(content: bytes) -> None:
+def test_bytes_that_are_not_a_snapshot_are_refused(content: bytes) -> None:
     with pytest.raises(ConfigError, match=r"^not a snapshot: "):
         read_snapshot(content)
 

@@ -1,4 +1,4 @@
-"""Rules that something sets off: a command, an edge of a pin, a place the tool comes to."""
+"""Rules with a trigger: a command, an edge of a pin, the tool near a point."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def cell_with(tmp_path: Path) -> Build:
     return build
 
 
-def test_a_command_sets_it_off(cell_with: Build) -> None:
+def test_a_command_triggers_a_rule(cell_with: Build) -> None:
     cell = cell_with(
         "{fault: emergency_stop, on: bench, when: {of: bench.text_tcp, command: home}}"
     )
@@ -43,7 +43,7 @@ def test_a_command_sets_it_off(cell_with: Build) -> None:
     assert client.received() == b"ERROR Robot in emergency stop state\n"
 
 
-def test_it_may_act_a_little_later(cell_with: Build) -> None:
+def test_a_triggered_rule_may_act_later(cell_with: Build) -> None:
     cell = cell_with(
         "{fault: emergency_stop, on: bench,"
         " when: {of: bench.text_tcp, command: HOME, after_s: 0.25}}"
@@ -53,7 +53,7 @@ def test_it_may_act_a_little_later(cell_with: Build) -> None:
     assert cell.now == 0.25
 
 
-def test_so_often_and_no_more(cell_with: Build) -> None:
+def test_times_limits_the_actions_of_a_rule(cell_with: Build) -> None:
     cell = cell_with(
         "{fault: overheat, on: bench, times: 2, when: {of: bench.text_tcp, command: GET_POS}}"
     )
@@ -66,7 +66,7 @@ def test_so_often_and_no_more(cell_with: Build) -> None:
     assert codes == [b"6", b"6", b"0"]
 
 
-def test_so_many_commands_are_lost_and_no_more(cell_with: Build) -> None:
+def test_times_limits_the_lost_commands(cell_with: Build) -> None:
     cell = cell_with("{fault: communication_timeout, on: bench.text_tcp, times: 2}")
     client = cell.connect()
     answers = [client.ask(b"GET_STATUS\n").split()[0] for _ in range(4)]
@@ -74,7 +74,7 @@ def test_so_many_commands_are_lost_and_no_more(cell_with: Build) -> None:
 
 
 @pytest.mark.parametrize(("edge", "when"), [("rise", 1.0), ("fall", 2.0)])
-def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) -> None:
+def test_an_edge_of_a_pin_triggers_a_rule(cell_with: Build, edge: str, when: float) -> None:
     cell = cell_with(
         f"{{fault: emergency_stop, on: g60, when: {{of: g60.io, pin: ARC_START, edge: {edge}}}}}"
     )
@@ -92,7 +92,7 @@ def test_an_edge_of_a_pin_sets_it_off(cell_with: Build, edge: str, when: float) 
     assert not arm.is_enabled()
 
 
-def test_a_place_the_tool_comes_to_sets_it_off(cell_with: Build) -> None:
+def test_a_tool_near_a_point_triggers_a_rule(cell_with: Build) -> None:
     cell = cell_with(
         "{fault: emergency_stop, on: bench, when: {of: bench, near_mm: [50, 0, 100], within_mm: 5}}"
     )
@@ -114,7 +114,7 @@ def test_faults_of_pins(cell_with: Build) -> None:
     assert not io.is_forced(10)
 
 
-def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
+def test_a_snapshot_holds_triggered_rules(cell_with: Build) -> None:
     cell = cell_with(
         "{fault: emergency_stop, on: bench,"
         " when: {of: bench.text_tcp, command: HOME, after_s: 0.25}}"
@@ -144,6 +144,6 @@ def test_a_snapshot_holds_what_was_set_off(cell_with: Build) -> None:
         ("{fault: position_noise, on: bench, times: 2}", "times needs `when`"),
     ],
 )
-def test_what_cannot_set_anything_off(cell_with: Build, rule: str, reported: str) -> None:
+def test_invalid_triggers_are_refused(cell_with: Build, rule: str, reported: str) -> None:
     with pytest.raises(ConfigError, match=reported):
         cell_with(rule)

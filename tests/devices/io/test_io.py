@@ -29,10 +29,10 @@ def reason(answer: object) -> str:
     return answer.reason
 
 
-# ── how many, and what they are called ──────────────────────────────────────────────────────────
+# ── counts and names ────────────────────────────────────────────────────────────────────────────
 
 
-def test_thirty_two_and_eight_of_each_all_off() -> None:
+def test_by_default_32_digital_and_8_analog_pins_are_off() -> None:
     io = pins()
     assert (io.di.count, io.do.count, io.ai.count, io.ao.count) == (32, 32, 8, 8)
     assert io.digital().inputs == io.digital().outputs == 0
@@ -93,7 +93,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(pin: str, meant: str) -> No
     assert reported.endswith(f"did you mean '{meant}'?")
 
 
-def test_who_asks_for_a_pin_that_is_not_there_has_a_bug() -> None:
+def test_reading_an_unknown_pin_raises() -> None:
     io = pins(digital_inputs=2)
     for ask in (
         lambda: io.digital_input(2),
@@ -113,7 +113,7 @@ def test_names_of_the_cell_file() -> None:
 
 
 @pytest.mark.parametrize("names", [{1: "A", 2: "a"}, {1: "DI2"}, {-1: "A"}])
-def test_a_name_means_one_pin(names: dict[int, str]) -> None:
+def test_pin_names_are_unique(names: dict[int, str]) -> None:
     with pytest.raises(ConfigError, match="digital_input_names: each pin needs a unique name"):
         pins(digital_input_names=names)
 
@@ -134,7 +134,7 @@ def test_a_forced_input_stays_until_it_is_released() -> None:
     assert not io.is_forced(3)
 
 
-def test_a_forced_input_beats_link_and_device_and_gives_way_to_what_they_want_by_then() -> None:
+def test_a_forced_input_overrides_link_and_device_until_released() -> None:
     io = pins(links=[Link(5, 6)])
     io.set_digital_input(6, False, 0)
     io.set_digital_output(5, True, 1)
@@ -144,7 +144,7 @@ def test_a_forced_input_beats_link_and_device_and_gives_way_to_what_they_want_by
     assert io.digital_input(6), "the link has moved on meanwhile"
 
 
-def test_releasing_what_is_not_forced_changes_nothing() -> None:
+def test_releasing_an_input_that_is_not_forced_changes_nothing() -> None:
     io = pins()
     io.drive(1, True, 0)
     assert io.release_digital_input(1, 1) is None
@@ -159,7 +159,7 @@ def edges(io: VirtualIO, pin: int) -> list[tuple[float, bool]]:
     return [(c.at / MS, c.value) for c in io.history() if (c.bank, c.pin) == ("DI", pin)]
 
 
-def test_a_pulse_lasts_as_long_as_it_is_told_to() -> None:
+def test_a_pulse_lasts_for_its_duration() -> None:
     io = pins()
     io.simulate_sensor_trigger(10, True, 0)
     assert io.is_forced(10)
@@ -181,7 +181,7 @@ def test_a_negative_pulse() -> None:
     assert edges(io, 10) == [(0, True), (5, False), (15, True)]
 
 
-def test_a_pulse_within_a_pulse_begins_anew() -> None:
+def test_a_pulse_within_a_pulse_restarts_it() -> None:
     io = pins()
     io.simulate_sensor_trigger(10, True, 0, duration_ms=100)
     advance([io], 60 * MS)
@@ -201,7 +201,7 @@ def test_after_a_pulse_a_forced_input_is_forced_as_before() -> None:
 
 
 @pytest.mark.parametrize("forced", [True, False])
-def test_what_is_forced_or_released_within_a_pulse_ends_it(forced: bool) -> None:
+def test_forcing_or_releasing_an_input_ends_its_pulse(forced: bool) -> None:
     io = pins()
     io.simulate_sensor_trigger(10, True, 0, duration_ms=10)
     if forced:
@@ -216,7 +216,7 @@ def test_what_is_forced_or_released_within_a_pulse_ends_it(forced: bool) -> None
 # ── analog ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_ramp_is_a_straight_line_whenever_it_is_looked_at() -> None:
+def test_a_ramp_is_a_straight_line_at_any_reading_time() -> None:
     io = pins()
     io.set_analog_input(2, 1.0, 0)
     io.simulate_analog_sensor(2, 9.0, NS_PER_SECOND, ramp_s=4.0)
@@ -226,7 +226,7 @@ def test_a_ramp_is_a_straight_line_whenever_it_is_looked_at() -> None:
     assert io.next_wake() is None, "a closed form needs no wake"
 
 
-def test_a_ramp_within_a_ramp_goes_on_from_where_it_is() -> None:
+def test_a_ramp_within_a_ramp_starts_from_the_present_value() -> None:
     io = pins()
     io.simulate_analog_sensor(2, 8.0, 0, ramp_s=4.0)
     io.simulate_analog_sensor(2, 0.0, 2 * NS_PER_SECOND, ramp_s=1.0)
@@ -234,7 +234,7 @@ def test_a_ramp_within_a_ramp_goes_on_from_where_it_is() -> None:
     assert [io.analog_input(2, at + n * NS_PER_SECOND // 2) for n in range(4)] == [4, 2, 0, 0]
 
 
-def test_a_forced_analog_input_beats_its_device() -> None:
+def test_a_forced_analog_input_overrides_its_device() -> None:
     io = pins()
     io.drive_analog(1, lambda now: now / NS_PER_SECOND)
     assert io.analog_input(1, 3 * NS_PER_SECOND) == 3.0
@@ -265,7 +265,7 @@ def test_a_modelled_voltage_is_clamped() -> None:
     )
 
 
-def test_a_range_of_null_is_no_range() -> None:
+def test_a_range_of_null_allows_every_voltage() -> None:
     io = pins(analog_range_v=None)
     assert io.set_analog_output(0, -1e300, 0) is None
     assert io.set_analog_input(0, 1e300, 0) is None
@@ -274,7 +274,7 @@ def test_a_range_of_null_is_no_range() -> None:
     assert isinstance(io.set_analog_output(0, math.nan, 0), Refused)
 
 
-def test_a_range_has_a_low_and_a_high_end() -> None:
+def test_a_range_with_swapped_bounds_is_refused() -> None:
     with pytest.raises(
         ConfigError, match=r"analog_range_v: the lower bound must come first \(got \[10.0, 0.0\]\)"
     ):
@@ -282,7 +282,7 @@ def test_a_range_has_a_low_and_a_high_end() -> None:
 
 
 @pytest.mark.parametrize("ms", [-1.0, 3.7e6, math.nan, math.inf])
-def test_a_time_that_cannot_be_waited_for_is_refused(ms: float) -> None:
+def test_an_invalid_duration_is_refused(ms: float) -> None:
     io = pins()
     for answer in (
         io.simulate_sensor_trigger(1, True, 0, duration_ms=ms),
@@ -294,11 +294,11 @@ def test_a_time_that_cannot_be_waited_for_is_refused(ms: float) -> None:
     assert io.next_wake() is None
 
 
-# ── listeners ─────────────────────────────────────────────────────────────────────────────────
+# ── listeners ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_onlookers_are_told_of_causes_before_effects() -> None:
-    """Whatever devices and wires make of a change comes after it, for everybody who looks on."""
+def test_observers_get_causes_before_effects() -> None:
+    """Every observer gets the effects of a change after the change."""
     io = pins(links=[Link(0, 5)])
     reported: list[PinChange] = []
     io.subscribe(reported.append)
@@ -312,14 +312,14 @@ def test_onlookers_are_told_of_causes_before_effects() -> None:
     assert tuple(reported) == io.history()
 
 
-def test_devices_are_told_inside_the_change() -> None:
+def test_devices_are_notified_during_the_change() -> None:
     io = pins()
     io.on_change(lambda change: io.drive(6, True, change.at) if change.bank == "DO" else None)
     io.set_digital_output(0, True, 0)
     assert io.digital_input(6)
 
 
-def test_an_onlooker_may_touch_pins_itself() -> None:
+def test_an_observer_may_set_pins() -> None:
     io = pins()
     reported: list[PinChange] = []
 
@@ -332,7 +332,7 @@ def test_an_onlooker_may_touch_pins_itself() -> None:
     assert [change.pin for change in reported] == [0, 1]
 
 
-def test_nobody_is_told_of_what_does_not_change() -> None:
+def test_a_write_without_a_change_is_not_reported() -> None:
     io = pins()
     reported: list[PinChange] = []
     io.subscribe(reported.append)
@@ -364,7 +364,7 @@ def test_one_edge_of_one_pin_by_its_name() -> None:
     assert (rises, falls) == ([0, 4], [3])
 
 
-def test_what_people_do_to_inputs_can_be_scripted() -> None:
+def test_inputs_can_be_forced_by_injected_faults() -> None:
     io = pins()
     io.inject("force_input", {"pin": 3.0, "value": 1.0}, 0)
     io.inject("pulse_input", {"pin": 4.0, "value": 1.0, "duration_s": 0.01}, 0)

@@ -1,4 +1,4 @@
-"""Whatever is done to the pins: slices of time and snapshots are invisible, rules always hold."""
+"""Any actions on pins: time slices and snapshots are invisible, the rules of pins hold."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def test_a_snapshot_in_flight_is_invisible(before: list[Any], after: list[Any]) 
 
 
 @given(PROGRAM)
-def test_an_input_is_its_pulse_or_its_force_or_what_its_owner_wants(program: list[Any]) -> None:
+def test_an_input_is_its_pulse_or_forced_level_or_owners_level(program: list[Any]) -> None:
     io = VirtualIO(RING)
     now = 0
     for wait, step in program:

@@ -1,4 +1,4 @@
-"""Links, relays, rings: what follows what, after how long, and who owns an input."""
+"""Links, relays, rings: sources, delays, and owners of inputs."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def edges(io: VirtualIO, pin: int, bank: str = "DI") -> list[tuple[float, bool]]
 
 
 def toggle(io: VirtualIO, pin: int, *moments_ms: float) -> None:
-    """The output changes at these moments, beginning with on."""
+    """The output changes at these times, beginning with on."""
     for at, moment in enumerate(moments_ms):
         now = round(moment * MS)
         advance([io], now)
@@ -64,7 +64,7 @@ def test_edges_shorter_than_the_delay_pass() -> None:
     assert edges(io, 3) == [(50, True), (51, False), (60, True), (60.5, False)]
 
 
-def test_an_output_moves_several_inputs_each_in_its_time() -> None:
+def test_an_output_sets_several_inputs_each_after_its_delay() -> None:
     io = pins(Link(2, 3, 10), Link(2, 4), Link(2, 5, 30, invert=True))
     advance([io], 100 * MS)
     toggle(io, 2, 100, 200)
@@ -81,7 +81,7 @@ def test_an_input_follows_one_output() -> None:
     assert reason(io.link(1, 3, 0, 0)).startswith("DI3 follows DO0 already")
 
 
-def test_links_name_their_place_when_they_do_not_fit() -> None:
+def test_invalid_links_are_refused_with_their_place_in_the_file() -> None:
     with pytest.raises(ConfigError, match=r"links\.0\.output: unknown pin of DO \(got 'ARK_START'"):
         pins(Link("ARK_START", 0))
     with pytest.raises(ConfigError, match=r"links\.1\.input: there is no DI32; allowed: 0…31"):
@@ -137,7 +137,7 @@ def test_a_ring_with_delay_oscillates_in_time() -> None:
     assert len(io.save().pending) == 1, "one edge goes round for ever"
 
 
-def test_a_ring_begins_at_run_time_too() -> None:
+def test_a_ring_can_be_created_at_run_time() -> None:
     io = pins(Relay(0, 0, invert=True))
     assert io.link(0, 0, 2, 0) is None
     advance([io], 9 * MS)
@@ -167,7 +167,7 @@ def test_a_new_link_carries_the_present_level() -> None:
     assert edges(io, 5) == []
 
 
-def test_linking_the_same_two_again_changes_the_delay() -> None:
+def test_linking_the_same_pins_again_changes_the_delay() -> None:
     io = pins(Link(4, 4, 100))
     io.set_digital_output(4, True, 0)
     assert io.link(4, 4, 10, 20 * MS) is None
@@ -175,7 +175,7 @@ def test_linking_the_same_two_again_changes_the_delay() -> None:
     assert edges(io, 4) == [(30, True)]
 
 
-def test_unlink_drops_what_is_under_way_and_leaves_the_input_as_it_is() -> None:
+def test_unlink_drops_pending_edges_and_keeps_the_level() -> None:
     io = pins(Link(4, 4, 50), Link(4, 5), Link(6, 6, 50))
     io.set_digital_output(4, True, 0)
     io.set_digital_output(6, True, 0)
@@ -195,7 +195,7 @@ def test_unlink_does_not_end_a_pulse() -> None:
 
 
 @pytest.mark.parametrize("pin", [32, "NOWHERE"])
-def test_links_of_pins_that_are_not_there_are_refused(pin: int | str) -> None:
+def test_links_of_unknown_pins_are_refused(pin: int | str) -> None:
     io = pins()
     assert isinstance(io.link(pin, 0, 0, 0), Refused)
     assert isinstance(io.link(0, pin, 0, 0), Refused)

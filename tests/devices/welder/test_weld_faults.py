@@ -1,4 +1,4 @@
-"""What goes wrong with a weld: by hand, by script, by chance; and how it is put right."""
+"""Weld faults: injected by an operator, by rules, at random; and their reset."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def welding(**settings: Any) -> WelderBench:
 
 
 @given(st.floats(0.0, 0.2))
-def test_an_arc_lost_for_a_moment_comes_back(duration: float) -> None:
+def test_an_arc_lost_for_a_short_time_comes_back(duration: float) -> None:
     bench = welding()
     assert bench.inject("arc_fault", duration_s=duration) is None
     bench.run(1000 + duration * 1e3 + 1e-3)
@@ -33,7 +33,7 @@ def test_an_arc_lost_for_a_moment_comes_back(duration: float) -> None:
 
 
 @pytest.mark.parametrize("duration", [0.200000001, 0.25, 10.0])
-def test_an_arc_lost_for_longer_is_a_fault_at_that_moment(duration: float) -> None:
+def test_an_arc_lost_for_longer_is_a_fault_at_the_limit(duration: float) -> None:
     bench = welding()
     bench.inject("arc_fault", duration_s=duration)
     bench.run(20_000)
@@ -61,7 +61,7 @@ def test_arc_ok_is_debounced(ms: float, reported: list[tuple[float, bool]]) -> N
     assert bench.edges("ARC_OK")[1:] == reported
 
 
-def test_an_arc_that_goes_out_at_once_after_the_strike_was_no_arc() -> None:
+def test_an_arc_that_goes_out_right_after_ignition_does_not_count() -> None:
     bench = WelderBench().start().run(460)
     bench.inject("arc_fault", duration_s=0.1)
     bench.run(1000)
@@ -70,7 +70,7 @@ def test_an_arc_that_goes_out_at_once_after_the_strike_was_no_arc() -> None:
 
 
 @pytest.mark.parametrize("at", [5200, 5550])
-def test_an_arc_lost_in_crater_or_burnback_does_not_haunt_post_flow(at: int) -> None:
+def test_an_arc_lost_in_crater_or_burnback_is_no_fault_in_post_flow(at: int) -> None:
     bench = WelderBench().start().turn(5000, "ARC_START", False).run(at)
     bench.inject("arc_fault", duration_s=0.15)
     bench.run(20_000)
@@ -119,7 +119,7 @@ def test_gas_lost_in_a_weld_is_a_fault() -> None:
     assert bench.issues == ["gas"]
 
 
-def test_gas_that_is_gone_beforehand_is_found_missing_when_pre_flow_ends() -> None:
+def test_missing_gas_is_a_fault_at_the_end_of_pre_flow() -> None:
     bench = WelderBench()
     bench.inject("gas_fault")
     assert bench.welder.phase == "Idle", "no gas was requested yet"
@@ -130,7 +130,7 @@ def test_gas_that_is_gone_beforehand_is_found_missing_when_pre_flow_ends() -> No
 
 @pytest.mark.parametrize("at", [0, 200, 430])
 def test_a_source_that_cannot_ignite_faults_after_its_tries(at: int) -> None:
-    """Also when the next draw_fault was on its way already."""
+    """Also when the next ignition was pending already."""
     bench = WelderBench().start().run(at)
     bench.inject("ignition_fault")
     bench.run(20_000)
@@ -170,7 +170,7 @@ def test_only_the_rising_edge_resets() -> None:
     assert bench.phase() == "Idle"
 
 
-def test_a_reset_lights_no_arc_though_it_is_still_wanted() -> None:
+def test_a_reset_does_not_ignite_a_requested_arc() -> None:
     bench = welding()
     bench.inject("wire_fault")
     bench.turn(2000, "FAULT_RESET", True).run(20_000)
@@ -179,14 +179,14 @@ def test_a_reset_lights_no_arc_though_it_is_still_wanted() -> None:
     assert bench.phase() == "Weld"
 
 
-def test_a_fault_has_no_arc_and_takes_no_orders() -> None:
+def test_in_a_fault_there_is_no_arc_and_arc_start_is_ignored() -> None:
     bench = welding()
     bench.inject("wire_fault")
     bench.turn(1100, "ARC_START", False).turn(1200, "ARC_START", True).run(5000)
     assert bench.phases[-1] == (1000.0, "Fault")
 
 
-# ── by script, by chance ────────────────────────────────────────────────────────────────────────
+# ── scenario rules ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,14 @@ def test_a_fault_has_no_arc_and_takes_no_orders() -> None:
         ("ignition_fault", 0.2, (6400, "Fault")),
     ],
 )
-def test_faults_come_by_script(fault: str, at_s: float, phase: tuple[float, str]) -> None:
+def test_rules_inject_faults_at_their_times(
+    fault: str, at_s: float, phase: tuple[float, str]
+) -> None:
     bench = WelderBench(rules={"script": Rule(fault, "torch", at_s=at_s)}).start().run(10_000)
     assert bench.phases[-1] == phase
 
 
-def test_faults_come_by_chance_each_with_its_own_luck() -> None:
+def test_random_faults_follow_their_probability_and_seed() -> None:
     """Half of all ignition tries miss: half of the welds begin at once, a quarter one later …"""
     rules = {"dud": Rule("ignition_failure", "torch", probability=0.5)}
     late = []
@@ -218,7 +220,7 @@ def test_faults_come_by_chance_each_with_its_own_luck() -> None:
     assert again == late
 
 
-def test_a_scripted_fault_may_be_a_matter_of_chance_too() -> None:
+def test_an_injected_fault_may_have_a_probability() -> None:
     rule = Rule("wire_fault", "torch", at_s=1.0, every_s=1.0, probability=0.25, until_s=20.0)
     first = [
         WelderBench(rules={"jam": rule}, seed=s).start().run(20_000).phases[-1] for s in range(20)

@@ -1,4 +1,4 @@
-"""What is set on the power source, and what its gauges show."""
+"""Set values and measured values of the power source."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_steel_on_the_wires() -> None:
     assert (status.wire_speed_m_min, status.gas_flow_l_min) == (8.0, 15.0)
 
 
-def test_the_arc_burns_the_wire_back_while_it_stands() -> None:
+def test_in_burnback_the_wire_feeder_is_stopped() -> None:
     bench = WelderBench().start().turn(5000, "ARC_START", False).run(5499)
     assert volts(bench) == (4.275, 5.39, 4.0, 6.0)
     bench.run(5500)
@@ -48,7 +48,7 @@ def test_the_arc_burns_the_wire_back_while_it_stands() -> None:
 
 
 @pytest.mark.parametrize("job", [0, 1, 5, 15])
-def test_job_bits_choose_the_job(job: int) -> None:
+def test_job_bits_select_the_job(job: int) -> None:
     bench = WelderBench(jobs={5: ALUMINIUM, 15: WeldParameters(200.0, 24.0, 9.0)}).start()
     for bit in range(4):
         bench.io.set_digital_output(12 + bit, bool(job >> bit & 1), 0)
@@ -66,7 +66,7 @@ def test_analog_outputs_set_wire_feed_and_voltage() -> None:
     assert bench.welder.status(bench.now).wire_speed_m_min == 12.0
 
 
-def test_parameters_set_by_hand_stand_in_for_the_job() -> None:
+def test_parameters_set_by_the_operator_replace_the_job() -> None:
     bench = WelderBench(jobs={0: ALUMINIUM}).start().run(1000)
     assert bench.welder.status(bench.now).current_amps == pytest.approx(114.0)
     assert bench.welder.set_weld_parameters(100.0, 20.0, 6.0) is None
@@ -76,13 +76,13 @@ def test_parameters_set_by_hand_stand_in_for_the_job() -> None:
     assert volts(bench)[0] == 2.375
 
 
-def test_what_is_too_much_for_a_wire_is_clamped_there_and_true_in_the_status() -> None:
+def test_values_beyond_the_pin_range_are_clamped_on_the_pin_only() -> None:
     bench = WelderBench(jobs={0: WeldParameters(600.0, 50.0, 30.0)}).start().run(1000)
     assert volts(bench)[:3] == (10.0, 10.0, 10.0)
     assert bench.welder.status(bench.now).current_amps == pytest.approx(570.0)
 
 
-# ── wire by hand ────────────────────────────────────────────────────────────────────────────────
+# ── manual wire feed ────────────────────────────────────────────────────────────────────────────
 
 
 def test_inch_and_retract() -> None:
@@ -101,7 +101,7 @@ def test_inch_and_retract() -> None:
 # ── noise ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_current_and_voltage_waver_within_their_amplitude_and_nothing_else_does() -> None:
+def test_only_current_and_voltage_have_noise_within_the_amplitude() -> None:
     bench = WelderBench(rules=NOISE).start().run(1000)
     rows = [bench.io.analog(1000 * MS + n * 10 * MS).inputs[:4] for n in range(400)]
     for channel, steady in ((0, 4.275), (1, 5.39)):
@@ -115,7 +115,7 @@ def test_current_and_voltage_waver_within_their_amplitude_and_nothing_else_does(
 
 @given(st.lists(st.integers(1000, 5000), min_size=1, max_size=20))
 def test_noise_is_a_function_of_time(moments: list[int]) -> None:
-    """Looking changes nothing: neither what is seen later nor what happens."""
+    """Reading changes neither later readings nor the process."""
     seen, looked = (WelderBench(rules=NOISE).start().run(1000) for _ in range(2))
     for moment in moments:
         looked.io.analog(moment * MS)

@@ -1,4 +1,4 @@
-"""A program that welds: what waits for the arc, what a fault does to it, who puts the arc out."""
+"""Welding programs: waits for the arc, effects of faults, end of the arc."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_motion_begins_only_in_weld() -> None:
     assert cell.g60.status(cell.now).line == 6
 
 
-def test_after_m5_the_torch_stands_until_the_arc_is_out() -> None:
+def test_after_m5_the_torch_rests_until_the_arc_is_out() -> None:
     cell = WeldingCell()
     cell.send(*SEAM)
     cell.until("Crater")
@@ -77,7 +77,7 @@ def test_two_seams_with_one_gas() -> None:
 
 
 def test_a_second_arc_at_once_after_the_first() -> None:
-    """M3 comes in the very instant in which M5 has been waited for."""
+    """M3 comes at the instant at which the wait of M5 ends."""
     cell = WeldingCell()
     cell.run(READY_POSE, "M7", "M3", "M5", "M3", "G91 G1 Y20 F600", "M5", "M2")
     assert cell.error == ""
@@ -90,10 +90,10 @@ def test_auto_gas_needs_no_m7() -> None:
     assert (cell.error, cell.issues) == ("", [])
 
 
-# ── who waits ───────────────────────────────────────────────────────────────────────────────────
+# ── waiting for the arc ─────────────────────────────────────────────────────────────────────────
 
 
-def test_without_arc_wait_the_program_waits_by_itself() -> None:
+def test_without_arc_wait_the_program_uses_m66() -> None:
     cell = WeldingCell(arc_wait="none")
     cell.run(
         READY_POSE, "M7", "M3", "M66 P0 L3 Q7", "G4 P0.2", "G91 G1 Y20 F600", "M5", "G4 P0.6", "M2"
@@ -110,7 +110,7 @@ def test_without_any_wait_the_seam_is_cold() -> None:
     assert cell.welder.status(cell.now).total_weld_length_mm < 18.0
 
 
-def test_m66_gives_up_when_no_arc_is_seen() -> None:
+def test_m66_times_out_without_an_arc() -> None:
     cell = WeldingCell(arc_wait="none")
     cell.io.set_digital_input("ARC_OK", False, 0)
     cell.send("M7", "M3", "M66 P0 L3 Q7")
@@ -130,7 +130,7 @@ def test_m66_gives_up_when_no_arc_is_seen() -> None:
         ("gas_fault", "there is no gas"),
     ],
 )
-def test_a_weld_fault_in_a_seam_stops_the_robot_and_says_why(fault: str, why: str) -> None:
+def test_a_weld_fault_in_a_seam_stops_the_robot_with_a_reason(fault: str, why: str) -> None:
     cell = WeldingCell()
     cell.send(*SEAM)
     cell.until("Weld")
@@ -175,7 +175,7 @@ def test_m3_with_a_fault_not_reset_ends_the_program_and_does_not_wait_for_ever()
     assert cell.error == ""
 
 
-def test_an_arc_that_somebody_switches_off_while_it_is_waited_for() -> None:
+def test_an_arc_switched_off_during_the_wait_ends_the_program() -> None:
     cell = WeldingCell()
     cell.send("M7", "M3", "G0 A10")
     cell.until("Ignition")
@@ -183,7 +183,7 @@ def test_an_arc_that_somebody_switches_off_while_it_is_waited_for() -> None:
     assert cell.error == "weld fault: the arc is off (line 2: M3)"
 
 
-def test_a_fault_with_no_program_under_way_is_no_error_of_the_robot() -> None:
+def test_a_weld_fault_without_a_program_is_not_a_robot_error() -> None:
     cell = WeldingCell()
     cell.inject("wire_fault")
     assert cell.error == ""
@@ -200,13 +200,13 @@ def test_faults_of_the_cell_file() -> None:
     assert cell.phases[-1] == (4.0, "Fault")
 
 
-# ── emergency stop and the like ─────────────────────────────────────────────────────────────────
+# ── stops ───────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
     "phase", ["PreFlow", "Ignition", "Stabilize", "Weld", "Crater", "Burnback", "PostFlow"]
 )
-def test_an_emergency_stop_puts_the_arc_out_at_once(phase: str) -> None:
+def test_an_emergency_stop_ends_the_arc_at_once(phase: str) -> None:
     cell = WeldingCell()
     cell.send(*SEAM)
     cell.until(phase)
@@ -255,7 +255,7 @@ def test_stop_and_disable_end_the_weld_as_m5_does(what: str) -> None:
     assert cell.io.digital().outputs == 0
 
 
-# ── what must not be ────────────────────────────────────────────────────────────────────────────
+# ── process issues ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_an_arc_left_on_at_the_end() -> None:
@@ -289,11 +289,11 @@ def test_a_hold_in_a_seam_is_a_standing_arc() -> None:
     assert f"{cell.welder.status(cell.now).total_weld_length_mm:.2f}" == "200.00"
 
 
-# ── by hand ─────────────────────────────────────────────────────────────────────────────────────
+# ── jog ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_seam_jogged_by_hand_counts_every_millimetre() -> None:
-    """The jog's plan changes all the time; none of its way is lost."""
+    """The jog's plan changes often; no distance is lost."""
     cell = WeldingCell()
     cell.run(READY_POSE, "M7", "M3")
     before = cell.welder.status(cell.now).total_weld_length_mm
@@ -313,7 +313,7 @@ def test_a_seam_jogged_by_hand_counts_every_millimetre() -> None:
     assert way > 15.0
 
 
-def test_time_is_free_of_slices_and_lookers() -> None:
+def test_time_slices_and_readings_change_nothing() -> None:
     """Reading more often changes nothing: same phases, same pins, same length."""
     ends = []
     for step in (1.0, 0.0137, None):

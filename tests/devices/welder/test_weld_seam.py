@@ -1,4 +1,4 @@
-"""The seam: how long the arc burned, how far the tool went, and what was wrong about it."""
+"""The seam: arc time, length, and process issues."""
 
 import math
 
@@ -12,7 +12,7 @@ SPEED = 0.01
 
 
 def test_length_counts_only_while_the_arc_burns() -> None:
-    """A tool that never rests, at 10 mm/s: the arc burns from 0.45 s to 5.58 s."""
+    """A tool that always moves, at 10 mm/s: the arc burns from 0.45 s to 5.58 s."""
     bench = WelderBench(way=along_x(SPEED)).start().turn(5000, "ARC_START", False).run(20_000)
     status = bench.welder.status(bench.now)
     assert status.arc_on_time_s == pytest.approx(5.13, abs=1e-9)
@@ -36,7 +36,7 @@ def test_a_circle_is_as_long_as_its_circumference() -> None:
     assert length == pytest.approx(math.tau * 20.0, abs=0.001)
 
 
-def test_status_is_right_at_any_moment_and_looking_changes_nothing() -> None:
+def test_status_is_right_at_any_time_and_reading_changes_nothing() -> None:
     bench = WelderBench(way=along_x(SPEED)).start().run(1234.5)
     before = bench.state.seam.length
     status = bench.welder.status(bench.now)
@@ -81,7 +81,7 @@ def test_the_trail_is_bounded_and_thins_out() -> None:
     assert len(seam.state.trail) <= MOST_POINTS // 2 + 60
 
 
-# ── what must not be ────────────────────────────────────────────────────────────────────────────
+# ── process issues ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_a_good_weld_has_no_issues() -> None:
@@ -94,7 +94,7 @@ def test_a_good_weld_has_no_issues() -> None:
     assert bench.issues == []
 
 
-def test_an_arc_that_stands_is_told_once() -> None:
+def test_a_standing_arc_is_noted_once() -> None:
     bench = WelderBench(way=along_x(SPEED, 3.0)).start().turn(5000, "ARC_START", False).run(20_000)
     [issue] = bench.welder.issues()
     assert issue.kind == "standing"
@@ -102,7 +102,7 @@ def test_an_arc_that_stands_is_told_once() -> None:
     assert issue.at / MS == pytest.approx(450 + 1000, abs=10.001)
 
 
-def test_standing_twice_is_told_twice_and_slow_is_not_standing() -> None:
+def test_two_standing_arcs_are_noted_twice_and_slow_motion_is_not_standing() -> None:
     def way(times: np.ndarray) -> np.ndarray:
         """Moves from 2 s to 2.5 s and from 6 s on, at 0.5 mm/s."""
         x = 0.0005 * (np.clip(times, 2.0, 2.5) + np.clip(times, 6.0, 60.0))
@@ -112,7 +112,7 @@ def test_standing_twice_is_told_twice_and_slow_is_not_standing() -> None:
     assert bench.issues == ["standing", "standing"]
 
 
-def test_how_long_an_arc_may_stand_is_a_setting() -> None:
+def test_the_standing_time_limit_is_a_setting() -> None:
     for limit, reported in ((0.2, ["standing"]), (1.5, [])):
         way = along_x(SPEED, 1.5)
         bench = WelderBench(way=way, standing_arc_s=limit).start().run(3000)
@@ -136,7 +136,7 @@ def test_a_gap_in_the_seam_is_cold() -> None:
     )
 
 
-def test_a_tool_that_moves_with_nobody_wanting_an_arc_is_not_cold() -> None:
+def test_motion_without_a_requested_arc_is_not_cold() -> None:
     bench = WelderBench(way=along_x(SPEED)).turn(0, "GAS", True).run(3_600_000)
     assert bench.issues == []
     bench.turn(3_600_000, "ARC_START", True)

@@ -16,7 +16,8 @@ NEVER_IGNITES = {"dud": Rule("ignition_failure", "torch")}
 
 
 def misses(count: int) -> dict[str, Rule]:
-    """So many first tries go wrong: the first begins 0.4 s after M3, the next 2 s later …"""
+    """The given number of first tries fails: the first begins 0.4 s after M3, the next 2 s later
+    …"""
     return (
         {"dud": Rule("ignition_failure", "torch", until_s=0.41 + 2.0 * (count - 1))}
         if count
@@ -38,20 +39,20 @@ def test_a_good_weld_to_the_nanosecond() -> None:
 
 
 @pytest.mark.parametrize("links", [[], [Link(0, 0, 50), Link(1, 1, 100)]])
-def test_a_link_onto_its_pins_is_its_delay_and_without_links_it_has_its_own(
+def test_the_delay_is_that_of_a_link_or_else_the_configured_one(
     links: list[Link],
 ) -> None:
     bench = WelderBench(links=links).start().run(1000)
     assert bench.phases == GOOD_WELD[:4]
 
 
-def test_other_links_other_delays() -> None:
+def test_the_delay_follows_the_link() -> None:
     bench = WelderBench(links=[Link(0, 0, 10), Link(1, 1, 250)]).start().run(2000)
     assert bench.phases == [(0, "PreFlow"), (550, "Ignition"), (580, "Stabilize"), (780, "Weld")]
     assert bench.edges("GAS_OK") == [(250, True)]
 
 
-def test_a_link_changed_while_it_runs_counts_from_the_next_time_on() -> None:
+def test_a_changed_link_acts_from_the_next_edge_on() -> None:
     bench = WelderBench()
     bench.io.link("ARC_START", "ARC_OK", 200, 0)
     bench.start().run(2000)
@@ -76,7 +77,7 @@ def test_every_time_is_a_setting() -> None:
     assert bench.edges("ARC_OK") == [(645, True), (3907, False)]
 
 
-def test_no_time_at_all() -> None:
+def test_all_times_may_be_zero() -> None:
     times = (
         "pre_flow_s",
         "ignition_time_s",
@@ -98,7 +99,7 @@ def test_no_time_at_all() -> None:
 @pytest.mark.parametrize(
     ("lead", "ignition"), [(0, 400), (50, 350), (100, 300), (250, 150), (400, 0), (5000, 0)]
 )
-def test_pre_flow_counts_from_gas_ok_and_skips_what_has_flowed(lead: int, ignition: int) -> None:
+def test_pre_flow_counts_from_gas_ok(lead: int, ignition: int) -> None:
     bench = WelderBench().turn(0, "GAS", True).turn(lead, "ARC_START", True).run(lead + 400)
     assert bench.phases[:2] == [(lead, "PreFlow"), (lead + ignition, "Ignition")]
 
@@ -122,7 +123,7 @@ def test_the_gas_closed_before_the_arc_is_out_is_a_gas_fault(closed: float) -> N
 
 
 @pytest.mark.parametrize("closed", [5000, 5300, 5570, 6000])
-def test_post_flow_holds_the_gas_though_m9_came(closed: int) -> None:
+def test_post_flow_keeps_the_gas_on_after_m9(closed: int) -> None:
     bench = WelderBench().start().turn(5000, "ARC_START", False).turn(closed, "GAS", False)
     bench.run(6579)
     assert bench.welder.status(bench.now).gas_flow_l_min == 15.0
@@ -147,7 +148,7 @@ def test_auto_gas_opens_and_closes_it() -> None:
     assert bench.edges("GAS_OK") == [(100, True), (6580, False)]
 
 
-def test_too_little_gas_is_no_gas() -> None:
+def test_gas_below_the_minimum_is_no_gas() -> None:
     bench = WelderBench(gas_flow_l_min=4.9).start().run(1000)
     assert bench.phases == [(0, "PreFlow"), (400, "Fault")]
     assert bench.edges("GAS_OK") == []
@@ -186,7 +187,7 @@ def test_an_arc_that_takes_longer_than_a_try_never_comes() -> None:
 
 
 @given(st.floats(0.0, 2000.0), st.integers(0, 2), st.floats(0.0, 1000.0))
-def test_at_worst_the_arc_is_there_after_6_47_s(takes: float, missed: int, lead: float) -> None:
+def test_the_latest_ignition_is_after_6_47_s(takes: float, missed: int, lead: float) -> None:
     """From M3 to ARC_OK; so M66 with Q7 is long enough."""
     rules = {"dud": Rule("ignition_failure", "torch", until_s=lead / 1e3 + 0.41 + 2 * (missed - 1))}
     bench = WelderBench(links=[Link(0, 0, takes), Link(1, 1, 100)], rules=rules if missed else {})
@@ -201,7 +202,7 @@ def test_at_worst_the_arc_is_there_after_6_47_s(takes: float, missed: int, lead:
 
 @pytest.mark.parametrize("off", [200, 420, 460, 500])
 def test_an_arc_switched_off_before_it_is_steady_goes_to_post_flow(off: int) -> None:
-    """In PreFlow, before and after the draw_fault, in Stabilize."""
+    """In PreFlow, before and after ignition, in Stabilize."""
     bench = WelderBench().start().turn(off, "ARC_START", False)
     assert not bench.welder.status(bench.now).arc_on
     bench.run(10_000)
@@ -236,7 +237,7 @@ def test_an_arc_wanted_again_before_it_is_out_comes_after_burnback(again: int) -
     ]
 
 
-def test_switching_on_what_is_on_changes_nothing() -> None:
+def test_switching_an_active_arc_on_changes_nothing() -> None:
     bench = WelderBench().start().run(1000)
     bench.io.set_digital_output("ARC_START", True, bench.now)
     bench.turn(5000, "ARC_START", False).run(10_000)
@@ -246,8 +247,8 @@ def test_switching_on_what_is_on_changes_nothing() -> None:
 # ── the table ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_row_of_the_table_has_been_gone_through() -> None:
-    """By the tests above and below; here in one go."""
+def test_every_row_of_the_table_is_reached() -> None:
+    """Runs through all of them in one test."""
     gone: set[tuple[str, str]] = set()
     for changes in (
         [(0, "GAS", True), (0, "ARC_START", True), (5000, "ARC_START", False)],

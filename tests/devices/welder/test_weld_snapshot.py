@@ -1,4 +1,4 @@
-"""A snapshot at any event of a weld is invisible: what comes after is the same to the last bit."""
+"""A snapshot at any event of a weld is invisible: all later values are bit-identical."""
 
 from hashlib import sha256
 from typing import Any
@@ -65,7 +65,7 @@ def begun() -> WeldingCell:
 
 
 def look(cell: WeldingCell) -> bytes:
-    """What anybody could see now."""
+    """All values that can be read now."""
     now = cell.now
     joints = cell.g60.joint_state(now)
     seen = (now, cell.io.status(now), cell.welder.status(now), joints, cell.g60.status(now))
@@ -81,7 +81,7 @@ def next_event(cell: WeldingCell) -> bool:
 
 
 def reported(cell: WeldingCell) -> list[str]:
-    """A digest of each event from here to the end, and of what the seam was like."""
+    """A digest of each event from here to the end, and of the seam."""
     events = []
     while next_event(cell):
         events.append(sha256(look(cell)).hexdigest())
@@ -89,7 +89,7 @@ def reported(cell: WeldingCell) -> list[str]:
 
 
 def check(stride: int) -> None:
-    """Step through the program; at each stride put it away, and let a fresh cell go on."""
+    """Step through the program; at each stride save it, and continue in a new cell."""
     whole, walking = reported(begun()), begun()
     for number in range(len(whole)):
         if number % stride == 0:
@@ -102,7 +102,7 @@ def check(stride: int) -> None:
         next_event(walking)
 
 
-def test_the_program_is_worth_it() -> None:
+def test_the_program_has_many_events_and_a_fault() -> None:
     whole = begun()
     assert len(reported(whole)) > 100
     phases = [phase for _, phase in whole.phases]
@@ -120,7 +120,7 @@ def test_a_snapshot_at_every_event_is_invisible() -> None:
     check(1)
 
 
-# ── damaged paper ───────────────────────────────────────────────────────────────────────────────
+# ── damaged snapshots ───────────────────────────────────────────────────────────────────────────
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

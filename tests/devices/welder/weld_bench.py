@@ -78,7 +78,7 @@ class WelderBench:
         return self
 
     def turn(self, to_ms: float, pin: int | str, on: bool) -> "WelderBench":
-        """Run to a moment and set an output there."""
+        """Run to a time and set an output."""
         self.run(to_ms)
         assert self.io.set_digital_output(pin, on, self.now) is None
         return self
@@ -123,7 +123,7 @@ M2""".splitlines()
 
 
 class WeldingCell:
-    """The shipped cell g60_welding, changed as asked, with its drives on."""
+    """The shipped cell g60_welding with changed settings and enabled drives."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ def arm(**settings: Any) -> VirtualController:
 
 
 def prompt_arm(**settings: Any) -> VirtualController:
-    """Without delays: a command acts, and shows, in its own instant."""
+    """An arm without delays: a command acts, and is visible, at once."""
     return arm(simulation={"command_delay_ms": 0, "feedback_delay_ms": 0}, **settings)
 
 
@@ -31,7 +31,7 @@ def send(controller: VirtualController, *lines: str) -> None:
 
 
 def run(controller: VirtualController, *lines: str) -> None:
-    """Send, and let time pass until it is done; nothing may fail."""
+    """Send lines and let time pass until they are done; nothing may fail."""
     send(controller, *lines)
     controller.run_until_idle()
     assert controller.status().error_message == ""

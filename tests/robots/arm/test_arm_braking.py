@@ -1,4 +1,4 @@
-"""Jogging, stop and hold: what moves is braked within the limits of the joints."""
+"""Jogging, stop and hold: the arm brakes within the limits of the joints."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ PROFILES = ["trapezoid", "jerk_limited"]
 
 
 def assert_within_limits(rows: np.ndarray, *, corners: bool = False) -> None:
-    """At the ``corners`` of a path the velocity may jump, as far as the junction rule lets it."""
+    """At the ``corners`` of a path the velocity may jump as far as the junction rule allows."""
     q, v, a = np.moveaxis(rows, 1, 0)
     assert (np.abs(v) <= SPEED * (1 + 1e-9)).all()
     assert (np.abs(a) <= ACCELERATION * (1 + 1e-9)).all()
@@ -71,12 +71,12 @@ def test_jog_speed_is_clamped_not_refused(axis: int) -> None:
 
 
 @pytest.mark.parametrize("velocity", [math.nan, math.inf])
-def test_a_speed_is_a_number(velocity: float) -> None:
+def test_a_speed_that_is_not_a_number_is_refused(velocity: float) -> None:
     assert "is not a speed" in refusal(arm().jog(0, velocity))
 
 
 @pytest.mark.parametrize("axis", [-1, 6, 1.5, 1.0, math.nan, "1"])
-def test_there_are_six_axes(axis: Any) -> None:
+def test_an_unknown_axis_is_refused(axis: Any) -> None:
     assert refusal(arm().jog(axis, 0.1)) == f"there is no axis {axis}; there are 0…5"
     assert "there is no axis" in refusal(arm().home(axis if axis != -1 else 7))
 
@@ -93,7 +93,7 @@ def test_a_jog_stops_exactly_at_the_soft_limit(axis: int, share: float, profile:
     end = (UPPER if share > 0 else LOWER)[axis]
     assert controller.joint_state().positions[axis] == pytest.approx(end, abs=1e-9)
     assert controller.status().state == "Idle"
-    # From the limit there is one way only.
+    # At the limit only one direction is allowed.
     controller.jog(axis, share)
     controller.advance(0.1)
     assert controller.joint_state().positions[axis] == pytest.approx(end, abs=1e-9)
@@ -102,7 +102,7 @@ def test_a_jog_stops_exactly_at_the_soft_limit(axis: int, share: float, profile:
     assert abs(controller.joint_state().positions[axis]) < abs(end)
 
 
-def test_no_jog_while_a_program_runs_or_is_on_its_way() -> None:
+def test_no_jog_while_a_program_runs_or_is_delayed() -> None:
     controller = arm()
     send(controller, "G4 P1")
     assert refusal(controller.jog(0, 0.1)) == "only a controller at rest can do that"
@@ -116,7 +116,7 @@ def test_no_jog_while_a_program_runs_or_is_on_its_way() -> None:
     assert controller.jog(0, 0.1) is None
 
 
-def test_no_lines_while_jogging_or_about_to() -> None:
+def test_no_lines_while_a_jog_runs_or_is_delayed() -> None:
     controller = arm()
     controller.jog(0, 0.1)
     assert refusal(controller.send_gcode("G0 A0")) == "not while jogging"
@@ -139,7 +139,7 @@ def test_hold_ends_a_jog() -> None:
     assert controller.status().state == "Idle"
 
 
-def test_overrides_outlive_a_jog() -> None:
+def test_a_jog_does_not_change_the_overrides() -> None:
     controller = prompt_arm()
     controller.override_feed(50)
     controller.jog(0, 0.5)
@@ -159,7 +159,7 @@ def test_overrides_outlive_a_jog() -> None:
     profile=st.sampled_from(PROFILES),
 )
 @settings(max_examples=40, deadline=None)
-def test_whatever_is_jogged_stays_within_all_limits(
+def test_any_jog_stays_within_all_limits(
     changes: list[tuple[int, float, float]], start: tuple[float, ...], profile: str
 ) -> None:
     controller = prompt_arm(profile=profile)
@@ -179,7 +179,7 @@ def test_whatever_is_jogged_stays_within_all_limits(
 # ── stop ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_stop_brakes_along_the_path_and_forgets_the_rest() -> None:
+def test_stop_brakes_along_the_path_and_drops_the_rest() -> None:
     controller = prompt_arm()
     send(controller, "G1 A60 B-30 F6000", "G1 A0 B0")
     controller.advance(0.4)
@@ -193,8 +193,8 @@ def test_stop_brakes_along_the_path_and_forgets_the_rest() -> None:
     assert controller.joint_state() == stands
 
 
-def test_what_comes_after_a_stop_is_carried_out_from_there() -> None:
-    """Also what is sent while the stop is still on its way."""
+def test_lines_after_a_stop_start_from_the_stop_position() -> None:
+    """Also lines that are sent while the stop is delayed."""
     controller = arm()
     send(controller, "G1 A90 F3000")
     controller.advance(0.5)
@@ -227,7 +227,7 @@ def off_the_corners(points: np.ndarray, corners: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_hold_and_cycle_start_change_the_path_not_at_all(profile: str) -> None:
+def test_hold_and_cycle_start_do_not_change_the_path(profile: str) -> None:
     controller = prompt_arm(profile=profile, junction_deviation_deg=1.0)
     send(controller, "G1 A20 F3000", "G1 A20 B-15", "G1 A0 B-15 U30")
     corners = np.zeros((4, 6))
@@ -249,7 +249,7 @@ def test_hold_and_cycle_start_change_the_path_not_at_all(profile: str) -> None:
     assert controller.status().state == "Idle"
 
 
-def test_a_held_dwell_goes_on_where_it_was() -> None:
+def test_a_held_dwell_continues_with_its_remaining_time() -> None:
     controller = prompt_arm()
     send(controller, "G4 P2", "M64 P1")
     controller.advance(0.5)
@@ -260,7 +260,7 @@ def test_a_held_dwell_goes_on_where_it_was() -> None:
     assert controller.simulation_time() == pytest.approx(12.0)
 
 
-def test_lines_that_come_in_a_hold_wait_for_cycle_start() -> None:
+def test_lines_sent_in_a_hold_wait_for_cycle_start() -> None:
     controller = prompt_arm()
     controller.hold()
     send(controller, "G0 A10")
@@ -274,7 +274,7 @@ def test_lines_that_come_in_a_hold_wait_for_cycle_start() -> None:
 # ── overrides ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_overrides_act_on_feed_and_on_rapid_by_themselves() -> None:
+def test_feed_and_rapid_overrides_are_independent() -> None:
     controller = prompt_arm()
     controller.override_feed(50)
     controller.override_rapid(25)
@@ -291,5 +291,5 @@ def test_overrides_act_on_feed_and_on_rapid_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("percent", [0, 9.9, 201, math.nan])
-def test_overrides_have_bounds(percent: float) -> None:
+def test_overrides_out_of_range_are_refused(percent: float) -> None:
     assert refusal(arm().override_feed(percent)).endswith("% is outside 10…200 %")

@@ -1,4 +1,4 @@
-"""Commands act late, readings are late, both in simulated time; the emergency stop is neither."""
+"""Commands and readings are delayed in simulated time; the emergency stop is not."""
 
 import pytest
 from tests.robots.arm.bench import arm, degrees, output, prompt_arm, refusal, send
@@ -33,8 +33,8 @@ def test_a_reading_is_as_old_as_the_feedback_delay() -> None:
     assert late.joint_state() == at_100_ms
 
 
-def test_the_reading_of_a_jog_is_late_as_well_whatever_changes() -> None:
-    """A second axis, an end: no reading skips what was not yet seen."""
+def test_readings_of_a_jog_are_delayed_across_changes() -> None:
+    """A second axis, the end of a jog: no reading skips a part of the motion."""
     late, prompt = slow_arm(0, 5), slow_arm(0, 0)
     seen: list[list[object]] = [[], []]
     for controller, log in zip((late, prompt), seen, strict=True):
@@ -52,7 +52,7 @@ def test_the_reading_of_a_jog_is_late_as_well_whatever_changes() -> None:
     assert seen[0][5:] == seen[1][:-5]
 
 
-def test_both_delays_add_up_before_anything_is_seen_to_move() -> None:
+def test_command_and_feedback_delay_add_up() -> None:
     controller = slow_arm(20, 5)
     send(controller, "G0 A30")
     controller.advance(0.025)
@@ -61,7 +61,7 @@ def test_both_delays_add_up_before_anything_is_seen_to_move() -> None:
     assert controller.joint_state().velocities[0] > 0.0
 
 
-def test_lines_keep_their_distance_on_the_way() -> None:
+def test_delayed_lines_keep_their_time_distance() -> None:
     controller = slow_arm(20, 0)
     send(controller, "M64 P0")
     controller.advance(0.01)
@@ -75,7 +75,7 @@ def test_lines_keep_their_distance_on_the_way() -> None:
 # ── emergency stop ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_emergency_stop_knows_no_delay() -> None:
+def test_the_emergency_stop_has_no_delay() -> None:
     controller = slow_arm(20, 5)
     send(controller, "G0 A90")
     controller.advance(0.5)
@@ -84,13 +84,13 @@ def test_the_emergency_stop_knows_no_delay() -> None:
     after = controller.joint_state()
     assert not controller.is_enabled()
     assert after.velocities == after.accelerations == (0.0,) * 6
-    # In between lie the 5 ms that the earlier reading was late, at 120 deg/s.
+    # The difference is the feedback delay of 5 ms at 120 deg/s.
     assert (after.positions[0] - before.positions[0]) / DEG == pytest.approx(0.6, abs=1e-3)
     controller.advance(1.0)
     assert controller.joint_state() == after
 
 
-def test_after_an_emergency_stop_enable_refuses_until_reset_and_says_so() -> None:
+def test_after_an_emergency_stop_enable_is_refused_until_reset() -> None:
     controller = arm()
     controller.emergency_stop()
     assert refusal(controller.enable()) == "emergency stop: reset first"
@@ -105,7 +105,7 @@ def test_after_an_emergency_stop_enable_refuses_until_reset_and_says_so() -> Non
     assert controller.status().state == "Idle"
 
 
-def test_a_reset_shows_nothing_that_an_emergency_stop_has_ended() -> None:
+def test_readings_after_a_reset_do_not_show_the_ended_motion() -> None:
     controller = slow_arm(0, 5)
     send(controller, "G0 A90")
     controller.advance(0.5)
@@ -115,7 +115,7 @@ def test_a_reset_shows_nothing_that_an_emergency_stop_has_ended() -> None:
     assert controller.joint_state() == stopped
 
 
-def test_lines_on_their_way_are_lost_in_an_emergency_stop() -> None:
+def test_an_emergency_stop_drops_delayed_lines() -> None:
     controller = slow_arm(20)
     send(controller, "G0 A90", "M64 P3")
     controller.advance(0.01)
@@ -130,7 +130,7 @@ def test_lines_on_their_way_are_lost_in_an_emergency_stop() -> None:
 @pytest.mark.parametrize(
     "line", ["G4 P5", "M66 P3 L3 Q5", "M0", "G0 A90", "G1 A90 F60"], ids=lambda line: line[:3]
 )
-def test_an_emergency_stop_ends_whatever_goes_on(line: str) -> None:
+def test_an_emergency_stop_ends_every_activity(line: str) -> None:
     controller = prompt_arm()
     send(controller, line, "G4 P0", "M64 P3")
     controller.advance(0.25)
@@ -162,7 +162,7 @@ def test_an_emergency_stop_in_a_jog_leaves_the_arm_where_it_is() -> None:
     assert controller.status().state == "Idle"
 
 
-def test_a_stop_without_motion_puts_out_arc_and_gas_but_drops_no_part() -> None:
+def test_a_stop_without_motion_switches_only_arc_and_gas_off() -> None:
     """As the firmware's reset does; a gripper must not open."""
     for stop in ("emergency_stop", "stop", "disable", "reset"):
         controller = prompt_arm()
@@ -173,7 +173,7 @@ def test_a_stop_without_motion_puts_out_arc_and_gas_but_drops_no_part() -> None:
         assert controller.digital_io().outputs == 0b1_0000_0000, stop
 
 
-def test_disconnecting_drops_the_drives() -> None:
+def test_disconnecting_disables_the_drives() -> None:
     controller = arm()
     controller.jog(1, -0.2)
     controller.advance(0.1)

@@ -18,7 +18,7 @@ G60_ACCELERATION = np.array([500, 500, 500, 800, 800, 1000]) * DEG
 
 @pytest.fixture
 def controller() -> understudy.VirtualController:
-    """As in the document, but for two things.
+    """The controller of the document, with two differences.
 
     F counts per second, as the document's F100 means it, and joints may accelerate with
     2000 deg/s²: with the published 500 deg/s² 45° at 100 deg/s take 0.65 s, not the 0.5 s that
@@ -175,7 +175,7 @@ class TestVirtualController:
         assert controller.simulation_time() == pytest.approx(60 / 60 + 60 / 500)
 
     def test_time_scale_adjustment(self) -> None:
-        """Twice as fast for the onlooker, the same for the arm."""
+        """Twice as fast on the wall clock, the same in simulated time."""
         as_it_is, twice = arm(), arm()
         twice.set_time_scale(2.0)
         for controller, seconds in ((as_it_is, 1.0), (twice, 0.5)):
@@ -222,7 +222,7 @@ class TestMotionSimulation:
         assert np.abs(np.diff(q, axis=0) - 0.5e-3 * (v[1:] + v[:-1])).max() < 1e-6
 
     def test_trajectory_following_accuracy(self) -> None:
-        """All joints keep in proportion: the way from corner to corner is straight."""
+        """All joints move in proportion: the path between corners is straight."""
         controller = prompt_arm()
         target = np.array([40, -20, 30, 90, -60, 180]) * DEG
         send(controller, "G1 A40 B-20 C30 U90 V-60 W180 F6000")

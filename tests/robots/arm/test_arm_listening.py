@@ -15,7 +15,7 @@ def states(controller: VirtualController) -> list[str]:
     return seen
 
 
-def test_a_status_is_told_when_it_changes_and_only_then() -> None:
+def test_the_status_is_reported_only_when_it_changes() -> None:
     controller = VirtualController()
     seen: list[ControllerStatus] = []
     controller.on_status(seen.append)
@@ -43,7 +43,7 @@ def test_a_status_is_told_when_it_changes_and_only_then() -> None:
     ]
 
 
-def test_a_hold_is_told_when_it_begins_and_when_it_stands() -> None:
+def test_a_hold_is_reported_at_its_start_and_at_rest() -> None:
     controller = prompt_arm()
     send(controller, "G1 A90 F6000")
     controller.advance(0.5)
@@ -56,7 +56,7 @@ def test_a_hold_is_told_when_it_begins_and_when_it_stands() -> None:
     assert seen == [(True, "Hold"), (False, "Hold"), (True, "Run"), (False, "Idle")]
 
 
-def test_an_input_that_ends_a_wait_is_told_of() -> None:
+def test_an_input_that_ends_a_wait_is_reported() -> None:
     controller = prompt_arm()
     send(controller, "M66 P2 L3 Q10")
     seen = states(controller)
@@ -64,7 +64,7 @@ def test_an_input_that_ends_a_wait_is_told_of() -> None:
     assert seen == ["Idle"]
 
 
-def test_a_failure_is_told_with_its_reason() -> None:
+def test_a_failure_is_reported_with_its_reason() -> None:
     controller = prompt_arm()
     seen: list[ControllerStatus] = []
     controller.on_status(seen.append)
@@ -77,7 +77,7 @@ def test_a_failure_is_told_with_its_reason() -> None:
 # ── joint states ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_joint_states_come_on_the_grid_of_the_update_rate() -> None:
+def test_joint_states_are_reported_at_the_update_rate() -> None:
     controller = arm(simulation={"update_rate_hz": 250})
     controller.advance(1.0023)
     moments: list[float] = []
@@ -89,7 +89,7 @@ def test_joint_states_come_on_the_grid_of_the_update_rate() -> None:
     assert len(moments) == 43
 
 
-def test_each_joint_state_is_what_could_be_read_then() -> None:
+def test_each_reported_joint_state_equals_the_reading_at_its_time() -> None:
     received: list[JointState] = []
     listening, reading = (arm(simulation={"update_rate_hz": 100}) for _ in range(2))
     listening.on_joint_state(received.append)
@@ -119,7 +119,7 @@ def test_listening_changes_no_result() -> None:
     assert alone.digital_io() == watched.digital_io()
 
 
-def test_nothing_ticks_when_nobody_listens() -> None:
+def test_without_listeners_there_are_no_wakes() -> None:
     controller = prompt_arm()
     assert controller._inner.next_wake() is None
     send(controller, "G0 A90")
@@ -170,7 +170,7 @@ def test_without_dynamics_torques_read_zero() -> None:
     assert arm(start_deg=READY).joint_state().torques == (0.0,) * 6
 
 
-def test_with_dynamics_the_arm_carries_itself_and_its_tool() -> None:
+def test_with_dynamics_torques_carry_the_arm_and_its_tool() -> None:
     settings = {"enable_dynamics": True, "feedback_delay_ms": 0, "command_delay_ms": 0}
     heavy = {"name": "heavy", "mass_kg": 6.0, "com_mm": [0, 0, 50]}
     controller = arm(start_deg=[0, 30, 0, 0, 0, 0], simulation=settings, tools={1: heavy})

@@ -1,4 +1,4 @@
-"""What a line of G-code makes the controller do, besides moving the tool."""
+"""Effects of G-code lines on the controller, except moves of the tool."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from understudy.units import DEG
 
 
 def moment(controller: VirtualController, pin: int, seconds: float, step: float = 1e-3) -> float:
-    """When an output goes on."""
+    """The time at which an output goes on."""
     for _ in range(round(seconds / step)):
         if output(controller, pin):
             break
@@ -19,10 +19,10 @@ def moment(controller: VirtualController, pin: int, seconds: float, step: float 
     return controller.simulation_time()
 
 
-# ── what cannot be done ─────────────────────────────────────────────────────────────────────────
+# ── refused lines ───────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_soft_limit_is_told_before_anything_moves() -> None:
+def test_a_soft_limit_is_reported_before_any_motion() -> None:
     controller = arm()
     send(controller, "G1 B75 A10 F600")
     controller.run_until_idle()
@@ -55,8 +55,8 @@ def test_an_error_sticks_until_a_reset() -> None:
     run(controller, "G0 A1")
 
 
-def test_what_was_sent_behind_a_failing_line_is_forgotten_wherever_it_is() -> None:
-    """In the queue, or still on its way."""
+def test_lines_after_a_failed_line_are_dropped() -> None:
+    """In the queue, or still delayed."""
     controller = arm(simulation={"command_delay_ms": 10})
     send(controller, "G0 A171")
     controller.advance(0.005)
@@ -70,7 +70,7 @@ def test_what_was_sent_behind_a_failing_line_is_forgotten_wherever_it_is() -> No
     assert degrees(controller) == [0] * 6
 
 
-def test_jog_and_home_lead_out_of_an_error() -> None:
+def test_jog_and_home_are_accepted_after_an_error() -> None:
     controller = arm(start_deg=[5, 0, 0, 0, 0, 0])
     send(controller, "G0 A171")
     controller.advance(0.1)
@@ -83,7 +83,7 @@ def test_jog_and_home_lead_out_of_an_error() -> None:
     assert controller.is_homed()
 
 
-def test_what_moves_when_a_later_line_fails_goes_on_to_its_end_with_its_switches() -> None:
+def test_queued_motion_and_its_outputs_finish_when_a_later_line_fails() -> None:
     controller = arm()
     send(controller, "G1 A10 F600", "M62 P3", "G1 A20", "G1 A171")
     controller.advance(0.1)
@@ -123,7 +123,9 @@ def test_a_line_that_cannot_be_read_is_refused_at_once_and_not_queued(
         ("M6 T7", "there is no tool 7; there are: T0 (line 1: M6 T7)"),
     ],
 )
-def test_a_line_that_makes_no_sense_here_fails_in_its_turn(line: str, reason: str) -> None:
+def test_a_line_that_is_invalid_in_its_state_fails_when_it_is_executed(
+    line: str, reason: str
+) -> None:
     controller = prompt_arm()
     send(controller, line)
     controller.run_until_idle()
@@ -153,7 +155,7 @@ def test_home_when_already_there_takes_no_time() -> None:
     assert not controller.status().moving
 
 
-def test_home_queues_behind_what_runs() -> None:
+def test_home_waits_for_the_running_lines() -> None:
     controller = prompt_arm()
     send(controller, "G0 A10 W10", "G4 P1")
     controller.home()
@@ -169,7 +171,7 @@ def test_homing_is_not_required_before_motion() -> None:
     assert not controller.is_homed()
 
 
-def test_home_is_where_the_configuration_says() -> None:
+def test_home_is_configurable() -> None:
     home = [0, -20, 20, 0, 10, 0]
     controller = prompt_arm(home_deg=home)
     run(controller, "G28")
@@ -193,7 +195,7 @@ def test_g28_homes_in_the_seed_dialect_only(dialect: str, homed: bool) -> None:
 # ── outputs ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_m62_and_m63_are_thrown_when_the_next_motion_begins() -> None:
+def test_m62_and_m63_act_when_the_next_motion_begins() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "M62 P3", "G1 A20", "M63 P3", "G1 A30")
     on = moment(controller, 3, 5.0)
@@ -204,7 +206,7 @@ def test_m62_and_m63_are_thrown_when_the_next_motion_begins() -> None:
     assert degrees(controller)[0] == pytest.approx(20, abs=0.02)
 
 
-def test_m67_is_in_step_and_m68_at_once() -> None:
+def test_m67_acts_with_the_motion_and_m68_at_once() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "M67 E0 Q4.5", "M68 E1 Q2.5", "G1 A20")
     assert controller.analog_io().outputs[:2] == (0.0, 2.5)
@@ -214,7 +216,7 @@ def test_m67_is_in_step_and_m68_at_once() -> None:
     assert controller.analog_io().outputs[0] == 4.5
 
 
-def test_m62_without_a_motion_is_thrown_when_the_queue_runs_empty() -> None:
+def test_m62_without_a_motion_acts_when_the_queue_runs_empty() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "M62 P3")
     controller.advance(0.9)
@@ -233,7 +235,7 @@ def test_m64_and_m65_act_at_once() -> None:
     assert not output(controller, 3)
 
 
-def test_a_hold_throws_no_switch_of_what_is_still_to_come() -> None:
+def test_a_hold_sets_no_output_of_later_motion() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "M62 P3", "G1 A20")
     controller.advance(0.5)
@@ -248,7 +250,7 @@ def test_a_hold_throws_no_switch_of_what_is_still_to_come() -> None:
     assert degrees(controller)[0] == pytest.approx(20, abs=0.02)
 
 
-def test_a_pin_that_is_not_there_is_refused_and_those_that_are_are_told() -> None:
+def test_an_unknown_pin_is_refused_with_the_allowed_ones() -> None:
     controller = arm(io={"digital_outputs": 4})
     assert refusal(controller.set_digital_output(4, True)) == ("there is no DO4; allowed: 0…3")
 
@@ -263,7 +265,7 @@ def test_a_voltage_out_of_range_is_refused_and_the_old_one_stays() -> None:
     assert controller.analog_io().outputs[0] == 3.0
 
 
-def test_a_voltage_in_step_with_motion_that_cannot_be_names_its_motion() -> None:
+def test_a_refused_voltage_with_motion_names_the_line_of_the_motion() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "M67 E0 Q12", "G1 A20", "G1 A30", "G1 A40")
     controller.run_until_idle()
@@ -290,7 +292,7 @@ def test_the_arc_waits_for_the_motion_before_it() -> None:
 
 
 @pytest.mark.parametrize("end", ["M2", "M30"])
-def test_the_end_of_a_program_puts_out_arc_and_gas(end: str) -> None:
+def test_the_end_of_a_program_switches_arc_and_gas_off(end: str) -> None:
     controller = prompt_arm()
     run(controller, "M7", "M3", "M64 P8", "G91", end, "G1 A5 F600", "G1 A5")
     assert controller.digital_io().outputs == 1 << 8
@@ -332,7 +334,7 @@ def test_an_edge_is_not_a_level(mode: int, level: bool) -> None:
 
 
 @pytest.mark.parametrize(("mode", "level"), [(3, True), (4, False)], ids=["high", "low"])
-def test_a_level_that_is_there_already_is_not_waited_for(mode: int, level: bool) -> None:
+def test_m66_does_not_wait_for_a_level_already_present(mode: int, level: bool) -> None:
     controller = prompt_arm()
     controller.set_digital_input(4, level)
     run(controller, f"M66 P4 L{mode} Q10")
@@ -340,7 +342,7 @@ def test_a_level_that_is_there_already_is_not_waited_for(mode: int, level: bool)
 
 
 @pytest.mark.parametrize("mode", [1, 2, 3, 4])
-def test_m66_gives_up_after_its_time(mode: int) -> None:
+def test_m66_times_out(mode: int) -> None:
     controller = prompt_arm()
     controller.set_digital_input(4, mode == 4)
     send(controller, f"M66 P4 L{mode} Q1.5", "M64 P1")
@@ -368,7 +370,7 @@ def test_m66_begins_when_the_motion_before_has_ended() -> None:
     assert controller.simulation_time() == pytest.approx(10 / 10 + 10 / 500 + 1.0)
 
 
-def test_an_output_may_move_an_input_in_the_same_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_may_change_an_input_in_the_same_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wired through: DO4 is DI4."""
     controller = prompt_arm()
     pins = controller._inner.io
@@ -429,7 +431,7 @@ def test_increments_add_up() -> None:
     assert degrees(controller) == [20, -5, 5, 0, 0, 0]
 
 
-def test_increments_count_from_where_a_jog_ended() -> None:
+def test_increments_start_from_the_end_of_a_jog() -> None:
     controller = prompt_arm()
     run(controller, "G91", "G1 A10 F600")
     controller.jog(0, 0.5)
@@ -450,7 +452,7 @@ def test_joint_words_of_the_wire_dialect() -> None:
 def test_inverse_time() -> None:
     controller = prompt_arm()
     run(controller, "G93 G1 A10 F30")
-    # Two seconds at constant speed, and what the ramps add.
+    # Two seconds at constant speed, plus the ramps.
     assert controller.simulation_time() == pytest.approx(2.0 + 5 / 500)
 
 
@@ -465,7 +467,7 @@ def test_the_buffer_is_the_planner_window() -> None:
     assert (controller.status().buffer_available, controller.status().buffer_used) == (20, 0)
 
 
-def test_the_status_names_the_line_being_run() -> None:
+def test_the_status_names_the_running_line() -> None:
     controller = prompt_arm()
     send(controller, "G1 A10 F600", "(a remark)", "G1 A20", "G4 P1", "G1 A30")
     seen = []
@@ -475,7 +477,7 @@ def test_the_status_names_the_line_being_run() -> None:
     assert sorted(set(seen)) == [1, 3, 4, 5]
 
 
-def test_a_reset_brings_the_modes_back() -> None:
+def test_a_reset_restores_the_default_modes() -> None:
     controller = prompt_arm()
     run(controller, "G91 G61", "G20")
     controller.reset()
@@ -524,7 +526,7 @@ def test_a_long_program_is_planned_once(lines: int, monkeypatch: pytest.MonkeyPa
         ("G1 X1000000000 F600", "a path of "),
     ],
 )
-def test_a_way_out_of_this_world_is_refused_before_it_is_followed(line: str, reason: str) -> None:
+def test_a_move_with_a_huge_target_is_refused(line: str, reason: str) -> None:
     controller = arm()
     run(controller, "G0 X500 Y0 Z500 A180 B0 C0")
     controller.send_gcode(line)

@@ -1,4 +1,4 @@
-"""Whatever is said at whatever moment: limits hold, slices of time and snapshots do not show."""
+"""Any commands at any time: limits hold; time slices and snapshots are invisible."""
 
 import json
 from collections.abc import Callable
@@ -20,9 +20,9 @@ LOWER = np.array([-170, -120, -80, -185, -120, -360]) * DEG
 UPPER = np.array([170, 60, 165, 185, 120, 360]) * DEG
 
 Deed = tuple[str, tuple[Any, ...]]
-"""What is done: the name of a method, and its arguments."""
+"""A call: the name of a method, and its arguments."""
 Script = list[tuple[float, Deed]]
-"""So many seconds pass, then this is done."""
+"""Seconds to wait, then the call."""
 
 
 def whole(low: int, high: int) -> st.SearchStrategy[int]:
@@ -90,7 +90,7 @@ def readings(controller: VirtualController) -> tuple[object, ...]:
 
 @given(script=SCRIPTS, profile=PROFILES)
 @few
-def test_limits_hold_whatever_is_said_and_when(script: Script, profile: str) -> None:
+def test_limits_hold_for_any_commands(script: Script, profile: str) -> None:
     """Read a thousand times a second."""
     rows: list[tuple[tuple[float, ...], ...]] = []
     controller = arm(start_deg=READY, profile=profile)
@@ -142,7 +142,7 @@ def performed(
 
 
 def in_slices(controller: VirtualController, duration: float) -> None:
-    """Steps of 7 ms and what is left; looked at in between."""
+    """Steps of 7 ms and the rest, with readings in between."""
     end = nanoseconds(controller.simulation_time()) + nanoseconds(duration)
     while (left := end - nanoseconds(controller.simulation_time())) > 0:
         controller.advance(min(0.007, left / 1e9))
@@ -151,7 +151,7 @@ def in_slices(controller: VirtualController, duration: float) -> None:
 
 @given(script=SCRIPTS, profile=PROFILES)
 @few
-def test_slicing_time_otherwise_changes_nothing(script: Script, profile: str) -> None:
+def test_time_slices_change_nothing(script: Script, profile: str) -> None:
     whole_pauses = performed(script, profile, VirtualController.advance)
     assert performed(script, profile, in_slices) == whole_pauses
 
@@ -160,7 +160,7 @@ def test_slicing_time_otherwise_changes_nothing(script: Script, profile: str) ->
 
 
 def through_json(snapshot: Snapshot) -> Snapshot:
-    """As text and back: what a file would do to it."""
+    """The state written to JSON and read back."""
     text = json.dumps(msgspec.to_builtins(snapshot), allow_nan=True)
     plain = msgspec.json.decode(msgspec.json.encode(json.loads(text)))
     return msgspec.convert(plain, Snapshot)
@@ -168,7 +168,7 @@ def through_json(snapshot: Snapshot) -> Snapshot:
 
 @given(script=SCRIPTS, cut=st.integers(0, 13), profile=PROFILES)
 @few
-def test_a_snapshot_does_not_show(script: Script, cut: int, profile: str) -> None:
+def test_a_snapshot_is_invisible(script: Script, cut: int, profile: str) -> None:
     """Run, restore into the same and into another controller, run again: the same."""
     log: list[object] = []
     first = arm(start_deg=READY, profile=profile, simulation={"update_rate_hz": 50})
@@ -198,7 +198,7 @@ def test_a_snapshot_does_not_show(script: Script, cut: int, profile: str) -> Non
 
 @given(script=SCRIPTS, profile=PROFILES)
 @settings(max_examples=15, deadline=None)
-def test_a_snapshot_at_every_wake_does_not_show(script: Script, profile: str) -> None:
+def test_a_snapshot_at_every_wake_is_invisible(script: Script, profile: str) -> None:
     def restored_at_every_wake(controller: VirtualController, duration: float) -> None:
         end = nanoseconds(controller.simulation_time()) + nanoseconds(duration)
         cell = controller._cell
@@ -211,8 +211,8 @@ def test_a_snapshot_at_every_wake_does_not_show(script: Script, profile: str) ->
     assert performed(script, profile, restored_at_every_wake) == once
 
 
-def test_a_snapshot_is_no_part_of_the_living() -> None:
-    """What the controller does later changes nothing in it."""
+def test_a_snapshot_does_not_change_later() -> None:
+    """Later actions of the controller do not change it."""
     controller = arm()
     for line in ("G1 A10 F600", "M62 P1", "G1 A20", "G4 P1", "M62 P2"):
         assert controller.send_gcode(line) is None

@@ -17,7 +17,7 @@ def ready_arm(**settings: object) -> VirtualController:
 
 
 def tips(controller: VirtualController, *lines: str, step: float = 5e-3) -> np.ndarray:
-    """Where the tip is while the lines are run, in mm."""
+    """Positions of the tip during the lines, in mm."""
     send(controller, *lines)
     points = [tip_mm(controller)]
     while controller.status().moving:
@@ -68,7 +68,7 @@ def test_g1_turns_the_tool_in_place() -> None:
 
 
 def test_g0_to_a_pose_is_point_to_point() -> None:
-    """Every joint takes its own way: straight in the joints, not in space."""
+    """The path is straight in the joints, not in space."""
     controller = ready_arm()
     start = np.array(degrees(controller))
     x, y, z = tip_mm(controller)
@@ -92,7 +92,7 @@ def test_g0_leaves_home_though_home_is_singular() -> None:
     assert tip_mm(controller) == pytest.approx((400, 0, 500), abs=1e-5)
 
 
-def test_a_pose_out_of_reach_is_told_and_nothing_moves() -> None:
+def test_a_pose_out_of_reach_is_reported_and_nothing_moves() -> None:
     controller = ready_arm()
     send(controller, "G0 X2000 Y0 Z500")
     controller.run_until_idle()
@@ -102,7 +102,7 @@ def test_a_pose_out_of_reach_is_told_and_nothing_moves() -> None:
     assert degrees(controller) == READY
 
 
-def test_a_line_that_leaves_the_reach_on_its_way_is_told_and_nothing_moves() -> None:
+def test_a_line_that_leaves_the_reach_is_reported_and_nothing_moves() -> None:
     controller = ready_arm()
     send(controller, "G1 X1400 F6000")
     controller.run_until_idle()
@@ -218,7 +218,7 @@ def test_other_work_offsets_are_other_zeros() -> None:
     assert tip_mm(controller) == pytest.approx((x, y, z), abs=1e-5)
 
 
-def test_g92_names_the_place() -> None:
+def test_g92_sets_the_coordinates_of_the_position() -> None:
     controller = ready_arm()
     start = tip_mm(controller)
     run(controller, "G92 X0 Y0 Z0", "G1 X15 Y0 Z0 F6000")
@@ -227,7 +227,7 @@ def test_g92_names_the_place() -> None:
     assert tip_mm(controller) == pytest.approx(start, abs=1e-5)
 
 
-def test_g43_1_shifts_what_the_program_means_by_z() -> None:
+def test_g43_1_shifts_z() -> None:
     controller = ready_arm()
     x, y, z = tip_mm(controller)
     run(controller, "G43.1 Z40", f"G1 {words('XYZ', x, y, z - 40)} F6000")
@@ -239,7 +239,7 @@ def test_g43_1_shifts_what_the_program_means_by_z() -> None:
 # ── tools ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_m6_mounts_a_tool_and_the_tip_is_elsewhere() -> None:
+def test_m6_mounts_a_tool_and_moves_the_tip() -> None:
     controller = ready_arm(tools={1: TORCH})
     before = tip_mm(controller)
     run(controller, "M6 T1")
@@ -269,7 +269,7 @@ def test_the_change_waits_for_the_motion_before_it() -> None:
     assert np.abs(np.array(degrees(controller)) - READY).max() > 1.0, "the arm made room"
 
 
-def test_a_tool_that_is_not_there_leaves_the_mounted_one() -> None:
+def test_an_unknown_tool_is_refused_and_the_mounted_one_stays() -> None:
     controller = ready_arm(tools={1: TORCH})
     run(controller, "M6 T1")
     before = tip_mm(controller)
@@ -285,7 +285,7 @@ def test_a_cell_may_begin_with_a_tool() -> None:
     assert tip_mm(torch) == pytest.approx(tip_mm(bare) - (0, 0, 150), abs=1e-6)
 
 
-def test_in_the_wire_dialect_a_tool_lives_in_the_kinematics_alone() -> None:
+def test_in_the_wire_dialect_a_tool_changes_only_the_kinematics() -> None:
     controller = prompt_arm(dialect="grblhal", start_deg=READY, tools={1: TORCH})
     before = tip_mm(controller)
     run(controller, "M6 T1", "G1 X10 F600", "G1 X0")
@@ -293,10 +293,10 @@ def test_in_the_wire_dialect_a_tool_lives_in_the_kinematics_alone() -> None:
     assert tip_mm(controller) == pytest.approx(before - (0, 0, 150), abs=1e-3)
 
 
-# ── put there ───────────────────────────────────────────────────────────────────────────────────
+# ── set_joint_positions ─────────────────────────────────────────────────────────────────────────
 
 
-def test_set_joint_positions_puts_the_arm_there() -> None:
+def test_set_joint_positions_sets_the_joints() -> None:
     controller = prompt_arm()
     assert controller.set_joint_positions(np.array(READY) * DEG) is None
     assert degrees(controller) == READY
@@ -312,11 +312,13 @@ def test_set_joint_positions_puts_the_arm_there() -> None:
         ([4.0, 0, 0, 0, 0, 0], "J1 = 229.2° is outside -170.0°…170.0°"),
     ],
 )
-def test_but_only_where_it_can_be(positions: list[float], reason: str) -> None:
+def test_set_joint_positions_refuses_positions_beyond_the_limits(
+    positions: list[float], reason: str
+) -> None:
     assert refusal(prompt_arm().set_joint_positions(positions)).startswith(reason)
 
 
-def test_and_only_at_rest() -> None:
+def test_set_joint_positions_is_refused_in_motion() -> None:
     controller = prompt_arm()
     send(controller, "G4 P1")
     assert refusal(controller.set_joint_positions([0.0] * 6)) == (

@@ -110,7 +110,9 @@ class TestAnswers:
 
     @pytest.mark.parametrize("fault", ["message_loss", "message_duplicate", "message_garble"])
     @pytest.mark.parametrize("seed", SEEDS)
-    def test_with_any_fault_it_ends_and_no_line_is_sent_twice(self, fault: str, seed: int) -> None:
+    def test_with_any_fault_the_program_ends_and_no_line_is_sent_twice(
+        self, fault: str, seed: int
+    ) -> None:
         run = Run(bad(rule(fault, ", probability: 0.05"), seed))
         outcome = run.finish()
         assert run.sent_once()

@@ -150,7 +150,7 @@ class TestConnecting:
         peer.say(INFO)
         assert peer.sent() == "$$\n"
 
-    def test_a_query_that_is_always_refused_is_given_up(self) -> None:
+    def test_a_query_that_is_always_refused_is_abandoned(self) -> None:
         peer = Peer()
         peer.sent()
         peer.say(IDLE)

@@ -83,7 +83,7 @@ def test_a_rapid_has_no_feed() -> None:
         ((0.0, 0.0, 0.0, 40.0, 0.0, 0.0), 10.0),
     ],
 )
-def test_with_701_a_feed_is_meant_for_the_linear_axes(
+def test_with_701_the_feed_is_that_of_the_linear_axes(
     target: tuple[float, ...], speed: float
 ) -> None:
     found = path(mover(s701=1), AxisMove(target, feed=600.0))  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def test_an_arc_smaller_than_its_tolerance_is_a_line() -> None:
     assert len(path(mover(s12=0.5), circle(0.2, math.pi))) == 1
 
 
-def test_under_g93_an_arc_is_fed_as_the_firmware_feeds_it() -> None:
+def test_under_g93_the_feed_of_an_arc_is_the_firmwares() -> None:
     """It multiplies F by the number of chords and takes that as a plain feed."""
     found = path(mover(), circle(5.0, math.pi, feed=6.0, inverse_time=True))
     assert found.feed == pytest.approx(6.0 * segments(math.pi, 5.0, 0.002) / 60.0)

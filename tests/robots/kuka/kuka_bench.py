@@ -27,7 +27,7 @@ def model(name: str) -> bytes:
 
 
 class Robot:
-    """mm, deg, mm/s and seconds, as a person would say it."""
+    """The robot in mm, deg, mm/s and seconds."""
 
     def __init__(self, **settings: Any) -> None:
         self.said: list[str] = []
@@ -49,7 +49,7 @@ class Robot:
         return self.seq
 
     def go(self, kind: int = 0, **words: float) -> float:
-        """Say it, and let it be done; how long it took."""
+        """Submit a record and wait for its completion; return the seconds."""
         begun = self.now
         self.say(kind, **words)
         self.finish()
@@ -87,11 +87,11 @@ class Robot:
         return self.server.status(self.now).messages
 
     def samples(self, times: Sequence[float]) -> list[KukaReading]:
-        """Readings at times of the leg being run."""
+        """Readings at times of the running segment."""
         return [self.server.reading(nanoseconds(t)) for t in times]
 
     def saved(self) -> Any:
-        """A snapshot as it comes out of a file."""
+        """A snapshot after JSON."""
         return msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(self.server.save())))
 
 

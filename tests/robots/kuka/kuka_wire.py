@@ -1,4 +1,4 @@
-"""A KUKA on virtual time, and a client that knows the frames by heart: nothing of ours in it."""
+"""A KUKA on virtual time, and a client with its own frame code, independent of the package."""
 
 import struct
 from dataclasses import replace
@@ -76,7 +76,7 @@ class Bench:
         self.client.say(b"".join(records))
 
     def run(self, *records: bytes) -> float:
-        """Say it, let it be done; how many seconds did it take?"""
+        """Send records and wait for their completion; return the seconds."""
         begun = self.cell.now
         self.say(*records)
         self.cell.run_while_busy()
@@ -89,7 +89,7 @@ class Bench:
         return telemetry(self.watcher.received())
 
     def here(self) -> TelemetryFrame:
-        """The telemetry of this moment, or a little later."""
+        """The telemetry now, or in the next frame."""
         self.watcher.received()
         self.cell.advance(0.2 if self.cell.now < 0.2 else 0.02)
         return self.frames()[-1]

@@ -29,7 +29,7 @@ from understudy.wire.exchange import Client, InProcessCell
 
 
 def test_the_document_s_first_test() -> None:
-    """(0,0,0) → (200,0,0) at 100 mm/s: two seconds, and telemetry follows all the way."""
+    """(0,0,0) → (200,0,0) at 100 mm/s: two seconds, and telemetry follows the whole motion."""
     bench = Bench()
     assert bench.run(command(1, X=200, F=100)) == pytest.approx(2.0, rel=0.01)
     bench.cell.advance(0.1)
@@ -72,7 +72,7 @@ def test_any_sequence_numbers_are_accepted() -> None:
     assert list(dict.fromkeys(seen))[-4:] == [5, 2, -9, 2**31 - 1]
 
 
-# ── however the packets fall ──
+# ── packets ──
 
 
 @pytest.mark.parametrize("at", range(1, 96))
@@ -103,7 +103,7 @@ def test_half_a_record_does_nothing_and_ends_with_its_client() -> None:
 
 
 def window_of_four(cell: InProcessCell, client: Client, count: int) -> list[int]:
-    """The real client's way: a record whenever fewer than four are not confirmed."""
+    """Like the real client: sends a record whenever fewer than four are unconfirmed."""
     seen: list[int] = [0]
     sent = 0
     while seen[-1] < count:
@@ -196,7 +196,7 @@ def test_a_client_that_closes_its_sending_side_is_read_to_the_end() -> None:
     assert bench.here().seq == count
 
 
-class Deaf:
+class NotReading:
     """`Sink` of a client that reads nothing: it takes a number of bytes and then no more."""
 
     def __init__(self, capacity: int) -> None:
@@ -218,7 +218,7 @@ class Deaf:
 
 def test_a_client_that_never_reads_blocks_nothing() -> None:
     cell = kuka()
-    deaf = Deaf(480)
+    deaf = NotReading(480)
     line = cell.exchange.open(COMMAND, deaf)
     cell.exchange.receive(line, b"".join(command(n, X=n % 2, F=100) for n in range(1, 101)))
     cell.run_while_busy()
@@ -227,10 +227,10 @@ def test_a_client_that_never_reads_blocks_nothing() -> None:
     deaf.capacity = 960
     cell.exchange.drained(line)
     cell.advance(0.05)
-    assert deaf.got == 480 + 48  # what it missed is gone, the next frame is not
+    assert deaf.got == 480 + 48  # missed frames are lost, the next one arrives
 
 
-def test_in_step_time_runs_while_records_are_under_way() -> None:
+def test_in_lock_step_time_runs_while_records_run() -> None:
     bench = Bench()
     session = bench.client._connection.session
     assert not session.owed()
@@ -241,7 +241,7 @@ def test_in_step_time_runs_while_records_are_under_way() -> None:
     assert not session.owed()
 
 
-# ── nothing breaks it ──
+# ── arbitrary input ──
 
 garbage = st.lists(st.binary(max_size=300), max_size=8)
 
@@ -257,7 +257,7 @@ def test_arbitrary_bytes_raise_nothing(packets: Iterable[bytes], wait: float) ->
 
 
 field = st.floats(width=32) | st.floats(-300, 300, width=32)
-feed = field.filter(lambda mm_s: not 0.0 < mm_s < 1.0)  # or it would creep for days
+feed = field.filter(lambda mm_s: not 0.0 < mm_s < 1.0)  # otherwise the move would take days
 record = st.builds(
     lambda seq, kind, values, mask: (seq, kind, values, mask),
     st.integers(-(2**31), 2**31 - 1),
@@ -280,7 +280,7 @@ def test_any_fields_raise_nothing(
 
 
 def assert_sane(bench: Bench) -> None:
-    """Frames are whole, every number in them is one, and all that was said gets done."""
+    """Frames are complete, all numbers are finite, and all records are completed."""
     bench.cell.advance(0.3)
     bench.cell.run_while_busy()
     bench.feedback()

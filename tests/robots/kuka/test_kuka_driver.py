@@ -1,4 +1,4 @@
-"""The KUKA driver against the KUKA that is not there, on virtual time and on sockets."""
+"""The KUKA driver against the simulated KUKA, on virtual time and on sockets."""
 
 import struct
 from collections.abc import Callable
@@ -180,7 +180,7 @@ def test_a_job_begins_with_number_one_unless_it_is_ambiguous() -> None:
     assert first_number(1, 10, last=2**31 - 1) == 1
 
 
-def test_records_of_a_job_given_up_are_not_counted_for_the_next_job() -> None:
+def test_records_of_an_abandoned_job_are_not_counted_for_the_next_job() -> None:
     bench = Bench()
     bench.run(program("G1 X200 F100\nG1 X100\n"))
     bench.advance(0.5)
@@ -216,7 +216,7 @@ def test_a_job_begins_without_feedback_after_the_greeting_time() -> None:
     assert [seq for _, seq in bench.sent] == [1]
 
 
-# ── what goes wrong ──
+# ── failures ──
 
 
 def test_a_lost_connection_ends_the_job_and_nothing_is_sent_again() -> None:

@@ -29,7 +29,7 @@ G1_X200_F100 = bytes.fromhex(
     "00004843 00000000 00000000"  # X 200, Y and Z not given
     "00000000 00000000 00000000"  # A B C not given
     "0000c842 00000000"  # F 100, E not given
-    "41000000 00000000"  # X and F; four bytes of nothing
+    "41000000 00000000"  # X and F; four unused bytes
 )
 FEEDBACK_7_3 = bytes.fromhex("07000000 03000000" + "e5ffffff" * 10)
 TELEMETRY_ON_THE_WAY = bytes.fromhex(

@@ -28,7 +28,7 @@ def frames(line: socket.socket, size: int, count: int) -> bytes:
 
 
 def until(line: socket.socket, seq: int) -> int:
-    """Read feedback until this record is completed; how many frames that took."""
+    """Read feedback until this record is completed; return the number of frames."""
     count = 1
     while feedback(frames(line, 48, 1))[0][0] != seq:
         count += 1
@@ -131,7 +131,7 @@ def test_the_robot_connects_to_a_listening_host(tmp_path: Path) -> None:
         wire = f"{{mode: client, host: 127.0.0.1, port: {port}, retry_s: 0.01}}"
         with StandIn(cell_file(tmp_path, f"{{telemetry: {wire}}}")) as robot:
             assert robot.endpoints[TELEMETRY] == f"tcp://127.0.0.1:{port}"
-            for _ in range(2):  # it calls again when the host hung up
+            for _ in range(2):  # it reconnects after the host has disconnected
                 assert telemetry(first_frame(host, robot))[0].flags == 0b10
 
 

@@ -17,7 +17,8 @@ from understudy.space.transform import matrix, pose
 from understudy.units import DEG, MM
 
 RAMP = 0.1 / 10.0
-"""Seconds to reach 100 mm/s at 10 m/s²; a move takes so much longer than its way at full speed."""
+"""Seconds to reach 100 mm/s at 10 m/s²; a move takes this much longer than its length at full
+speed."""
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_it_starts_at_zero_in_the_active_base(robot: Robot) -> None:
     assert (progress.completed, progress.in_flight, progress.waiting) == (-1, -1, 0)
 
 
-# ── how long it takes ──
+# ── durations ──
 
 
 def test_a_move_takes_length_over_speed_and_one_ramp(robot: Robot) -> None:
@@ -62,7 +63,7 @@ def test_the_tip_stays_on_the_line_at_an_even_speed(robot: Robot) -> None:
         ({"X": 100.0, "F": 400.0}, 1.0 + RAMP),  # F clamps to 100 mm/s
         ({"A": 42.0, "F": 100.0}, 10.0 + 4.2 * DEG / 10.0),  # turning alone
         ({"X": 100.0, "A": 42.0, "F": 100.0}, 10.0 + 4.2 * DEG / 10.0),  # turning takes longer
-        ({"X": 200.0, "A": 4.2, "F": 100.0}, 2.0 + RAMP),  # the way takes longer than turning
+        ({"X": 200.0, "A": 4.2, "F": 100.0}, 2.0 + RAMP),  # the travel takes longer than turning
         ({"X": 0.0, "F": 100.0}, 0.0),
     ],
 )
@@ -90,14 +91,14 @@ def test_axis_speed_limits_slow_a_move_down() -> None:
     assert (np.abs(np.diff(axes, axis=0)) <= limits * times[1] * (1 + 1e-6) + 1e-12).all()
 
 
-# ── what is given and what is kept ──
+# ── given and kept words ──
 
 
 def test_words_not_given_keep_their_last_commanded_value(robot: Robot) -> None:
     robot.go(X=50, Y=20, Z=30, A=10, F=100)
     robot.say(X=100)
     robot.advance(0.1)
-    robot.say(Z=60)  # said while X is under way
+    robot.say(Z=60)  # submitted while X is running
     robot.finish()
     assert robot.place == [100.0, 20.0, 60.0, 10.0, 0.0, 0.0]
 
@@ -180,7 +181,7 @@ def test_a_flawed_record_changes_nothing(robot: Robot) -> None:
         ({"E": 65536.0}, "is not a weld job"),
     ],
 )
-def test_an_unreachable_target_is_reported_and_the_queue_goes_on(
+def test_an_unreachable_target_is_reported_and_the_queue_continues(
     robot: Robot, words: dict[str, float], expected: str
 ) -> None:
     refused(robot, expected, **words)
@@ -243,16 +244,16 @@ def test_home_moves_the_axes_at_a_tenth_of_their_speed(robot: Robot, kind: int) 
     assert robot.reading().speed > 0.01
     assert robot.reading().tool == 2
     robot.finish()
-    # A6 has the longest way, 180° at 61.5 deg/s; it is slowed down at both ends.
+    # A6 has the longest travel, 180° at 61.5 deg/s; it is slowed down at both ends.
     assert robot.now / 1e9 == pytest.approx(180 / 61.5 + 61.5 / 1230, abs=1e-6)
     assert robot.axes == [0.0, -90.0, 90.0, 0.0, 45.0, 0.0]
     assert (robot.reading().tool, robot.reading().base, robot.reading().speed) == (1, 5, 0.0)
 
 
-def test_home_from_home_takes_no_time_and_moves_go_on_from_there(robot: Robot) -> None:
+def test_home_from_home_takes_no_time_and_moves_start_from_there(robot: Robot) -> None:
     robot.go(28)
     assert robot.go(28) == 0.0
-    # At home A5 = 45°: the tool does not stand upright, so it turns on the way.
+    # At home A5 = 45°: the tool is not vertical, so it turns during the move.
     robot.go(X=0, Y=0, Z=100, A=0, B=0, C=0, F=100)
     assert robot.place == [0.0, 0.0, 100.0, 0.0, 0.0, 0.0]
 

@@ -41,7 +41,7 @@ def test_the_buffer_holds_512_records(robot: Robot) -> None:
     assert [seq for _, seq in robot.done] == list(range(1, BUFFER + 2))
 
 
-def test_a_record_without_duration_is_done_in_its_turn(robot: Robot) -> None:
+def test_a_record_without_duration_is_completed_in_order(robot: Robot) -> None:
     robot.say(X=100, F=100)
     robot.say(2)
     robot.say(77)
@@ -52,7 +52,7 @@ def test_a_record_without_duration_is_done_in_its_turn(robot: Robot) -> None:
     assert {at for at, _ in robot.done} == {1.0 + RAMP}
 
 
-# ── from one move into the next ──
+# ── blending ──
 
 
 def test_a_move_passes_into_the_next_at_two_percent_of_its_speed(robot: Robot) -> None:
@@ -118,7 +118,7 @@ def test_moves_of_a_micrometre_are_moves(robot: Robot) -> None:
     assert [seq for _, seq in robot.done] == list(range(1, 41))
 
 
-# ── the client is gone ──
+# ── disconnected client ──
 
 
 def leave(robot: Robot) -> None:
@@ -130,7 +130,7 @@ def test_after_a_disconnect_the_flight_ends_and_waiting_records_are_cleared(robo
     robot.advance(0.1)
     leave(robot)
     robot.advance(0.3)
-    assert len(robot.server.save().waiting) == 3  # the flag was not looked at yet
+    assert len(robot.server.save().waiting) == 3  # the flag was not checked yet
     robot.advance(0.1)
     assert robot.server.save().waiting == []
     robot.finish()
@@ -241,7 +241,7 @@ def test_a_refused_move_does_not_weld(robot: Robot) -> None:
 # ── emergency stop ──
 
 
-def test_a_stop_freezes_and_a_release_goes_on(robot: Robot) -> None:
+def test_a_stop_freezes_the_motion_and_a_release_continues_it(robot: Robot) -> None:
     robot.say(X=100, E=1, F=100)
     robot.say(Y=50)
     robot.advance(0.5)
@@ -323,7 +323,7 @@ def test_a_snapshot_is_invisible(said: Callable[[Robot], None], moment: float) -
 
 
 @pytest.mark.parametrize("moment", [0.1, 0.505, 0.6, 1.4])
-def test_a_restored_server_goes_on_as_the_first_would(moment: float) -> None:
+def test_a_restored_server_continues_like_the_first(moment: float) -> None:
     first, second = Robot(), Robot()
     square(first)
     first.advance(moment)

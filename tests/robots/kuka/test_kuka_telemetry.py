@@ -27,7 +27,7 @@ def test_every_20_ms_from_200_ms_on() -> None:
     assert moments(cell, TELEMETRY) == [200, 220, 240, 260, 280, 300]
 
 
-def test_later_clients_get_frames_at_the_same_moments() -> None:
+def test_later_clients_get_frames_at_the_same_times() -> None:
     cell = kuka()
     cell.advance(1.013)
     watchers = [cell.connect(TELEMETRY) for _ in range(3)]
@@ -79,7 +79,7 @@ def test_a_client_that_does_not_read_misses_whole_frames() -> None:
     assert len(cast(bytes, session.take(UNLIMITED))) == 128
 
 
-# ── the sockets that are off unless asked for ──
+# ── optional sockets ──
 
 ALL_FOUR = """
 robots:

@@ -92,19 +92,19 @@ class DriverBench:
         self.virtual_cell.advance_to(to)
 
     def cut_line(self) -> None:
-        """The cable is pulled, noticed on both sides."""
+        """Cuts the connection; both sides notice."""
         if self._client is not None:
             self._client.leave()
             self._client = self._call = None
             self.robot.lost(self.now, "the cable was pulled")
 
-    def heard_by_robot(self) -> list[str]:
-        """Every line the robot ever got."""
+    def received_by_robot(self) -> list[str]:
+        """All lines that the robot received."""
         stream = b"".join(event.data for event in self.virtual_cell.transcript if event.kind == ">")
         return stream.decode().splitlines()
 
     def moves(self) -> list[str]:
-        return [line for line in self.heard_by_robot() if line.startswith(("MOVE", "HOME"))]
+        return [line for line in self.received_by_robot() if line.startswith(("MOVE", "HOME"))]
 
     def _next(self) -> int | None:
         wakes = (self.virtual_cell.timed_cell.next_wake(), self.robot.next_wake())

@@ -1,4 +1,4 @@
-"""What a caller may rely on, whether the robot is simulated or real."""
+"""Contract of the text robot, simulated or real."""
 
 import pytest
 from tests.robots.text_robot.driver_bench import DriverBench, RobotBench
@@ -33,19 +33,19 @@ def ended(bench: Bench) -> list[tuple[int, Refused | None, float]]:
 
 
 def assert_at(bench: Bench, pose: Pose) -> None:
-    """As near as two decimals on the wire allow."""
+    """Within the two decimals of the wire."""
     for value, expected in zip(bench.robot.reading(bench.now).pose, pose, strict=True):
         assert value == pytest.approx(expected, abs=0.0051 * DEG)
 
 
 class TestConformance:
-    def test_rests_where_it_starts(self, bench: Bench) -> None:
+    def test_it_rests_at_its_start_pose(self, bench: Bench) -> None:
         assert summary(bench) == ("Idle", 0, 10)
         assert bench.robot.stopped() is None
         assert not bench.robot.busy()
         assert_at(bench, HERE)
 
-    def test_moves_there(self, bench: Bench) -> None:
+    def test_it_moves_to_a_pose(self, bench: Bench) -> None:
         ticket = bench.do(lambda now: bench.robot.move_to(THERE, now))
         assert bench.robot.busy()
         bench.advance(0.4999)
@@ -85,13 +85,13 @@ class TestConformance:
             "OK Movement completed",
         ]
 
-    def test_moves_by(self, bench: Bench) -> None:
+    def test_it_moves_by_a_distance(self, bench: Bench) -> None:
         ticket = bench.do(lambda now: bench.robot.move_by(1 * MM, -2 * MM, 3 * MM, now))
         bench.advance(0.2)
         assert ended(bench) == [(ticket, None, 0.2)]
         assert_at(bench, Pose(1 * MM, -2 * MM, 103 * MM, 0.0, 0.0, 0.0))
 
-    def test_homes(self, bench: Bench) -> None:
+    def test_it_homes(self, bench: Bench) -> None:
         bench.do(lambda now: bench.robot.move_to(THERE, now))
         bench.advance(1.0)
         ticket = bench.do(bench.robot.home)
@@ -109,7 +109,7 @@ class TestConformance:
         assert ended(bench) == [(first, None, 0.5), (second, None, 0.7)]
         assert_at(bench, THERE._replace(y=0.0))
 
-    def test_stop_refuses_what_moves_and_what_waits_before_it_returns(self, bench: Bench) -> None:
+    def test_stop_refuses_running_and_waiting_moves_before_it_returns(self, bench: Bench) -> None:
         tickets = [bench.do(lambda now: bench.robot.move_to(THERE, now)) for _ in range(3)]
         bench.advance(0.25)
         bench.robot.stop(bench.now)

@@ -1,4 +1,4 @@
-"""The driver of the text robot: what it says, when, and what it makes of the answers."""
+"""The driver of the text robot: its requests, their times, and its reaction to answers."""
 
 import math
 from collections.abc import Callable
@@ -93,13 +93,13 @@ class Desk:
         return self.driver.reading(self.now).error_code
 
 
-# ── calling ─────────────────────────────────────────────────────────────────────────────────────
+# ── connecting ──────────────────────────────────────────────────────────────────────────────────
 
 
 def test_connecting_only_polls() -> None:
     bench = DriverBench()
     bench.advance(1.0)
-    assert set(bench.heard_by_robot()) == {"GET_POS", "GET_STATUS"}
+    assert set(bench.received_by_robot()) == {"GET_POS", "GET_STATUS"}
 
 
 def test_before_the_first_answer_the_state_is_unknown() -> None:
@@ -294,7 +294,7 @@ def test_a_completed_move_stays_completed_before_its_end_is_reported(then: str) 
 
 
 def test_a_lost_command_is_refused_and_the_next_one_is_sent() -> None:
-    """RESET, as every command but STOP, may be lost in the robot."""
+    """RESET, like every command except STOP, may be lost in the robot."""
     lost = Rule("communication_timeout", "bench.text_tcp", from_s=0.55, until_s=0.56)
     bench = DriverBench(rules={"lost": lost})
     bench.advance(0.55)
@@ -384,7 +384,7 @@ def test_a_move_behind_a_failed_reset_is_refused_and_never_sent() -> None:
 
 @pytest.mark.parametrize("sign", ["by its answer", "by a poll"])
 def test_a_stop_by_another_client_refuses_the_queued_moves(sign: str) -> None:
-    """Otherwise the moves would begin as soon as that person resets the robot."""
+    """Otherwise the moves would start as soon as the other client resets the robot."""
     desk = Desk().ready()
     first, second = desk.move(), desk.move()
     if sign == "by its answer":
@@ -396,7 +396,7 @@ def test_a_stop_by_another_client_refuses_the_queued_moves(sign: str) -> None:
     assert desk.outcome(second) == STOPPED
 
 
-def test_a_reset_does_not_bring_back_moves_queued_before_the_stop() -> None:
+def test_a_reset_does_not_restore_moves_queued_before_the_stop() -> None:
     desk = Desk().ready()
     before = [desk.move(), desk.move()]
     desk.driver.reset(desk.now)
@@ -451,7 +451,7 @@ def test_unanswered_commands_do_not_accumulate() -> None:
     assert desk.trouble == "Communication timeout: more than 64 answers are pending"
 
 
-# ── when the conversation breaks ────────────────────────────────────────────────────────────────
+# ── broken connections ──────────────────────────────────────────────────────────────────────────
 
 
 def test_a_robot_that_never_answers() -> None:
@@ -725,7 +725,7 @@ def test_bytes_never_raise_and_never_move_anything(pieces: list[bytes]) -> None:
     assert set(desk.said().split()) <= {"GET_POS", "GET_STATUS"}
 
 
-# ── the words ───────────────────────────────────────────────────────────────────────────────────
+# ── numbers and answers ─────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

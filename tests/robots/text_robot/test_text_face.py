@@ -42,7 +42,7 @@ def test_a_line_of_4096_bytes_is_a_line(client: Client) -> None:
 
 
 @pytest.mark.parametrize("size", [LONGEST_LINE + 1, LONGEST_LINE + 2, 1_000_000])
-def test_a_longer_line_is_unknown_and_the_connection_goes_on(client: Client, size: int) -> None:
+def test_a_longer_line_is_unknown_and_the_connection_stays_open(client: Client, size: int) -> None:
     assert client.ask(b"GET_POS".ljust(size) + b"\n") == b"ERROR Unknown command: GET_POS\n"
     assert client.ask(b"HOME\n") == b"OK Homing completed\n"
 
@@ -218,7 +218,7 @@ def test_a_snapshot_is_invisible(before: Steps, after: Steps) -> None:
 
 @given(steps)
 @settings(deadline=None, max_examples=40)
-def test_detached_sessions_go_on_in_another_process(script: Steps) -> None:
+def test_detached_sessions_continue_in_another_process(script: Steps) -> None:
     cell = load_cell("text_robot")
     act(cell, [cell.connect() for _ in range(3)], script)
     snapshot = cell.snapshot()

@@ -1,6 +1,7 @@
-"""An arm among things, on virtual time: home, the flange is at (620, 0, 995) mm and looks along x.
+"""An arm among objects, on virtual time. At home the flange is at (620, 0, 995) mm and points along
+x.
 
-Turning the first joint swings the hand around on a circle of 620 mm.
+A turn of the first joint moves the flange on a circle of 620 mm.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ POST = {
     "name": "post", "type": "cylinder", "position_mm": [0.0, 620.0, 995.0],
     "radius_mm": 20.0, "height_mm": 400.0,
 }  # fmt: skip
-"""Stands where the flange is at A90."""
+"""It is at the place of the flange at A90."""
 NO_DELAYS = {"command_delay_ms": 0, "feedback_delay_ms": 0}
 
 
@@ -28,7 +29,7 @@ def arm(*objects: dict[str, Any], **settings: Any) -> VirtualController:
 
 
 def hits(controller: VirtualController) -> list[Contact]:
-    """Filled as contacts come."""
+    """A list that is filled with the contacts."""
     found: list[Contact] = []
     controller.on_collision(found.append)
     return found

@@ -1,4 +1,4 @@
-"""Run on from snapshots, in whatever process: what happened after each of them, as a hash.
+"""Continue from snapshots in any process; print a hash of the later events of each.
 
 python restored.py CELL SNAPSHOT...
 """
@@ -22,7 +22,7 @@ END = 12_000_000_000
 
 
 class Transcript:
-    """Every edge of a pin, every phase of the welder, every contact, with its moment."""
+    """Every edge of a pin, every phase of the welder, every contact, with its time."""
 
     def __init__(self, cell: InProcessCell) -> None:
         self.lines: list[str] = []

@@ -31,14 +31,14 @@ def inner(controller: VirtualController) -> Inner:
 
 
 def turned(controller: VirtualController) -> float:
-    """Degrees of the first joint, as it truly is."""
+    """True position of the first joint in degrees."""
     return math.degrees(controller.joint_state().positions[0])
 
 
 # ── contacts ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_contact_names_both_sides_and_tells_where_and_when() -> None:
+def test_a_contact_has_names_point_and_time() -> None:
     controller = arm(POST)
     found = hits(controller)
     send(controller, SWING)
@@ -52,8 +52,8 @@ def test_a_contact_names_both_sides_and_tells_where_and_when() -> None:
     assert first.text().endswith(f"line 1, {seconds(first.at):.3f} s")
 
 
-def test_the_moment_is_the_first_at_which_they_touch() -> None:
-    """Against a look at every half millisecond with another detector."""
+def test_a_contact_is_reported_at_its_first_touch() -> None:
+    """Compared with samples every half millisecond of another detector."""
     controller = arm(POST)
     found = hits(controller)
     send(controller, SWING)
@@ -75,7 +75,7 @@ def test_the_moment_is_the_first_at_which_they_touch() -> None:
 def test_a_contact_counts_once_until_the_arm_has_left() -> None:
     controller = arm(POST)
     found = hits(controller)
-    # Into the post, three lines within it, out on the other side, and back through it.
+    # Into the post, three lines inside it, out on the other side, and back through it.
     send(controller, "G1 A88 F3000", "G1 A89", "G1 A90", "G1 A92", "G1 A120", "G1 A0")
     controller.run_until_idle()
     assert [contact.names[0] for contact in found] == ["wrist_2", "flange"] * 2
@@ -92,7 +92,7 @@ def test_by_default_nothing_stops() -> None:
     assert not controller.status().error
 
 
-def test_what_is_touched_now_can_be_seen_and_cleared() -> None:
+def test_present_contacts_can_be_read_and_cleared() -> None:
     controller = arm(POST)
     send(controller, "G1 A90 F3000")
     controller.run_until_idle()
@@ -108,7 +108,7 @@ def test_what_is_touched_now_can_be_seen_and_cleared() -> None:
     assert controller.tally().collisions_detected == 2
 
 
-def test_contacts_with_itself_and_with_zones_are_told_apart() -> None:
+def test_self_collisions_and_zones_have_their_own_kinds() -> None:
     controller = arm(zones=[{**POST, "name": "aisle"}])
     found = hits(controller)
     send(controller, SWING, "G0 A0 B60 C165")
@@ -118,7 +118,7 @@ def test_contacts_with_itself_and_with_zones_are_told_apart() -> None:
     assert found[-1].kind == "self_collision"
 
 
-def test_checks_can_be_left_out() -> None:
+def test_checks_can_be_disabled() -> None:
     fold = "G0 B60 C165"
     for keys, expected in (
         ({"enable": False}, set()),
@@ -135,7 +135,7 @@ def test_checks_can_be_left_out() -> None:
 # ── stop ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_it_can_stop_where_it_touches_and_can_be_driven_out_again() -> None:
+def test_a_contact_stops_the_arm_which_can_move_out_after_reset() -> None:
     free, controller = arm(POST), arm(POST, collision={"on_collision": "stop"})
     found = hits(free)
     send(free, SWING)
@@ -180,7 +180,7 @@ def test_hold_and_override_change_the_time_and_not_the_place(change: str) -> Non
     assert all(b.at > a.at + 10**9 for a, b in zip(first, second, strict=True))
 
 
-def test_what_a_stop_leaves_out_is_not_touched() -> None:
+def test_a_path_cut_off_by_a_stop_has_no_contacts() -> None:
     controller = arm(POST)
     found = hits(controller)
     send(controller, SWING)
@@ -196,7 +196,7 @@ def test_what_a_stop_leaves_out_is_not_touched() -> None:
     assert found[0].line == 4
 
 
-def test_jogs_are_checked_as_they_go() -> None:
+def test_jogs_are_checked() -> None:
     controller = arm(POST, collision={"on_collision": "stop"})
     found = hits(controller)
     controller.jog(0, 0.5)
@@ -207,10 +207,10 @@ def test_jogs_are_checked_as_they_go() -> None:
     assert turned(controller) == pytest.approx(85.277, abs=0.01)
 
 
-# ── what changes meanwhile ──────────────────────────────────────────────────────────────────────
+# ── changes during motion ───────────────────────────────────────────────────────────────────────
 
 
-def test_a_tool_has_a_shape_from_the_moment_it_is_in_the_hand() -> None:
+def test_a_tool_has_its_shape_once_it_is_mounted() -> None:
     controller = arm(FAR_POST, tools=TORCH)
     found = hits(controller)
     send(controller, SWING, "G1 A0", "M6 T1", SWING)
@@ -218,7 +218,7 @@ def test_a_tool_has_a_shape_from_the_moment_it_is_in_the_hand() -> None:
     assert [(contact.link, contact.line) for contact in found] == [("torch.tube", 4)]
 
 
-def test_a_thing_that_comes_up_in_the_way_is_met() -> None:
+def test_an_object_added_on_the_path_is_a_contact() -> None:
     controller, plain = arm(), arm(POST)
     found, expected = hits(controller), hits(plain)
     for each in (controller, plain):
@@ -232,7 +232,7 @@ def test_a_thing_that_comes_up_in_the_way_is_met() -> None:
     assert all(abs(a.at - b.at) < 10**5 for a, b in zip(found, expected, strict=True))
 
 
-def test_a_thing_put_where_the_arm_stands_is_touched_at_once_and_left_when_it_goes() -> None:
+def test_an_object_added_at_the_arm_is_a_contact_until_the_arm_leaves() -> None:
     controller = arm()
     found = hits(controller)
     thing = arm({**POST, "position_mm": [620.0, 0.0, 995.0]}).surroundings.environment.objects
@@ -244,7 +244,7 @@ def test_a_thing_put_where_the_arm_stands_is_touched_at_once_and_left_when_it_go
     assert controller.contacts() == ()
 
 
-def test_put_into_something_it_touches_it() -> None:
+def test_setting_the_joints_inside_an_object_is_a_contact() -> None:
     controller = arm(POST)
     found = hits(controller)
     controller.set_joint_positions(np.array([90.0, 0, 0, 0, 0, 0]) * DEG)
@@ -272,10 +272,10 @@ def test_a_held_part_is_a_part_of_the_arm() -> None:
     assert len(found) == 1
 
 
-# ── in proportion ───────────────────────────────────────────────────────────────────────────────
+# ── cost ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_before_the_first_motion_nothing_is_reckoned() -> None:
+def test_before_the_first_motion_nothing_is_computed() -> None:
     controller = arm(POST)
     controller.advance(3600.0)
     controller.reset()
@@ -331,7 +331,7 @@ def test_a_snapshot_is_invisible(at: float) -> None:
         assert other.snapshot() == plain.snapshot()
 
 
-def test_moments_rise() -> None:
+def test_contact_times_increase() -> None:
     controller = crowded()
     found = hits(controller)
     controller.run_until_idle()

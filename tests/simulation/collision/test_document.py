@@ -30,7 +30,7 @@ class TestCollisionDetection:
         assert controller.tally().collisions_detected == 2
 
     def test_collision_visualization(self) -> None:
-        """What a page needs: what stands there, and what is touched, in millimetres."""
+        """Values for a page: objects and contacts in millimetres."""
         with StandIn("default") as cell:
             things = {thing["name"] for thing in cell.do("scene")["environment"]}
             status = cell.do("status")["parts"]["g60.collision"]
@@ -56,7 +56,7 @@ def test_an_emergency_stop_does_not_wait_for_a_link() -> None:
     assert np.allclose(controller.joint_state().positions, 0.0)
 
 
-def test_a_program_that_is_held_is_not_under_way() -> None:
+def test_a_held_program_is_not_busy() -> None:
     """At rate `max` time must not run on while nothing can happen."""
     controller = arm()
     send(controller, *(f"G1 A{k % 2 * 20} F3000" for k in range(150)))
@@ -71,7 +71,7 @@ def test_a_program_that_is_held_is_not_under_way() -> None:
     assert controller._inner.busy()
 
 
-def test_an_arm_stands_where_its_cell_puts_it() -> None:
+def test_the_base_of_an_arm_is_configurable() -> None:
     """Poses are in the frame of the cell, whatever the base of the arm is."""
     plain, raised = arm(), arm(base_mm_deg=[100, 0, 500, 0, 0, 0])
     assert raised.tcp().z == pytest.approx(plain.tcp().z + 500 * MM)
@@ -83,7 +83,7 @@ def test_an_arm_stands_where_its_cell_puts_it() -> None:
 
 
 @pytest.mark.parametrize("cell", ["default", "g60_welding", "kuka_eki"])
-def test_every_shipped_cell_has_its_surroundings(cell: str) -> None:
+def test_every_shipped_cell_has_an_environment(cell: str) -> None:
     virtual_cell = load_cell(cell)
     parts = parts_of(virtual_cell)
     assert "environment" in parts

@@ -19,11 +19,11 @@ robots:
   right: {{kind: {kind}, base_mm_deg: [{x}, 0, 0, 0, 0, 180], collision: {{on_collision: {how}}}}}
 """
 REACH = "G1 B30 F1200"
-"""From home, forward and down: actions that are 60 mm apart meet."""
+"""Joints from home forward and down: hands that are 60 mm apart touch."""
 
 
 class Two:
-    """Arms that face each other, 60 mm from hand to hand."""
+    """Two arms that face each other; their flanges are 60 mm apart."""
 
     def __init__(self, folder: Path, how: str = "report", kind: str = "arm", x: int = 1300) -> None:
         (folder / "cell.yaml").write_text(CELL.format(how=how, kind=kind, x=x))
@@ -71,7 +71,7 @@ def apart(two: Two) -> float:
     return ArmPair(*figures).distance(one, other)
 
 
-def test_two_hands_that_meet_are_told_when_they_do(two: Two) -> None:
+def test_a_contact_of_two_arms_is_reported_when_it_begins(two: Two) -> None:
     two.send(0, REACH)
     two.send(1, REACH)
     while not two.contacts():
@@ -87,7 +87,7 @@ def test_two_hands_that_meet_are_told_when_they_do(two: Two) -> None:
     assert two.contacts()
 
 
-def test_while_it_lasts_it_is_told_once_and_then_it_is_over(two: Two) -> None:
+def test_a_lasting_contact_is_reported_once(two: Two) -> None:
     two.send(0, "G1 B15 F1200", "G4 P1", "G1 B-20 F1200")
     two.cell.advance(1.0)
     assert two.touching() == []
@@ -102,7 +102,7 @@ def test_while_it_lasts_it_is_told_once_and_then_it_is_over(two: Two) -> None:
     assert two.part("encounters").next_wake() is None, "no arm moves: no comparison is due"
 
 
-def test_both_stop_where_that_is_what_is_done(tmp_path: Path) -> None:
+def test_both_arms_stop_if_configured(tmp_path: Path) -> None:
     two = Two(tmp_path, how="stop")
     two.send(0, REACH)
     two.send(1, REACH)
@@ -124,7 +124,7 @@ def test_both_stop_where_that_is_what_is_done(tmp_path: Path) -> None:
     assert two.touching() == []
 
 
-def test_one_that_is_held_and_goes_on_is_watched_again(two: Two) -> None:
+def test_a_held_arm_is_watched_again_when_it_continues(two: Two) -> None:
     two.send(0, REACH)
     two.send(1, REACH)
     two.cell.advance(0.1)
@@ -163,17 +163,17 @@ def test_an_arm_and_a_kuka(tmp_path: Path) -> None:
     assert bool(two.touching()) == (apart(two) <= 0.0)
 
 
-def test_robots_on_one_spot_are_no_neighbours(tmp_path: Path) -> None:
+def test_robots_with_the_same_base_are_not_compared(tmp_path: Path) -> None:
     assert "encounters" not in parts_of(Two(tmp_path, x=0).cell)
 
 
-def test_who_does_not_look_around_does_not_look_at_others(tmp_path: Path) -> None:
+def test_an_arm_without_environment_checks_is_not_compared(tmp_path: Path) -> None:
     text = CELL.format(how="report, check_environment: false", kind="arm", x=1300)
     (tmp_path / "cell.yaml").write_text(text)
     assert "encounters" not in parts_of(load_cell(str(tmp_path / "cell.yaml")))
 
 
-def test_turning_the_first_joint_alone_takes_the_hands_apart(two: Two) -> None:
+def test_a_turn_of_the_first_joint_increases_the_distance(two: Two) -> None:
     before = apart(two)
     assert before == pytest.approx(60 * MM, abs=1e-6)
     two.arms[0].set_joint_positions([90 * DEG, 0, 0, 0, 0, 0], two.now)

@@ -1,4 +1,4 @@
-"""A KUKA among things: watched as every arm is."""
+"""Contacts of a KUKA with objects."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ environment:
   objects:
     - {name: post, type: box, position_mm: [-100, -550, 300], dimensions_mm: [40, 400, 400]}
 """  # noqa: E501
-"""The tip stands at x 450, y 0, z 200 from the foot: at -0, -550, 200 in the cell."""
+"""The tip is at x 450, y 0, z 200 from the foot: at -0, -550, 200 in the cell."""
 
 
 def cell(how: str = "report") -> Cell:
@@ -50,7 +50,7 @@ def watched(cell: Cell) -> tuple[Any, list[Any]]:
     return watch, found
 
 
-def test_it_tells_what_it_touches_and_goes_on() -> None:
+def test_a_contact_is_reported_and_the_robot_continues() -> None:
     here = cell()
     watch, found = watched(here)
     say(here, 1, Y=50.0, F=100.0)
@@ -63,7 +63,7 @@ def test_it_tells_what_it_touches_and_goes_on() -> None:
     assert here.parts["engine"].status(here.now).metrics.collisions_detected == len(found)
 
 
-def test_it_can_stop_and_goes_on_when_released() -> None:
+def test_a_contact_can_stop_the_robot_which_continues_after_release() -> None:
     here = cell("stop")
     watch, found = watched(here)
     say(here, 1, Y=150.0, F=100.0)

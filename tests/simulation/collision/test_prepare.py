@@ -1,4 +1,4 @@
-"""`prepare` does in advance what a first motion would wait for, and changes no state."""
+"""`prepare` does the slow work of the first motion in advance and changes no state."""
 
 import msgspec
 from tests.parts import part
@@ -7,7 +7,7 @@ import understudy
 from understudy.simulation.collision.watch import CollisionWatch
 
 
-def test_a_watch_that_is_prepared_says_what_it_said_before() -> None:
+def test_prepare_does_not_change_the_contacts() -> None:
     cell, other = (understudy.load_cell("g60_welding") for _ in range(2))
     watch = part(cell, "g60.collision", CollisionWatch)
     for _ in watch.prepare():

@@ -1,4 +1,4 @@
-"""G38.2 … G38.5 on an arm: the tip of the tool answers where it touches what stands around."""
+"""G38.2 … G38.5 on an arm: the tip of the tool is the probe that touches objects."""
 
 import pytest
 from tests.simulation.collision.around_bench import arm, hits, send
@@ -32,31 +32,31 @@ def at_x(controller: VirtualController, line: str) -> tuple[float, int]:
     return controller.tcp().x / MM, controller.status().error_code
 
 
-def test_toward_it_ends_at_the_surface() -> None:
+def test_probing_toward_an_object_ends_at_its_surface() -> None:
     controller = probing()
     found = hits(controller)
     assert at_x(controller, "G38.2 X900 F600") == pytest.approx((TOUCH, 0), abs=NEAR)
     assert found == [], "to probe is not to collide"
 
 
-def test_what_comes_next_goes_on_from_there() -> None:
+def test_the_next_move_starts_from_the_contact() -> None:
     controller = probing()
     at_x(controller, "G38.3 X900 F600")
     assert at_x(controller, "G91 G1 X-10") == pytest.approx((740.0, 0), abs=NEAR)
 
 
-def test_toward_nothing_is_alarm_5_where_a_touch_is_required() -> None:
+def test_a_required_probe_without_contact_is_alarm_5() -> None:
     assert at_x(probing(), "G38.2 X700 F600") == pytest.approx((700.0, 5))
     assert at_x(probing(), "G38.3 X700 F600") == pytest.approx((700.0, 0))
 
 
-def test_a_probe_that_touches_before_it_begins_is_alarm_4() -> None:
+def test_a_probe_triggered_before_the_move_is_alarm_4() -> None:
     controller = probing()
     at_x(controller, "G38.2 X900 F600")
     assert at_x(controller, "G38.2 X900 F600") == pytest.approx((TOUCH, 4), abs=NEAR)
 
 
-def test_away_it_ends_where_it_touches_no_more() -> None:
+def test_probing_away_ends_at_the_loss_of_contact() -> None:
     controller = probing()
     at_x(controller, "G38.2 X900 F600")
     assert at_x(controller, "G38.4 X600 F60") == pytest.approx((TOUCH, 0), abs=NEAR)
@@ -64,7 +64,7 @@ def test_away_it_ends_where_it_touches_no_more() -> None:
     assert again == pytest.approx((TOUCH, 4), abs=NEAR), "it does not touch to begin with"
 
 
-def test_joints_are_probed_as_the_tool_is() -> None:
+def test_joint_moves_can_probe() -> None:
     controller = probing()
     turned = controller.joint_state().positions
     x, code = at_x(controller, "G38.2 A0 B20 C0 U0 V0 W0 F600")
@@ -73,7 +73,7 @@ def test_joints_are_probed_as_the_tool_is() -> None:
     assert controller.joint_state().positions != turned
 
 
-def test_a_snapshot_on_the_way_is_invisible() -> None:
+def test_a_snapshot_during_a_probing_move_is_invisible() -> None:
     plain, controller = probing(), probing()
     at_x(plain, "G38.2 X900 F600")
     send(controller, "G38.2 X900 F600")
@@ -98,7 +98,7 @@ environment:
 """
 
 
-def test_over_the_wire_the_face_tells_the_joints_of_the_touch() -> None:
+def test_over_the_wire_the_face_reports_the_joints_at_the_contact() -> None:
     cell = InProcessCell(build_cell(read_config(CELL, "post.yaml")))
     client = cell.connect("arm.grblhal")
     client.say(b"G38.2 X120 F3000\n")

@@ -1,4 +1,4 @@
-"""A snapshot goes on in a new process as it would have gone on in its own."""
+"""A snapshot continues in a new process as in its own."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ def begun(cell: Path) -> InProcessCell:
 
 
 def events(cell: Path) -> list[int]:
-    """The moments at which something happens by itself."""
+    """The times of all wakes."""
     virtual_cell, found = begun(cell), list[int]()
     while (at := virtual_cell.timed_cell.next_wake()) is not None and at < END:
         virtual_cell.advance_to(at)
@@ -68,7 +68,7 @@ def events(cell: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("count", [5, pytest.param(100, marks=pytest.mark.soak)])
-def test_a_snapshot_at_any_event_goes_on_in_a_new_process(tmp_path: Path, count: int) -> None:
+def test_a_snapshot_at_any_event_continues_in_a_new_process(tmp_path: Path, count: int) -> None:
     cell = tmp_path / "weld.yaml"
     cell.write_text(CELL)
     moments = events(cell)

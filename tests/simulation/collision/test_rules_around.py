@@ -1,4 +1,4 @@
-"""Rules that are set off by commands on every face, and by contacts."""
+"""Rules that are triggered by commands on every face, and by contacts."""
 
 import pytest
 from tests.parts import part
@@ -49,7 +49,7 @@ def strikes(cell: InProcessCell) -> int:
         ("X10", []),
     ],
 )
-def test_a_line_is_known_by_its_commands(line: str, names: list[str]) -> None:
+def test_commands_of_a_line(line: str, names: list[str]) -> None:
     assert [name.removesuffix("0") if "." in name else name for name in commands_in(line)] == names
 
 
@@ -58,7 +58,7 @@ def test_a_line_is_known_by_its_commands(line: str, names: list[str]) -> None:
     [("M3", b"M3 S100\n", 1), ("g1", b"X10 G01 F600\n", 1), ("$J", b"$J=X10 F600\n", 1),
      ("M5", b"M3 S100\n", 0)],
 )  # fmt: skip
-def test_lines_over_a_grblhal_wire_set_rules_off(command: str, line: bytes, strikes_: int) -> None:
+def test_lines_over_a_grblhal_wire_trigger_rules(command: str, line: bytes, strikes_: int) -> None:
     here = cell("arm", "arm.grblhal", f'command: "{command}"')
     here.connect("arm.grblhal").say(line)
     here.advance(0.1)
@@ -70,7 +70,7 @@ def test_lines_over_a_grblhal_wire_set_rules_off(command: str, line: bytes, stri
     [("HOME", 28, 1), ("home", 30, 1), ("MOVE", 0, 1), ("TOOL", 2, 1), ("TOOL 2", 2, 1),
      ("TOOL 1", 2, 0), ("BASE 1", 54, 1), ("MOVE", 99, 0)],
 )  # fmt: skip
-def test_records_for_a_kuka_set_rules_off(command: str, kind: int, strikes_: int) -> None:
+def test_records_for_a_kuka_trigger_rules(command: str, kind: int, strikes_: int) -> None:
     here = cell("kuka", "kuka.kuka_eki.command", f"command: {command}")
     fields = COMMAND.unpack(bytes(COMMAND.size))
     frame = COMMAND.pack(*(kind if place == 1 else value for place, value in enumerate(fields)))
@@ -80,7 +80,7 @@ def test_records_for_a_kuka_set_rules_off(command: str, kind: int, strikes_: int
 
 
 @pytest.mark.parametrize(("what", "strikes_"), [("any", 2), ("post", 2), ("flange", 1), ("x", 0)])
-def test_a_contact_sets_a_rule_off(what: str, strikes_: int) -> None:
+def test_a_contact_triggers_a_rule(what: str, strikes_: int) -> None:
     here = cell("kuka", "arm", f"collision: {what}, after_s: 0.5")
     here.connect("arm.grblhal").say(b"G1 X90 F3000\n")
     here.advance(4.0)
@@ -89,7 +89,7 @@ def test_a_contact_sets_a_rule_off(what: str, strikes_: int) -> None:
     assert seconds(here.timed_cell.now) == 4.0
 
 
-def test_a_line_over_the_wire_is_told_by_its_count() -> None:
+def test_a_line_over_the_wire_is_reported_by_its_count() -> None:
     here = cell("kuka", "arm", "collision: any")
     found: list[int] = []
     watch = part(here, "arm.collision", CollisionWatch)
@@ -99,7 +99,7 @@ def test_a_line_over_the_wire_is_told_by_its_count() -> None:
     assert found == [2, 2]
 
 
-def test_who_is_not_watched_is_told() -> None:
+def test_a_contact_trigger_needs_a_watched_robot() -> None:
     with pytest.raises(ConfigError, match=r"when.of: is not watched for contacts \(got 'arm.grbl"):
         cell("arm", "arm.grblhal", "collision: any")
     with pytest.raises(ConfigError, match="one of command, pin, near_mm, collision"):

@@ -1,4 +1,4 @@
-"""The environment of a running cell at the desk: loaded, reloaded, changed, taken in the hand."""
+"""The environment of a running cell: loaded, reloaded, changed, attached to the robot."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ def parts(cell: StandIn) -> dict[str, Any]:
     return found
 
 
-def test_the_cell_tells_what_stands_in_it(cell: StandIn) -> None:
+def test_the_cell_reports_its_objects(cell: StandIn) -> None:
     assert there(cell) == ["floor", "post", "aisle"]
     reported = {thing["name"]: thing for thing in cell.do("environment")["objects"]}
     assert reported["post"]["position_mm"] == pytest.approx([0.0, 620.0, 995.0])
@@ -59,7 +59,7 @@ def test_the_cell_tells_what_stands_in_it(cell: StandIn) -> None:
     assert [name for name, thing in reported.items() if thing["zone"]] == ["aisle"]
 
 
-def test_objects_are_added_replaced_and_taken_away(cell: StandIn) -> None:
+def test_objects_are_added_replaced_and_removed(cell: StandIn) -> None:
     cell.do("add_object", object={**BOX, "position_mm": [0, 0, 3000]})
     cell.do("add_object", object={**BOX, "position_mm": [0, 0, 3500]}, zone=True)
     assert there(cell) == ["floor", "post", "aisle", "box"]
@@ -72,7 +72,7 @@ def test_objects_are_added_replaced_and_taken_away(cell: StandIn) -> None:
     assert there(cell) == []
 
 
-def test_overlapping_objects_are_told(cell: StandIn) -> None:
+def test_overlapping_objects_are_reported(cell: StandIn) -> None:
     """The document's two boxes: 50 mm apart they overlap, 200 mm apart they do not."""
     cell.do("clear_environment")
     cell.do("add_object", object={**BOX, "name": "box1"})
@@ -84,7 +84,9 @@ def test_overlapping_objects_are_told(cell: StandIn) -> None:
     assert cell.do("check_objects")["overlapping"] == ()
 
 
-def test_a_file_is_loaded_and_the_cells_own_come_back(cell: StandIn, folder: Path) -> None:
+def test_a_file_is_loaded_and_the_cells_own_objects_are_restored(
+    cell: StandIn, folder: Path
+) -> None:
     other = folder / "other.yaml"
     other.write_text(
         "objects: [{name: ball, type: sphere, radius_mm: 50, position_mm: [2000,0,0]}]"
@@ -150,7 +152,7 @@ def test_a_contact_stops_the_arm_until_reset_and_is_an_event(cell: StandIn) -> N
     assert cell.do("metrics")["collisions_detected"] == 0
 
 
-def test_what_was_loaded_is_in_the_snapshot(cell: StandIn) -> None:
+def test_a_loaded_environment_is_in_the_snapshot(cell: StandIn) -> None:
     cell.do("add_object", object={**BOX, "position_mm": [0, 0, 3000]})
     snapshot = cell.do("snapshot")["snapshot"]
     cell.do("clear_environment")
@@ -158,7 +160,7 @@ def test_what_was_loaded_is_in_the_snapshot(cell: StandIn) -> None:
     assert there(cell) == ["floor", "post", "box", "aisle"]
 
 
-def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> None:
+def test_an_object_is_attached_and_detached_elsewhere(cell: StandIn) -> None:
     part = {**BOX, "dimensions_mm": [60, 60, 60], "position_mm": [655, 0, 995]}
     cell.do("remove_object", name="post")
     cell.do("add_object", object=part)
@@ -192,7 +194,7 @@ def test_a_thing_is_taken_in_the_hand_and_put_down_elsewhere(cell: StandIn) -> N
         {**BOX, "position_mm": [0, 0, 1e300]},
     ],
 )
-def test_what_stands_nowhere_is_refused_and_changes_nothing(
+def test_an_object_with_an_invalid_place_is_refused_and_changes_nothing(
     cell: StandIn, odd: dict[str, Any]
 ) -> None:
     with pytest.raises(RuntimeError, match=r"^box"):
@@ -202,7 +204,7 @@ def test_what_stands_nowhere_is_refused_and_changes_nothing(
     assert "box" in there(cell)
 
 
-def test_a_file_is_found_beside_the_cell_file_wherever_we_are(
+def test_a_file_is_found_beside_the_cell_file(
     cell: StandIn, folder: Path, tmp_path_factory: Any, monkeypatch: Any
 ) -> None:
     (folder / "other.yaml").write_text("objects: [{name: ball, type: sphere, radius_mm: 5}]")
@@ -213,7 +215,7 @@ def test_a_file_is_found_beside_the_cell_file_wherever_we_are(
         cell.do("load_environment", file="none.yaml")
 
 
-def test_a_file_that_is_something_else_is_not_told_at_length(cell: StandIn, folder: Path) -> None:
+def test_a_file_of_another_format_has_a_short_error(cell: StandIn, folder: Path) -> None:
     (folder / "letter.txt").write_text("dear reader " * 100)
     with pytest.raises(RuntimeError) as reported:
         cell.do("load_environment", file=str(folder / "letter.txt"))

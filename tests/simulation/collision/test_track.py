@@ -1,4 +1,4 @@
-"""What is swept at a time, and when a plan comes by a place of its path."""
+"""Stretches of a sweep, and the time at which a plan passes a place of its path."""
 
 import numpy as np
 import pytest
@@ -55,8 +55,8 @@ def test_a_long_program_is_swept_in_stretches() -> None:
 
 @settings(deadline=None)
 @given(st.floats(1.0, 3.0))
-def test_a_plan_comes_by_where_it_is(t: float) -> None:
-    """`passes` is what turns `place` around, while it moves."""
+def test_a_plan_passes_its_present_place(t: float) -> None:
+    """`passes` is the inverse of `place` during motion."""
     _, plan = streamed()
     t = min(t, plan.ends)
     here = plan.place(t)
@@ -78,13 +78,13 @@ def test_a_place_beyond_the_hold_is_not_passed() -> None:
     assert again > 9.0
 
 
-def test_to_stand_before_a_place_is_not_to_pass_it() -> None:
+def test_a_plan_that_ends_before_a_place_does_not_pass_it() -> None:
     stream, plan = streamed(1)
     stream.append(lines(plan.target, plan.target + 0.1, LIMITS, feed=1.0, line=2), 7.0)
     assert passing_time(stream.plan, 1, 0.0) == 7.0
 
 
-def test_a_stop_leaves_the_rest_of_its_piece_out() -> None:
+def test_a_stop_cuts_off_the_rest_of_its_piece() -> None:
     stream, _ = streamed()
     stream.stop(1.05)
     plan = stream.plan

@@ -192,7 +192,7 @@ def test_a_hold_has_no_effect_on_a_jog() -> None:
 # ── pins ──
 
 
-def test_an_output_in_step_with_motion_waits_for_the_motion() -> None:
+def test_an_output_with_motion_waits_for_the_motion() -> None:
     bench = Bench().fast()
     bench.ask("G1 X10 F3000")
     bench.ask("M62 P3")
@@ -203,7 +203,7 @@ def test_an_output_in_step_with_motion_waits_for_the_motion() -> None:
     assert bench.outputs == 8
 
 
-def test_an_output_in_step_with_motion_that_never_comes_stays_as_it_is() -> None:
+def test_an_output_with_motion_stays_unchanged_without_a_motion() -> None:
     bench = Bench().fast()
     bench.ask("M62 P3")
     bench.wait(5.0)

@@ -74,7 +74,7 @@ def test_a_hold_that_is_not_allowed_has_no_effect() -> None:
     assert bench.state() == "Hold:0"
 
 
-def test_a_stop_leaves_m49_in_force_and_a_reset_does_not() -> None:
+def test_a_stop_keeps_m49_and_a_reset_clears_it() -> None:
     bench = Bench()
     bench.ask("M49")
     bench.say(b"\x19")
@@ -83,7 +83,7 @@ def test_a_stop_leaves_m49_in_force_and_a_reset_does_not() -> None:
     assert "M50" not in bench.ask("$G")[-2]
 
 
-def test_jogs_and_probing_moves_go_as_programmed() -> None:
+def test_overrides_do_not_act_on_jogs_and_probing_moves() -> None:
     bench = Bench().fast()
     plain = seconds_of(bench, "$J=X50 F1000")
     bench.say(b"\x92" * 5)
@@ -96,7 +96,7 @@ def test_jogs_and_probing_moves_go_as_programmed() -> None:
 # ── waiting ──
 
 
-def test_the_timeout_of_a_wait_stands_still_in_a_hold() -> None:
+def test_the_timeout_of_a_wait_is_suspended_in_a_hold() -> None:
     bench = Bench()
     bench.say(b"M66 P0 L3 Q2\n")
     bench.wait(1.5)

@@ -14,7 +14,7 @@ GOLDEN = Path(__file__).parents[3] / "golden" / "grblhal_wire"
 SESSIONS = sorted(GOLDEN.glob("*.json"))
 
 
-def test_there_are_48_of_them() -> None:
+def test_there_are_48_recorded_sessions() -> None:
     assert len(SESSIONS) == 48
 
 
