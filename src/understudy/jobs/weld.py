@@ -38,7 +38,7 @@ SWITCHED_OFF = ("", "M5", "M9")
 
 
 class Controller(Protocol):
-    """The controller of the welding robot; its `status` is `moving` while lines are under way."""
+    """The controller of the welding robot; its `status` is `moving` while lines run."""
 
     def send_gcode(self, text: str, now: int) -> Refused | None: ...
 

@@ -273,9 +273,9 @@ def test_a_connection_attempt_times_out() -> None:
 def test_one_job_at_a_time_and_no_empty_job() -> None:
     bench = Bench()
     bench.run(zigzag(2))
-    assert bench.run(zigzag(1)) == Refused("a job is under way")
+    assert bench.run(zigzag(1)) == Refused("a job is already running")
     bench.advance(1.0)
-    assert bench.run([]) == Refused("a job of no records")
+    assert bench.run([]) == Refused("the job has no records")
 
 
 def test_giving_up_disconnects_and_the_robot_clears_its_queue() -> None:

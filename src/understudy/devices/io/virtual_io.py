@@ -303,7 +303,7 @@ class VirtualIO:
         return None
 
     def unlink(self, output: Pin, now: int) -> Refused | None:
-        """Removes the links of an output; edges on their way do not arrive."""
+        """Removes the links of an output; its pending edges are dropped."""
         number = self.do.number(output)
         if isinstance(number, Refused):
             return number
@@ -483,7 +483,7 @@ class VirtualIO:
             self._state.pending = [p for p in keep if p.what == "level" or p.pin != pin]
 
     def _drop_edges(self, pin: int) -> None:
-        """Removes the edges on their way to an input."""
+        """Removes the pending edges of an input."""
         keep = self._state.pending
         self._state.pending = [
             p for p in keep if p.what != "level" or (p.bank, p.pin) != ("DI", pin)

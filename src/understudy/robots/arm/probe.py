@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TIP = "tip"
 RADIUS = 1e-6
-"""Radius of the tip in metres; it stands for a point."""
+"""Radius of the tip in metres; so small that it counts as a point."""
 HALVINGS = 40
 
 

@@ -41,9 +41,9 @@ Delay = Annotated[float, Meta(ge=1e-3, le=86_400.0)]
 
 NOT_CONNECTED = Refused("the robot was not reached yet")
 NOT_RESTORED = Refused("a real robot cannot be restored from a snapshot")
-BUSY = Refused("a job is under way")
-EMPTY_JOB = Refused("a job of no records")
-GIVEN_UP = Refused("given up")
+BUSY = Refused("a job is already running")
+EMPTY_JOB = Refused("the job has no records")
+GIVEN_UP = Refused("the job was cancelled")
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):

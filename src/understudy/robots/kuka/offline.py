@@ -140,9 +140,9 @@ class _Walk:
 
     def _too_fast(self, step: Step, line: int) -> Iterator[Event]:
         """A remark if the server reduces the programmed speed to its limit."""
-        asked, allowed = step.words.get("F", 0.0), self._model.speed_limit
-        if asked > allowed * ROUNDING:
-            text = f"F = {asked / MM:g} mm/s is above the limit of {allowed / MM:g} mm/s"
+        wanted, allowed = step.words.get("F", 0.0), self._model.speed_limit
+        if wanted > allowed * ROUNDING:
+            text = f"F = {wanted / MM:g} mm/s is above the limit of {allowed / MM:g} mm/s"
             yield Remark(line, "velocity", text, np.nan, slight=True)
 
     def end(self) -> Iterator[Event]:

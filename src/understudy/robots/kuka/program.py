@@ -65,7 +65,7 @@ def read_program(text: str) -> list[Step] | Problem:
 
 
 def read_lines(text: str) -> Iterator[ReadLine]:
-    """The lines up to the end of the program; reading goes on after a line with a problem."""
+    """The lines up to the end of the program; reading continues after a line with a problem."""
     moves = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         tokens = tokenize(line, line=number)

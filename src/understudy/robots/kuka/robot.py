@@ -240,7 +240,7 @@ class KukaGcodeServer:
 
     @property
     def held(self) -> bool:
-        """A stop freezes the motion; after the release it goes on along the same path."""
+        """A stop freezes the motion; after the release it continues along the same path."""
         return self.stopped()
 
     @property
@@ -329,7 +329,7 @@ class KukaGcodeServer:
         return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        """The emergency stop freezes the motion; the release lets it go on from there."""
+        """The emergency stop freezes the motion; the release continues it from there."""
         if fault == "emergency_stop":
             self.freeze("Emergency stop", now)
         elif fault == "emergency_release" and self.stopped():

@@ -235,7 +235,7 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
             temperature = f"{reading.temperature_c:.1f}"
             return f"OK {reading.state},{temperature},{reading.error_code},{reading.load_percent}"
         if request.verb == "RESET":
-            # A STOP that was received after this RESET stays in force.
+            # A STOP that was received after this RESET stays active.
             if request.stops == self._robot.stops():
                 self._robot.reset(now)
             return "OK Error reset"

@@ -57,7 +57,7 @@ def read_program(text: str) -> list[Move] | Refused:
 
 
 def read_lines(text: str) -> Iterator[ReadLine]:
-    """All lines of a program; reading goes on after a refused line."""
+    """All lines of a program; reading continues after a refused line."""
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         words = line.partition("#")[0].split(None, 1)
         rest = words[1].strip() if len(words) > 1 else ""

@@ -322,7 +322,7 @@ class Runner:
             self.refuse(Refused(place + refused.reason, refused.code), now)
 
     def _run_start_actions(self, now: int, *, messages: bool = True) -> None:
-        """Carries out the actions of lines whose motion has begun.
+        """Carries out the actions of lines whose motion has started.
 
         Without ``messages`` they wait: a line is answered before the message of its motion.
         """
