@@ -66,5 +66,11 @@ def test_a_module_from_outside_that_cannot_be_imported_is_a_clear_error(
         registry.module_of("robots", "broken")
     with pytest.raises(ConfigError, match="robot empty has no Config"):
         registry.module_of("robots", "empty")
-    assert "broken" not in dict(registry.modules("robots")), "the other kinds still work"
+    usable = [kind for _, kind, _ in registry.modules("robots")]
+    assert usable == list(registry.ROBOTS), "the other kinds still work"
     assert "cannot be imported" in caplog.text
+
+
+def test_a_shipped_kind_cannot_be_replaced() -> None:
+    registry.register("robots", "arm", "json")
+    assert registry.kinds("robots") == registry.ROBOTS

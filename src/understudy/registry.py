@@ -63,6 +63,7 @@ REQUIRED = {
     "devices": ("Config", "build"),
     "faces": ("Config", "ENDPOINTS"),
     "wires": ("Config",),
+    "pages": ("PAGE",),
 }
 """Names that a module of each table must declare."""
 _registered: dict[str, dict[str, str]] = {table: {} for table in TABLES}
@@ -96,8 +97,14 @@ def register(table: str, kind: str, module: str) -> None:
 
 
 def kinds(table: str) -> dict[str, str]:
-    """The rows of a table, kind → module: shipped ones, then those of entry points."""
-    return TABLES[table] | installed(table) | _registered[table]
+    """The rows of a table, kind → module: shipped ones first; none of them can be replaced."""
+    return TABLES[table] | outside(table)
+
+
+def outside(table: str) -> dict[str, str]:
+    """The rows of entry points and of `register`."""
+    rows = installed(table) | _registered[table]
+    return {kind: module for kind, module in rows.items() if kind not in TABLES[table]}
 
 
 def module_of(table: str, kind: str) -> ModuleType:
@@ -118,16 +125,24 @@ def module_of(table: str, kind: str) -> ModuleType:
     return module
 
 
-def modules(table: str) -> Iterator[tuple[str, ModuleType]]:
-    """Kind and module of every row; a row from outside that fails is logged and left out."""
-    for kind in kinds(table):
+def modules(*tables: str) -> Iterator[tuple[str, str, ModuleType]]:
+    """Table, kind and module of every row: the shipped rows of all tables, then the others.
+
+    A row from outside that cannot be used is logged and left out.
+    """
+    rows = [(table, kind) for table in tables for kind in TABLES[table]]
+    rows += [(table, kind) for table in tables for kind in outside(table)]
+    for table, kind in rows:
         try:
-            yield kind, module_of(table, kind)
+            yield table, kind, module_of(table, kind)
         except ConfigError as problem:
             log.warning("%s", problem)
 
 
 @cache
 def installed(table: str) -> dict[str, str]:
-    """The rows that installed packages add."""
-    return {entry.name: entry.module for entry in entry_points(group=f"understudy.{table}")}
+    """The rows that installed packages add; logs those that have the name of a shipped kind."""
+    rows = {entry.name: entry.module for entry in entry_points(group=f"understudy.{table}")}
+    for kind in rows.keys() & TABLES[table].keys():
+        log.warning("%s: %s is ignored: %s is a shipped kind", table, rows[kind], kind)
+    return rows

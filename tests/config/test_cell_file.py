@@ -9,9 +9,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from understudy import registry
 from understudy.app.build import build_cell, load_cell
-from understudy.config import CellConfig, load_config, shipped_cells
-from understudy.config.cell import read_config
+from understudy.config import CellConfig, load_config, read_config, shipped_cells
 from understudy.config.document import parse
 from understudy.errors import ConfigError
 
@@ -371,3 +371,16 @@ def _places(value: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
         return []
     paths = [(*path, key) for key in value]
     return paths + [deep for key in value for deep in _places(value[key], (*path, key))]
+
+
+@pytest.mark.parametrize("robot", ["{kind: kuka, io: {}}", "{kind: text_robot, io: {}}"])
+def test_pins_need_a_controller_that_has_some(robot: str) -> None:
+    config = read_config(f"robots:\n  a: {robot}\n", "cell.yaml")
+    with pytest.raises(ConfigError, match=r"robots\.a\.io: there is no controller with pins"):
+        build_cell(config)
+
+
+def test_a_device_kind_cannot_take_over_a_key_of_a_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._registered["devices"], "faces", "understudy.devices.welder")
+    config = read_config("robots:\n  a: {kind: text_robot, faces: {text_tcp: {}}}\n", "cell.yaml")
+    assert list(config.robots["a"].faces) == ["text_tcp"]

@@ -11,7 +11,6 @@ import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
 from understudy import registry
-from understudy.errors import ConfigError
 from understudy.hmi.page import Page, pages
 from understudy.registry import PAGES
 
@@ -29,10 +28,12 @@ def test_the_files_of_a_page_are_in_its_folder(page: Page) -> None:
         assert (page.folder / file).is_file()
 
 
-def test_two_pages_with_one_key_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_with_a_key_that_is_taken_is_left_out_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setitem(registry._registered, "pages", {"again": PAGES["log"]})
-    with pytest.raises(ConfigError, match="share a name, key or route"):
-        pages()
+    assert [page.name for page in pages()] == list(PAGES)
+    assert "the page log is left out: it shares log with log" in caplog.text
 
 
 # ── a page from another package ──

@@ -370,8 +370,9 @@ def _robot(
 
 
 def device_keys(robot: type[Struct]) -> tuple[str, ...]:
-    """The keys of a robot that are kinds of devices, without the keys of its own Config."""
-    return tuple(kind for kind in kinds("devices") if kind not in robot.__struct_fields__)
+    """The keys of a robot that are kinds of devices; its own keys go first."""
+    taken = (*RobotHead.__struct_fields__, *robot.__struct_fields__)
+    return tuple(kind for kind in kinds("devices") if kind not in taken)
 
 
 def _device(document: Document, keys: Keys, body: dict[str, Any]) -> DeviceConfig:

@@ -12,16 +12,18 @@ the tab) and the place of the files (`/static/pages/maintenance/maintenance.js`)
 what pages share by `../../frame/api.js`.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from understudy.errors import ConfigError
-from understudy.registry import kinds, module_of
+from understudy.registry import modules
 
 if TYPE_CHECKING:
     from understudy.hmi.frame.browser import Browser
+
+log = logging.getLogger(__name__)
 
 STATIC = "/static"
 
@@ -52,17 +54,19 @@ class Page:
 
 
 def pages() -> tuple[Page, ...]:
-    """The pages of the registry, in the order of their tabs."""
+    """The pages of the registry, in the order of their tabs.
+
+    A page from outside that shares a name, key or route with an earlier one is logged and left out.
+    """
     found: dict[str, Page] = {}
-    for kind in kinds("pages"):
-        page: Page = module_of("pages", kind).PAGE
-        for mine in (page.name, page.key, page.route):
-            if mine in found:
-                raise ConfigError(
-                    f"the pages {found[mine].name} and {page.name} share a name, key or route",
-                    value=mine,
-                )
-        found |= dict.fromkeys((page.name, page.key, page.route), page)
+    for _, _, module in modules("pages"):
+        page: Page = module.PAGE
+        own = (page.name, page.key, page.route)
+        if shared := [mine for mine in own if mine in found]:
+            first = found[shared[0]].name
+            log.error("the page %s is left out: it shares %s with %s", page.name, shared[0], first)
+            continue
+        found |= dict.fromkeys(own, page)
     return tuple(dict.fromkeys(found.values()))
 
 

@@ -36,9 +36,8 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
     yield "any face", MESSAGE_FAULTS
-    for table in ("devices", "robots", "faces"):
-        for kind, module in modules(table):
-            yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
+    for table, kind, module in modules("devices", "robots", "faces"):
+        yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 
 
 def declared_faults() -> dict[str, tuple[Fault, list[str]]]:

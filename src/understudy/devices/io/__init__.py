@@ -1,17 +1,17 @@
 """The digital and analog pins of a robot's controller."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from understudy.devices.io.pins import FAULTS, Config
+from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
-    from understudy.devices.io.virtual_io import VirtualIO
     from understudy.ports.device import Mount
 
 __all__ = ["FAULTS", "Config", "build"]
 
 
-def build(name: str, config: Config, mount: "Mount") -> "VirtualIO":
-    from understudy.devices.io.virtual_io import VirtualIO
-
-    return VirtualIO(config)
+def build(name: str, config: Config, mount: "Mount") -> NoReturn:
+    """Refuses pins without a controller: a robot that has pins builds them itself."""
+    allowed = "`io` of a robot whose controller has pins"
+    raise ConfigError("there is no controller with pins here", value=name, allowed=allowed)
