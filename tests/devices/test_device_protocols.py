@@ -3,10 +3,13 @@
 from pathlib import Path
 
 import pytest
+from tests.devices.lamp import Lamp
 from tests.devices.welder.weld_bench import WeldingCell
 from tests.parts import part
 
+from understudy import registry
 from understudy.app.build import load_cell
+from understudy.app.stand_in import StandIn
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.devices.welder.welder import Welder
 from understudy.errors import ConfigError
@@ -62,10 +65,27 @@ def cell_of(text: str, folder: Path) -> str:
     return str(file)
 
 
+@pytest.fixture
+def lamp_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._registered["devices"], "lamp", "tests.devices.lamp")
+
+
+@pytest.mark.usefixtures("lamp_kind")
 def test_a_device_is_a_part_of_the_cell(tmp_path: Path) -> None:
-    text = "robots: {bench: {kind: text_robot}}\ndevices: {panel: {kind: io, digital_inputs: 4}}\n"
-    io = part(load_cell(cell_of(text, tmp_path)), "panel", VirtualIO)
-    assert io.pins == (4, 32, 8, 8)
+    text = "robots: {bench: {kind: text_robot}}\ndevices: {light: {kind: lamp, watts: 7}}\n"
+    assert part(load_cell(cell_of(text, tmp_path)), "light", Lamp).watts == 7.0
+
+
+@pytest.mark.usefixtures("lamp_kind")
+def test_a_device_without_a_panel_is_listed_while_it_has_a_fault(tmp_path: Path) -> None:
+    text = "robots: {bench: {kind: text_robot}}\ndevices: {light: {kind: lamp}}\n"
+    with StandIn(cell_of(text, tmp_path)) as cell:
+        assert cell.do("devices") == []
+        cell.inject("lamp_broken", on="light")
+        row = {"name": "light", "kind": "lamp", "panel": [], "faults": ("the lamp is broken",)}
+        assert cell.do("devices") == [row]
+        cell.do("reset")
+        assert cell.do("devices") == []
 
 
 @pytest.mark.parametrize(
@@ -79,6 +99,7 @@ def test_a_device_is_a_part_of_the_cell(tmp_path: Path) -> None:
         ("devices: {bench: {kind: io}}", "another part of the cell has this name"),
         ("devices: {engine: {kind: io}}", "another part of the cell has this name"),
         ("devices: {panel: {kind: io, pins: 4}}", "unknown key (got 'pins')"),
+        ("devices: {panel: {kind: io}}", "devices.panel: there is no controller with pins here"),
     ],
 )
 def test_invalid_devices_are_refused(devices: str, reason: str, tmp_path: Path) -> None:
