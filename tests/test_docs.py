@@ -46,10 +46,25 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+def anchor(title: str) -> str:
+    """The anchor of a heading, as code hosts make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    for target, heading in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text()):
+        if "://" in target:
+            continue
+        text = (page.parent / target).read_text() if target else page.read_text()
+        anchors = [anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+        assert heading in anchors, f"{target}#{heading}"
+
+
 def test_every_face_has_a_page() -> None:
     for face, module in FACES.items():
         folder = "/".join(module.split(".")[1:3])  # robots/kuka of understudy.robots.kuka.face
-        pages = (ROOT / f"docs/{folder}.md", ROOT / f"docs/faces/{face}.md")
+        pages = (ROOT / f"docs/{folder}.md", ROOT / f"docs/{face}.md")
         assert any(page.exists() for page in pages), face
 
 
@@ -60,8 +75,7 @@ def test_the_index_of_decisions_lists_them_all() -> None:
         if page.name == "README.md":
             continue
         for title in re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE):
-            anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
-            assert f"- [{title}]({page.name}#{anchor})" in index
+            assert f"- [{title}]({page.name}#{anchor(title)})" in index
 
 
 def test_every_command_in_the_readme_exists() -> None:

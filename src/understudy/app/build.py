@@ -11,7 +11,7 @@ from understudy.errors import ConfigError, located_at
 from understudy.ports import AnyFace, Deps, Injectable, Part
 from understudy.ports.device import Mount
 from understudy.ports.operation import parts_of
-from understudy.registry import FACES, kinds, module_of
+from understudy.registry import FACES, module_of, modules
 from understudy.simulation import scenario
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
@@ -92,17 +92,14 @@ def _faces(name: str, robot: RobotConfig, built: Any, deps: Deps) -> dict[str, A
 
 def _check_fit(face: str, robot: str) -> None:
     """A kind of robot declares the shipped faces that fit it; other faces are not checked."""
-    if face in FACES and face not in _fitting(robot, face):
-        fit = [kind for kind in kinds("robots") if face in _fitting(kind)]
+    if face in FACES and face not in getattr(module_of("robots", robot), "FACES", (face,)):
+        fit = [
+            kind for _, kind, module in modules("robots") if face in getattr(module, "FACES", ())
+        ]
         raise ConfigError(
             f"the face {face} does not fit a robot of kind {robot}",
             allowed=" or ".join(f"kind {kind}" for kind in fit),
         )
-
-
-def _fitting(robot: str, *otherwise: str) -> tuple[str, ...]:
-    declared: tuple[str, ...] = getattr(module_of("robots", robot), "FACES", otherwise)
-    return declared
 
 
 def _operator_parts(name: str, kind: str, robot: Any) -> dict[str, Part]:
