@@ -74,6 +74,7 @@ class ExplainingMover(Protocol):
 
 
 ARC_LEFT_ON = "the arc is left on at the end of the program"
+NO_TOUCH = "the probe touches nothing"
 """Message of a remark, the same for every robot."""
 
 

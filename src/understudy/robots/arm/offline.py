@@ -25,6 +25,7 @@ from understudy.motion.stream import ending_at
 from understudy.offline.robot import NO_RULES, collision_notes
 from understudy.offline.setup import (
     ARC_LEFT_ON,
+    NO_TOUCH,
     Delay,
     Mover,
     ProbeResult,
@@ -66,7 +67,6 @@ from understudy.units import NS_PER_MS, nanoseconds, seconds, whole_ns
 COLD = NS_PER_MS
 """The longest time without an arc before a seam is reported as cold."""
 NO_GAS = "the arc is started with the gas closed"
-NO_TOUCH = "the probe touches nothing"
 TOUCHES = "the probe already touches something before the move"
 NO_TOUCH_YET = "the probe touches nothing before a move away from contact"
 NO_ARC = "moves along the seam without an arc"

@@ -13,11 +13,10 @@ from understudy.gcode.dialect import AXIS_LETTERS
 from understudy.motion.path import Path
 from understudy.motion.plan import Plan
 from understudy.offline.robot import NO_RULES
-from understudy.offline.setup import Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
+from understudy.offline.setup import NO_TOUCH, Delay, Mover, ProbeResult, Remark, Setup, TimedOutput
 from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, walk
 from understudy.ports.faults import EMERGENCY_STOP, Faults
-from understudy.robots.arm.offline import NO_TOUCH
 from understudy.robots.grblhal.machine.machine import (
     Config,
     MachineMover,
