@@ -10,16 +10,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from tests.robots.cable import Cable
+
 from understudy.app.build import build_cell
 from understudy.app.stand_in import StandIn
 from understudy.config import read_config
-from understudy.ports import UNLIMITED, ControllerStatus
+from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.grblhal.driver import Config, GrblHalDriver, build
 from understudy.units import DEG, nanoseconds, seconds
 from understudy.wire.dial import Dial, parse_place
-from understudy.wire.exchange import Client, InProcessCell
+from understudy.wire.exchange import InProcessCell
 
 Outcome = TypeVar("Outcome")
 Request = Callable[[int], Outcome]
@@ -88,7 +90,7 @@ class InProcess:
         return None
 
 
-class NullModem:
+class NullModem(Cable):
     """The driver, and the arm behind its face, in one process; the cable can be pulled."""
 
     def __init__(
@@ -96,17 +98,11 @@ class NullModem:
         made: GrblHalDriver | None = None,
     ) -> None:  # fmt: skip
         text = cell or CELL.format(wire="port: 0", rules=rules)
-        self.virtual_cell = InProcessCell(build_cell(read_config(text, "arm.yaml")))
-        self._endpoint = next(iter(self.virtual_cell.timed_cell.faces))
+        virtual_cell = InProcessCell(build_cell(read_config(text, "arm.yaml")))
+        endpoint = next(iter(virtual_cell.timed_cell.faces))
         self.robot = made or driver(config)
-        self.plugged = True
         self.sent = bytearray()
-        self._client: Client | None = None
-        self._call: int | None = None
-
-    @property
-    def now(self) -> int:
-        return self.virtual_cell.timed_cell.now
+        super().__init__(self.robot, virtual_cell, endpoint, sent=self.sent.extend)
 
     def do(self, request: Request[Outcome]) -> Outcome:
         outcome = request(self.now)
@@ -114,63 +110,22 @@ class NullModem:
         return outcome
 
     def advance(self, duration: float) -> None:
-        to = self.now + nanoseconds(duration)
-        self._carry()
-        while (at := self._next()) is not None and at <= to:
-            self.virtual_cell.advance_to(max(at, self.now))
-            if (wake := self.robot.next_wake()) is not None and wake <= self.now:
-                self.robot.wake(self.now)
-            self._carry()
-        self.virtual_cell.advance_to(to)
+        super().advance(duration)
         self.robot.request_report(self.now)
-        self._carry()
+        self.carry()
 
     def leave(self) -> None:
         return None
 
     def pull(self) -> None:
-        """Pull the cable until `plugged` is set again; both sides notice."""
-        self.plugged = False
-        if self._client is not None:
-            self._client.leave()
-            self._client = self._call = None
-            self.robot.lost(self.now, "the cable was pulled")
+        """Pulls the cable until `reachable` is set again; both sides notice."""
+        self.reachable = False
+        super().pull()
 
     def lines(self) -> list[str]:
         """Every line that was sent, without real-time bytes."""
         text = bytes(byte for byte in self.sent if byte == 10 or 32 <= byte < 127)
         return text.replace(b"?", b"").replace(b"!", b"").replace(b"~", b"").decode().split("\n")
-
-    def _next(self) -> int | None:
-        wakes = (self.virtual_cell.exchange.next_wake(), self.robot.next_wake())
-        return min((at for at in wakes if at is not None), default=None)
-
-    def _carry(self) -> None:
-        moved = True
-        while moved:
-            self._dial()
-            moved = False
-            while self._client and (data := self.robot.take(UNLIMITED)):
-                self.sent += data
-                self._client.say(data)
-                moved = True
-            if self._client and (received := self._client.received()):
-                self.robot.receive(received, self.now)
-                moved = True
-        self._dial()
-
-    def _dial(self) -> None:
-        wanted = self.robot.wanted()
-        if self._client is not None and self._call != wanted:
-            self._client.leave()
-            self._client = self._call = None
-        if wanted is None or self._client is not None:
-            return
-        if not self.plugged:
-            self.robot.lost(self.now, "no peer")
-            return
-        self._call, self._client = wanted, self.virtual_cell.connect(self._endpoint)
-        self.robot.connected(self.now)
 
 
 class Watched:

@@ -149,8 +149,8 @@ class TestCable:
         bench = run.bench
         bench.pull()
         bench.advance(40.0)
-        assert status(bench).error_message == "no peer"
-        bench.plugged = True
+        assert status(bench).error_message == "no route to host"
+        bench.reachable = True
         bench.advance(16.0)
         assert bench.robot.is_connected()
         assert status(bench).state == "Idle"
@@ -159,7 +159,7 @@ class TestCable:
     def test_after_reconnecting_it_must_be_enabled(self, run: Run) -> None:
         bench = run.bench
         bench.pull()
-        bench.plugged = True
+        bench.reachable = True
         bench.advance(3.0)
         assert bench.do(lambda now: bench.robot.send_gcode("G0 X0", now)) == NOT_ENABLED
         assert bench.do(bench.robot.enable) is None
@@ -173,11 +173,11 @@ class TestCable:
         bench.advance(0.1)
         bench.do(bench.robot.enable)
         bench.robot.send_gcode("G0 X100", bench.now)
-        client: Client | None = bench._client
+        client: Client | None = bench.client
         assert client is not None
         client.say(bench.robot.take(UNLIMITED)[:cut].rstrip(b"\n"))
         bench.pull()
-        bench.plugged = True
+        bench.reachable = True
         bench.advance(3.0)
         assert bench.robot.is_connected()
         assert joints(bench) == [0.0] * 6
@@ -216,7 +216,7 @@ class TestCable:
             bench.advance(0.1)
         before = joints(bench)[0]
         bench.pull()
-        bench.plugged = True
+        bench.reachable = True
         bench.advance(3.0)
         assert joints(bench)[0] - before < 0.35 * math.degrees(0.5)
         assert status(bench).state == "Idle"

@@ -1,19 +1,19 @@
 """The KUKA driver against the simulated KUKA, on virtual time and on sockets."""
 
 import struct
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from tests.parts import part
+from tests.robots.cable import Cable
 from typer.testing import CliRunner
 
 from understudy.app.build import load_cell
 from understudy.app.stand_in import StandIn
 from understudy.cli import app
 from understudy.errors import Refused
-from understudy.ports import UNLIMITED, Ticket
+from understudy.ports import Ticket
 from understudy.robots.kuka.driver import (
     Config,
     KukaEkiDriver,
@@ -23,8 +23,7 @@ from understudy.robots.kuka.driver import (
 )
 from understudy.robots.kuka.program import Step, read_program
 from understudy.robots.kuka.robot import KukaGcodeServer
-from understudy.units import MM, NS_PER_SECOND, nanoseconds, seconds
-from understudy.wire.exchange import Client
+from understudy.units import MM, NS_PER_SECOND, seconds
 
 COMMAND = "kuka.kuka_eki.command"
 Outcome = Ticket | Refused
@@ -40,8 +39,8 @@ def zigzag(count: int) -> list[Step]:
     return [Step(n, 0, {"X": (n % 2) * MM, "F": 0.1}) for n in range(1, count + 1)]
 
 
-class Bench:
-    """A driver, a null modem and a robot."""
+class Bench(Cable):
+    """The driver, a cable and the simulated KUKA."""
 
     def __init__(self, config: Config = Config()) -> None:  # noqa: B008
         self.cell = load_cell("kuka_eki")
@@ -49,81 +48,26 @@ class Bench:
         self.ended: list[tuple[Ticket, Refused | None, float]] = []
         self.driver.on_finished(lambda t, o, now: self.ended.append((t, o, seconds(now))))
         self.sent: list[tuple[float, int]] = []
-        self.reachable = True
-        self.mute = False
-        self._call: int | None = None
-        self._client: Client | None = None
+        super().__init__(self.driver, self.cell, COMMAND, cut=in_sevens, sent=self._note_sent)
         self.advance(0.0)
 
-    @property
-    def now(self) -> int:
-        return self.cell.timed_cell.now
-
-    def do(self, deed: Callable[[int], Outcome | None]) -> Outcome | None:
-        outcome = deed(self.now)
-        self._carry()
-        return outcome
-
-    def run(self, steps: list[Step]) -> Outcome | None:
+    def run(self, steps: list[Step]) -> Ticket | Refused | None:
         return self.do(lambda now: self.driver.run(steps, now))
 
-    def advance(self, duration: float) -> None:
-        to = self.now + nanoseconds(duration)
-        self._carry()
-        while (at := self._next()) is not None and at <= to:
-            self.cell.advance_to(at)
-            if self.driver.next_wake() == at:
-                self.driver.wake(at)
-            self._carry()
-        self.cell.advance_to(to)
-
     def cut(self) -> None:
-        assert self._client is not None
-        self._client.leave()
-        self._client = self._call = None
-        self.driver.lost(self.now, "the cable was pulled")
-        self._carry()
+        assert self.client is not None
+        self.pull()
+        self.carry()
 
     def completed(self) -> int:
         return part(self.cell, "kuka", KukaGcodeServer).progress().completed
 
-    def _next(self) -> int | None:
-        wakes = (self.cell.timed_cell.next_wake(), self.driver.next_wake())
-        return min((at for at in wakes if at is not None), default=None)
-
-    def _carry(self) -> None:
-        self._dial()
-        while self._say() or self._hear():
-            self._dial()
-
-    def _say(self) -> bool:
-        data = self.driver.take(UNLIMITED)
-        if not data:
-            return False
-        assert self._client is not None, "bytes are sent without a connection"
+    def _note_sent(self, data: bytes) -> None:
         self.sent.append((seconds(self.now), struct.unpack_from("<i", data)[0]))
-        self._client.say(data)
-        return True
 
-    def _hear(self) -> bool:
-        data = self._client.received() if self._client else b""
-        for at in range(0, 0 if self.mute else len(data), 7):
-            if self.driver.wanted() == self._call:
-                self.driver.receive(data[at : at + 7], self.now)
-        return bool(data)
 
-    def _dial(self) -> None:
-        wanted = self.driver.wanted()
-        if self._client is not None and self._call != wanted:
-            self._client.leave()
-            self._client = self._call = None
-        if wanted is None or self._client is not None:
-            return
-        if not self.reachable:
-            self.driver.lost(self.now, "no route to host")
-            return
-        self._call, self._client = wanted, self.cell.connect(COMMAND)
-        self.driver.connected(self.now)
+def in_sevens(data: bytes) -> list[bytes]:
+    return [data[at : at + 7] for at in range(0, len(data), 7)]
 
 
 def test_a_program_runs_to_its_end() -> None:

@@ -30,13 +30,13 @@ class Watched(Bench):
         self._watcher, self._reader = self.cell.connect(TELEMETRY), TelemetryReader()
         self.advance(0.5)
 
-    def _carry(self) -> None:
-        super()._carry()
+    def carry(self) -> None:
+        super().carry()
         if hasattr(self, "_watcher"):
             for reading in self._reader.feed(self._watcher.received()):
                 if not self.blind:
                     self.driver.observe(reading, self.now)
-            super()._carry()
+            super().carry()
 
     def outcome(self, text: str, patience: float = 60.0) -> str:
         """How a program ends: seen, unseen, or the reason of its refusal."""

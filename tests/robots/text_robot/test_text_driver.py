@@ -120,7 +120,7 @@ def test_before_the_first_answer_the_state_is_unknown() -> None:
 def test_pauses_grow_with_each_failure_and_restart_after_an_answer() -> None:
     bench = DriverBench(Config(command_timeout_ms=500))
     bench.reachable = False
-    bench.cut_line()
+    bench.pull()
     rests = []
     for _ in range(6):
         due = bench.robot.next_wake()
@@ -132,7 +132,7 @@ def test_pauses_grow_with_each_failure_and_restart_after_an_answer() -> None:
     bench.advance(16)
     assert bench.robot.reading(bench.now).state == "Idle"
     bench.reachable = False
-    bench.cut_line()
+    bench.pull()
     assert bench.robot.next_wake() == bench.now + nanoseconds(1.0)
 
 
@@ -495,7 +495,7 @@ def test_a_connection_lost_in_the_middle_of_a_move() -> None:
         bench.do(bench.robot.home),
     ]
     bench.advance(0.1)
-    bench.cut_line()
+    bench.pull()
     lost = "Connection lost: the cable was pulled"
     assert bench.ended == [
         (tickets[0], Refused(lost, code=5), nanoseconds(0.1)),
@@ -639,7 +639,7 @@ STORY: list[tuple[float, Deed]] = [
     (0.60, lambda b: b.robot.home(b.now)),
     (0.81, lambda b: b.robot.reset(b.now)),
     (0.81, lambda b: b.robot.home(b.now)),
-    (1.00, lambda b: b.cut_line()),
+    (1.00, lambda b: b.pull()),
     (2.50, lambda b: b.robot.home(b.now)),
     (4.00, lambda b: None),
 ]
@@ -696,7 +696,7 @@ def test_every_ticket_ends_once_and_no_move_is_sent_twice(data: st.DataObject) -
         "move": move,
         "stop": lambda: bench.do(bench.robot.stop),
         "reset": lambda: bench.do(bench.robot.reset),
-        "cut": bench.cut_line,
+        "cut": bench.pull,
         "out of reach": lambda: setattr(bench, "reachable", not bench.reachable),
         "mute": lambda: setattr(bench, "mute", not bench.mute),
         "other stop": lambda: bench.simulated.stop(bench.now),
