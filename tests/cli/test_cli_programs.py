@@ -62,9 +62,9 @@ def test_a_syntax_error_exits_with_1_and_has_line_and_column(
     program = tmp_path / "bad.nc"
     program.write_text("G21\nG1 X1 Y F600\n")
     assert exit_code(monkeypatch, program, "--settings", SETTINGS, "--json") == 1
-    told = capsys.readouterr()
-    assert json.loads(told.out)["violations"][0]["line"] == 2
-    assert "line 2, column 7" in told.err
+    reported = capsys.readouterr()
+    assert json.loads(reported.out)["violations"][0]["line"] == 2
+    assert "line 2, column 7" in reported.err
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_usage_errors_exit_with_2(
     arguments: tuple[object, ...],
 ) -> None:
     assert exit_code(monkeypatch, *arguments) == 2
-    told = capsys.readouterr()
-    assert told.err
-    assert not told.out
+    reported = capsys.readouterr()
+    assert reported.err
+    assert not reported.out

@@ -209,8 +209,8 @@ def test_a_disk_that_fills_up_later_ends_the_transcript(
     for _ in range(3):
         transcript.write("said\n")
     transcript.close()
-    (told,) = caplog.messages
-    assert told == "/dev/full: the transcript ends here: No space left on device"
+    (reported,) = caplog.messages
+    assert reported == "/dev/full: the transcript ends here: No space left on device"
 
 
 @pytest.mark.parametrize(
@@ -515,9 +515,9 @@ def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> N
     words = ["--listen", ":0", "--to", address, "--face", "text_tcp", "--out", "a.chat"]
     recorder = start("record", *words)
     assert recorder.process.stdout is not None
-    told = re.search(r"recording (\S+) →", recorder.process.stdout.readline())
-    assert told is not None
-    with connect(told[1]) as line:
+    reported = re.search(r"recording (\S+) →", recorder.process.stdout.readline())
+    assert reported is not None
+    with connect(reported[1]) as line:
         ask(line, b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"NONSENSE", b"STOP")
         assert recorder.end(signal.SIGINT)[0] == 0
     chat = Path("a.chat").read_text()

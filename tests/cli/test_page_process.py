@@ -48,13 +48,13 @@ class Running:
     def ready(self, until: Callable[[Any], bool] = lambda ready: True) -> Any:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
-            if self.ready_file.exists() and until(told := json.loads(self.ready_file.read_text())):
-                return told
+            if self.ready_file.exists() and until(ready := json.loads(self.ready_file.read_text())):
+                return ready
             time.sleep(0.02)
         raise AssertionError(self.end())
 
     def page(self) -> str:
-        address: str = self.ready(lambda told: "hmi" in told["endpoints"])["endpoints"]["hmi"]
+        address: str = self.ready(lambda ready: "hmi" in ready["endpoints"])["endpoints"]["hmi"]
         return address
 
     def child(self) -> psutil.Process:
@@ -128,9 +128,9 @@ def test_the_page_process_ends_when_the_cell_is_killed(start: Start) -> None:
 
 def test_no_hmi_starts_no_page_process(start: Start) -> None:
     cell = start("--no-hmi")
-    told = cell.ready()
-    assert told["starting"] == []
-    assert told["endpoints"].keys() == {"control"}
+    ready = cell.ready()
+    assert ready["starting"] == []
+    assert ready["endpoints"].keys() == {"control"}
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:
@@ -193,7 +193,7 @@ def test_the_page_process_can_be_stopped_while_it_starts(
     async def start_and_stop() -> int | None:
         page = hmi.PageProcess(Hmi(), 0)
         page.start(nowhere, lambda address: None)
-        while page.pid is None:  # noqa: ASYNC110 - nobody but the system tells
+        while page.pid is None:  # noqa: ASYNC110 - only the system knows it
             await asyncio.sleep(0.01)
         try:
             return await page.stop()

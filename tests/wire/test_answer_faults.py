@@ -69,9 +69,9 @@ def test_message_duplicate_sends_an_answer_twice(cell_with: Build) -> None:
 def test_message_garble_changes_one_byte(cell_with: Build) -> None:
     client = cell_with(rule("message_garble")).connect()
     client.say(b"GET_POS\n")
-    heard = client.received()
-    assert len(heard) == len(POSE)
-    assert sum(a != b for a, b in zip(heard, POSE, strict=True)) == 1
+    received_data = client.received()
+    assert len(received_data) == len(POSE)
+    assert sum(a != b for a, b in zip(received_data, POSE, strict=True)) == 1
 
 
 @given(st.binary(min_size=1), st.floats(-1.0, 0.999999), st.floats(-1.0, 0.999999))

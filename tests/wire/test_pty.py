@@ -14,11 +14,11 @@ PATIENCE_S = 60.0
 async def talk(path: str, said: bytes, until: bytes) -> bytes:
     """Sends bytes; returns the answer up to and including ``until``."""
     terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-    loop, heard, through = asyncio.get_running_loop(), bytearray(), asyncio.Event()
+    loop, received, through = asyncio.get_running_loop(), bytearray(), asyncio.Event()
 
     def read() -> None:
-        heard.extend(os.read(terminal, 4096))
-        if until in heard:
+        received.extend(os.read(terminal, 4096))
+        if until in received:
             through.set()
 
     loop.add_reader(terminal, read)
@@ -28,7 +28,7 @@ async def talk(path: str, said: bytes, until: bytes) -> bytes:
     finally:
         loop.remove_reader(terminal)
         os.close(terminal)
-    return bytes(heard)
+    return bytes(received)
 
 
 async def serve(cell: Path) -> list[bytes]:
@@ -59,7 +59,7 @@ async def closed_and_opened(cell: Path) -> list[bytes]:
     await live.start()
     try:
         path = live.endpoints["machine.grblhal"].removeprefix("pty:")
-        heard = [await talk(path, b"G91\n", b"ok\r\n")]
+        received = [await talk(path, b"G91\n", b"ok\r\n")]
         live._pump.close(["machine.grblhal"], "a test")
         terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
         os.write(terminal, b"G90\n")
@@ -68,7 +68,7 @@ async def closed_and_opened(cell: Path) -> list[bytes]:
         await asyncio.sleep(0.05)
         os.close(terminal)
         live._pump.close(["machine.grblhal"], "")
-        return [*heard, await talk(path, b"$G\n", b"]\r\nok\r\n")]
+        return [*received, await talk(path, b"$G\n", b"]\r\nok\r\n")]
     finally:
         await live.stop()
 

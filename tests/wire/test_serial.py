@@ -28,7 +28,7 @@ class Talker:
     def __init__(self) -> None:
         self.call: int | None = 1
         self.said = [b"hello\n"]
-        self.heard = b""
+        self.received_data = b""
         self.events: list[str] = []
         self.news = asyncio.Event()
         self._stir: Callable[[], None] = lambda: None
@@ -40,8 +40,8 @@ class Talker:
         self._note("connected")
 
     def receive(self, data: bytes, now: int) -> None:
-        self.heard += data
-        self._note("heard")
+        self.received_data += data
+        self._note("received_data")
 
     def take(self, room: int) -> bytes:
         return self.said.pop() if self.said and "connected" in self.events else b""
@@ -91,7 +91,7 @@ async def talk() -> Talker:
     reader, writer = await streams_over(ours)
     assert await asyncio.wait_for(reader.readline(), PATIENCE_S) == b"hello\n"
     writer.write(b"\x00\xffwelcome\r\n\x18")
-    await talker.until(lambda: b"\x18" in talker.heard)
+    await talker.until(lambda: b"\x18" in talker.received_data)
     await line.stop()
     writer.close()
     os.close(ours)
@@ -101,7 +101,7 @@ async def talk() -> Talker:
 
 def test_bytes_pass_unchanged_in_both_directions() -> None:
     talker = asyncio.run(talk())
-    assert talker.heard == b"\x00\xffwelcome\r\n\x18"
+    assert talker.received_data == b"\x00\xffwelcome\r\n\x18"
     assert talker.events[-1] == "hung up"
 
 
@@ -114,17 +114,17 @@ async def unplug() -> tuple[Talker, str]:
     os.close(theirs)
     os.close(ours)
     await talker.until(lambda: talker.call is None)
-    told = talker.events[-1]
+    reported = talker.events[-1]
     talker.again(2)
     await talker.until(lambda: talker.call is None)
     await line.stop()
-    return talker, told
+    return talker, reported
 
 
 def test_pulling_the_cable_ends_the_call() -> None:
-    talker, told = asyncio.run(unplug())
-    assert "is gone" in told
-    assert "cannot be opened" in talker.events[-1], "nobody is there any more"
+    talker, reported = asyncio.run(unplug())
+    assert "is gone" in reported
+    assert "cannot be opened" in talker.events[-1], "the device is gone"
 
 
 async def share() -> list[str]:
@@ -142,9 +142,9 @@ async def share() -> list[str]:
 
 
 def test_a_device_that_is_in_use_cannot_be_opened() -> None:
-    (told,) = asyncio.run(share())
-    assert "cannot be opened" in told
-    assert "lock" in told
+    (reported,) = asyncio.run(share())
+    assert "cannot be opened" in reported
+    assert "lock" in reported
 
 
 async def flood() -> int:
@@ -155,12 +155,12 @@ async def flood() -> int:
     line = dial(talker, os.ttyname(theirs))
     await talker.until(lambda: "connected" in talker.events)
     reader, writer = await streams_over(ours)
-    heard = len(await asyncio.wait_for(reader.readexactly(100_000), PATIENCE_S))
+    received_data = len(await asyncio.wait_for(reader.readexactly(100_000), PATIENCE_S))
     await line.stop()
     writer.close()
     os.close(ours)
     os.close(theirs)
-    return heard
+    return received_data
 
 
 def test_bytes_that_do_not_fit_wait() -> None:
@@ -175,14 +175,14 @@ async def record(folder: Path) -> str:
     device = parse_place(live.endpoints["machine.grblhal"])
     recorder = Recorder(Terminal(), device, face="grblhal")
     transcript = Transcript(folder / "a.chat", "--out", overwrite=False)
-    told = asyncio.Event()
+    reported = asyncio.Event()
 
     def listens(text: str) -> None:
         transcript.open()
-        told.set()
+        reported.set()
 
     task = asyncio.ensure_future(recorder.run(transcript.write, listens))
-    await asyncio.wait_for(told.wait(), PATIENCE_S)
+    await asyncio.wait_for(reported.wait(), PATIENCE_S)
     terminal = os.open(recorder.place, os.O_RDWR | os.O_NOCTTY)
     reader, writer = await streams_over(terminal)
     for line in (b"$I\n", b"G1 X10 F6000\n", b"G4 P0.1\n", b"$G\n", b"M999\n"):

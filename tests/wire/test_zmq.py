@@ -185,19 +185,19 @@ def test_after_a_bug_the_next_message_is_answered(caplog: pytest.LogCaptureFixtu
 
 def test_a_subscriber_gets_the_status_at_once_and_then_repeatedly(connect: Connect) -> None:
     listener = connect(zmq.SUB, "g60.hmi_link.status")
-    told = [json.loads(listener.recv()) for _ in range(4)]
-    assert {message["type"] for message in told} == {"STATUS"}
-    numbers = [message["id"] for message in told]
+    reported = [json.loads(listener.recv()) for _ in range(4)]
+    assert {message["type"] for message in reported} == {"STATUS"}
+    numbers = [message["id"] for message in reported]
     assert numbers == list(range(numbers[0], numbers[0] + 4))
-    assert "g60" in told[0]["payload"]["robots"]
+    assert "g60" in reported[0]["payload"]["robots"]
 
 
 def test_two_subscribers_get_the_same_messages(connect: Connect) -> None:
     one, two = (connect(zmq.SUB, "g60.hmi_link.status") for _ in range(2))
-    told = [{m["id"]: m for m in (json.loads(s.recv()) for _ in range(5))} for s in (one, two)]
-    common = told[0].keys() & told[1].keys()
+    reported = [{m["id"]: m for m in (json.loads(s.recv()) for _ in range(5))} for s in (one, two)]
+    common = reported[0].keys() & reported[1].keys()
     assert common
-    assert all(told[0][number] == told[1][number] for number in common)
+    assert all(reported[0][number] == reported[1][number] for number in common)
 
 
 def test_a_subscriber_that_does_not_read_delays_no_other(connect: Connect) -> None:

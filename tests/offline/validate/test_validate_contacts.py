@@ -100,7 +100,7 @@ def test_every_contact_in_a_sample_is_reported(poses: list[tuple[int, ...]]) -> 
     report = validate_text("G21\n" + "".join(f"G0 {each}\n" for each in words), config)
     arm = subject_of("", config, "g60").arm(1)
     assert isinstance(arm, Arm)
-    told = {
+    reported = {
         (line, pair)
         for each in report.violations
         for line in range(each.line, (each.last or each.line) + 1)
@@ -108,14 +108,14 @@ def test_every_contact_in_a_sample_is_reported(poses: list[tuple[int, ...]]) -> 
     }
     for q, line in list(zip(report.course.joints, report.course.lines, strict=True))[::5]:
         for pair in touching(arm.detector, np.array(q)):
-            assert (line, pair) in told or len(told) >= MOST_PAIRS
+            assert (line, pair) in reported or len(reported) >= MOST_PAIRS
 
 
 def test_a_contact_over_several_lines_is_one_violation() -> None:
     text = START + "G0 X550 Y-100 Z200 A180 B0 C0\nG1 Z20 F3000\nG1 X560\nG1 Y60\nG1 Z200\n"
     report = proved_text(text, "workshop")
-    told = [(v.line, v.contact.objects[1], v.last) for v in report.violations if v.contact]
-    assert told == [(4, "table", 7), (6, "post", 7)]
+    reported = [(v.line, v.contact.objects[1], v.last) for v in report.violations if v.contact]
+    assert reported == [(4, "table", 7), (6, "post", 7)]
 
 
 def test_a_note_reports_lines_without_a_search_for_further_contacts(

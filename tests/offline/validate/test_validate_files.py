@@ -73,9 +73,9 @@ FINDINGS = st.builds(
 def test_any_finding_gives_valid_sarif_and_junit(
     flawed: Report, program: str, found: list[Finding]
 ) -> None:
-    told = replace(flawed, program=program, violations=tuple(found), warnings=tuple(found))
-    assert complaints(sarif([told, flawed], "0.1.0")) == []
-    assert len(ElementTree.fromstring(junit([told, flawed]).encode())) == 2
+    reported = replace(flawed, program=program, violations=tuple(found), warnings=tuple(found))
+    assert complaints(sarif([reported, flawed], "0.1.0")) == []
+    assert len(ElementTree.fromstring(junit([reported, flawed]).encode())) == 2
 
 
 @pytest.mark.parametrize(

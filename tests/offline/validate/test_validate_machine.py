@@ -51,8 +51,8 @@ def test_a_violation_has_the_error_number_of_the_firmware(line: str, kind: str, 
 def test_the_running_machine_gives_the_same_error_number(line: str) -> None:
     (found,) = on_machine(line + "\n").violations
     client = load_cell("grblhal_6axis").connect("machine.grblhal")
-    heard = client.ask(READY.encode() + line.encode() + b"\n")
-    assert heard.splitlines()[-1] == f"error:{found.code}".encode()
+    received = client.ask(READY.encode() + line.encode() + b"\n")
+    assert received.splitlines()[-1] == f"error:{found.code}".encode()
 
 
 def test_a_target_beyond_the_travel_is_alarm_2() -> None:
@@ -140,9 +140,9 @@ def test_report_and_running_machine_agree_on_the_time(name: str) -> None:
     text = READY + "G0 X-20\nG1 Y-20 F400\nG2 X-10 Y-30 I10\nG4 P0.25\nM8\nG1 X-5 Z-3\nM30\n"
     total = validate_text(text, name).total_s
     running = load_cell(name)
-    heard = running.connect("machine.grblhal").ask(text.encode())
-    assert b"error" not in heard
-    assert b"ALARM" not in heard
+    received = running.connect("machine.grblhal").ask(text.encode())
+    assert b"error" not in received
+    assert b"ALARM" not in received
     assert running.now == pytest.approx(total, abs=1e-3)
 
 

@@ -108,11 +108,11 @@ def test_a_feed_is_a_violation_exactly_when_a_joint_cannot_follow(
     assert len(parts) == 1
     assume(distances(ARM.chain, plan.path.end[~plan.path.rapid]).min(initial=1.0) >= 0.1)
     share = needed(parts[0])
-    told = [found.kind for found in feed_findings(parts[0], ARM)]
+    reported = [found.kind for found in feed_findings(parts[0], ARM)]
     if share > 1.01:
-        assert told == ["velocity"]
+        assert reported == ["velocity"]
     elif share < 0.99:
-        assert "velocity" not in told
+        assert "velocity" not in reported
 
 
 def test_a_course_is_bounded_and_keeps_its_order() -> None:

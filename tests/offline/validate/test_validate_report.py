@@ -212,15 +212,15 @@ def test_with_stops_a_note_describes_the_check() -> None:
 
 
 def test_progress_is_reported_and_can_cancel() -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     text = "G21\n" + "G0 A1\nG0 A0\n" * 300
 
     def tell(done: int, total: int) -> bool:
-        told.append((done, total))
+        reports.append((done, total))
         return True
 
     validate_text(text, cell("bare"), progress=tell)
-    assert told == [(200, 602), (400, 602), (600, 602)]
+    assert reports == [(200, 602), (400, 602), (600, 602)]
     with pytest.raises(Cancelled, match="after line 200 of 602"):
         validate_text(text, cell("bare"), progress=lambda done, total: False)
 
@@ -336,15 +336,15 @@ def test_a_program_that_waits_for_its_arc_reports_its_end_at_once() -> None:
     built = build_cell(cell("g60_welding").without_rules())
     arm = built.parts["g60"]
     assert isinstance(arm, VirtualController)
-    told: list[tuple[int, bool]] = []
-    arm.on_status(lambda status: told.append((status.at, status.moving)))
+    reports: list[tuple[int, bool]] = []
+    arm.on_status(lambda status: reports.append((status.at, status.moving)))
     arm.connect(0)
     arm.enable(0)
     for line in text.splitlines():
         assert arm.send_gcode(line, 0) is None
     while arm.busy() and (at := built.next_wake()) is not None:
         built.advance(at)
-    at, moving = told[-1]
+    at, moving = reports[-1]
     assert not moving
     total = validate_text(text, cell("g60_welding")).total_s
     assert seconds(at - NS_PER_MS) == pytest.approx(total, abs=1e-6)

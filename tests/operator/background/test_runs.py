@@ -150,10 +150,10 @@ def asked(file: str = "default", **parameters: Any) -> dict[str, Any]:
 
 
 def test_the_run_reach_returns_points_and_workspace() -> None:
-    told: list[float] = []
-    found = reach(asked(resolution_mm=300, orientations=6), told.append)
+    progress: list[float] = []
+    found = reach(asked(resolution_mm=300, orientations=6), progress.append)
     assert isinstance(found, dict)
-    assert told[-1] == 1.0
+    assert progress[-1] == 1.0
     points = found["points_mm"]
     assert 0 < len(points) < found["points_tried"]
     low, high = found["workspace_mm"]
@@ -163,12 +163,12 @@ def test_the_run_reach_returns_points_and_workspace() -> None:
 
 
 def test_reach_points_are_relative_to_the_foot(tmp_path: Path) -> None:
-    told = []
+    maps = []
     for base in ("[0, 0, 0, 0, 0, 0]", "[900, -300, 100, 0, 0, 40]"):
         file = tmp_path / "cell.yaml"
         file.write_text(f"robots: {{g60: {{kind: arm, base_mm_deg: {base}}}}}\n")
-        told.append(reach(asked(str(file), resolution_mm=300, orientations=6), lambda share: None))
-    assert told[0] == told[1]
+        maps.append(reach(asked(str(file), resolution_mm=300, orientations=6), lambda share: None))
+    assert maps[0] == maps[1]
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,16 @@ def test_validate_is_a_kind_of_run() -> None:
 
 
 def test_a_validation_reports_verdict_clearance_and_progress() -> None:
-    told: list[float] = []
-    report = validate(asked(SEAM + "\n" * 400, name="seam.gcode"), told.append)
+    reported: list[float] = []
+    report = validate(asked(SEAM + "\n" * 400, name="seam.gcode"), reported.append)
     assert (report["program"], report["verdict"], report["violations"]) == (
         "seam.gcode",
         "pass",
         [],
     )
     assert min(row["clearance_mm"] for row in report["lines"] if row["clearance_mm"]) > 1.0
-    assert told == sorted(told)
-    assert 0.0 < told[0] <= told[-1] <= 1.0
+    assert reported == sorted(reported)
+    assert 0.0 < reported[0] <= reported[-1] <= 1.0
 
 
 def test_a_violation_has_its_line() -> None:

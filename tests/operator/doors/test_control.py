@@ -234,13 +234,13 @@ def test_an_unusable_file_is_refused(control: Control, command: str, file: str, 
 
 def _rest_of_the_play(robot: StandIn, control: Control) -> list[Any]:
     """Bytes that a second client receives until the motion of the first one ends."""
-    heard: list[Any] = []
+    received: list[Any] = []
     for _ in range(20):
-        heard.append(robot.ask("GET_POS"))
-        heard.append(robot.ask("GET_STATUS"))
+        received.append(robot.ask("GET_POS"))
+        received.append(robot.ask("GET_STATUS"))
         control.do("advance", seconds=0.05)
     parts = control.do("status")["parts"]
-    return [*heard, parts["bench"], parts["scenario"]]
+    return [*received, parts["bench"], parts["scenario"]]
 
 
 def test_a_snapshot_continues_in_another_cell(

@@ -87,9 +87,14 @@ def test_ping_is_answered_with_its_id_and_the_wall_time() -> None:
 def test_status_is_in_millimetres_and_degrees() -> None:
     (answer,) = answers({"type": "GET_STATUS", "id": 1, "timestamp": 5, "payload": {}})
     assert answer["type"] == "STATUS"
-    told = answer["payload"]
-    assert (told["robot"], told["time_s"], told["real_s"], told["rate"]) == ("g60", 2.5, 3.5, 1.0)
-    arm = told["robots"]["g60"]
+    status = answer["payload"]
+    assert (status["robot"], status["time_s"], status["real_s"], status["rate"]) == (
+        "g60",
+        2.5,
+        3.5,
+        1.0,
+    )
+    arm = status["robots"]["g60"]
     assert arm["joints_deg"] == pytest.approx([0, 90, 0, 0, 0, 0])
     assert arm["tcp_mm_deg"] == pytest.approx([620, 0, 995, 0, 90, 0])
     del arm["joints_deg"], arm["tcp_mm_deg"]
@@ -99,7 +104,7 @@ def test_status_is_in_millimetres_and_degrees() -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "told"),
+    ("payload", "status"),
     [
         ({}, {"robot": "g60", "joints_deg": pytest.approx([0, 90, 0, 0, 0, 0])}),
         (
@@ -109,10 +114,10 @@ def test_status_is_in_millimetres_and_degrees() -> None:
     ],
 )
 def test_joint_positions_are_of_the_robot_of_the_link_unless_another_is_named(
-    payload: dict[str, Any], told: dict[str, Any]
+    payload: dict[str, Any], status: dict[str, Any]
 ) -> None:
     (answer,) = answers({"type": "GET_JOINT_POSITIONS", "id": 1, "payload": payload})
-    assert (answer["type"], answer["payload"]) == ("JOINT_POSITIONS", told)
+    assert (answer["type"], answer["payload"]) == ("JOINT_POSITIONS", status)
 
 
 def test_a_command_has_the_role_operator_unless_the_message_lowers_it() -> None:
@@ -224,8 +229,8 @@ def test_a_bug_is_reported_with_the_id_of_its_message() -> None:
     panel = Panel(Echo())
     panel.session.failed(WireMessage("", b'{"type": "COMMAND", "id": 8}', "/"), 0)
     panel.collect()
-    (told,) = panel.said
-    assert (told["type"], told["id"], told["payload"]["code"]) == ("ERROR", 8, 13)
+    (status,) = panel.said
+    assert (status["type"], status["id"], status["payload"]["code"]) == ("ERROR", 8, 13)
 
 
 # ── the status for subscribers ──

@@ -33,7 +33,7 @@ def session() -> StateSession:
     return state_face(Looking()).open("1", 0)
 
 
-def heard(session: StateSession) -> list[Any]:
+def received(session: StateSession) -> list[Any]:
     data = b""
     while piece := session.take(UNLIMITED):
         data += piece
@@ -52,7 +52,7 @@ def request(**fields: Any) -> bytes:
 def test_a_frame_has_everything_that_a_page_draws() -> None:
     client = session()
     client.receive(request(want="frame", trail_from={"g60": 1}), 0)
-    assert heard(client) == [
+    assert received(client) == [
         {
             "seq": 1,
             "t": 2.5,
@@ -80,23 +80,23 @@ def test_a_frame_has_everything_that_a_page_draws() -> None:
 
 def test_each_request_gets_one_frame() -> None:
     client = session()
-    assert heard(client) == []
+    assert received(client) == []
     client.receive(request(want="frame") * 3, 0)
-    assert [frame["seq"] for frame in heard(client)] == [1, 2, 3]
+    assert [frame["seq"] for frame in received(client)] == [1, 2, 3]
 
 
 def test_frames_do_not_depend_on_packet_boundaries() -> None:
     client = session()
     for byte in request(want="frame") * 2:
         client.receive(bytes([byte]), 0)
-    assert [frame["seq"] for frame in heard(client)] == [1, 2]
+    assert [frame["seq"] for frame in received(client)] == [1, 2]
 
 
 def test_a_client_that_takes_no_frame_is_not_read() -> None:
     client = session()
     client.receive(request(want="frame"), 0)
     assert client.credit() == 0
-    heard(client)
+    received(client)
     assert client.credit() > 0
 
 
@@ -114,7 +114,7 @@ def test_a_client_that_takes_no_frame_is_not_read() -> None:
 def test_a_malformed_request_gets_an_error_and_the_next_is_answered(data: bytes) -> None:
     client = session()
     client.receive(framed(data) + request(want="frame"), 0)
-    error, frame = heard(client)
+    error, frame = received(client)
     assert error["error"]["code"] == 10
     assert "'want': 'frame'" in error["error"]["message"]
     assert frame["seq"] == 1
@@ -123,7 +123,7 @@ def test_a_malformed_request_gets_an_error_and_the_next_is_answered(data: bytes)
 def test_a_request_that_is_too_long_ends_the_session() -> None:
     client = session()
     client.receive(struct.pack(">I", LONGEST_REQUEST + 1) + b"x" * 100, 0)
-    (error,) = heard(client)
+    (error,) = received(client)
     assert str(LONGEST_REQUEST) in error["error"]["message"]
     assert client.credit() == HANG_UP
 
@@ -133,4 +133,4 @@ def test_bytes_never_raise(packets: list[bytes]) -> None:
     client = session()
     for packet in packets:
         client.receive(packet, 0)
-        heard(client)
+        received(client)
