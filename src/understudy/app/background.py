@@ -1,17 +1,16 @@
-"""Validation of a program as background work in a worker process."""
+"""Background work of a running cell, done in a worker process: reach maps and validation."""
 
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
 
+from understudy.app.reach import arm_with_initial_tool
 from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background_worker import Progress
-from understudy.robots.arm.mover import ArmMover
-from understudy.robots.arm.offline import motion_setup
 from understudy.space.kinematics.chain import Frames
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM
@@ -39,11 +38,9 @@ class Reach(Struct, frozen=True, forbid_unknown_fields=True):
 def reach(parameters: dict[str, Any], progress: Progress) -> dict[str, Any] | Refused:
     """Points in mm from the robot's foot: x, y, z, and the number of directions that reach it."""
     asked: Reach = read(parameters, Reach)
-    mover = motion_setup(loaded(asked.cell), asked.robot).mover
-    if not isinstance(mover, ArmMover):
-        return Refused(f"{asked.robot or 'the robot'} is no arm")
-    from_foot = Frames(np.eye(4), mover.frames.tool)
-    found = ReachabilityAnalyzer(mover.chain, frames=from_foot).generate_map(
+    _, arm = arm_with_initial_tool(loaded(asked.cell), asked.robot)
+    from_foot = Frames(np.eye(4), arm.frames.tool)
+    found = ReachabilityAnalyzer(arm.chain, frames=from_foot).generate_map(
         asked.resolution_mm * MM, orientations=asked.orientations, progress=progress
     )
     count = int((found.orientations > 0).sum())

@@ -39,13 +39,18 @@ class PoseReach:
 
 def reach_maps(config: CellConfig, *, robot: str = "", resolution_mm: float = 50.0) -> ReachMaps:
     """Maps around the robot's foot, in the frame of its poses, with its initial tool."""
-    name = chosen_robot(config, robot, with_body=True)
-    arm = _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
+    name, arm = arm_with_initial_tool(config, robot)
     analyzer = ReachabilityAnalyzer(arm.chain, arm.detector, frames=arm.frames)
     foot = inverse(arm.frames.base)[:3, 3]
     found = analyzer.generate_map(resolution_mm * MM, foot)
     free = analyzer.generate_map(resolution_mm * MM, foot, avoid_collisions=True)
     return ReachMaps(name, found, free)
+
+
+def arm_with_initial_tool(config: CellConfig, robot: str = "") -> tuple[str, Arm]:
+    """Name and model of a robot with a body; of the first one if none is named."""
+    name = chosen_robot(config, robot, with_body=True)
+    return name, _arm(subject_of("", config, name), getattr(config.robots[name].config, "tool", 0))
 
 
 def program_reach(

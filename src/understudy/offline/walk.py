@@ -261,7 +261,7 @@ class Walker:
             self.events += self.setup.devices.carry_out(output, line, self.now).remarks
 
     def end(self, line: int) -> None:
-        """Ends the program: outputs that wait for a move are set now, if the dialect says so."""
+        """Ends the program: outputs that wait for a move are set now, in dialects that do so."""
         self.rest()
         if self.setup.devices is not None:
             left = self._with_next if sets_outputs_without_move(self.setup.dialect) else []

@@ -20,7 +20,7 @@ KINDS = {
     "reach": "understudy.app.background:reach",
     "validate": "understudy.app.background:validate",
 }
-"""Kind of query → the function that a worker calls (`worker.Work`)."""
+"""Kind of query → the function that a worker calls (`background_worker.Work`)."""
 MOST_WAITING = 8
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024

@@ -162,6 +162,15 @@ def test_the_run_reach_returns_points_and_workspace() -> None:
         assert all(a <= v <= b for v, a, b in zip((x, y, z), low, high, strict=True))
 
 
+def test_reach_covers_every_robot_with_a_body() -> None:
+    parameters = asked(resolution_mm=300, orientations=1)
+    found = reach({**parameters, "robot": "kuka"}, lambda share: None)
+    assert isinstance(found, dict)
+    assert found["points_mm"]
+    with pytest.raises(ConfigError, match="unknown robot"):
+        reach({**parameters, "robot": "bench"}, lambda share: None)
+
+
 def test_reach_points_are_relative_to_the_foot(tmp_path: Path) -> None:
     maps = []
     for base in ("[0, 0, 0, 0, 0, 0]", "[900, -300, 100, 0, 0, 40]"):
