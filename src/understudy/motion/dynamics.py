@@ -17,6 +17,12 @@ from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain, Mass, combined
 
 GRAVITY = (0.0, 0.0, -9.81)
+"""In the axes of the cell, whose z is up."""
+
+
+def gravity_at(foot: Floats) -> Floats:
+    """Gravity in the axes of a base that is mounted in the cell with the pose ``foot`` (4×4)."""
+    return np.asarray(foot[:3, :3].T @ np.array(GRAVITY))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,12 +42,13 @@ class Overload:
     time: float
     torque: float
     limit: float
+    unit: str = "Nm"
 
     def __str__(self) -> str:
         share = 100.0 * abs(self.torque) / self.limit
         return (
-            f"{self.joint} needs {self.torque:.1f} Nm at {self.time:.3f} s, "
-            f"{self.limit:.1f} Nm are allowed ({share:.0f} %)"
+            f"{self.joint} needs {self.torque:.1f} {self.unit} at {self.time:.3f} s, "
+            f"{self.limit:.1f} {self.unit} are allowed ({share:.0f} %)"
         )
 
 
@@ -69,15 +76,24 @@ class Dynamics:
         out += columns[2] * self.joint_inertia + columns[1] * self.joint_friction
         return out
 
+    def shares(self, torques: Floats) -> Floats:
+        """Torques as shares of the joints' limits; 0 where the model states no limit."""
+        return np.asarray(np.abs(torques) / np.where(self.effort > 0.0, self.effort, np.inf))
+
+    def unit(self, joint: int) -> str:
+        """Unit of a joint's torque: Nm, or N of a joint that slides."""
+        return "N" if self.slides[joint] else "Nm"
+
     def overloads(self, times: ArrayLike, torques: Floats) -> list[Overload]:
         """The joints that exceed their effort limit, each at its worst moment."""
         when = np.asarray(times, dtype=np.float64)
-        worst = np.argmax(np.abs(torques), axis=0)
-        return [
-            Overload(self.names[j], float(when[k]), float(torques[k, j]), float(self.effort[j]))
-            for j, k in enumerate(worst)
-            if abs(torques[k, j]) > self.effort[j]
-        ]
+        share = self.shares(torques)
+        return [self._overload(j, int(k), when, torques) for j, k in enumerate(share.argmax(axis=0))
+                if share[k, j] > 1.0]
+
+    def _overload(self, joint: int, row: int, times: Floats, torques: Floats) -> Overload:
+        torque, limit = float(torques[row, joint]), float(self.effort[joint])
+        return Overload(self.names[joint], float(times[row]), torque, limit, self.unit(joint))
 
 
 def dynamics(
@@ -88,7 +104,8 @@ def dynamics(
     joint_friction: ArrayLike = 0.0,
     gravity: ArrayLike = GRAVITY,
 ) -> Dynamics:
-    """Builds the dynamics of an arm with its payload; gravity is in the axes of the foot."""
+    """Builds the dynamics of an arm with its payload; gravity in the axes of its foot (see
+    `gravity_at`)."""
     moving = chain.bodies[1:]
     mass = np.array([body.mass for body in moving])
     com = np.array([turn @ body.com for turn, body in zip(chain.align, moving, strict=True)])

@@ -84,7 +84,7 @@ class MotionSimulator:
             elif isinstance(event, PlannedMotion):
                 runs.append(event)
         motions = [_motion(run, self._rate_hz) for run in runs]
-        log = tuple(state for logged, _ in motions for state in _states(logged))
+        log = tuple(state for logged, _ in motions for state in self._states(logged))
         extremes = [extreme for _, extreme in motions]
         return SimulationResult(
             success=not problem,
@@ -124,6 +124,13 @@ class MotionSimulator:
             trajectory_log=tuple(watch.log),
             error_message=problem,
         )
+
+    def _states(self, motion: Motion) -> Iterator[JointState]:
+        """The states of a motion; torques are 0 if the setup has no dynamics."""
+        dynamics = self._setup.dynamics
+        torques = dynamics.torques(motion) if dynamics else np.zeros_like(motion.position)
+        rows = zip(*(values.tolist() for values in (*motion, torques)), strict=True)
+        return (JointState(tuple(q), tuple(v), tuple(a), tuple(t)) for q, v, a, t in rows)
 
     # ── recording ──
 
@@ -238,12 +245,6 @@ def _motion(run: PlannedMotion, rate_hz: float) -> tuple[Motion, Motion]:
 def _grid(run: PlannedMotion, rate_hz: float) -> Floats:
     first = np.ceil(run.plan.begins * rate_hz)
     return np.arange(first, run.plan.ends * rate_hz) / rate_hz
-
-
-def _states(motion: Motion) -> Iterator[JointState]:
-    nothing = (0.0,) * motion.position.shape[1]
-    rows = zip(*(values.tolist() for values in motion), strict=True)
-    return (JointState(tuple(q), tuple(v), tuple(a), nothing) for q, v, a in rows)
 
 
 def _largest(values: Sequence[Floats]) -> float:

@@ -149,17 +149,16 @@ def overload_findings(
     if arm.dynamics is None:
         return
     torques = arm.dynamics.torques(motion)
-    effort = arm.dynamics.effort
-    share = np.abs(torques) / np.where(effort > 0.0, effort, np.inf)  # 0: the model states no limit
+    share = arm.dynamics.shares(torques)
     over = share.max(axis=1) > 1.0
     for line in np.unique(lines[over]).tolist():
         rows = np.flatnonzero(over & (lines == line))
         row = int(rows[np.argmax(share[rows].max(axis=1))])
         joint = int(np.argmax(share[row]))
         name, needs = arm.names[joint], float(torques[row, joint])
-        has = float(effort[joint])
+        has, unit = float(arm.dynamics.effort[joint]), arm.dynamics.unit(joint)
         needed = digits_apart(needs, math.copysign(has, needs), digits=1)
-        message = f"line {line}: {name} needs {needed} Nm, {has:.1f} are allowed"
+        message = f"line {line}: {name} needs {needed} {unit}, {has:.1f} are allowed"
         excess = float(share[row, joint])
         yield Finding(line, "torque", message, float(times[row]), joint=name, excess=excess)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError
 from understudy.gcode import ARM, GRBLHAL_ARM, ZERO, Dialect, Modal
-from understudy.motion.dynamics import Dynamics, Payload, dynamics
+from understudy.motion.dynamics import Dynamics, Payload, dynamics, gravity_at
 from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
 from understudy.robots.arm import Config, ToolConfig
@@ -139,6 +139,7 @@ def _dynamics(config: Config, joints: Chain, tool: ToolConfig) -> Dynamics:
         payload=Payload(tool.mass_kg, np.array(tool.com_mm) * MM),
         joint_inertia=_counted(simulation.joint_inertia, joints, "simulation.joint_inertia"),
         joint_friction=_counted(simulation.joint_friction, joints, "simulation.joint_friction"),
+        gravity=gravity_at(_matrix(config.base_mm_deg)),
     )
 
 

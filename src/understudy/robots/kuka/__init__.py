@@ -36,12 +36,19 @@ BASES: dict[BaseNumber, Six] = {
 }
 
 
+class LoadConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """Load data of a tool ($LOAD): its mass, and its centre of mass seen from the flange."""
+
+    mass_kg: Annotated[float, Meta(ge=0)] = 0.0
+    com_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The KUKA in a cell file.
 
     `model`: a shipped robot, or the path of a URDF beside the cell file.
     `base_mm_deg`: place of the robot in the cell, as x y z rx ry rz.
-    `tool_shapes`: shapes of the tools, seen from the flange.
+    `tool_shapes`: shapes of the tools, seen from the flange. `tool_loads`: their masses.
     `tools_mm_deg`, `bases_mm_deg`: the frames. A number without a frame can be selected, but the
     robot does not move with it.
     `blend_percent`: share of the programmed speed at which a line passes into the next (C_VEL); at
@@ -54,6 +61,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     collision: CollisionConfig = CollisionConfig()
     tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}
+    tool_loads: dict[ToolNumber, LoadConfig] = {}
     tools_mm_deg: dict[ToolNumber, Six] = field(default_factory=TOOLS.copy)
     bases_mm_deg: dict[BaseNumber, Six] = field(default_factory=BASES.copy)
     tool: ToolNumber = 1

@@ -9,7 +9,7 @@ import numpy as np
 from understudy.config import CellConfig
 from understudy.gcode import Block, Problem
 from understudy.gcode.program import ProgramLine
-from understudy.motion.dynamics import dynamics
+from understudy.motion.dynamics import Payload, dynamics, gravity_at
 from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, collision_notes, refuse_dialect
 from understudy.offline.setup import ARC_LEFT_ON, Remark
@@ -23,7 +23,7 @@ from understudy.offline.walk import (
     ToolMounted,
     Violation,
 )
-from understudy.robots.kuka import Config
+from understudy.robots.kuka import Config, LoadConfig
 from understudy.robots.kuka.assembly import body_of, model_of
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Segment, Trajectory
 from understudy.robots.kuka.program import ReadLine, Step, read_lines
@@ -66,7 +66,9 @@ class KukaOffline:
                 frames=Frames(np.eye(4), model.tools.get(tool, np.eye(4))),
                 foot=body.foot,
                 detector=detector,
-                dynamics=dynamics(chain),
+                dynamics=dynamics(
+                    chain, payload=_payload(own.tool_loads.get(tool)), gravity=gravity_at(body.foot)
+                ),
                 sweeper=Sweeper(detector) if own.collision.enable else None,
                 stopping=model.home_limits.acceleration,
             )
@@ -171,6 +173,10 @@ class _Walk:
             yield from self.rest()
         path = replace(segment.path, line=np.full(len(segment.path), line))
         self._segments.append(replace(segment, path=path))
+
+
+def _payload(load: LoadConfig | None) -> Payload | None:
+    return None if load is None else Payload(load.mass_kg, np.array(load.com_mm) * MM)
 
 
 def _block(steps: list[Step]) -> Block:
