@@ -88,8 +88,11 @@ class Dynamics:
         """The joints that exceed their effort limit, each at its worst moment."""
         when = np.asarray(times, dtype=np.float64)
         share = self.shares(torques)
-        return [self._overload(j, int(k), when, torques) for j, k in enumerate(share.argmax(axis=0))
-                if share[k, j] > 1.0]
+        return [
+            self._overload(j, int(k), when, torques)
+            for j, k in enumerate(share.argmax(axis=0))
+            if share[k, j] > 1.0
+        ]
 
     def _overload(self, joint: int, row: int, times: Floats, torques: Floats) -> Overload:
         torque, limit = float(torques[row, joint]), float(self.effort[joint])
