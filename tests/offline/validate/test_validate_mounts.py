@@ -20,7 +20,7 @@ from understudy.units import DEG
 
 MOUNTS = [(0, 0, 0), (90, 0, 0), (0, 90, 0), (180, 0, 0), (30, -50, 110)]
 SAMPLES = Motion(*np.random.default_rng(5).normal(size=(3, 40, 6)))
-STRETCHED = (90 * DEG, 90 * DEG, -90 * DEG, 0.0, 0.0, 0.0)
+STRETCHED = (90 * DEG, 0.0, -80 * DEG, 0.0, -15 * DEG, 0.0)
 MASS, COM = 40.0, (0.0, 0.0, 0.1)
 
 ARM = """
@@ -101,7 +101,7 @@ def test_live_and_simulated_torques_have_the_gravity_of_the_mount(tmp_path: Path
     assert arm.dynamics is not None
     still = Motion(np.array([STRETCHED]), np.zeros((1, 6)), np.zeros((1, 6)))
     wanted = arm.dynamics.torques(still)[0]
-    assert abs(wanted[0]) > 100.0  # on the floor joint 1 carries no weight
+    assert abs(wanted[0]) > 30.0  # on the floor joint 1 carries no weight
 
     robot = build_cell(config).parts["arm"]
     assert isinstance(robot, VirtualController)
