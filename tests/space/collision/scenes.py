@@ -44,6 +44,13 @@ def sheet(width: float, depth: float) -> TriangleMesh:
     return TriangleMesh(points, np.array([(0, 1, 2), (0, 2, 3)]))
 
 
+def tube(length: float = 1.0, radius: float = 0.1) -> TriangleMesh:
+    """The side of a cylinder about z, open at both ends."""
+    whole = trimesh.creation.cylinder(radius, length, sections=24)
+    side = np.abs(whole.face_normals[:, 2]) < 0.5
+    return TriangleMesh(np.array(whole.vertices), np.array(whole.faces[side], dtype=np.int64))
+
+
 def any_shape(kind: str, rng: np.random.Generator) -> Shape:
     a, b, c = rng.uniform(0.02, 0.3, 3)
     match kind:

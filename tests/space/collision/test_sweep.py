@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.space.collision.oracles import distances_from_axes as plain_distances
 from tests.space.collision.oracles import moved_at_most as plain_bound
-from tests.space.collision.scenes import Coal, ball, crowd, sheet, with_tools
+from tests.space.collision.scenes import Coal, ball, crowd, sheet, tube, with_tools
 from tests.space.uncompiled import uncompiled
 
 from understudy.space.collision.certify import CREEP, certified_until, near
@@ -475,3 +475,18 @@ def test_the_fast_path_gives_the_same_distance(g60: Chain) -> None:
                 )  # fmt: skip
                 assert short <= whole + 1e-9
                 assert short >= min(0.7 * whole, whole) - 1e-9
+
+
+# ── open meshes ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_verdict_on_an_open_mesh_does_not_depend_on_where_a_sweep_begins(g60: Chain) -> None:
+    """The arm rises inside a tube that is open below and above, without touching it."""
+    detector = with_tools(g60)
+    detector.add_object(as_object("tube", tube(8.0, 1.3), translation(0.0, 0.0, 4.3)))
+    low, high = np.array([[0, 40, 30, 0, 0, 0], [0, 0, -90, 0, 0, 0]]) * DEG
+    ways = [straight(a, b) for a, b in pairwise(np.linspace(low, high, 9))]
+    shape, length = (np.concatenate(parts) for parts in zip(*ways, strict=True))
+    whole = sweep(detector, shape, length, lines=range(8))
+    alone = [sweep(detector, *way)[0] for way in ways]
+    assert all(line.proven for line in (*whole, *alone))

@@ -26,8 +26,6 @@ DIRECTIONS = np.array(
 BLUR = 0.25
 """Relative error allowed for distances above ``exact``."""
 ON_EDGE = 1e-9
-ENCLOSED = 0.75
-"""Solid angle share a mesh with gaps must cover, seen from a point, for the point to be inside."""
 
 Segment = tuple[float, float, float, float, float, float]
 Stacks = tuple[Ints, Array]
@@ -280,35 +278,38 @@ def inside_mesh(  # kernel
     traits: Ints, points: Array, nodes: Array, children: Ints, i: int,
     x: float, y: float, z: float, stack: Ints,
 ) -> bool:  # fmt: skip
-    """Whether the point (in the mesh's frame) is inside mesh i, not on its surface."""
+    """Whether the point (in the mesh's frame) is inside mesh i, not on its surface.
+
+    An open mesh has no inside.
+    """
     root = traits[i, ROOT]
     if (
-        abs(x - nodes[root, 0]) > nodes[root, 3]
+        not traits[i, CLOSED]
+        or abs(x - nodes[root, 0]) > nodes[root, 3]
         or abs(y - nodes[root, 1]) > nodes[root, 4]
         or abs(z - nodes[root, 2]) > nodes[root, 5]
     ):
         return False
-    if traits[i, CLOSED]:
-        for k in range(len(DIRECTIONS)):
-            dx, dy, dz = DIRECTIONS[k, 0], DIRECTIONS[k, 1], DIRECTIONS[k, 2]
-            windings, clear = 0, True
-            stack[0] = root
-            top = 1
-            while top > 0 and clear:
-                top -= 1
-                n = stack[top]
-                if _misses_box(nodes, n, x, y, z, dx, dy, dz):
-                    continue
-                if children[n, 0] >= 0:
-                    stack[top], stack[top + 1] = children[n, 0], children[n, 1]
-                    top += 2
-                    continue
-                first = -1 - children[n, 0]
-                for t in range(first, first + children[n, 1]):
-                    crossing = _crossing(points, t, x, y, z, dx, dy, dz)
-                    clear &= crossing != 2
-                    windings += crossing
-            if clear:
-                return windings != 0
+    for k in range(len(DIRECTIONS)):
+        dx, dy, dz = DIRECTIONS[k, 0], DIRECTIONS[k, 1], DIRECTIONS[k, 2]
+        windings, clear = 0, True
+        stack[0] = root
+        top = 1
+        while top > 0 and clear:
+            top -= 1
+            n = stack[top]
+            if _misses_box(nodes, n, x, y, z, dx, dy, dz):
+                continue
+            if children[n, 0] >= 0:
+                stack[top], stack[top + 1] = children[n, 0], children[n, 1]
+                top += 2
+                continue
+            first = -1 - children[n, 0]
+            for t in range(first, first + children[n, 1]):
+                crossing = _crossing(points, t, x, y, z, dx, dy, dz)
+                clear &= crossing != 2
+                windings += crossing
+        if clear:
+            return windings != 0
     first, count = traits[i, FIRST] // 3, traits[i, COUNT] // 3
-    return abs(_windings(points, first, count, x, y, z)) > ENCLOSED
+    return abs(_windings(points, first, count, x, y, z)) > 0.5

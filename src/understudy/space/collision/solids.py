@@ -74,7 +74,7 @@ def solids(parts: Sequence[Part]) -> Solids:
         if isinstance(part.shape, Hull):
             points.append(part.shape.points)
         elif isinstance(part.shape, TriangleMesh):
-            tree = build_tree(part.shape.corners())
+            tree = build_tree(part.shape.surface.corners)
             leaf = tree.children[:, 0] < 0
             links = tree.children + np.where(leaf[:, None], (0, 0), traits[i, ROOT])
             links[leaf, 0] -= traits[i, FIRST] // 3

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
+from understudy.space.model.surface import Surface, repaired
 from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
@@ -48,14 +49,14 @@ class TriangleMesh:
         return np.asarray(self.vertices[self.triangles])
 
     @cached_property
+    def surface(self) -> Surface:
+        """The triangles with consistent winding and without small gaps."""
+        return repaired(self.vertices, self.triangles)
+
+    @property
     def closed(self) -> bool:
-        """Whether each edge belongs to two triangles, which traverse it in opposite directions."""
-        _, merged = np.unique(self.vertices, axis=0, return_inverse=True)
-        a, b, c = merged.reshape(-1)[self.triangles].T
-        edges = np.concatenate([np.stack(pair, axis=1) for pair in ((a, b), (b, c), (c, a))])
-        edges = edges[edges[:, 0] != edges[:, 1]]
-        there, back = np.unique(edges, axis=0), np.unique(edges[:, ::-1], axis=0)
-        return len(there) == len(edges) and np.array_equal(there, back)
+        """Whether the mesh encloses a volume, small gaps closed."""
+        return self.surface.closed
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Hull | TriangleMesh
