@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from understudy.motion.path import TOOL, Floats, Ints, Limits, Path, empty_path, path_of
 from understudy.motion.tool_path import NO_ARC, ArcShape, ToolArc, ToolLine, ToolPath
 from understudy.motion.trace import (
+    BEYOND_LIMIT,
     CURVATURE_SHARE,
     FEWEST,
     HIGHEST_OVERRIDE,
@@ -38,6 +39,7 @@ from understudy.motion.trace import (
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.closed_form import closed_form
 from understudy.space.kinematics.follow import FailureKind, FollowFailure, follow
+from understudy.space.kinematics.ik import outside
 
 MOST_KNOTS = 4096
 PIECES_PER_LINE = 6
@@ -122,7 +124,8 @@ def joint_path_by_knots(
     knots = knots_along(chain, start, tool_path, frames)
     if isinstance(knots, Blocked):
         return knots
-    return path_through(knots, limits, feed=feed, acceleration=acceleration, line=line)
+    path = path_through(knots, limits, feed=feed, acceleration=acceleration, line=line)
+    return _beyond_limits(chain, path, tool_path) or path
 
 
 # ── the common case ─────────────────────────────────────────────────────────────────────────────
@@ -307,6 +310,32 @@ def path_through(
         measure=np.full(count, TOOL, dtype=np.int8),
         line=np.full(count, line, dtype=np.int64),
     )
+
+
+def _beyond_limits(chain: Chain, path: Path, tool_path: ToolPath) -> Blocked | None:
+    """The first piece on which a joint leaves its range between two knots; None: no such piece."""
+    least, most = extremes(path.shape, path.length[:, None])
+    over = np.maximum(chain.lower - least, most - chain.upper)
+    pieces = np.flatnonzero(over.max(axis=1) > BEYOND_LIMIT)
+    if not len(pieces):
+        return None
+    piece = int(pieces[0])
+    joint = int(np.argmax(over[piece]))
+    below = least[piece, joint] < chain.lower[joint]
+    value = float((least if below else most)[piece, joint])
+    share = float(path.length[:piece].sum()) / tool_path.length
+    return Blocked(FailureKind.LIMIT, share, outside(chain, joint, value))
+
+
+def extremes(shape: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """Least and greatest value of every joint on each piece: at an end, or where the derivative
+    b + 2·c·s + 3·d·s² is zero."""
+    a, b, c, d = np.moveaxis(shape, 1, 0)
+    with np.errstate(all="ignore"):
+        r = -(c + np.copysign(np.sqrt(np.maximum(c * c - 3.0 * b * d, 0.0)), c))
+        turns = (np.nan_to_num(np.clip(turn, 0.0, h)) for turn in (b / r, r / (3.0 * d)))
+    values = [a + s * (b + s * (c + s * d)) for s in (np.zeros_like(h), h, *turns)]
+    return np.asarray(np.minimum.reduce(values)), np.asarray(np.maximum.reduce(values))
 
 
 def greatest_slopes(shape: Floats, h: Floats) -> Floats:

@@ -33,6 +33,8 @@ FEWEST = 4
 """Smallest initial number of pieces."""
 PATH_TOLERANCE = 1e-6
 """Largest distance (m or rad) of the middle of a piece from the tool path."""
+BEYOND_LIMIT = 1e-6
+"""Largest distance (rad or m) beyond its limit that rounding may take a joint between knots."""
 HIGHEST_OVERRIDE = 2.0
 """Largest feed override."""
 CURVATURE_SHARE = 0.5
@@ -206,6 +208,25 @@ def cubic(q0: Floats, q1: Floats, m0: Floats, m1: Floats, h: float, out: Floats)
 
 
 @compiled
+def within_limits(shape: Floats, h: float, lower: Floats, upper: Floats) -> bool:  # kernel
+    """Whether every joint stays within its limits on a piece, also between its ends.
+
+    A joint turns back where its derivative b + 2·c·s + 3·d·s² is zero.
+    """
+    for j in range(AXES):
+        a, b, c, d = shape[0, j], shape[1, j], shape[2, j], shape[3, j]
+        low, high = lower[j] - BEYOND_LIMIT, upper[j] + BEYOND_LIMIT
+        inside = c * c - 3.0 * b * d
+        if inside < 0.0:
+            continue
+        r = -(c + math.copysign(math.sqrt(inside), c))
+        for s in (b / r, r / (3.0 * d)):
+            if 0.0 < s < h and not low <= a + s * (b + s * (c + s * d)) <= high:
+                return False
+    return True
+
+
+@compiled
 def allowed_on(  # kernel
     shape: Floats, h: float, feed: float, limits: tuple[Floats, Floats, Floats], scratch: Floats
 ) -> Vector:
@@ -256,6 +277,8 @@ def trace_path(  # kernel
         row = n + k
         h = s[k + 1] - s[k]
         cubic(q[k], q[k + 1], slopes[k], slopes[k + 1], h, out.shape[row])
+        if not within_limits(out.shape[row], h, arm.lower, arm.upper):
+            return 0
         fastest, able, jerk = allowed_on(out.shape[row], h, feed, limits, scratch)
         for j in range(AXES):
             out.end[row, j] = q[k + 1, j]
