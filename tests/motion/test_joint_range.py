@@ -41,6 +41,7 @@ def test_extremes_of_a_cubic_are_those_of_dense_samples(shape: Floats, length: f
 
 @given(CUBICS, st.floats(0.01, 3.0), st.integers(0, 5), st.floats(-0.01, 0.01))
 def test_the_kernel_agrees(shape: Floats, length: float, joint: int, margin: float) -> None:
+    """`extremes` is the oracle of within_limits."""
     least, most = extremes(shape[None], np.array([[length]]))
     lower, upper = least[0] - 1.0, most[0] + 1.0
     ends = max(samples(shape, length)[[0, -1], joint])
