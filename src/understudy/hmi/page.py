@@ -9,11 +9,15 @@ A page module declares `PAGE = Page(...)`. Scripts, styles and texts are files i
 
 The name is the route (`/maintenance`), the first part of the text keys (`maintenance.title` names
 the tab) and the place of the files (`/static/pages/maintenance/maintenance.js`). A script imports
-what pages share by `../../frame/api.js`.
+what pages share by `../../frame/api.js`. A script of another place is listed by its whole address
+(`scene.SCRIPT`).
+
+The frame stays while the user changes pages: `build` is called for every visit, and a script is
+loaded once and builds its part for every element that appears (`whenReady` in api.js).
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +56,14 @@ class Page:
         """Where the files of the folder are served."""
         return f"{STATIC}/pages/{self.name}"
 
+    @property
+    def script_addresses(self) -> tuple[str, ...]:
+        return tuple(s if s.startswith(STATIC) else f"{self.address}/{s}" for s in self.scripts)
+
+    @property
+    def style_addresses(self) -> tuple[str, ...]:
+        return tuple(f"{self.address}/{style}" for style in self.styles)
+
 
 def pages() -> tuple[Page, ...]:
     """The pages of the registry, in the order of their tabs.
@@ -70,8 +82,8 @@ def pages() -> tuple[Page, ...]:
     return tuple(dict.fromkeys(found.values()))
 
 
-def head(address: str, scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
-    """HTML head lines that load scripts and styles from an address."""
-    links = [f'<link rel="stylesheet" href="{address}/{style}">' for style in styles]
-    modules = [f'<script type="module" src="{address}/{script}"></script>' for script in scripts]
+def head(scripts: Iterable[str], styles: Iterable[str]) -> str:
+    """HTML head lines that load the scripts and styles of these addresses."""
+    links = [f'<link rel="stylesheet" href="{style}">' for style in styles]
+    modules = [f'<script type="module" src="{script}"></script>' for script in scripts]
     return "\n".join([*links, *modules])

@@ -3,25 +3,28 @@
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nicegui
 import uvicorn
 from fastapi import FastAPI, Request, WebSocket
+from nicegui import Client, ui
 from nicegui import app as nicegui_app
-from nicegui import ui
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from understudy.hmi.access import Access, Guard, role_of
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import frame
+from understudy.hmi.frame.missing import MISSING
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages
 from understudy.hmi.rest import rest
+from understudy.hmi.scene import scene
 from understudy.hmi.state import StateFeed
 from understudy.hmi.texts import Texts
 
@@ -37,6 +40,9 @@ SHARED = {
     "three": Path(nicegui.__file__).parent / "elements" / "scene" / "dist",
 }
 """Folders whose scripts every page may import."""
+FRAME_SCRIPT = f"{STATIC}/frame/frame.js"
+FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE)
+TITLE = "Understudy"
 PUBLIC = (".js", ".map", ".css", ".svg", ".png", ".jpg", ".woff2")
 
 
@@ -67,7 +73,7 @@ def build(
     _add_pages(app, link)
     ui.run_with(
         app,
-        title="Understudy",
+        title=TITLE,
         dark=True,
         reconnect_timeout=RECONNECT_SECONDS,
         storage_secret=secrets.token_hex(16),
@@ -93,21 +99,31 @@ def _add_pages(app: FastAPI, link: Caller) -> None:
     for name, folder in SHARED.items():
         app.mount(f"{STATIC}/{name}", PageFiles(directory=folder))
     state, all_pages = CellState(link), pages()
-    for page in all_pages:
-        app.mount(page.address, PageFiles(directory=page.folder))
-        _add_page(page, all_pages, link, state)
 
-
-def _add_page(page: Page, all_pages: tuple[Page, ...], link: Caller, state: CellState) -> None:
-    @ui.page(page.route, title="Understudy", dark=True)
-    async def show(request: Request) -> None:
+    async def show(page: Page, request: Request) -> None:
+        """The frame with one page. The styles of all pages are loaded at once: later pages are
+        opened without loading anything but their scripts."""
         if not state.alive:
             await state.refresh()
-        ui.add_head_html(head(f"{STATIC}/frame", ("frame.js",), ("frame.css",)))
-        browser = _browser(request, link, state)
-        with frame(browser, all_pages, page):
-            ui.add_head_html(head(page.address, page.scripts, page.styles))
-            page.build(browser)
+        styles = [style for each in all_pages for style in each.style_addresses]
+        ui.add_head_html(head((FRAME_SCRIPT, *page.script_addresses), (*FRAME_STYLES, *styles)))
+        frame(_browser(request, link, state), all_pages, page)
+
+    for page in all_pages:
+        app.mount(page.address, PageFiles(directory=page.folder))
+        ui.page(page.route, title=TITLE, dark=True)(partial(show, page))
+    nicegui_app.exception_handler(404)(partial(_missing, show))
+
+
+async def _missing(
+    show: Callable[[Page, Request], Awaitable[None]], request: Request, problem: Exception
+) -> Response:
+    """An address without a page: the frame, with the pages that there are."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"message": f"not found: {request.url.path}"}, 404)
+    with Client(ui.page("", title=TITLE, dark=True), request=request) as client:
+        await show(MISSING, request)
+    return client.build_response(request, 404)
 
 
 def _browser(request: Request, link: Caller, state: CellState) -> Browser:

@@ -65,25 +65,54 @@ export function notice(message, type = "negative") {
 
 // → the text of a key in the page's language; the server writes them into `data-texts`
 export function text(key) {
-  texts ??= JSON.parse(document.querySelector("[data-texts]").dataset.texts);
+  const element = document.querySelector("[data-texts]");
+  if (element && element !== textsOf) [textsOf, texts] = [element, JSON.parse(element.dataset.texts)];
   return texts[key] ?? key;
 }
 
-let texts = null;
+let textsOf = null; // the element of the page whose texts these are
+let texts = {};
 
-// Calls `work` periodically while the page is visible; one call at a time.
+// Calls `work` periodically while the page is visible; one call at a time. → function that ends this
 export function whileVisible(milliseconds, work) {
+  let ended = false;
   const round = async () => {
     if (!document.hidden) await work().catch((problem) => console.debug(problem));
-    setTimeout(round, milliseconds);
+    if (!ended) setTimeout(round, milliseconds);
   };
   round();
+  return () => (ended = true);
 }
 
-// Calls `build(element)` once the element is there and the page's socket is connected: building can
-// keep a slow machine busy, and a page that connects too late counts as closed.
+// Calls `build(element)` for every element with this selector that appears: one is built for every
+// visit of its page. What `build` returns is called when the element is gone. Waits until the page's
+// socket is connected: building can keep a slow machine busy, and a page that connects too late
+// counts as closed.
 export function whenReady(selector, build) {
-  const element = document.querySelector(selector);
-  if (element && window.socket?.connected) build(element);
-  else setTimeout(() => whenReady(selector, build), 50);
+  watched.push({ selector, build, element: null, end: null });
+  check();
 }
+
+const CONNECTING_MS = 50;
+const watched = [];
+let waiting = 0;
+
+function check() {
+  for (const watch of watched) {
+    if (watch.element?.isConnected) continue;
+    if (watch.element) watch.end?.();
+    [watch.element, watch.end] = [null, null];
+    const element = document.querySelector(watch.selector);
+    if (!element) continue;
+    if (!window.socket?.connected) return checkLater();
+    watch.element = element;
+    watch.end = watch.build(element);
+  }
+}
+
+function checkLater() {
+  clearTimeout(waiting);
+  waiting = setTimeout(check, CONNECTING_MS);
+}
+
+new MutationObserver(check).observe(document, { childList: true, subtree: true });

@@ -12,10 +12,14 @@ from understudy.hmi.link import LinkError
 from understudy.hmi.texts import Texts
 
 NOTICE_MS = 6000
+Listener = tuple[Callable[[], object], ui.element]
+"""A function, and the element with which it ends."""
 
 
 class Browser:
-    """Made for every page that is opened; ends with the page."""
+    """Made when a browser loads the frame; stays while its user changes pages.
+
+    What a page registers here ends with the elements of that page."""
 
     def __init__(
         self, link: Caller, cell: CellState, texts: Texts, *, robot: str, role: Role
@@ -25,8 +29,10 @@ class Browser:
         self.robot = robot
         self.role = role
         self._link = link
-        self._updates: list[tuple[Callable[[], object], ui.element | None]] = []
-        self._robot_listeners: list[Callable[[], object]] = []
+        self._updates: list[Listener] = []
+        self._robot_listeners: list[Listener] = []
+        self._events: dict[str, Callable[..., object]] = {}
+        self._leaving: list[Callable[[], object]] = []
 
     @property
     def facts(self) -> Any:
@@ -68,14 +74,31 @@ class Browser:
     # ── updates of the page ──
 
     def on_update(self, update: Callable[[], object], *, element: ui.element | None = None) -> None:
-        """Calls ``update`` now and after every change of the cell state, until the page is closed
-        or ``element`` is deleted."""
-        self._updates.append((update, element))
+        """Calls ``update`` now and after every change of the cell state, until ``element`` is
+        deleted (if none is given: the element that is being built)."""
+        self._updates.append((update, element or ui.context.slot.parent))
         update()
 
     def on_robot_change(self, listener: Callable[[], object]) -> None:
-        """Calls ``listener`` when this browser chooses another robot."""
-        self._robot_listeners.append(listener)
+        """Calls ``listener`` when the user chooses another robot, as long as its page is open."""
+        self._robot_listeners.append((listener, ui.context.slot.parent))
+
+    def on_event(self, name: str, handler: Callable[..., object]) -> None:
+        """Calls ``handler`` when a script emits the event. A page that is built again replaces the
+        handler of its last visit."""
+        if name not in self._events:
+            ui.on(name, lambda event: self._events[name](event))
+        self._events[name] = handler
+
+    def on_leave(self, ending: Callable[[], object]) -> None:
+        """Calls ``ending`` when the user leaves the page that is being built."""
+        self._leaving.append(ending)
+
+    def leave(self) -> None:
+        """Ends the page that is shown."""
+        leaving, self._leaving = self._leaving, []
+        for ending in leaving:
+            ending()
 
     def choose(self, robot: str) -> None:
         """Shows another robot on this page."""
@@ -83,7 +106,8 @@ class Browser:
         self.robot = robot
         self.cell.watch(robot)
         ui.run_javascript(f"window.understudyFrame.remember('robot', {dumps(robot)})")
-        for listener in self._robot_listeners:
+        self._robot_listeners = _present(self._robot_listeners)
+        for listener, _ in self._robot_listeners:
             listener()
         self.refresh()
 
@@ -101,14 +125,17 @@ class Browser:
         def stop() -> None:
             unsubscribe()
             self.cell.unwatch(self.robot)
+            self.leave()
 
         client.on_delete(stop)
 
     def refresh(self) -> None:
         """Calls all updates, and drops those whose element is deleted."""
         for update, element in list(self._updates):
-            if element is None or not element.is_deleted:
+            if not element.is_deleted:
                 update()
-        self._updates = [
-            each for each in self._updates if each[1] is None or not each[1].is_deleted
-        ]
+        self._updates = _present(self._updates)
+
+
+def _present(listeners: list[Listener]) -> list[Listener]:
+    return [each for each in listeners if not each[1].is_deleted]

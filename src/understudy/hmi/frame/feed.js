@@ -27,8 +27,10 @@ export class Feed {
     socket.onclose = () => setTimeout(() => this.connect(), RECONNECT_MS);
   }
 
+  // → function that ends this
   onFrame(listener) {
     this.listeners.push(listener);
+    return () => (this.listeners = this.listeners.filter((each) => each !== listener));
   }
 
   receive(frame) {

@@ -3,6 +3,7 @@
 import { feed } from "./feed.js";
 import "./slider.js";
 
+const PRELOAD_MS = 3000;
 const CHECK_MS = 200;
 const STOP_TIMEOUT_MS = 1500;
 const YEAR_S = 31536000;
@@ -68,7 +69,34 @@ function showKeys() {
   dialog.showModal();
 }
 
+// ── pages: the frame stays, the server replaces the page inside it ──
+
+const tabOf = (match) => [...document.querySelectorAll("[data-tab]")].find((tab) => match(tab.dataset));
+
+const load = ({ scripts }) => Promise.all(JSON.parse(scripts).map((script) => import(script)));
+
+// Loads the scripts of a page once, then asks the server for the page. Without a connection the
+// browser loads everything again.
+async function open(name, { back = false } = {}) {
+  const tab = tabOf((each) => each.tab === name).dataset;
+  const { route } = tab;
+  if (!window.socket?.connected) return location.assign(route);
+  if (!back && location.pathname !== route) history.pushState(null, "", route + location.search);
+  await load(tab);
+  if (location.pathname === route) emitEvent("page_change", name); // the last of several clicks
+}
+
+// The scripts of the other pages are loaded when the first page has long been there.
+setTimeout(() => requestIdleCallback(() => document.querySelectorAll("[data-tab]").forEach((tab) => load(tab.dataset))), PRELOAD_MS);
+
+window.addEventListener("popstate", () => {
+  const tab = tabOf(({ route }) => route === location.pathname);
+  if (tab) open(tab.dataset.tab, { back: true });
+  else location.reload();
+});
+
 window.understudyFrame = {
+  open,
   keys: showKeys,
   stop,
   remember,

@@ -1,9 +1,13 @@
-"""Frame around every page: mode, robot, state, alarms, emergency stop and the page tabs."""
+"""Frame around every page: mode, robot, state, alarms, emergency stop and the page tabs.
+
+The frame is built once; a click on a tab replaces the page inside it.
+"""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from json import dumps
 
 from nicegui import ui
+from nicegui.events import GenericEventArguments
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import robot_state
@@ -12,9 +16,8 @@ from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 
 
-@contextmanager
-def frame(browser: Browser, pages: Sequence[Page], here: Page) -> Iterator[None]:
-    """Header and tab bar; the page itself is built inside."""
+def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
+    """Header, tab bar, and the page that is opened first."""
     ui.query("body").classes("u-body")
     with ui.header(elevated=False).classes("u-header"):
         ui.element("div").classes("u-band")
@@ -26,11 +29,27 @@ def frame(browser: Browser, pages: Sequence[Page], here: Page) -> Iterator[None]
             _alarm(browser)
             _stop(browser)
     with ui.left_drawer(value=True, fixed=True, bordered=False).props("width=92 behavior=desktop"):
-        _tabs(browser, pages, here)
+        tabs = _tabs(browser, pages)
         _languages(browser)
     _notices(browser)
-    with ui.element("main").classes("u-page"):
-        yield
+    content = ui.element("main").classes("u-page")
+
+    def show(page: Page) -> None:
+        for name, tab in tabs.items():
+            set_class(tab, name == page.name, "u-chosen")
+        browser.leave()
+        content.clear()
+        with content, ui.element("div").classes("u-page-root").props(f'data-page="{page.name}"'):
+            page.build(browser)
+
+    def change(event: GenericEventArguments) -> None:
+        """frame.js has loaded the scripts of the page and changed the address."""
+        found = next((page for page in pages if page.name == event.args), None)
+        if found is not None:
+            show(found)
+
+    ui.on("page_change", change)
+    show(first)
     browser.start_updates()
 
 
@@ -190,13 +209,17 @@ def _stop(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _tabs(browser: Browser, pages: Sequence[Page], here: Page) -> None:
+def _tabs(browser: Browser, pages: Sequence[Page]) -> dict[str, ui.button]:
+    """A tab for each page, with what frame.js needs to open it."""
+    tabs = {}
     for page in pages:
-        chosen = "u-chosen" if page is here else ""
         title = browser.texts(f"{page.name}.title")
-        tab = button(title, icon=page.icon, key=page.key, kind=f"u-tab {chosen}")
+        tabs[page.name] = tab = button(title, icon=page.icon, key=page.key, kind="u-tab")
         tab.props(f"stack data-tab={page.name}")
-        tab.on("click", js_handler=f"() => window.location.assign({page.route!r})")
+        tab.props["data-route"] = page.route
+        tab.props["data-scripts"] = dumps(page.script_addresses)
+        tab.on("click", js_handler=f"() => window.understudyFrame.open({page.name!r})")
+    return tabs
 
 
 def _notices(browser: Browser) -> None:

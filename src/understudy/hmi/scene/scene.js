@@ -41,11 +41,11 @@ async function get(address) {
 }
 
 class Scene {
-  constructor(element) {
-    this.viewport = new Viewport(element);
+  constructor() {
+    this.viewport = new Viewport(Object.assign(document.createElement("div"), { className: "u-scene-root" }));
     this.layers = { ...DEFAULT_LAYERS };
     this.colors = { ...COLORS };
-    this.chosen = element.dataset.robot || "";
+    this.chosen = "";
     this.robots = new Map();
     this.objects = new Map(); // name → object of the environment, or held by a robot
     this.marks = new Map(); // robot → {trail, preview, arc, cloud, workspace}
@@ -57,8 +57,18 @@ class Scene {
     this.pinned = new Map(); // robot → joints of a ghost that the page shows
     this.time = null;
     feed.onFrame((frame) => this.update(frame));
-    this.load();
     this.viewport.renderer.setAnimationLoop(() => this.draw());
+  }
+
+  // Draws into the element of the page that is open now. What may have changed meanwhile is loaded.
+  attach(element) {
+    element.append(this.viewport.element);
+    const robot = element.dataset.robot || this.chosen;
+    if (this.robots.has(robot) && robot !== this.chosen) this.choose(robot);
+    this.chosen = robot;
+    this.load();
+    this.applyLayers();
+    this.showView();
   }
 
   // The latest of several requests counts, whichever is answered first.
@@ -221,6 +231,7 @@ class Scene {
   }
 
   draw() {
+    if (!this.viewport.element.isConnected) return; // a page without a scene is open
     const shown = feed.between();
     if (shown && this.ready) this.showPoses(...shown);
     this.viewport.draw();
@@ -265,10 +276,14 @@ class Scene {
   view(name) {
     const robot = this.robots.get(this.chosen);
     this.frameCamera();
-    for (const button of document.querySelectorAll("[data-view]")) {
-      button.classList.toggle("u-chosen", button.dataset.view === name);
-    }
     this.viewport.view(name, { follow: name === "follow" ? robot?.chain.tcp : null });
+    this.showView();
+  }
+
+  showView() {
+    for (const button of document.querySelectorAll("[data-view]")) {
+      button.classList.toggle("u-chosen", button.dataset.view === this.viewport.name);
+    }
   }
 
   layer(name, on = !this.layers[name]) {
@@ -349,7 +364,11 @@ class Scene {
 
 const CALLS = ["load", "choose", "view", "layer", "clear", "preview", "reach", "showPreview", "pin"];
 const ready = expose("understudy", CALLS, { report: () => ({ ready: false }) });
+let scene = null; // built on the first page that shows it
 whenReady("#scene", (element) => {
-  const scene = new Scene(element);
-  ready({ ...Object.fromEntries([...CALLS, "report"].map((name) => [name, scene[name].bind(scene)])), scene });
+  if (!scene) {
+    scene = new Scene();
+    ready({ ...Object.fromEntries([...CALLS, "report"].map((name) => [name, scene[name].bind(scene)])), scene });
+  }
+  scene.attach(element);
 });

@@ -6,14 +6,18 @@ from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button
-from understudy.hmi.page import STATIC, head
+from understudy.hmi.page import STATIC
+
+SCRIPT = f"{STATIC}/scene/scene.js"
+"""A page with a scene lists this script."""
+STYLE = f"{STATIC}/scene/scene.css"
 
 VIEWS = {"iso": "1", "front": "2", "side": "3", "top": "4", "follow": "5"}
 
 
 def scene(browser: Browser) -> None:
-    """The element in which scene.js draws the cell."""
-    ui.add_head_html(head(f"{STATIC}/scene", ("scene.js",), ("scene.css",)))
+    """The element in which scene.js draws the cell. The scene itself is built once and moves to the
+    element of each page that shows it."""
     element = ui.element("div").classes("u-scene").props("id=scene")
     element.props["data-robot"] = browser.robot
     browser.on_robot_change(

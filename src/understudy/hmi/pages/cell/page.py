@@ -12,7 +12,7 @@ from understudy.hmi.frame.widgets import button, operator_only
 from understudy.hmi.page import Page
 from understudy.hmi.pages.cell.devices import analog_pins, device_panels, digital_pins
 from understudy.hmi.pages.cell.simulation import fault_buttons, metrics, time_control
-from understudy.hmi.scene.scene import layer_button, scene, view_buttons
+from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
 LAYERS = (
     "environment", "ghost", "preview", "trail", "volumes", "workspace", "reach", "frames",
@@ -61,7 +61,7 @@ def _layers(browser: Browser) -> None:
             switch = layer_button(browser, layer)
             if layer == "reach":
                 operator_only(browser, switch)
-                ui.on("reach_requested", lambda: _compute_reach(browser))
+                browser.on_event("reach_requested", lambda _: _compute_reach(browser))
         ui.label(browser.texts("clear.title")).classes("u-caption")
         for mark, key in CLEAR_KEYS.items():
             clear = button(browser.texts(f"clear.{mark}"), key=key, kind="u-over")
@@ -131,6 +131,7 @@ PAGE = Page(
     icon="precision_manufacturing",
     build=build,
     folder=Path(__file__).parent,
+    scripts=(SCRIPT,),
     styles=("cell.css",),
     path="/",
 )

@@ -22,7 +22,7 @@ class Log {
     this.search.addEventListener("input", () => this.show());
     this.updatePlaces();
     this.show();
-    whileVisible(POLL_MS, () => this.poll());
+    this.close = whileVisible(POLL_MS, () => this.poll());
   }
 
   async poll() {

@@ -26,8 +26,16 @@ class Plots {
     for (const box of element.querySelectorAll("[data-plot]")) this.add(box);
     this.setSpan(60);
     this.setRobot(element.dataset.robot);
-    new ResizeObserver(() => this.charts.forEach((chart) => chart.resize())).observe(element);
-    whileVisible(POLL_MS, () => this.poll());
+    this.resizing = new ResizeObserver(() => this.charts.forEach((chart) => chart.resize()));
+    this.resizing.observe(element);
+    this.endPolls = whileVisible(POLL_MS, () => this.poll());
+  }
+
+  close() {
+    this.endPolls();
+    this.resizing.disconnect();
+    this.charts.forEach((chart) => chart.dispose());
+    this.charts.clear();
   }
 
   add(box) {

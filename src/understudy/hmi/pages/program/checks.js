@@ -44,6 +44,11 @@ export class Checks {
     if (this.run) this.run.cancelled = true;
   }
 
+  // The page is left: the run goes on in the cell, its result is not shown.
+  close() {
+    this.run = null;
+  }
+
   end(error, result) {
     Object.assign(this, { run: null, error, result });
     this.show();

@@ -33,13 +33,15 @@ whenReady("#axes", (element) => {
     timer = setInterval(() => emitEvent("jog_hold"), KEEP_ALIVE_MS);
   });
   // On the document: the button may have been removed meanwhile.
-  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) document.addEventListener(end, release);
+  const page = new AbortController();
+  const { signal } = page;
+  for (const end of ["pointerup", "pointercancel", "lostpointercapture"]) document.addEventListener(end, release, { signal });
   element.addEventListener("contextmenu", (event) => event.preventDefault());
-  window.addEventListener("blur", release);
-  document.addEventListener("visibilitychange", release);
+  window.addEventListener("blur", release, { signal });
+  document.addEventListener("visibilitychange", release, { signal });
 
   // Positions of the joints, or of the tool.
-  feed.onFrame((frame) => {
+  const endFrames = feed.onFrame((frame) => {
     const robot = frame.robots[element.dataset.robot];
     if (!robot || performance.now() - shown < FIGURES_MS) return;
     shown = performance.now();
@@ -51,4 +53,10 @@ whenReady("#axes", (element) => {
       cell.textContent = linear ? `${figure(values[axis] * 1000, 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
     }
   });
+
+  return () => {
+    release();
+    page.abort();
+    endFrames();
+  };
 });

@@ -162,10 +162,10 @@ class JogPanel:
             self._axes = ui.element("div").classes("u-axes").props('id="axes"')
         self._frame.on_value_change(self._rebuild)
         _rebuild_for_robot(browser, self._rebuild)
-        ui.on("jog_begin", self._begin)
-        ui.on("jog_hold", self._jogging.keep_alive)
-        ui.on("jog_end", self._jogging.release)
-        ui.context.client.on_delete(self._jogging.release)
+        browser.on_event("jog_begin", self._begin)
+        browser.on_event("jog_hold", lambda _: self._jogging.keep_alive())
+        browser.on_event("jog_end", lambda _: self._jogging.release())
+        browser.on_leave(self._jogging.release)
 
     def _rebuild(self) -> None:
         browser, frame = self._browser, self._frame

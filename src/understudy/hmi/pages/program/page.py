@@ -13,7 +13,7 @@ from understudy.hmi.frame.widgets import button, operator_only, set_class
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
 from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
-from understudy.hmi.scene.scene import layer_button, scene, view_buttons
+from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
 SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_"}
 """Sections of the texts that program.js uses, and the prefix of their keys there."""
@@ -173,7 +173,7 @@ def _send_program_state(browser: Browser, page: ui.element) -> None:
         ui.run_javascript(f"window.program.setRobot({json.dumps(browser.robot)})")
         send_again()
 
-    ui.on("program_command", commanded)
+    browser.on_event("program_command", commanded)
     browser.on_robot_change(change_robot)
     browser.on_update(update)
 
@@ -184,6 +184,6 @@ PAGE = Page(
     icon="code",
     build=build,
     folder=Path(__file__).parent,
-    scripts=("program.js", "jog.js"),
+    scripts=(SCRIPT, "program.js", "jog.js"),
     styles=("program.css",),
 )

@@ -32,7 +32,7 @@ class Program {
       found: (result) => this.found(result), goTo: (line) => this.goTo(line),
     });
     this.name.addEventListener("input", () => this.storeDraft());
-    feed.onFrame((frame) => this.follow(frame.robots[this.robot]));
+    this.endFrames = feed.onFrame((frame) => this.follow(frame.robots[this.robot]));
     this.file = Object.assign(document.createElement("input"), { type: "file", accept: ".gcode,.nc,.ngc,.tap,.txt,.cnc" });
     this.file.addEventListener("change", () => this.readFile(this.file.files[0]));
     element.addEventListener("dragover", (event) => event.preventDefault());
@@ -40,6 +40,13 @@ class Program {
       event.preventDefault();
       this.readFile(event.dataTransfer.files[0]);
     });
+  }
+
+  close() {
+    this.endFrames();
+    this.checks.close();
+    this.preview.clear();
+    this.editor.view.destroy();
   }
 
   // ── state of the program ──

@@ -1,0 +1,162 @@
+"""Page changes: the frame and the scene stay, the page inside the frame is replaced."""
+
+from collections.abc import Callable
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+
+SEAM = "G1 X400 F3000\nM3 S150\nG1 Y100 F600\nM5\n"
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
+    return start_cell("g60_welding")
+
+
+@pytest.fixture
+def screen(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    screen = open_page(cell)
+    screen.page.evaluate("window.loadedOnce = true")
+    return screen
+
+
+def go(screen: Screen, tab: str) -> None:
+    """Opens a page by its tab, and waits until its scripts have built it."""
+    screen.page.locator(f'[data-tab="{tab}"]').click()
+    screen.page.locator(f'[data-page="{tab}"] > *').first.wait_for()
+    screen.built()
+
+
+def loaded_once(screen: Screen) -> bool:
+    return bool(screen.page.evaluate("window.loadedOnce === true"))
+
+
+def test_all_pages_are_opened_without_loading_the_frame_again(screen: Screen) -> None:
+    frame = screen.page.locator(".u-header").element_handle()
+    for tab in ("program", "plots", "log", "cell", "program"):
+        go(screen, tab)
+        assert screen.page.locator(f'[data-tab="{tab}"].u-chosen').count() == 1
+        assert screen.page.locator(".u-tab.u-chosen").count() == 1
+    assert screen.page.url.endswith("/program")
+    assert loaded_once(screen)
+    assert frame.evaluate("(element) => element.isConnected")
+    assert screen.errors == []
+
+
+def test_the_scene_survives_with_its_camera_and_layers(screen: Screen) -> None:
+    screen.page.evaluate("window.firstScene = window.understudy.scene")
+    screen.page.locator('[data-view="top"]').click()
+    screen.page.locator('[data-layer="frames"]').click()
+    canvas = screen.page.locator("#scene canvas").element_handle()
+    go(screen, "log")
+    assert not canvas.evaluate("(element) => element.isConnected")
+    go(screen, "program")
+    assert canvas.evaluate("(element) => element.closest('#scene') !== null")
+    assert screen.page.evaluate("window.firstScene === window.understudy.scene")
+    assert screen.scene["view"] == "top"
+    assert screen.scene["layers"]["frames"]
+    assert screen.page.locator('[data-view="top"].u-chosen').count() == 1
+
+
+def test_objects_that_were_added_meanwhile_are_drawn(screen: Screen, cell: RunningCell) -> None:
+    go(screen, "log")
+    box = {
+        "name": "crate",
+        "type": "box",
+        "dimensions_mm": [100, 100, 100],
+        "position_mm": [0, 900, 50],
+    }
+    cell.ask("add_object", object=box)
+    go(screen, "cell")
+    screen.until(lambda: "crate" in screen.scene["objects"], "the crate in the scene")
+    cell.ask("remove_object", name="crate")
+
+
+def test_back_and_forward_change_pages(screen: Screen) -> None:
+    go(screen, "plots")
+    go(screen, "log")
+    screen.page.go_back()
+    screen.page.locator('[data-page="plots"] #plots-page').wait_for()
+    screen.page.go_forward()
+    screen.page.locator('[data-page="log"] #log-page').wait_for()
+    assert loaded_once(screen)
+
+
+def polls(screen: Screen, address: str) -> int:
+    return sum(address in request for request in screen.requests)
+
+
+def test_a_page_that_was_left_requests_nothing(screen: Screen) -> None:
+    go(screen, "plots")
+    screen.until(lambda: polls(screen, "/api/sample") > 2, "rows of the plots")
+    go(screen, "log")
+    screen.page.wait_for_timeout(500)  # a request under way ends
+    asked = polls(screen, "/api/sample")
+    logged = polls(screen, "/api/events")
+    screen.until(lambda: polls(screen, "/api/events") > logged + 3, "rows of the log")
+    assert polls(screen, "/api/sample") == asked
+
+
+def test_updates_of_pages_that_were_left_end(screen: Screen, cell: RunningCell) -> None:
+    """Every visit registers its updates again; each state of the program reaches the page once."""
+    for tab in ("program", "cell", "program", "cell", "program"):
+        go(screen, tab)
+    count = """() => {
+        const update = window.program.update.bind(window.program);
+        window.updates = [];
+        window.program.update = (...args) => {
+            window.updates.push(JSON.stringify(args[0]));
+            return update(...args);
+        };
+    }"""
+    screen.page.evaluate(count)
+    cell.ask("load_program", robot="g60", text=SEAM, name="seam.gcode")
+    screen.until(lambda: "seam.gcode" in str(updates(screen)), "the loaded program")
+    assert len(set(updates(screen))) == len(updates(screen))
+
+
+def updates(screen: Screen) -> list[str]:
+    return [str(each) for each in screen.page.evaluate("window.updates")]
+
+
+def test_a_page_change_takes_less_time_than_loading_everything(
+    screen: Screen, cell: RunningCell
+) -> None:
+    """As a ratio: pages that were opened before, against a full load of the same page."""
+    go(screen, "program")
+    go(screen, "cell")
+    clock = "performance.now()"
+    start = screen.page.evaluate(clock)
+    go(screen, "program")
+    change = screen.page.evaluate(clock) - start
+    screen.page.reload()
+    screen.built()
+    load = screen.page.evaluate(clock)  # since the navigation began
+    assert change < load / 2
+
+
+# ── an address without a page ──
+
+
+def test_an_unknown_address_shows_the_frame_and_leads_back(
+    cell: RunningCell, open_page: Callable[..., Screen]
+) -> None:
+    screen = open_page(cell, "/nowhere")
+    assert "no page at this address" in screen.text("missing")
+    assert screen.text("state")
+    screen.page.evaluate("window.loadedOnce = true")
+    go(screen, "log")
+    assert loaded_once(screen)
+    screen.page.go_back()
+    screen.at("missing").wait_for()
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_an_unknown_address_is_a_404(cell: RunningCell, accept: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        urlopen(Request(f"{cell.url}/nowhere", headers={"Accept": accept}))
+    with refused.value as answer:
+        assert answer.code == 404
+        assert accept in answer.headers["content-type"]
