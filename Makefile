@@ -2,14 +2,21 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
-PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -q -c constraints.txt
+PIP    := $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install -c constraints.txt
 JOBS   ?= 2
+CELL   ?= default
+ARGS   ?=
 
-.PHONY: run test check bench soak constraints clean
+.PHONY: run shell test check bench soak constraints clean
 
-## run: set up, and start the default cell
+## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
-	@exec $(VENV)/bin/understudy run
+	@exec $(VENV)/bin/understudy run $(CELL) $(ARGS)
+
+## shell: a shell in which understudy can be called; exit leaves it
+shell: $(VENV)/.runtime
+	@echo "understudy is on the path of this shell: try understudy --help; exit leaves it"
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" exec "$${SHELL:-/bin/sh}"
 
 ## test: set up, and run the linters and the whole suite
 test: check
@@ -35,16 +42,21 @@ $(VENV)/bin/python:
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1)."; exit 2; }
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || \
 	  { echo "pip is needed: apt install python3-pip"; exit 2; }
-	$(PYTHON) -m venv --without-pip $(VENV)
+	@echo "set-up 1 of 3: making the environment $(VENV)"
+	@$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) -e '.[mesh,hmi,serial]'
-	$(VENV)/bin/understudy warm
+	@echo "set-up 2 of 3: installing packages (about 170 MB with their dependencies)"
+	@$(PIP) -e '.[mesh,hmi,serial]'
+	@echo "set-up 3 of 3: compiling kernels, once"
+	@$(VENV)/bin/understudy warm
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python browser
-	$(PIP) -e '.[dev]'
-	$(VENV)/bin/understudy warm
+	@echo "set-up 2 of 3: installing packages, with those of the tests"
+	@$(PIP) -e '.[dev]'
+	@echo "set-up 3 of 3: compiling kernels, once"
+	@$(VENV)/bin/understudy warm
 	@touch $@ $(VENV)/.runtime
 
 # The browser tests need Debian's chromium; a root user gets it, anyone else is told how.

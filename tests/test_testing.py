@@ -51,3 +51,34 @@ def test_an_arm_in_the_hand(robot: VirtualController) -> None:
     assert robot.send_gcode("G1 A45 F6000") is None
     robot.run_until_idle()
     assert robot.joint_state().positions[0] == pytest.approx(0.7853981633974483)
+
+
+def test_an_empty_kernel_cache_is_filled_with_progress_on_the_terminal(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeconftest(
+        """
+        from understudy.app import kernels
+
+        def fill_cache(progress):
+            progress(1, 2)
+            return 0.1
+
+        kernels.is_warm = lambda: False
+        kernels.fill_cache = fill_cache
+        kernels.LINE_SECONDS = 0.0
+        """
+    )
+    pytester.makepyfile(
+        """
+        def test_one(robot):
+            pass
+
+        def test_two(robot):
+            pass
+        """
+    )
+    ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=2)
+    ran.stderr.fnmatch_lines(["understudy: the kernel cache is empty*", "compiling kernels: 1 of*"])
+    assert ran.stderr.str().count("cache is empty") == 1

@@ -4,10 +4,13 @@
 `ConfigError` is an exception, raised only while a configuration is read.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
 
 LONGEST_SHOWN = 120
 """Characters of a value shown in a message."""
@@ -88,6 +91,15 @@ def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> Co
         allowed=", ".join(names) or "none",
         nearest=next(iter(get_close_matches(value, names, n=1, cutoff=0.5)), ""),
     )
+
+
+def install_command(*packages: str) -> str:
+    """The command that installs packages from PyPI into the environment that runs now."""
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    pip = f"{python} -m pip" if find_spec("pip") else f"python3 -m pip --python {python}"
+    return f"{pip} install {' '.join(packages)}"
 
 
 @contextmanager

@@ -10,7 +10,9 @@
 seed, or the cell's scenario rules, which are off otherwise.
 """
 
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,8 +35,22 @@ def _stand_in(request: pytest.FixtureRequest, cell: str) -> StandIn:
     return StandIn(**({"cell": cell} | (marker.kwargs if marker else {})))
 
 
+@pytest.fixture(scope="session")
+def compiled_kernels(request: pytest.FixtureRequest) -> None:
+    """Fills the kernel cache if it is empty, with progress on the terminal (see docs/pytest.md)."""
+    from understudy.app.kernels import ProgressLine, fill_cache, is_warm
+
+    if is_warm():
+        return
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        print("\nunderstudy: the kernel cache is empty; it is filled once", file=sys.stderr)
+        fill_cache(line := ProgressLine())
+        line.clear()
+
+
 @pytest.fixture
-def cell(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+def cell(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
     """The default cell, or the one the marker names."""
     with _stand_in(request, "default") as stand_in:
         yield stand_in
@@ -48,21 +64,21 @@ def text_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def kuka_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+def kuka_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
     """The KUKA with its G-code server; `kuka_robot.address("kuka.kuka_eki.command")`."""
     with _stand_in(request, "kuka_eki") as stand_in:
         yield stand_in
 
 
 @pytest.fixture
-def grbl_robot(request: pytest.FixtureRequest) -> Iterator[StandIn]:
+def grbl_robot(request: pytest.FixtureRequest, compiled_kernels: None) -> Iterator[StandIn]:
     """A machine with six axes behind grblHAL; `cell="default"` has an arm at `g60.grblhal`."""
     with _stand_in(request, "grblhal_6axis") as stand_in:
         yield stand_in
 
 
 @pytest.fixture
-def robot() -> "VirtualController":
+def robot(compiled_kernels: None) -> "VirtualController":
     """A G60 in this process, connected and enabled, with a clock of its own and no socket."""
     from understudy.app.virtual_controller import VirtualController
 

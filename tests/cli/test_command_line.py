@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy import cli
+from understudy.app import kernels
 from understudy.cli import look
 from understudy.cli.transcript import Transcript
-from understudy.cli.warm import is_warm
 from understudy.config import load_config
 from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
@@ -257,14 +257,43 @@ def test_two_endpoints_on_the_same_port_are_an_error(one: str, two: str, pair: s
 
 def test_doctor_shows_how_to_fill_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     for warm, cells in ((True, ["filled"]), (False, ["empty", "understudy warm"])):
-        monkeypatch.setattr(look, "is_warm", lambda warm=warm: warm)
+        monkeypatch.setattr(kernels, "is_warm", lambda warm=warm: warm)
         (line,) = (line for line in Done("doctor").out.splitlines() if "kernel cache" in line)
         assert [cell.strip() for cell in line.split("│")[3:-1] if cell.strip()] == cells
 
 
-def test_the_kernel_cache_is_warm_once_its_kernels_were_called() -> None:
+def test_the_kernel_cache_is_filled_by_warm() -> None:
     assert Done("warm").code == 0
-    assert is_warm()
+    assert kernels.is_warm()
+
+
+def test_doctor_lists_packages_browser_and_ports_with_the_command_that_installs_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = {line.split("│")[2].strip(): line for line in Done("doctor").out.splitlines()[3:-1]}
+    for port in ("5550 (control)", "5562 (state)", "8080 (hmi)", "5000 (bench.text_tcp)"):
+        assert f"port {port}" in rows
+    monkeypatch.setattr(look, "find_spec", lambda name: None)
+    monkeypatch.setattr("understudy.cli.look.shutil.which", lambda name: None)
+    out = Done("doctor").out
+    for package in ("trimesh", "nicegui", "pyzmq", "pyserial", "pytest"):
+        (row,) = (line for line in out.splitlines() if f"({package})" in line)
+        assert row.startswith("│ --")
+        assert f"install {package}" in row
+    assert "understudy[" not in out
+    assert "apt install chromium" in out
+
+
+def test_a_file_that_is_no_program_is_one_error() -> None:
+    Path("letter.txt").write_text("Dear reader,\n" * 40)
+    done = Done("validate", "letter.txt")
+    assert done.code == 1
+    assert done.out.count(" syntax ") == 1
+    assert (
+        "this is no program for g60: 40 of 40 lines cannot be read; the first: line 1" in done.out
+    )
+    Path("typos.gcode").write_text("G90\n" * 12 + "GG\n" * 11)
+    assert Done("validate", "typos.gcode").out.count(" syntax ") == 11
 
 
 def test_a_bare_port_needs_a_cell_with_one_face() -> None:
@@ -316,21 +345,30 @@ def test_without_a_running_cell_the_exit_code_is_1(command: str) -> None:
     [
         ("{", "not a ready file"),
         ("{}", "not a ready file"),
-        ('{"pid": 1, "cell": "c", "rate": 1.0, "endpoints": {}}', "has no control endpoint"),
-        (
-            '{"pid": 1, "cell": "c", "rate": 1, "endpoints": {"control": "tcp://127.0.0.1:1"}}',
-            "c (pid 1) does not answer",
-        ),
-        (
-            '{"pid": 1, "cell": "c", "rate": 1, "endpoints": {"control": "nowhere"}}',
-            "c (pid 1) does not answer",
-        ),
     ],
 )
 def test_a_malformed_ready_file_exits_with_2(content: str, says: str) -> None:
     Path("ready.json").write_text(content)
     done = Done("stop", "--ready-file", "ready.json")
     assert done.code == 2
+    assert says in done.err
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "says"),
+    [
+        ({}, "has no control endpoint"),
+        ({"control": "tcp://127.0.0.1:1"}, "c (pid 1) does not answer"),
+        ({"control": "nowhere"}, "c (pid 1) does not answer"),
+    ],
+)
+def test_a_ready_file_of_a_cell_that_does_not_answer_exits_with_1(
+    endpoints: dict[str, str], says: str
+) -> None:
+    ready = {"pid": 1, "cell": "c", "rate": 1.0, "endpoints": endpoints}
+    Path("ready.json").write_text(json.dumps(ready))
+    done = Done("stop", "--ready-file", "ready.json")
+    assert done.code == 1
     assert says in done.err
 
 
@@ -362,7 +400,7 @@ def test_if_no_cell_answers_all_are_listed_and_the_exit_code_is_1(command: str) 
     register(silent("one"), "1")
     register(silent("two"), "2")
     register(silent("gone") | {"pid": 10**30}, "3")
-    done = Done(command)
+    done = Done(command, *(["--all"] if command == "stop" else []))
     assert done.code == 1
     assert [line.partition(" (pid")[0] for line in done.err.splitlines()] == ["one", "two"]
     assert done.err.count("does not answer") == 2
@@ -519,7 +557,7 @@ def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> N
     assert reported is not None
     with connect(reported[1]) as line:
         ask(line, b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"NONSENSE", b"STOP")
-        assert recorder.end(signal.SIGINT)[0] == 0
+        assert recorder.end(signal.SIGINT)[::2] == (0, "")
     chat = Path("a.chat").read_text()
     assert chat.startswith("# face: text_tcp\n")
     assert Done("replay", "a.chat", "--cell", "quiet.yaml").code == 0
@@ -537,16 +575,28 @@ def test_status_and_stop_find_the_running_cells(start: Start) -> None:
     everybody = Done("status").out
     assert f"pid {one.process.pid}" in everybody
     assert f"pid {two.process.pid}" in everybody
-    assert "'state': 'Idle'" in Done("status", "--ready-file", "one.json").out
+    robot = Done("status", "--ready-file", "one.json").out
+    assert re.search(r"bench +│ text_robot +│ SIMULATION +│ Idle", robot, re.IGNORECASE)
+    assert "bench.text_tcp" in robot
+    parts = json.loads(Done("status", "text_robot", "--json").out)["parts"]
+    assert parts["bench"]["state"] == "Idle"
+    unknown = Done("status", "nobody")
+    assert unknown.code == 2
+    assert f"text_robot (pid {one.process.pid})" in unknown.err
     register(silent("mute"), "0")
     despite = Done("status")
     assert despite.code == 0
     assert f"pid {two.process.pid}" in despite.out
     assert despite.err.startswith("mute (pid ")
-    stopped = Done("stop", "--ready-file", "one.json")
+    several = Done("stop")
+    assert several.code == 2
+    assert "3 cells are running" in several.err
+    assert "--all" in several.err
+    assert one.process.poll() is two.process.poll() is None
+    stopped = Done("stop", "text_robot")
     assert stopped.out == f"text_robot (pid {one.process.pid}) is stopping\n"
     assert one.end()[0] == 0
-    ended = Done("stop")
+    ended = Done("stop", "--all")
     assert (ended.code, ended.out) == (0, f"default (pid {two.process.pid}) is stopping\n")
     assert ended.err.startswith("mute (pid ")
     assert two.end()[0] == 0

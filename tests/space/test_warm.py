@@ -5,7 +5,7 @@ import sys
 
 from tests.space.arm_models import seven_axes, three_parallel
 
-from understudy.space.warm import warm
+from understudy.space.warm import warm_collisions, warm_kinematics
 
 # In a process of its own: kernels compiled by other tests must not count.
 COUNT = """
@@ -15,9 +15,11 @@ from understudy.space.kinematics import closed_form, follow, forward, refine
 from understudy.space.reach import reach_map
 from understudy.space.kinematics.chain import chain
 from understudy.space.model.urdf import read
-from understudy.space.warm import warm
+from understudy.space.warm import warm_collisions, warm_kinematics
 for file in shipped_robots().values():
-    warm(chain(read(file.read_text())))
+    arm = chain(read(file.read_text()))
+    warm_kinematics(arm)
+    warm_collisions(arm)
 kernels = (
     forward.flange_frames, forward.joint_frames, forward.jacobians, closed_form.all_branches,
     closed_form.limited_branches, follow.follow_branches, refine.search,
@@ -36,5 +38,6 @@ def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
 
 
 def test_arms_without_closed_form_are_warmed_too() -> None:
-    warm(seven_axes())
-    warm(three_parallel())
+    for arm in (seven_axes(), three_parallel()):
+        warm_kinematics(arm)
+        warm_collisions(arm)

@@ -32,6 +32,8 @@ Progress = Callable[[int, int], bool]
 FILE_NAME = re.compile(r"^[^;(]*\.[A-Za-z]+$")
 """A file name: no line of G-code ends in a dot and letters."""
 MOST_CLEARANCE_MM = 1000.0
+FEWEST_UNREADABLE = 10
+"""Syntax errors from which a file may be no program at all."""
 PROGRESS_LINES = 200
 """Lines between two calls of the progress callback."""
 RULES_IGNORED = "scenario rules do not act on programs of this robot"
@@ -110,7 +112,27 @@ def validate_text(
     judge = Judge(subject, options.judging())
     for event in _with_progress(events, _line_count(text), progress):
         judge.add(event)
-    return replace(judge.report(), wall_s=perf_counter() - started)
+    report = replace(judge.report(), wall_s=perf_counter() - started)
+    return _unreadable(report) if _is_unreadable(report) else report
+
+
+def _is_unreadable(report: Report) -> bool:
+    """Most lines are syntax errors: the file is no program at all."""
+    wrong = sum(found.kind == "syntax" for found in report.violations)
+    written = sum(bool(row.text.strip()) for row in report.lines)
+    return wrong >= FEWEST_UNREADABLE and wrong > written / 2
+
+
+def _unreadable(report: Report) -> Report:
+    """The report with one violation in place of one for each line."""
+    wrong = [found for found in report.violations if found.kind == "syntax"]
+    whole = (
+        f"this is no program for {report.robot}: {len(wrong)} of {len(report.lines)} lines cannot "
+        f"be read; the first: {wrong[0].message}"
+    )
+    others = (found for found in report.violations if found.kind != "syntax")
+    first = replace(wrong[0], message=whole, last=wrong[-1].line)
+    return replace(report, violations=(first, *others))
 
 
 def validate_waypoints(

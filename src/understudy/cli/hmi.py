@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 
 from understudy.config import Hmi
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, install_command
 from understudy.hmi.access import (
     TOKEN_VARIABLE,
     VIEWER_TOKEN_VARIABLE,
@@ -39,7 +39,8 @@ def missing_extra() -> str | None:
     missing = [package for module, package in NEEDS.items() if find_spec(module) is None]
     if not missing:
         return None
-    return f"the page is not served: {' and '.join(missing)} missing; pip install 'understudy[hmi]'"
+    names, cure = " and ".join(missing), install_command(*missing)
+    return f"the page is not served: {names} not installed; {cure}"
 
 
 class PageProcess:

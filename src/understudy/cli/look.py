@@ -1,28 +1,40 @@
 """`understudy cells`, `robots`, `faces`, `faults`, `doctor`: lists of what is installed."""
 
 import platform
+import shutil
 import socket
 import sys
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from understudy import __version__
-from understudy.cli.warm import is_warm
-from understudy.config import load_config, shipped_cells
+from understudy.config import Hmi, Wire, load_config, shipped_cells
 from understudy.config.files import shipped_robots
+from understudy.errors import install_command
 from understudy.registry import kinds, module_of
 from understudy.simulation.scenario import declared_faults
 from understudy.units import DEG
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
-EXTRAS = {
-    "mesh": ("trimesh", "meshes of robots and fixtures"),
-    "ik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
+OPTIONAL = {
+    "trimesh": ("trimesh", "meshes of robots and fixtures"),
+    "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
+    "nicegui": ("nicegui", "the page"),
+    "zmq": ("pyzmq", "HMI link and page"),
+    "serial": ("pyserial", "serial lines of real controllers"),
+    "pytest": ("pytest", "robots as fixtures of your tests"),
 }
+"""Module: the package that brings it, and what needs it."""
+BROWSERS = (
+    "chromium", "chromium-browser", "google-chrome", "firefox", "firefox-esr", "microsoft-edge",
+    "open", "wslview",
+)  # fmt: skip
 
 
 def cells() -> None:
@@ -84,21 +96,46 @@ def _findings() -> list[tuple[bool, str, str, str]]:
     found += [_package(name) for name in PACKAGES]
     if find_spec("numba") is not None:
         found.append(_kernels())
-    for extra, (module, purpose) in EXTRAS.items():
-        there = find_spec(module) is not None
-        state = "installed" if there else "not installed"
-        found.append((there, f"{purpose} ({module})", state, f"pip install 'understudy[{extra}]'"))
-    config = load_config("default")
-    for endpoint, wire in {"control": config.head.control, **config.endpoints()}.items():
-        if (place := wire.listens_on()) is not None:
+    found += [_optional(module, *row) for module, row in OPTIONAL.items()]
+    found.append(_browser())
+    return found + list(_ports())
+
+
+def _optional(module: str, package: str, purpose: str) -> tuple[bool, str, str, str]:
+    there = find_spec(module) is not None
+    state = "installed" if there else "not installed"
+    return there, f"{purpose} ({package})", state, install_command(package)
+
+
+def _browser() -> tuple[bool, str, str, str]:
+    """A browser on this machine; the page can also be opened from another one."""
+    names = (Path(found).name for name in BROWSERS if (found := shutil.which(name)))
+    name = next(names, "")
+    cure = "apt install chromium, or open the page from another machine"
+    return bool(name), "a browser for the page", name or "not found", cure
+
+
+def _ports() -> Iterator[tuple[bool, str, str, str]]:
+    """The ports of the default cell; a port in use by another running cell is named as such."""
+    head = (config := load_config("default")).head
+    page: dict[str, Wire | Hmi] = {"hmi": head.hmi} if head.hmi else {}
+    wires: dict[str, Wire | Hmi] = {
+        "control": head.control,
+        "state": head.state,
+        **page,
+        **config.endpoints(),
+    }
+    for endpoint, wire in wires.items():
+        if (place := wire.listens_on()) is not None and place[1]:
             free = _is_free(*place)
-            state = "free" if free else "taken"
-            what = f"port {place[1]} ({endpoint})"
-            found.append((free, what, state, "end what listens there, or run with --ephemeral"))
-    return found
+            state = "free" if free else "in use"
+            cure = "understudy status shows running cells; --ephemeral takes free ports"
+            yield free, f"port {place[1]} ({endpoint})", state, cure
 
 
 def _kernels() -> tuple[bool, str, str, str]:
+    from understudy.app.kernels import is_warm
+
     filled = is_warm()
     return filled, "kernel cache", "filled" if filled else "empty", "understudy warm"
 
@@ -107,7 +144,7 @@ def _package(name: str) -> tuple[bool, str, str, str]:
     try:
         return True, name, version(name), ""
     except PackageNotFoundError:
-        return False, name, "not installed", "pip install understudy"
+        return False, name, "not installed", "make run sets up everything"
 
 
 def _is_free(host: str, port: int) -> bool:

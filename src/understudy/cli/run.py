@@ -20,7 +20,7 @@ from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi
 from understudy.cli.transcript import Transcript
-from understudy.cli.warm import announce, is_warm
+from understudy.cli.warm import announce
 from understudy.config import CellConfig, load_config
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
@@ -154,7 +154,11 @@ async def _prepare(live: Live) -> None:
     (a collection over them would stop the loop for 0.1 s).
     """
     gc.freeze()
-    if "numba" in sys.modules and is_warm():
+    if "numba" not in sys.modules:  # no part of the cell needs a kernel
+        return
+    from understudy.app.kernels import is_warm
+
+    if is_warm():
         for _ in live.prepare():
             await asyncio.sleep(PREPARE_PAUSE_S)
         gc.freeze()

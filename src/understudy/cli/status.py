@@ -3,38 +3,108 @@
 import json
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.pretty import Pretty
+from rich.table import Table
 
 from understudy.app.ready_file import Ready, read_ready, running_cells
 from understudy.errors import ConfigError
 
 TIMEOUT_SECONDS = 5.0
 
+Cells = Annotated[
+    list[str] | None, typer.Argument(metavar="[CELL...]", help="name or process id of a cell")
+]
 ReadyOption = Annotated[
     Path | None,
     typer.Option("--ready-file", help="ready file of one cell; default: all running cells"),
 ]
 
 
-def status(ready_file: ReadyOption = None) -> None:
-    """Show the state of the running cells."""
+def status(
+    cells: Cells = None,
+    ready_file: ReadyOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="the status of every part, one JSON line per cell")
+    ] = False,
+) -> None:
+    """Show the state of the running cells: robots, programs, addresses."""
+    chosen = _chosen(cells or [], ready_file)
+    if as_json:
+        for _, answer in _answers(chosen, "status"):
+            print(json.dumps(answer))
+        return
     console = Console()
-    for ready, answer in _answers(ready_file, {"do": "status"}):
-        console.print(f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}")
-        console.print(Pretty(answer))
+    for ready, (now, metrics, robots) in _answers(chosen, "now", "metrics", "robots"):
+        rate = now["rate"]
+        console.print(
+            f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}  {metrics['state']}  "
+            f"{now['now_s']:.1f} s  {'paused' if now.get('paused') else f'rate {rate}'}"
+        )
+        console.print(_robot_table(robots["robots"]))
+        console.print(_address_table(ready))
 
 
-def stop(ready_file: ReadyOption = None) -> None:
-    """Stop the running cells."""
-    for ready, _ in _answers(ready_file, {"do": "quit"}):
+def _robot_table(robots: Iterable[dict[str, Any]]) -> Table:
+    table = Table("robot", "kind", "mode", "state", "problem")
+    for robot in robots:
+        state = robot["state"] if robot["enabled"] else f"{robot['state']}, drives off"
+        texts = (robot["name"], robot["kind"], robot["mode"], state, robot["error"])
+        table.add_row(*map(escape, texts))
+    return table
+
+
+def _address_table(ready: Ready) -> Table:
+    table = Table("endpoint", "address")
+    for endpoint, address in ready.endpoints.items():
+        table.add_row(escape(endpoint), escape(address))
+    for endpoint in ready.starting:
+        table.add_row(escape(endpoint), "is starting")
+    return table
+
+
+def stop(
+    cells: Cells = None,
+    ready_file: ReadyOption = None,
+    all_: Annotated[bool, typer.Option("--all", help="stop several cells without asking")] = False,
+) -> None:
+    """Stop running cells: the one that runs, or those named; asks before it stops several."""
+    chosen = _chosen(cells or [], ready_file)
+    if len(chosen) > 1 and not cells and not all_:
+        _confirm(chosen)
+    for ready, _ in _answers(chosen, "quit"):
         print(f"{ready.cell} (pid {ready.pid}) is stopping")
+
+
+def _confirm(cells: list[Ready]) -> None:
+    """Asks on a terminal; elsewhere raises a ConfigError that names the choices."""
+    names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in cells)
+    if not sys.stdin.isatty():
+        allowed = "a name or pid of a cell, --ready-file FILE or --all"
+        raise ConfigError(f"{len(cells)} cells are running: {names}", allowed=allowed)
+    typer.confirm(f"Stop {len(cells)} cells: {names}?", abort=True)
+
+
+def _chosen(names: list[str], ready_file: Path | None) -> list[Ready]:
+    """The cells of the ready file or of these names; all running ones if neither is given."""
+    if ready_file is not None:
+        if names:
+            raise ConfigError("give names of cells or --ready-file, not both")
+        return [read_ready(ready_file)]
+    cells = running_cells()
+    if not cells:
+        print("no cell is running", file=sys.stderr)
+        raise typer.Exit(1)
+    for name in names:
+        if not any(name in (ready.cell, str(ready.pid)) for ready in cells):
+            running = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in cells)
+            raise ConfigError("no running cell has this name", value=name, allowed=running)
+    return [ready for ready in cells if not names or {ready.cell, str(ready.pid)} & set(names)]
 
 
 def ask(ready: Ready, request: dict[str, Any]) -> Any:
@@ -55,22 +125,16 @@ def ask(ready: Ready, request: dict[str, Any]) -> Any:
     return answer.get("result")
 
 
-def _answers(ready_file: Path | None, request: dict[str, Any]) -> Iterator[tuple[Ready, Any]]:
-    """Answers of one cell or of all running cells; prints which cell does not answer."""
-    if ready_file:
-        ready = read_ready(ready_file)
-        yield ready, ask(ready, request)
-        return
-    cells, silent = running_cells(), 0
+def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:
+    """Each cell with its answer (a tuple if there are several queries); prints which is silent."""
+    silent = 0
     for ready in cells:
         try:
-            answer = ask(ready, request)
+            answers = tuple(ask(ready, {"do": query}) for query in queries)
         except ConfigError as problem:
             print(problem, file=sys.stderr)
             silent += 1
         else:
-            yield ready, answer
-    if not cells:
-        print("no cell is running", file=sys.stderr)
+            yield ready, answers if len(answers) > 1 else answers[0]
     if silent == len(cells):
         raise typer.Exit(1)

@@ -6,7 +6,7 @@ it from Python looks like calling any function. How a kernel gets compiled:
 1. Importing a module compiles nothing. numba compiles a kernel at its first call, once for each
    combination of argument types (dtype, dimension, contiguous or not, writable or not). Callers
    pass one combination only, because each further one costs seconds. Compiling everything takes
-   about a minute; `understudy warm` does it at set-up by calling `space.warm` and `motion.warm`.
+   about a minute; `understudy warm` does it at set-up (`app/kernels.py`).
 2. The machine code is saved in `__pycache__` beside the source file (`NUMBA_CACHE_DIR` moves it)
    and loaded by the next process in milliseconds. One file pair per kernel and line number.
 3. A saved kernel is used only if its stamp matches. numba's own stamp covers the kernel's source
@@ -45,6 +45,10 @@ def inlined(function: F) -> F:
     return cast(F, _stamped(njit(**OPTIONS, inline="always")(function)))
 
 
+KERNELS: set[Callable[..., Any]] = set()
+"""The Python functions of all kernels of the imported modules."""
+
+
 def _stamped(kernel: Any) -> Any:
     """Extends the cache stamp of a kernel by the stamps of all kernels it can call.
 
@@ -56,6 +60,7 @@ def _stamped(kernel: Any) -> Any:
     index = kernel._cache._cache_file
     parts = repr((index._version, index._source_stamp, *sorted(stamps)))
     kernel.cache_stamp = index._source_stamp = index._version = sha256(parts.encode()).hexdigest()
+    KERNELS.add(kernel.py_func)
     return kernel
 
 

@@ -20,8 +20,8 @@ from understudy.space.reach.reach_map import ReachabilityAnalyzer
 from understudy.space.transform import translation
 
 
-def warm(chain: Chain) -> None:
-    """Compiles the kernels this arm needs; those of an arm with a closed form serve every arm."""
+def warm_kinematics(chain: Chain) -> None:
+    """Compiles the kernels of kinematics; those of an arm with a closed form serve every arm."""
     q = np.clip(np.full(chain.dof, 0.1), chain.lower, chain.upper)
     target = chain.flange(q)
     chain.links(q)
@@ -31,7 +31,6 @@ def warm(chain: Chain) -> None:
         solve(chain, target)
         solve_all(chain, target[None])
         follow(chain, q, target[None])
-    warm_collisions(chain)
 
 
 def warm_collisions(chain: Chain) -> None:

@@ -141,7 +141,9 @@ class Recorder:
             log.warning("%s does not answer: %s", self._to, problem)
             writer.close()
             return
-        await self._between((reader, writer), controller)
+        # The end of the recording cancels this task; asyncio would print that as an error.
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._between((reader, writer), controller)
 
     async def _reach(self) -> Streams:
         if isinstance(self._to, Device):
@@ -161,8 +163,12 @@ class Recorder:
             self._carry(client[0], controller[1], peer, ">"),
             self._carry(controller[0], client[1], peer, "<"),
         )
-        await asyncio.gather(*ways)
-        self._note(peer, "!", b"closed")
+        try:
+            await asyncio.gather(*ways)
+            self._note(peer, "!", b"closed")
+        finally:
+            for _, writer in (client, controller):
+                writer.close()
 
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str, kind: Kind

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import NotInstalledError
+from understudy.errors import NotInstalledError, install_command
 from understudy.ports import UNLIMITED, WireMessage
 from understudy.wire.exchange import Connection
 from understudy.wire.interface import PeerEvents, Port, Server
@@ -155,7 +155,7 @@ class ZmqSocket:
 async def bind(endpoint: str, config: Config, kind: str) -> ZmqSocket:
     """Opens a socket of a kind (`ROUTER`, `XPUB`) that listens."""
     if not is_installed():
-        raise NotInstalledError("needs pyzmq: pip install 'understudy[hmi]'")
+        raise NotInstalledError(f"needs pyzmq: {install_command('pyzmq')}")
     import zmq
     import zmq.asyncio
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, install_command
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
 from understudy.space.model.surface import Surface, repaired
 from understudy.space.transform import Array, is_rigid
@@ -183,7 +183,7 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
     except ImportError:
         raise ConfigError(
             "trimesh, which reads mesh files, is not installed",
-            allowed="pip install understudy[mesh]",
+            allowed=install_command("trimesh"),
         ) from None
     try:
         stream = trimesh.util.wrap_as_stream(data)

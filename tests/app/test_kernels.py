@@ -1,0 +1,37 @@
+"""The kernel cache: what counts as filled, and how it is filled."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.app import kernels
+from understudy.space.kinematics.forward import flange_frames
+
+
+def test_filling_a_filled_cache_compiles_nothing() -> None:
+    kernels.fill_cache(lambda compiled, total: None)
+    counted: list[tuple[int, int]] = []
+    kernels.fill_cache(lambda compiled, total: counted.append((compiled, total)))
+    assert kernels.is_warm()
+    assert counted == []
+
+
+def test_a_cache_of_other_sources_does_not_count_as_filled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernels.fill_cache(lambda compiled, total: None)
+    kernel: Any = flange_frames
+    monkeypatch.setattr(kernel._cache._cache_file, "_source_stamp", "other sources")
+    assert not kernels.is_warm()
+
+
+def test_a_stage_run_as_a_process_prints_the_kernels_that_it_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernels, "STAGES", {"motion": kernels.STAGES["motion"]})
+    workers = kernels._compiled_by_workers()
+    first = next(workers)
+    workers.close()
+    assert first.startswith("understudy.")
