@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
-from pathlib import Path
 
 LONGEST_SHOWN = 120
 """Characters of a value shown in a message."""
@@ -95,9 +94,7 @@ def unknown(kind: str, value: str, known: Iterable[str], *, key: str = "") -> Co
 
 def install_command(*packages: str) -> str:
     """The command that installs packages from PyPI into the environment that runs now."""
-    python = Path(sys.executable)
-    if python.is_relative_to(Path.cwd()):
-        python = python.relative_to(Path.cwd())
+    python = sys.executable
     pip = f"{python} -m pip" if find_spec("pip") else f"python3 -m pip --python {python}"
     return f"{pip} install {' '.join(packages)}"
 
