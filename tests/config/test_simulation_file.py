@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from understudy.app.build import build_cell
+from understudy.cli.check import check
 from understudy.config import load_config
 from understudy.errors import ConfigError
 
@@ -68,6 +69,76 @@ def test_a_missing_simulation_file_is_an_error(tmp_path: Path) -> None:
     cell.write_text(CELL.format(file="nowhere.yaml", more=""))
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read"):
         load_config(str(cell))
+
+
+def test_an_error_about_a_missing_file_names_the_line_that_includes_it(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("robots: {a: {kind: arm}}\ninclude:\n  environment: nowhere.yaml\n")
+    with pytest.raises(ConfigError, match=r"cell\.yaml:3: include\.environment: .*nowhere\.yaml"):
+        load_config(str(cell))
+
+
+# ── its sections in the cell file ──
+
+
+def test_the_sections_can_stand_in_the_cell_file(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    robots = "robots: {g60: {kind: arm}}\n"
+    cell.write_text(robots + DOCUMENT.read_text())
+    inline = load_config(str(cell))
+    included = load_config(cell_with(tmp_path, DOCUMENT.read_text()))
+    assert inline.simulation == included.simulation
+    assert inline.robots["g60"].config == included.robots["g60"].config
+
+
+def test_a_key_of_the_cell_file_goes_over_that_of_the_included_file(tmp_path: Path) -> None:
+    cell = Path(cell_with(tmp_path, DOCUMENT.read_text()))
+    cell.write_text(
+        cell.read_text() + "simulation: {default_time_scale: 4}\n"
+        "visualization: {robot_color: 0x00FF00}\nvirtual_io: {links: []}\n"
+    )
+    found = load_config(str(cell))
+    assert found.simulation.simulation.default_time_scale == 4.0
+    assert found.simulation.simulation.joint_inertia == [1.0, 1.0, 0.5, 0.1, 0.1, 0.05]
+    assert found.simulation.visualization.robot_color == 0x00FF00
+    assert found.simulation.visualization.ghost_robot_color == 0x808080
+    assert found.robots["g60"].config.io.links == []
+
+
+def test_an_error_in_an_inline_section_names_the_line_of_the_cell_file(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text("robots: {a: {kind: arm}}\nsimulation:\n  update_rate: 5\n")
+    with pytest.raises(ConfigError, match=r"cell\.yaml:3: simulation\.update_rate: unknown key"):
+        load_config(str(cell))
+
+
+# ── a file that cell files include, by itself ──
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("simulation", DOCUMENT.read_text()),
+        ("scenario", "rules: {panic: {fault: emergency_stop, on: bench, at_s: 10}}"),
+        ("environment", "objects: [{name: table, type: box, dimensions_mm: [1, 1, 1]}]"),
+    ],
+)
+def test_check_understands_it_and_run_says_how_to_include_it(
+    tmp_path: Path, kind: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text(text)
+    check(str(file))
+    assert f"valid as a {kind} file" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match=f"this is a {kind} file, not a cell file.*include"):
+        load_config(str(file))
+
+
+def test_check_names_the_line_of_an_error_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "simulation.yaml"
+    file.write_text("simulation:\n  update_rate: 5\n")
+    with pytest.raises(ConfigError, match=r"simulation\.yaml:2: simulation\.update_rate: unknown"):
+        check(str(file))
 
 
 # ── scenario files ──

@@ -1,25 +1,44 @@
 """`understudy check`: the configuration of a cell, without running it."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, Hmi, Wire, load_config
+from understudy.config.cell import read_included
+from understudy.config.files import read_text
 from understudy.errors import ConfigError
 
 EVERYWHERE = {"", "0.0.0.0", "::"}
 
 
 def check(
-    cell: Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")],
+    cell: Annotated[
+        str,
+        typer.Argument(
+            help="path of a cell file or of a file it includes, or name of a shipped cell"
+        ),
+    ],
 ) -> None:
     """Check the configuration of a cell: read it and build the cell, without running it."""
+    if _check_included(Path(cell)):
+        return
     config = load_config(cell)
     build_cell(config)
     _check_ports(config)
     faces = sum(len(robot.faces) for robot in config.robots.values())
     print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
+
+
+def _check_included(file: Path) -> bool:
+    """Checks a file that cell files include; False if it is none."""
+    if not file.is_file() or (found := read_included(read_text(file), str(file))) is None:
+        return False
+    kind, _ = found
+    print(f"{file}: valid as a {kind} file; a cell file uses it by `include: {{{kind}: {file}}}`")
+    return True
 
 
 def _check_ports(config: CellConfig) -> None:

@@ -78,7 +78,7 @@ class VirtualIo(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SimulationFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """A simulation.yaml; the same sections can stand in the cell file itself."""
 
     simulation: Simulation = Simulation()
     collision: CollisionConfig = CollisionConfig()
@@ -185,6 +185,10 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
     devices: dict[Name, dict[str, Any]] = {}
+    simulation: dict[str, Any] = {}
+    collision: dict[str, Any] = {}
+    visualization: dict[str, Any] = {}
+    virtual_io: dict[str, Any] = {}
 
 
 class RobotHead(Struct, frozen=True):
@@ -277,9 +281,12 @@ def load_config(name: str, *, seed: int | None = None) -> CellConfig:
 def read_config(text: str, file: str) -> CellConfig:
     """The configuration that the text of a cell file describes."""
     document = parse(text, file)
+    if kind := included_kind(document):
+        allowed = f"a cell file with the lines `include: {{{kind}: {file}}}` and `robots: …`"
+        raise ConfigError(f"this is a {kind} file, not a cell file", file=file, allowed=allowed)
     head: Head = _at(document, (), read, document.value, Head)
     head = _with_environment(document, _with_rules(document, head))
-    included = _included(document, head.include)
+    included = _simulation_sections(document, head)
     for name in head.robots:
         if name in PARTS_OF_EVERY_CELL:
             problem = ConfigError("every cell has a part of this name; choose another")
@@ -299,20 +306,62 @@ def read_config(text: str, file: str) -> CellConfig:
     return CellConfig(stem, head, robots, document, included, devices)
 
 
-def _included(document: Document, include: Include) -> SimulationFile:
-    if include.simulation is None:
-        return SimulationFile()
-    path = found_beside(document.file, include.simulation)
-    return read_simulation(read_text(path), str(path))
+INCLUDED: dict[str, type[Struct]] = {
+    "simulation": SimulationFile,
+    "scenario": Scenario,
+    "environment": EnvironmentConfig,
+}
+"""The files that a cell file can include, by the key of `include`."""
+
+
+def included_kind(document: Document) -> str:
+    """The kind of included file that has all these keys; empty for a cell file."""
+    keys = set(document.value) if isinstance(document.value, dict) else set()
+    if not keys or keys & {"robots", "include"}:
+        return ""
+    fits = (k for k, config in INCLUDED.items() if keys <= set(config.__struct_fields__))
+    return next(fits, "")
+
+
+def read_included(text: str, file: str) -> tuple[str, Struct] | None:
+    """The kind and content of a file that cell files include; None if it is a cell file."""
+    document = parse(text, file)
+    kind = included_kind(document)
+    return (kind, _at(document, (), read, document.value, INCLUDED[kind])) if kind else None
+
+
+def _included_text(document: Document, key: str, name: str) -> tuple[str, str]:
+    """The text and path of an included file; the error of a missing one names the cell file."""
+    path = found_beside(document.file, name)
+    try:
+        return read_text(path), str(path)
+    except ConfigError as problem:
+        lacking = ConfigError(f"{path}: {problem.problem}")
+        raise document.error(("include", key), lacking) from None
+
+
+def _simulation_sections(document: Document, head: Head) -> SimulationFile:
+    """The sections of the included simulation.yaml, with the cell's own keys over them."""
+    from_file: dict[str, Any] = {}
+    if head.include.simulation is not None:
+        text, path = _included_text(document, "simulation", head.include.simulation)
+        read_simulation(text, path)
+        from_file = parse(text, path).value
+    sections: dict[str, Any] = {}
+    for name in SimulationFile.__struct_fields__:
+        own = getattr(head, name)
+        _at(document, (name,), read, own, SimulationFile.__annotations__[name])
+        sections[name] = {**(from_file.get(name) or {}), **own}
+    found: SimulationFile = read(sections, SimulationFile)
+    return found
 
 
 def _with_rules(document: Document, head: Head) -> Head:
     """The cell's own rules, and those of the scenario file it includes."""
     if head.include.scenario is None:
         return head
-    path = found_beside(document.file, head.include.scenario)
-    text = read_text(path)
-    file, found = parse(text, str(path)), read_rules(text, str(path))
+    text, path = _included_text(document, "scenario", head.include.scenario)
+    file, found = parse(text, path), read_rules(text, path)
     for name in found.rules:
         if name in head.scenario.rules:
             problem = ConfigError("the cell file has a rule of this name too", value=name)
@@ -331,8 +380,7 @@ def _with_environment(document: Document, head: Head) -> Head:
     """The cell's own objects, and those of the environment file it includes."""
     if head.include.environment is None:
         return head
-    path = found_beside(document.file, head.include.environment)
-    found = read_environment(read_text(path), str(path))
+    found = read_environment(*_included_text(document, "environment", head.include.environment))
     own = head.environment
     both = EnvironmentConfig(
         own.objects + found.objects, own.fixtures + found.fixtures, own.zones + found.zones
