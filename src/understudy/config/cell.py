@@ -332,11 +332,11 @@ def read_included(text: str, file: str) -> tuple[str, Struct] | None:
 
 def _included_text(document: Document, key: str, name: str) -> tuple[str, str]:
     """The text and path of an included file; the error of a missing one names the cell file."""
-    path = found_beside(document.file, name)
     try:
+        path = found_beside(document.file, name)
         return read_text(path), str(path)
     except ConfigError as problem:
-        lacking = ConfigError(f"{path}: {problem.problem}")
+        lacking = ConfigError(f"{problem.file or name}: {problem.problem}")
         raise document.error(("include", key), lacking) from None
 
 
