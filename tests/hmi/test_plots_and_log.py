@@ -174,17 +174,23 @@ def test_the_log_is_filtered_by_kind_place_and_text(cell: RunningCell, log: Scre
     for kind in ("welder", "state", "program"):
         filter_(log, kind)
     assert not {"welder", "state", "program"} & kinds(log)
-    log.page.locator("[data-log=where]").select_option("bench.text_tcp")
+    choose_place(log, "bench.text_tcp")
     assert kinds(log) == {"traffic"}
     log.page.locator("[data-log=search]").fill("get_pos")
     found = [row["text"] for row in record(log)["shown"]]
     assert found
     assert all("→ GET_POS\\n" in text for text in found)
     log.page.locator("[data-log=search]").fill("")
-    log.page.locator("[data-log=where]").select_option("")
+    choose_place(log, "")
     for kind in ("welder", "state", "program", "traffic"):
         filter_(log, kind)
     assert "welder" in kinds(log)
+
+
+def choose_place(log: Screen, place: str) -> None:
+    list_ = log.page.locator("[data-log=where]")
+    list_.locator(".u-choice-button").click()
+    list_.locator(f'[data-value="{place}"]').click()
 
 
 def send(cell: RunningCell, *lines: bytes) -> None:

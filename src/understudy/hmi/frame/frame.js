@@ -1,13 +1,13 @@
 // The frame in the browser: stale data, emergency stop, keyboard.
 
 import { feed } from "./feed.js";
+import { listen, showKeys } from "./keys.js";
 import "./slider.js";
 
 const PRELOAD_MS = 3000;
 const CHECK_MS = 200;
 const STOP_TIMEOUT_MS = 1500;
 const YEAR_S = 31536000;
-const FIELDS = "input, textarea, [contenteditable=true], .cm-editor";
 
 function remember(name, value) {
   document.cookie = `${name}=${encodeURIComponent(value)}; path=/; max-age=${YEAR_S}; SameSite=Strict`;
@@ -39,35 +39,9 @@ async function stop() {
   }
 }
 
-// ── keyboard: a key clicks the button with that data-key ──
+// ── keyboard ──
 
-const isTextField = (target) => target instanceof Element && target.closest(FIELDS);
-const openPopup = () => document.querySelector(".q-menu, .q-dialog__inner, dialog[open]");
-
-function press(event) {
-  if (event.repeat || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.key === "Escape" ? openPopup() : isTextField(event.target)) return;
-  const button = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-  if (!button || button.disabled || button.closest("[inert]")) return;
-  event.preventDefault();
-  button.click();
-}
-
-window.addEventListener("keydown", press);
-
-function showKeys() {
-  const dialog = document.createElement("dialog");
-  dialog.className = "u-keys";
-  for (const button of document.querySelectorAll("[data-key]")) {
-    const line = dialog.appendChild(document.createElement("div"));
-    line.appendChild(document.createElement("kbd")).textContent = button.dataset.key;
-    line.append(button.dataset.does);
-  }
-  dialog.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
+listen(stop);
 
 // ── pages: the frame stays, the server replaces the page inside it ──
 
@@ -97,7 +71,7 @@ window.addEventListener("popstate", () => {
 
 window.understudyFrame = {
   open,
-  keys: showKeys,
+  keys: () => showKeys(document.querySelector("[data-mark=keys]")),
   stop,
   remember,
   language(name) {

@@ -15,6 +15,9 @@ from understudy.hmi.frame.widgets import button, operator_only, set_class, tempo
 from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
 
+KEY_TEXTS = ("title", "close", "escape", "held", "space")
+"""Texts of the list of keys, which keys.js shows."""
+
 
 def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
     """Header, tab bar, and the page that is opened first."""
@@ -186,7 +189,9 @@ def _languages(browser: Browser) -> None:
             pick.on("click", js_handler=f"() => window.understudyFrame.language({language!r})")
         if browser.role == "viewer":
             ui.label(browser.texts("frame.viewer")).classes("u-viewer")
-        keys = button("?", kind="u-small", key="?", hint=browser.texts("frame.keys"))
+        keys = button("?", kind="u-small", key="?", hint=browser.texts("frame.keys"), mark="keys")
+        for name in KEY_TEXTS:
+            keys.props[f"data-{name}"] = browser.texts(f"keys.{name}")
         keys.on("click", js_handler="() => window.understudyFrame.keys()")
 
 
@@ -200,6 +205,8 @@ def _stop(browser: Browser) -> None:
         stop.on("click", js_handler="() => window.understudyFrame.stop()")
         operator_only(browser, stop)
         label = ui.label().classes("u-stop-label").props("data-mark=stop-label")
+        own = ui.label(browser.texts("frame.own_escape")).classes("u-stop-label u-stop-own")
+        own.props("data-mark=own-escape")
 
     def update() -> None:
         real = any(robot.get("mode") == "REAL" for robot in browser.cell.robots.values())

@@ -2,6 +2,7 @@
 // filters.
 
 import { call, save, text, whenReady, whileVisible } from "../../frame/api.js";
+import { Choice } from "../../frame/choice.js";
 import { expose } from "../../frame/expose.js";
 
 const POLL_MS = 300;
@@ -13,12 +14,11 @@ class Log {
   constructor(element) {
     this.element = element;
     this.rows = element.querySelector("#rows");
-    this.where = element.querySelector("[data-log=where]");
+    this.where = new Choice(element.querySelector("[data-log=where]"), () => this.show());
     this.search = element.querySelector("[data-log=search]");
     this.kept = [];
     this.last = { events: 0, traffic: 0 };
     this.hidden = new Set(["traffic"]);
-    this.where.addEventListener("change", () => this.show());
     this.search.addEventListener("input", () => this.show());
     this.updatePlaces();
     this.show();
@@ -65,10 +65,8 @@ class Log {
 
   updatePlaces() {
     const places = ["", ...new Set(this.kept.map(({ place }) => place))].sort();
-    if (places.join() === [...this.where.options].map(({ value }) => value).join() && this.where.options.length) return;
-    const chosen = this.where.value;
-    this.where.replaceChildren(...places.map((place) => new Option(place || text("everywhere"), place)));
-    this.where.value = places.includes(chosen) ? chosen : "";
+    if (places.join("\n") === this.where.values.join("\n") && this.where.values.length) return;
+    this.where.show(places.map((place) => [place, place || text("everywhere")]));
   }
 
   show() {
@@ -88,7 +86,7 @@ class Log {
 
   report() {
     const shown = [...this.rows.children].map((row) => ({ kind: row.dataset.row, text: row.textContent }));
-    return { kept: this.kept.length, shown, hidden: [...this.hidden], places: [...this.where.options].map(({ value }) => value) };
+    return { kept: this.kept.length, shown, hidden: [...this.hidden], places: this.where.values };
   }
 }
 

@@ -77,7 +77,7 @@ def _filters(browser: Browser) -> None:
             toggle.props(f'data-kind="{kind}"')
             toggle.on("click", js_handler=f"() => window.log.toggle({kind!r})")
     with ui.element("div").classes("u-log-bar"):
-        where = ui.element("select").classes("u-name u-where").props('data-log="where"')
+        where = ui.element("div").classes("u-where").props('data-log="where"')
         where.props["aria-label"] = texts("log.where")
         search = ui.element("input").classes("u-name").props('data-log="search" type=search')
         search.props["placeholder"] = texts("log.search")

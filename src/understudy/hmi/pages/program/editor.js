@@ -153,7 +153,7 @@ export class Editor {
   lock(locked) {
     if (locked === this.locked) return;
     this.locked = locked;
-    const closed = [CM.EditorState.readOnly.of(true), CM.EditorView.editorAttributes.of({ class: "u-locked" })];
+    const closed = [CM.EditorState.readOnly.of(true), CM.EditorView.editable.of(false), CM.EditorView.editorAttributes.of({ class: "u-locked" })];
     this.view.dispatch({ effects: this.editable.reconfigure(locked ? closed : []) });
   }
 

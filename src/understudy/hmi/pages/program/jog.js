@@ -1,7 +1,9 @@
-// Jog buttons: events while a button is held, so that the jog ends when they stop.
+// Jog buttons, by pointer or by keys: events while a button is held, so that the jog ends when they
+// stop.
 
 import { whenReady } from "../../frame/api.js";
 import { feed } from "../../frame/feed.js";
+import { isDialogOpen, isTextField, isUsable } from "../../frame/keys.js";
 
 const KEEP_ALIVE_MS = 100;
 const FIGURES_MS = 100;
@@ -10,6 +12,7 @@ const figure = (value, places) => value.toFixed(places).replace(/^-(0\.0+)$/, "$
 
 whenReady("#axes", (element) => {
   let held = null;
+  let heldKey = ""; // empty while a pointer holds the button
   let timer = 0;
   let shown = 0;
 
@@ -18,7 +21,16 @@ whenReady("#axes", (element) => {
     clearInterval(timer);
     held.classList.remove("u-held-button");
     held = null;
+    heldKey = "";
     emitEvent("jog_end");
+  };
+
+  const begin = (button) => {
+    held = button;
+    button.classList.add("u-held-button");
+    const [{ robot, frame }, { jog, direction }] = [element.dataset, button.dataset];
+    emitEvent("jog_begin", { robot, frame, axis: Number(jog), direction: Number(direction) });
+    timer = setInterval(() => emitEvent("jog_hold"), KEEP_ALIVE_MS);
   };
 
   element.addEventListener("pointerdown", (event) => {
@@ -26,11 +38,7 @@ whenReady("#axes", (element) => {
     if (!button || held || event.button) return;
     event.preventDefault();
     button.setPointerCapture(event.pointerId);
-    held = button;
-    button.classList.add("u-held-button");
-    const [{ robot, frame }, { jog, direction }] = [element.dataset, button.dataset];
-    emitEvent("jog_begin", { robot, frame, axis: Number(jog), direction: Number(direction) });
-    timer = setInterval(() => emitEvent("jog_hold"), KEEP_ALIVE_MS);
+    begin(button);
   });
   // On the document: the button may have been removed meanwhile.
   const page = new AbortController();
@@ -39,6 +47,22 @@ whenReady("#axes", (element) => {
   element.addEventListener("contextmenu", (event) => event.preventDefault());
   window.addEventListener("blur", release, { signal });
   document.addEventListener("visibilitychange", release, { signal });
+
+  // By keys: Shift and a letter, one axis at a time. Shift is the enabling key.
+  window.addEventListener("keydown", (event) => {
+    if (held || event.repeat || !event.shiftKey || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (isTextField(event.target) || isDialogOpen()) return;
+    const button = element.querySelector(`[data-hold-key="${CSS.escape(event.code)}"]`);
+    if (!button || !isUsable(button)) return;
+    event.preventDefault();
+    heldKey = event.code;
+    begin(button);
+  }, { signal });
+  window.addEventListener("keyup", ({ code, key }) => {
+    if (heldKey && (code === heldKey || key === "Shift")) release();
+  }, { signal, capture: true });
+  window.addEventListener("keydown", ({ key }) => key === "Escape" && release(), { signal, capture: true });
+  window.addEventListener("focusin", ({ target }) => isTextField(target) && release(), { signal });
 
   // Positions of the joints, or of the tool.
   const endFrames = feed.onFrame((frame) => {

@@ -19,6 +19,8 @@ TIMEOUT_SECONDS = 0.5
 """Dead-man timeout of a held jog. A real robot's own timeout is shorter; the cell checks it."""
 FEED_PERCENT, RAPID_PERCENT = (10, 200), (5, 100)
 POSE = ("X", "Y", "Z", "RX", "RY", "RZ")
+KEYS = {1: "QWERTYUI", -1: "ASDFGHJK"}
+"""Letters that jog axis 0, 1, … in a direction while they and Shift are held: two rows of keys."""
 
 
 # ── homing and overrides ──
@@ -253,7 +255,12 @@ def _axis_row(axis: int, name: str) -> None:
 def _jog_button(axis: int, name: str, direction: int) -> None:
     made = button("", icon="add" if direction > 0 else "remove", kind="u-jog-button")
     made.props(f'data-jog="{axis}" data-direction="{direction}"')
-    made.props["aria-label"] = f"{name} {'+' if direction > 0 else '−'}"
+    made.props["aria-label"] = made.props["data-does"] = f"{name} {'+' if direction > 0 else '−'}"
+    if axis < len(KEYS[direction]):
+        letter = KEYS[direction][axis]
+        made.props(f'data-hold-key="Key{letter}"')
+        with made:
+            ui.label(f"⇧{letter}").classes("u-jog-key")
 
 
 def _rebuild_for_robot(browser: Browser, rebuild: Any) -> None:

@@ -26,7 +26,7 @@ def build(browser: Browser) -> None:
         with ui.element("section").classes("u-source"):
             _file(browser)
             _run(browser)
-            ui.element("div").classes("u-editor").props('id="editor"')
+            ui.element("div").classes("u-editor").props('id="editor" data-own-escape')
             _checks(browser)
         with ui.element("section").classes("u-scene-area"):
             scene(browser)

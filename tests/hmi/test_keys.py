@@ -1,0 +1,296 @@
+"""The keyboard in a browser: Escape stops wherever the focus is, shortcuts work after any click, and
+keys jog while they are held."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.hmi.conftest import RunningCell, Screen
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
+    return start_cell("g60_welding")
+
+
+@pytest.fixture(scope="module")
+def cell_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell)
+
+
+@pytest.fixture(scope="module")
+def program_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell, "/program")
+
+
+@pytest.fixture(scope="module")
+def log_page(cell: RunningCell, open_page: Callable[..., Screen]) -> Screen:
+    return open_page(cell, "/log")
+
+
+@pytest.fixture(autouse=True)
+def at_rest(cell: RunningCell) -> None:
+    """The robot without an alarm, at zero, its drives on."""
+    for command in ("emergency_stop", "reset", "start"):
+        cell.ask(command)
+    cell.ask("rate", rate=1.0)
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+    cell.ask("enable", robot="g60")
+
+
+def stopped(cell: RunningCell) -> bool:
+    return "emergency stop" in str(robot(cell)["error"])
+
+
+def robot(cell: RunningCell) -> dict[str, object]:
+    found: dict[str, object] = cell.ask("robots")["robots"][0]
+    return found
+
+
+def is_stopped_by_escape(screen: Screen, cell: RunningCell) -> None:
+    assert not stopped(cell)
+    screen.page.keyboard.press("Escape")
+    screen.until(lambda: stopped(cell), "the emergency stop")
+    assert screen.errors == []
+
+
+# ── Escape ──
+
+
+def test_escape_stops_with_an_open_drop_down_list(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.page.locator(".u-robot").click()
+    menu = cell_page.page.locator(".q-menu")
+    menu.wait_for()
+    is_stopped_by_escape(cell_page, cell)
+    cell_page.until(lambda: menu.count() == 0, "the list closed as well")
+
+
+def test_escape_stops_with_the_focus_on_a_slider(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.at("time-scale").click()
+    assert cell_page.page.evaluate("document.activeElement.type") == "range"
+    is_stopped_by_escape(cell_page, cell)
+
+
+def test_escape_stops_with_an_open_dialog(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.press("tab-faults")
+    cell_page.page.get_by_role("button", name="Set parameters").first.click()
+    field = cell_page.page.locator(".q-dialog input").first
+    field.click()
+    is_stopped_by_escape(cell_page, cell)
+    cell_page.until(lambda: cell_page.page.locator(".q-dialog").count() == 0, "the dialog closed")
+    cell_page.press("tab-digital")
+
+
+def test_escape_stops_over_the_list_of_keys(cell_page: Screen, cell: RunningCell) -> None:
+    cell_page.page.keyboard.press("?")
+    listed = cell_page.page.locator(".u-keys")
+    assert "Esc is the emergency stop everywhere" in listed.inner_text()
+    is_stopped_by_escape(cell_page, cell)
+    cell_page.until(lambda: listed.count() == 0, "the list closed")
+
+
+@pytest.mark.parametrize("field", ["search", "where"])
+def test_escape_stops_from_a_field_of_the_log(
+    log_page: Screen, cell: RunningCell, field: str
+) -> None:
+    log_page.page.locator(f'[data-log="{field}"]').click()
+    is_stopped_by_escape(log_page, cell)
+
+
+@pytest.mark.parametrize("page", ["cell_page", "program_page", "log_page"])
+def test_no_list_is_a_window_of_its_own(request: pytest.FixtureRequest, page: str) -> None:
+    """The list of a native select takes the keys away from the page, Escape among them."""
+    assert request.getfixturevalue(page).page.locator("select").count() == 0
+
+
+def test_the_editor_uses_the_first_escape_and_the_page_shows_it(
+    program_page: Screen, cell: RunningCell
+) -> None:
+    assert not program_page.at("own-escape").is_visible()
+    program_page.page.locator(".cm-content").click()
+    program_page.until(program_page.at("own-escape").is_visible, "the hint at the stop")
+    assert program_page.text("own-escape") == "in the editor: Esc twice"
+    program_page.page.keyboard.press("Escape")
+    program_page.until(lambda: not program_page.at("own-escape").is_visible(), "the editor left")
+    is_stopped_by_escape(program_page, cell)
+
+
+def test_escape_stops_at_once_from_the_locked_editor(
+    program_page: Screen, cell: RunningCell
+) -> None:
+    """While the program runs the editor takes no text, so the first Escape stops."""
+    cell.ask("load_program", robot="g60", text="G4 P600\n", name="wait")
+    program_page.until(lambda: "G4 P600" in program_page.page.inner_text(".cm-content"), "the text")
+    program_page.page.locator(".cm-content").click()
+    cell.ask("run_program", robot="g60")
+    locked = "window.program.report().locked"
+    program_page.until(lambda: bool(program_page.page.evaluate(locked)), "the lock")
+    is_stopped_by_escape(program_page, cell)
+
+
+def test_a_viewer_stops_nothing(cell: RunningCell, cell_page: Screen) -> None:
+    """The stop is inert for viewers; the same key press with the attribute removed stops."""
+    stop = cell_page.at("emergency-stop")
+    stop.evaluate("e => e.setAttribute('inert', '')")
+    cell_page.page.keyboard.press("Escape")
+    cell_page.page.evaluate("() => fetch('/api/now')")  # an answer of the cell after the key
+    assert not stopped(cell)
+    stop.evaluate("e => e.removeAttribute('inert')")
+    is_stopped_by_escape(cell_page, cell)
+
+
+# ── shortcuts after clicks ──
+
+
+def press_shows(screen: Screen, cell: RunningCell, key: str, state: str) -> None:
+    screen.page.keyboard.press(key)
+    screen.until(lambda: cell.ask("metrics")["state"] == state, f"{state} by {key}")
+
+
+CLICKED = {
+    "a slider": '[data-mark="time-scale"]',
+    "a button": '[data-layer="volumes"]',
+    "a step size": '[data-mark="step-size"] button',
+    "a tab": '[data-mark="tab-analog"]',
+    "a pin": '[data-mark="tab-digital"]',
+    "the scene": "#scene",
+}
+
+
+@pytest.mark.parametrize("selector", CLICKED.values(), ids=CLICKED.keys())
+def test_shortcuts_work_after_a_click(cell_page: Screen, cell: RunningCell, selector: str) -> None:
+    cell_page.page.locator(selector).first.click()
+    press_shows(cell_page, cell, "h", "PAUSED")
+    press_shows(cell_page, cell, "p", "RUNNING")
+
+
+def test_shortcuts_work_after_a_choice_in_a_list_and_with_caps_lock(
+    cell_page: Screen, cell: RunningCell
+) -> None:
+    cell_page.page.locator(".u-robot").click()
+    cell_page.page.locator(".q-menu .q-item").first.click()
+    cell_page.until(lambda: cell_page.page.locator(".q-menu").count() == 0, "the list closed")
+    press_shows(cell_page, cell, "h", "PAUSED")
+    caps = "window.dispatchEvent(new KeyboardEvent('keydown', {key: 'P', code: 'KeyP'}))"
+    cell_page.page.evaluate(caps)
+    cell_page.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "play with Caps Lock")
+
+
+def test_space_is_the_shortcut_after_a_click_and_presses_a_button_reached_by_tab(
+    program_page: Screen, cell: RunningCell
+) -> None:
+    cell.ask("load_program", robot="g60", text="G1 A30 F600\nG4 P1\n", name="move")
+    report = "window.program.report()"
+    program_page.until(
+        lambda: 1.0 < program_page.page.evaluate(report)["seconds"] < 60.0, "the preview"
+    )
+    layer = program_page.page.locator('[data-layer="frames"]')
+    layer.click()
+    shown = "window.understudy.report().layers.frames"
+    before = program_page.page.evaluate(shown)
+    program_page.page.keyboard.press(" ")
+    program_page.until(lambda: program_page.page.evaluate(report)["at"] > 0, "the ghost plays")
+    assert program_page.page.evaluate(shown) == before
+    program_page.page.locator('[data-view="follow"]').focus()
+    program_page.page.keyboard.press("Tab")
+    program_page.page.keyboard.press(" ")
+    program_page.until(lambda: program_page.page.evaluate(shown) != before, "the button pressed")
+
+
+def test_keys_are_text_in_a_field_and_do_nothing_under_a_dialog(
+    log_page: Screen, cell_page: Screen, cell: RunningCell
+) -> None:
+    search = log_page.page.locator('[data-log="search"]')
+    search.fill("")
+    search.press_sequentially("d")
+    assert search.input_value() == "d"
+    cell_page.page.keyboard.press("?")
+    cell_page.page.keyboard.press("d")
+    cell_page.page.locator(".u-keys").click()
+    cell_page.page.evaluate("() => fetch('/api/now')")
+    assert robot(cell)["enabled"]
+
+
+# ── jog by keys ──
+
+
+@contextmanager
+def held(screen: Screen, cell: RunningCell, key: str, axis: int) -> Iterator[None]:
+    """Shift and a key, pressed again if a slow machine ended the jog before it began."""
+    screen.until(lambda: not any(map(round, joints(screen))), "the robot at zero")
+    screen.page.keyboard.down("Shift")
+    moves = [False]
+
+    def moved() -> bool:
+        if not moves[0] and robot(cell)["state"] == "Idle":
+            screen.page.keyboard.up(key)
+            screen.page.keyboard.down(key)
+        moves[0] = abs(joints(screen)[axis]) > 0.5
+        return moves[0]
+
+    screen.until(moved, f"axis {axis} moves while {key} is held")
+    try:
+        yield
+    finally:
+        screen.page.keyboard.up(key)
+        screen.page.keyboard.up("Shift")
+
+
+def joints(screen: Screen) -> list[float]:
+    return [math.degrees(q) for q in screen.scene["robots"]["g60"]["q"]]
+
+
+def comes_to_rest(screen: Screen, cell: RunningCell) -> None:
+    screen.until(lambda: robot(cell)["state"] == "Idle", "the end of the jog")
+    assert not robot(cell)["error"]
+
+
+@pytest.mark.parametrize(("key", "axis", "sign"), [("Q", 0, 1), ("S", 1, -1)])
+def test_keys_jog_while_they_are_held(
+    program_page: Screen, cell: RunningCell, key: str, axis: int, sign: int
+) -> None:
+    program_page.page.locator("#scene").click()
+    with held(program_page, cell, key, axis):
+        assert joints(program_page)[axis] * sign > 0
+        assert robot(cell)["state"] == "Jog"
+    comes_to_rest(program_page, cell)
+
+
+ENDS = {
+    "Shift is released": lambda screen: screen.page.keyboard.up("Shift"),
+    "the window loses the focus": lambda screen: screen.page.evaluate(
+        "window.dispatchEvent(new Event('blur'))"
+    ),
+    "the focus moves into a field": lambda screen: screen.page.locator(".u-name").first.focus(),
+    "the browser hangs": lambda screen: screen.page.evaluate(
+        "() => { const end = performance.now() + 1500; while (performance.now() < end); }"
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+def test_a_jog_by_keys_ends_when(
+    program_page: Screen, cell: RunningCell, end: Callable[[Screen], None]
+) -> None:
+    program_page.page.locator("#scene").click()
+    with held(program_page, cell, "Q", 0):
+        end(program_page)
+        comes_to_rest(program_page, cell)
+
+
+def test_escape_stops_a_jog_by_keys(program_page: Screen, cell: RunningCell) -> None:
+    program_page.page.locator("#scene").click()
+    with held(program_page, cell, "Q", 0):
+        is_stopped_by_escape(program_page, cell)
+
+
+def test_the_list_of_keys_has_the_jog_keys_only_where_they_work(
+    program_page: Screen, cell_page: Screen
+) -> None:
+    for screen, there in ((program_page, True), (cell_page, False)):
+        screen.page.locator("#scene").click()
+        screen.page.keyboard.press("?")
+        listed = screen.page.locator(".u-keys")
+        assert ("⇧ Q" in listed.inner_text()) == there
+        listed.click()
