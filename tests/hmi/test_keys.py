@@ -1,5 +1,5 @@
-"""The keyboard in a browser: Escape stops wherever the focus is, shortcuts work after any click, keys
-jog while they are held."""
+"""The keyboard in a browser: Escape stops wherever the focus is, shortcuts work after any click,
+keys jog while they are held."""
 
 import math
 from collections.abc import Callable, Iterator
