@@ -46,7 +46,7 @@ def rows() -> list[Row]:
 def jitter() -> Row:
     """Jitter while the robot moves; both are read at the same time."""
     with ExitStack() as stack:
-        _, endpoints = stack.enter_context(running("kuka_eki"))
+        _, endpoints = stack.enter_context(running("kuka_eki", "--no-hmi"))
         time.sleep(SETTLED)
         client, ours = (
             stack.enter_context(connected(port_of(endpoints[f"kuka.kuka_eki.{name}"])))

@@ -36,7 +36,7 @@ def rows() -> list[Row]:
 
 def round_trips() -> list[Row]:
     with ExitStack() as stack:
-        _, endpoints = stack.enter_context(running("text_robot"))
+        _, endpoints = stack.enter_context(running("text_robot", "--no-hmi"))
         ours = stack.enter_context(connected(port_of(endpoints["bench.text_tcp"])))
         peer = stack.enter_context(connected(stack.enter_context(echo_server())))
         samples: tuple[list[float], list[float]] = ([], [])
@@ -51,7 +51,7 @@ def round_trips() -> list[Row]:
 
 
 def idle() -> Row:
-    with running("text_robot") as (process, _):
+    with running("text_robot", "--no-hmi") as (process, _):
         watched = psutil.Process(process.pid)
         before = sum(watched.cpu_times()[:2])
         time.sleep(IDLE_SECONDS)
@@ -63,7 +63,7 @@ def start() -> Row:
     ours, peer = [], []
     for _ in range(5):
         begun = time.perf_counter()
-        with running("text_robot"):
+        with running("text_robot", "--no-hmi"):
             ours.append(time.perf_counter() - begun)
         begun = time.perf_counter()
         subprocess.run([sys.executable, "-c", "import asyncio"], check=True)
@@ -82,10 +82,11 @@ def fixtures() -> Row:
 
 
 @contextmanager
-def running(cell: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, str]]]:
+def running(cell: str, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, str]]]:
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.json"
-        command = ["-m", "understudy", "run", cell, "--ephemeral", "--ready-file", str(ready)]
+        command = ["-m", "understudy", "run", cell, "--ephemeral", *options]
+        command += ["--ready-file", str(ready)]
         process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
         try:
             while not ready.exists():

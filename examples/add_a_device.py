@@ -92,7 +92,7 @@ build = StackLight
 
 
 async def use(cell: Path, rules: Path) -> None:
-    live = Live(load_config(str(cell)), Options(rate="step", ephemeral=True, hmi=False))
+    live = Live(load_config(str(cell)), Options(rate="step", ephemeral=True))
     ask: Any = lambda name, **given: live.commands.call(name, given, "operator")  # noqa: E731
     ask("set_output", robot="g60", pin=16, value=True)
     assert [row.value for row in ask("devices")[0]["panel"]] == [True], "page panel"

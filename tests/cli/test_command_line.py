@@ -21,7 +21,7 @@ from understudy.app import kernels
 from understudy.cli import look
 from understudy.cli.transcript import Transcript
 from understudy.config import load_config
-from understudy.config.files import shipped_robots
+from understudy.config.files import find_cell, shipped_robots
 from understudy.errors import ConfigError
 
 PATIENCE = 60.0
@@ -108,6 +108,10 @@ def test_new_with_an_unknown_robot_writes_nothing() -> None:
 def test_new_writes_a_valid_cell_and_overwrites_nothing() -> None:
     assert Done("new", "mine").code == 0
     assert Done("check", "mine.yaml").code == 0
+    config = load_config("mine.yaml")
+    assert config.head.hmi is not None, "it has a page"
+    assert config.robots["arm"].kind == "arm", "its robot has a body"
+    assert config.robots["arm"].program is not None, "it moves when Play is pressed"
     written = Path("mine.yaml").read_bytes()
     again = Done("new", "mine.yaml")
     assert again.code == 2
@@ -467,7 +471,7 @@ def ask(line: socket.socket, *commands: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: Start) -> None:
-    running = start("run", "text_robot", "--ephemeral", "--ready-file", "ready.json")
+    running = start("run", "text_robot", "--no-hmi", "--ephemeral", "--ready-file", "ready.json")
     ready = running.ready()
     assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting"}
     assert (ready["pid"], ready["cell"], ready["rate"]) == (
@@ -488,7 +492,8 @@ def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: St
 def test_a_taken_port_exits_with_2_without_a_traceback(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, _, err = start("run", "text_robot", "--port", "control=0", "--port", str(port)).end()
+        words = ("--no-hmi", "--port", "control=0", "--port", str(port))
+        code, _, err = start("run", "text_robot", *words).end()
     assert code == 2
     for word in (f"port {port}", "bench.text_tcp", "--ephemeral"):
         assert word in err
@@ -509,9 +514,10 @@ def test_run_ends_after_for_seconds_at_rate_max(start: Start) -> None:
 
 
 def test_a_log_is_confirmed_by_replay_and_an_edited_one_is_not(start: Start) -> None:
-    """With a new cell, a name that is not ASCII, and scenario rules."""
-    Done("new", "zelle_ä")
-    words = ["--rate", "step", "--ephemeral", "--seed", "12", "--ready-file", "ready.json"]
+    """With a name that is not ASCII, and scenario rules."""
+    Path("zelle_ä.yaml").write_text(find_cell("text_robot")[1], encoding="utf-8")
+    words = ["--rate", "step", "--ephemeral", "--no-hmi", "--seed", "12"]
+    words += ["--ready-file", "ready.json"]
     running = start("run", "zelle_ä.yaml", *words, "--log", "a.chat")
     with connect(running.ready()["endpoints"]["bench.text_tcp"]) as line:
         answers = ask(line, b"GET_POS", b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"HOME", b"GET_STATUS")
@@ -568,7 +574,7 @@ def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> N
 
 
 def test_status_and_stop_find_the_running_cells(start: Start) -> None:
-    one = start("run", "text_robot", "--ephemeral", "--ready-file", "one.json")
+    one = start("run", "text_robot", "--no-hmi", "--ephemeral", "--ready-file", "one.json")
     two = start("run", "default", "--ephemeral", "--ready-file", "two.json")
     one.ready("one.json")
     two.ready("two.json")

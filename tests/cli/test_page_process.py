@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ import pytest
 
 from understudy.cli import hmi
 from understudy.cli.check import check
-from understudy.config import Hmi
+from understudy.config import Hmi, load_config, shipped_cells
 from understudy.errors import ConfigError
 
 PATIENCE_SECONDS = 60.0
@@ -35,9 +36,11 @@ Start = Callable[..., "Running"]
 class Running:
     """`understudy run` of a small cell with a page."""
 
-    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *words: str, ephemeral: bool = True, **environment: str
+    ) -> None:
         self.ready_file = folder / "ready.json"
-        run = [sys.executable, "-m", "understudy", "run", "--ephemeral"]
+        run = [sys.executable, "-m", "understudy", "run", *(["--ephemeral"] if ephemeral else [])]
         self.process = subprocess.Popen(
             [*run, "--ready-file", str(self.ready_file), *words],
             stdout=subprocess.PIPE,
@@ -78,8 +81,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     (tmp_path / "cell.yaml").write_text(CELL)
     running: list[Running] = []
 
-    def begin(*words: str, **environment: str) -> Running:
-        running.append(Running(tmp_path, str(tmp_path / "cell.yaml"), *words, **environment))
+    def begin(*words: str, **options: Any) -> Running:
+        running.append(Running(tmp_path, str(tmp_path / "cell.yaml"), *words, **options))
         return running[-1]
 
     yield begin
@@ -131,6 +134,36 @@ def test_no_hmi_starts_no_page_process(start: Start) -> None:
     ready = cell.ready()
     assert ready["starting"] == []
     assert ready["endpoints"].keys() == {"control"}
+
+
+def test_hmi_forces_a_page_and_a_taken_port_is_replaced_by_a_free_one(
+    start: Start, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (tmp_path / "cell.yaml").write_text(CELL.replace("port: 0", f"port: {port}"))
+        cell = start("--port", "control=0", "--port", "state=0", ephemeral=False)
+        page = cell.page()
+        code, said = cell.end()
+    assert code == 0
+    assert f"port {port} is in use; the page is on {page.rpartition(':')[2]}" in said
+    (tmp_path / "cell.yaml").write_text(CELL.partition("\n")[2])
+    assert start("--hmi").page().startswith("http://127.0.0.1:")
+
+
+def test_a_run_that_ends_with_its_program_has_no_page(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text("hmi: {port: 0}\nrobots: {arm: {kind: arm}}\n")
+    (tmp_path / "short.nc").write_text("G4 P0.1\n")
+    cell = start("--program", str(tmp_path / "short.nc"), "--exit")
+    out, _ = cell.process.communicate(timeout=PATIENCE_SECONDS)
+    assert cell.process.returncode == 0
+    assert b"Page" not in out
+    assert b"hmi_link" not in out
+
+
+@pytest.mark.parametrize("name", list(shipped_cells()))
+def test_every_shipped_cell_has_a_page(name: str) -> None:
+    assert load_config(name).head.hmi is not None
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:

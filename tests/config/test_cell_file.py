@@ -82,8 +82,8 @@ BROKEN = {
     "unknown key of a robot": (
         ("move_abs_ms", "move_abs"),
         ":6: robots.bench.move_abs: unknown key (got 'move_abs'); allowed: kind, faces, real, "
-        "start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, load_percent, "
-        "temperature_c, io, welder; did you mean 'move_abs_ms'?",
+        "program, start_mm_deg, home_mm_deg, move_abs_ms, move_rel_ms, home_ms, envelope_mm, "
+        "load_percent, temperature_c, io, welder; did you mean 'move_abs_ms'?",
     ),
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),

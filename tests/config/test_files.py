@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from understudy.config.files import found_beside, read_model, read_program, shipped_programs
+from understudy.config.files import (
+    find_program,
+    found_beside,
+    read_model,
+    read_program,
+    shipped_programs,
+)
 from understudy.errors import ConfigError
 
 
@@ -22,6 +28,19 @@ def test_a_file_of_the_user_takes_precedence(
     monkeypatch.chdir(tmp_path)
     Path("seam.gcode").write_text("G28\n")
     assert read_program(Path("seam.gcode")) == b"G28\n"
+
+
+def test_a_cell_file_names_a_program_beside_it_or_a_shipped_one(tmp_path: Path) -> None:
+    cell = str(tmp_path / "cell.yaml")
+    for name in ("seam", "seam.gcode"):
+        found = find_program(name, beside=cell)
+        assert (found.name, found.text) == ("seam.gcode", shipped_programs()["seam"].read_text())
+    (tmp_path / "seam.gcode").write_text("G28\n")
+    assert find_program("seam.gcode", beside=cell) == ("seam.gcode", "G28\n")
+    with pytest.raises(ConfigError, match="did you mean 'seam'"):
+        find_program("saem", beside=cell)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        find_program("nothing.gcode", beside=cell)
 
 
 @pytest.mark.parametrize("name", ["nothing.gcode", ".", "a\0b"])

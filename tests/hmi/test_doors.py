@@ -28,7 +28,7 @@ NOT_TRIED = ("quit", "snapshot", "start_run")
 
 @pytest.fixture(scope="module")
 def cell() -> Iterator[StandIn]:
-    with StandIn("default", rate=1.0) as cell:
+    with StandIn("default", rate=1.0, hmi=True) as cell:
         yield cell
 
 

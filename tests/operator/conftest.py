@@ -21,7 +21,7 @@ class Bench:
 
     async def _made(self, cell: str) -> Live:
         config = load_config(cell)
-        return Live(config.without_rules(), Options(rate="step", ephemeral=True, hmi=False))
+        return Live(config.without_rules(), Options(rate="step", ephemeral=True))
 
     def close(self) -> None:
         self._loop.run_until_complete(self.live.stop())

@@ -23,6 +23,7 @@ from understudy.operator.models import DeviceQuery, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
 from understudy.operator.pins import PinCommands
+from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
 from understudy.operator.programs import ProgramCommands, Slices
 from understudy.operator.robots import Robots
@@ -49,13 +50,13 @@ PAGE_LINK = "hmi_link"
 
 @dataclass(frozen=True)
 class Options:
-    """How a cell is run, as opposed to what it is."""
+    """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
     ports: dict[str, int] = field(default_factory=dict)
     for_seconds: float | None = None
-    hmi: bool = True
+    hmi: bool = False
     real: bool = False
     note: Callable[[Event], None] = lambda event: None
 
@@ -119,7 +120,8 @@ class Live:
             log.warning("%s is not opened: it %s", server.endpoint, problem)
 
     def go(self) -> None:
-        """Starts time."""
+        """Loads the programs that the cell file names, and starts time."""
+        self.operator.play.load_named_programs()
         self._pump.start()
 
     def prepare(self) -> Iterator[None]:
@@ -166,13 +168,12 @@ class Live:
     def _make_servers(self, options: Options) -> list[Server]:
         """A server for each endpoint: the cell's own doors, then the faces of the robots."""
         head = self.config.head
-        page = head.hmi is not None and options.hmi
         wires: dict[str, Wire] = {
             "control": head.control,
-            **({"state": head.state} if page else {}),
+            **({"state": head.state} if options.hmi else {}),
         }
         wires |= self.config.endpoints()
-        doors = self._doors(wires, page=page)
+        doors = self._doors(wires, page=options.hmi)
         self._door_pump = Pump(Exchange(Doors(doors)), skip_missed=True)
         for endpoint in options.ports:
             if endpoint not in wires:
@@ -249,8 +250,13 @@ class OperatorApi:
             now=pump.now,
         )  # fmt: skip
         around = EnvironmentCommands(config, cell.parts, pump)
+        clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
+        programs = ProgramCommands(config, self.robots, self.slices)
+        self.play = PlayCommands(
+            config, self.robots, start=clock.start, load=programs.load, run=programs.run
+        )
         self._subjects = (
-            ClockCommands(cell, pump, self.robots, self.log, facts, quit_),
+            clock,
             RobotQuery(self.robots),
             DeviceQuery(config, cell.parts, pump.now),
             SceneQuery(config, self.robots, around.here, cell.parts),
@@ -260,7 +266,8 @@ class OperatorApi:
             self.modes,
             MotionCommands(self.robots, self.modes.dead_man),
             PinCommands(self.robots),
-            ProgramCommands(config, self.robots, self.slices),
+            programs,
+            self.play,
             PointCommands(self.robots, cell.parts),
             TeachCommands(self.robots),
         )

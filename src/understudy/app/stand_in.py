@@ -17,7 +17,10 @@ TIMEOUT_SECONDS = 60.0
 
 
 class StandIn:
-    """A live cell in a thread of its own; by default its time advances in steps."""
+    """A live cell in a thread of its own; by default its time advances in steps.
+
+    `hmi`: open the doors that a page's process connects to; the process is not started.
+    """
 
     def __init__(
         self,
@@ -26,8 +29,9 @@ class StandIn:
         seed: int | None = None,
         rules: bool = False,
         rate: "Rate" = "step",
+        hmi: bool = False,
     ) -> None:
-        self._settings = (cell, seed, rules, rate)
+        self._settings = (cell, seed, rules, rate, hmi)
         self._loop = asyncio.new_event_loop()
         self._live: Live | None = None
         self._sockets: dict[str, Any] = {}
@@ -132,9 +136,10 @@ class StandIn:
         from understudy.app.live import Live, Options
         from understudy.config import load_config
 
-        cell, seed, rules, rate = self._settings
+        cell, seed, rules, rate, hmi = self._settings
         config = load_config(cell, seed=seed)
-        live = Live(config if rules else config.without_rules(), Options(rate, ephemeral=True))
+        options = Options(rate, ephemeral=True, hmi=hmi)
+        live = Live(config if rules else config.without_rules(), options)
         await live.start()
         self._live = live
         self._started.set()

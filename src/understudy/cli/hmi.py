@@ -6,6 +6,7 @@ the same after a restart, and connections that arrive meanwhile wait instead of 
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -46,9 +47,10 @@ def missing_extra() -> str | None:
 class PageProcess:
     """Owns the port from the beginning; supervises the process after `start`."""
 
-    def __init__(self, config: Hmi, port: int) -> None:
+    def __init__(self, config: Hmi, port: int, *, or_free: bool = False) -> None:
+        """``or_free``: take a free port if this one is in use."""
         self._access = read_access(config.host, config.token, config.viewer_token)
-        self._listener = _listen(config.host, port)
+        self._listener = _listen(config.host, port, or_free=or_free)
         self._was_ready = False
         self._process: asyncio.subprocess.Process | None = None
         self._supervisor: asyncio.Task[None] | None = None
@@ -133,14 +135,18 @@ class PageProcess:
         return process.returncode
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, or_free: bool = False) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except (OSError, UnicodeError) as problem:
-        raise cannot_listen(ENDPOINT, host, port, problem) from None
+        if not or_free or getattr(problem, "errno", None) != errno.EADDRINUSE:
+            raise cannot_listen(ENDPOINT, host, port, problem) from None
     except OverflowError:
         raise ConfigError("hmi.port", value=port, allowed="0 to 65535") from None
+    listener = _listen(host, 0)
+    log.warning("port %d is in use; the page is on %d", port, listener.getsockname()[1])
+    return listener
 
 
 def _environment(access: Access) -> dict[str, str]:

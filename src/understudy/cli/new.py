@@ -9,30 +9,32 @@ import typer
 
 from understudy.app.build import build_cell
 from understudy.config import read_config
-from understudy.config.files import find_cell, shipped_robots
+from understudy.config.files import shipped_robots
 from understudy.errors import ConfigError
 
 ARM_CELL = """description: an arm of my own
+hmi: {{port: 8080}}              # the page, in a browser
 robots:
   arm:
     kind: arm
     model: {model}
+    program: joint_tour        # loaded at the start; Play on the page runs it
     faces:
-      grblhal: {{port: 2323}}
+      grblhal: {{port: 2323}}    # a G-code sender connects here
+environment:
+  objects: []                  # tables, fixtures, walls; docs/cells.md
 """
 
 
 def new(
     name: Annotated[str, typer.Argument(help="name of the cell; writes NAME.yaml")],
-    robot: Annotated[
-        str | None, typer.Option(help="name of a shipped arm, or path of a URDF")
-    ] = None,
+    robot: Annotated[str, typer.Option(help="name of a shipped arm, or path of a URDF")] = "g60",
 ) -> None:
     """Write a cell file of your own that runs as it is."""
     path = Path(name if name.endswith((".yaml", ".yml")) else f"{name}.yaml")
     if not path.name.removesuffix(path.suffix or ".yaml").strip(". "):
         raise ConfigError("a cell needs a name", value=name, allowed="e.g. my_cell")
-    text = find_cell("text_robot")[1] if robot is None else _with_arm(robot, path)
+    text = _with_arm(robot, path)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(f"# Run it:   understudy run {path}\n# Check it: understudy check {path}\n")
@@ -41,7 +43,7 @@ def new(
         raise ConfigError("the file exists; choose another name", file=str(path)) from None
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
-    print(f"wrote {path}. Run it: understudy run {path}")
+    print(f"wrote {path}. Run it: understudy run {path}, open the page that it names, press Play")
 
 
 def _with_arm(robot: str, path: Path) -> str:

@@ -18,10 +18,10 @@ from rich.table import Table
 
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
-from understudy.cli import hmi
+from understudy.cli import hmi as page_process
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
-from understudy.config import CellConfig, load_config
+from understudy.config import CellConfig, Hmi, load_config
 from understudy.config.files import read_program
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import Robot
@@ -66,7 +66,13 @@ RobotName = Annotated[
     str, typer.Option(help="robot that runs the program; default: the first that can")
 ]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
-NoHmi = Annotated[bool, typer.Option("--no-hmi", help="do not start the page")]
+WithPage = Annotated[
+    bool | None,
+    typer.Option(
+        "--hmi/--no-hmi",
+        help="start the page, or do not; default: if the cell file has the key hmi, without --exit",
+    ),
+]
 
 
 def run(
@@ -82,7 +88,7 @@ def run(
     exit_: Leave = False,
     robot: RobotName = "",
     real: Real = False,
-    no_hmi: NoHmi = False,
+    hmi: WithPage = None,
 ) -> None:
     """Run a live cell until Ctrl-C, `understudy stop` or the end of --for."""
     log_to_stderr()
@@ -94,7 +100,7 @@ def run(
         ephemeral=ephemeral,
         ports=_ports(port or [], config),
         for_seconds=for_,
-        hmi=not no_hmi,
+        hmi=_with_page(hmi, config, exit_),
         real=real,
         note=chat.note if chat else lambda event: None,
     )
@@ -137,7 +143,9 @@ async def _live(
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            file.write(config.name, live.rate, live.endpoints, [hmi.ENDPOINT] if page else [])
+            file.write(
+                config.name, live.rate, live.endpoints, [page_process.ENDPOINT] if page else []
+            )
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
@@ -164,7 +172,7 @@ async def _prepare(live: Live) -> None:
         gc.freeze()
 
 
-async def _stop(live: Live, page: hmi.PageProcess | None) -> None:
+async def _stop(live: Live, page: page_process.PageProcess | None) -> None:
     """Stops both at the same time: each waits for the other's sockets to close."""
     await asyncio.gather(live.stop(), *([page.stop()] if page else []))
 
@@ -195,19 +203,30 @@ def _start_grace_time(number: int, frame: object) -> None:
     signal.setitimer(signal.ITIMER_REAL, SIGNAL_GRACE_S)
 
 
-def _page(config: CellConfig, options: Options) -> hmi.PageProcess | None:
-    """The page's process with its port reserved, or None; logs what is not installed."""
-    if config.head.hmi is None or not options.hmi:
-        return None
-    if lack := hmi.missing_extra():
+def _with_page(wanted: bool | None, config: CellConfig, leaves: bool) -> bool:
+    """Whether the page is started; logs what is not installed."""
+    if wanted is None:
+        wanted = config.head.hmi is not None and not leaves
+    if wanted and (lack := page_process.missing_extra()):
         log.warning(lack)
+        return False
+    return wanted
+
+
+def _page(config: CellConfig, options: Options) -> page_process.PageProcess | None:
+    """The page's process with its port reserved, or None."""
+    if not options.hmi:
         return None
-    own = 0 if options.ephemeral else config.head.hmi.port
-    return hmi.PageProcess(config.head.hmi, options.ports.pop(hmi.ENDPOINT, own))
+    own = config.head.hmi or Hmi()
+    asked = options.ports.pop(page_process.ENDPOINT, None)
+    if asked is not None:
+        return page_process.PageProcess(own, asked)
+    port = 0 if options.ephemeral else own.port
+    return page_process.PageProcess(own, port, or_free=True)
 
 
 def _page_is_up(live: Live, files: list[ReadyFile], address: str) -> None:
-    live.endpoints[hmi.ENDPOINT] = address
+    live.endpoints[page_process.ENDPOINT] = address
     Console().print(f"Page: {address}")
     for file in files:
         try:
@@ -293,6 +312,7 @@ class ProgramOnStart:
         self._leave = leave
         self._text = read_program(file).decode("utf-8", "replace")
         self._task: asyncio.Task[None] | None = None
+        self._ended = asyncio.Event()
         self.outcome: bool | None = None
 
     @property
@@ -306,7 +326,8 @@ class ProgramOnStart:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
+            if not self._ended.is_set():  # a program that has ended is still reported
+                self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self, live: Live, robot: Robot) -> None:
@@ -337,9 +358,9 @@ class ProgramOnStart:
 
     async def _follow(self, live: Live, robot: Robot) -> None:
         """Waits for the end; advances time in lock step, where no client waits for an answer."""
-        program, ended = robot.side.program, asyncio.Event()
+        program = robot.side.program
         assert program is not None
-        program.on_end(lambda text, now: ended.set())
+        program.on_end(lambda text, now: self._ended.set())
         paused = False
         while program.under_way():
             before, paused = paused, _paused(robot)
@@ -350,7 +371,7 @@ class ProgramOnStart:
                 await asyncio.sleep(0)
                 continue
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
+                await asyncio.wait_for(self._ended.wait(), LOOK_SECONDS)
 
 
 async def _call(live: Live, name: str, parameters: dict[str, Any]) -> Refused | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -12,7 +12,14 @@ from msgspec import Meta, Struct, structs, to_builtins
 
 from understudy.config.contents import contents
 from understudy.config.document import Document, Keys, parse
-from understudy.config.files import find_cell, found_beside, read_model, read_text
+from understudy.config.files import (
+    ProgramFile,
+    find_cell,
+    find_program,
+    found_beside,
+    read_model,
+    read_text,
+)
 from understudy.config.typed import read
 from understudy.devices.io.pins import Link
 from understudy.errors import ConfigError, unknown
@@ -133,7 +140,7 @@ class FaceConfig(Struct, frozen=True):
 class RobotConfig(Struct, frozen=True):
     """A robot, the faces in front of it and the devices mounted on it, by their kinds.
 
-    `real`: the address of its REAL sibling.
+    `real`: the address of its REAL sibling. `program`: loaded when the cell starts.
     """
 
     kind: str
@@ -141,6 +148,7 @@ class RobotConfig(Struct, frozen=True):
     faces: dict[str, FaceConfig]
     real: RealPlace | None = None
     devices: dict[str, Any] = {}
+    program: ProgramFile | None = None
 
 
 class DeviceConfig(Struct, frozen=True):
@@ -197,6 +205,7 @@ class RobotHead(Struct, frozen=True):
     kind: str
     faces: dict[Name, dict[str, Any] | None] = {}
     real: Real | None = None
+    program: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
 
 
 @dataclass(frozen=True)
@@ -414,7 +423,16 @@ def _robot(
         for key, value in body.items()
         if key in mounted
     }
-    return RobotConfig(head.kind, config, faces, real, devices)
+    return RobotConfig(head.kind, config, faces, real, devices, _program(document, keys, head))
+
+
+def _program(document: Document, keys: Keys, head: RobotHead) -> ProgramFile | None:
+    if head.program is None:
+        return None
+    found: ProgramFile = _at(
+        document, (*keys, "program"), partial(find_program, beside=document.file), head.program
+    )
+    return found
 
 
 def device_keys(robot: type[Struct]) -> tuple[str, ...]:

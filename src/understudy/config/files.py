@@ -5,12 +5,14 @@ import os.path
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import NamedTuple
 
 from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
 SHIPPED = ".yaml (shipped)"
+PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
 MODEL_FILES = (".urdf", ".xml", ".stl", ".obj", ".dae", ".glb")
 
 
@@ -23,7 +25,16 @@ def shipped_robots() -> dict[str, Traversable]:
 
 
 def shipped_programs() -> dict[str, Traversable]:
-    return _shipped("programs", ".gcode")
+    """The shipped programs by name, without the ending."""
+    files = resources.files("understudy").joinpath("catalog", "programs").iterdir()
+    ordered = sorted(files, key=lambda file: file.name)
+    return {Path(f.name).stem: f for f in ordered if Path(f.name).suffix in PROGRAM_FILES}
+
+
+def shipped_program(name: str) -> Traversable | None:
+    """A shipped program by its name, with or without the ending."""
+    file = shipped_programs().get(name.partition(".")[0])
+    return file if file is not None and name in (file.name, Path(file.name).stem) else None
 
 
 def read_program(path: Path) -> bytes:
@@ -31,11 +42,29 @@ def read_program(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as problem:
-        shipped = shipped_programs().get(str(path).removesuffix(".gcode"))
+        shipped = shipped_program(str(path))
         if shipped is not None and isinstance(problem, FileNotFoundError):
             return shipped.read_bytes()
         reason = getattr(problem, "strerror", None) or str(problem)
         raise ConfigError(f"cannot be read: {reason}", file=str(path)) from None
+
+
+class ProgramFile(NamedTuple):
+    """A program: the name of its file, and its text."""
+
+    name: str
+    text: str
+
+
+def find_program(name: str, *, beside: str) -> ProgramFile:
+    """A program that a cell file names: a file beside it, or a shipped program."""
+    path = Path(beside).parent / name
+    shipped = shipped_program(name)
+    if shipped is not None and not os.path.exists(path):  # never raises
+        return ProgramFile(shipped.name, shipped.read_text(encoding="utf-8"))
+    if path.suffix not in PROGRAM_FILES and not os.path.exists(path):
+        raise unknown("program (neither shipped nor the path of a file)", name, shipped_programs())
+    return ProgramFile(path.name, read_text(path))
 
 
 def read_model(name: str, *, beside: str) -> bytes:

@@ -101,6 +101,9 @@ class ClockCommands:
 
     # ── the engine ──
 
+    def start(self) -> dict[str, Any]:
+        return self._run_engine("start")
+
     def _of_engine(self, name: str, doc: str) -> Command:
         def run(_: Any) -> Any:
             if name != "start" and (refused := self._on_real(name)):

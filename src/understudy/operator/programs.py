@@ -120,8 +120,8 @@ class ProgramCommands:
             add(
                 "program", "the loaded program and its progress", self._show, OfRobot, role="viewer"
             ),
-            add("load_program", "load and check a text; nothing moves", self._load, LoadProgram),
-            add("run_program", "run from a line on, or go on after a pause", self._run, RunProgram),
+            add("load_program", "load and check a text; nothing moves", self.load, LoadProgram),
+            add("run_program", "run from a line on, or go on after a pause", self.run, RunProgram),
             add("step_program", "run one more line", self._of("step"), OfRobot),
             add("pause_program", "hold; run_program goes on", self._of("pause"), OfRobot),
             add("stop_program", "brake and drop the rest", self._of("stop"), OfRobot),
@@ -137,7 +137,7 @@ class ProgramCommands:
     def _show(self, given: OfRobot) -> Any:
         return self._with(given.robot, lambda program, now: None, text=True)
 
-    def _load(self, given: LoadProgram) -> Any:
+    def load(self, given: LoadProgram) -> Any:
         """Reads a short program at once, a long one in slices."""
         from understudy.gcode.program import program_lines
 
@@ -161,7 +161,7 @@ class ProgramCommands:
             given.robot, lambda program, now: program.load_lines(given.text, given.name, lines)
         )
 
-    def _run(self, given: RunProgram) -> Any:
+    def run(self, given: RunProgram) -> Any:
         def run(program: "ProgramRun", now: int) -> Refused | None:
             if program.reading(now).state == "paused":
                 return program.step(now) if given.step else program.resume(now)

@@ -104,11 +104,11 @@ def test_a_stop_in_process_leaves_no_line_waiting_for_its_answer() -> None:
     assert bench.ask("$G")[-1] == "ok"
 
 
-@pytest.mark.parametrize("line", ["M3", "M7"])
-def test_arc_and_gas_are_pins(line: str) -> None:
+@pytest.mark.parametrize(("line", "outputs"), [("M7", 0b10), ("M3 M7", 0b11)])
+def test_arc_and_gas_are_pins(line: str, outputs: int) -> None:
     bench = arm()
     assert bench.ask(line) == ["ok"]
-    assert bench.outputs == {"M3": 1, "M7": 2}[line]
+    assert bench.outputs == outputs
     bench.say(b"\x18")
     assert bench.outputs == 0
 

@@ -93,7 +93,16 @@ class TimeScale:
         pending, self._pending = self._pending, None
         if pending is not None:
             await self._browser.command("rate", {"rate": pending})
-        await self._browser.command("start")
+        answer = await self._browser.command("play")
+        if answer is not None:
+            self._show_outcome(answer)
+
+    def _show_outcome(self, answer: Mapping[str, Any]) -> None:
+        """A notice if a program was refused, or if there was none to run."""
+        for robot, reason in answer["refused"].items():
+            self._browser.notify_refusal(f"{robot}: {reason}")
+        if not (answer["under_way"] or answer["started"] or answer["refused"]):
+            ui.notify(self._browser.texts("time.nothing_loaded"), position="top")
 
     async def _set(self, exponent: float) -> None:
         scale = round(10.0**exponent, 2)

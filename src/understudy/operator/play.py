@@ -1,0 +1,89 @@
+"""`play`: lets time run and runs the loaded programs; programs that a cell file names."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from understudy.config import CellConfig
+from understudy.errors import Refused
+from understudy.operator.programs import LoadProgram, RunProgram
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports.hmi import Later
+
+log = logging.getLogger(__name__)
+
+
+class PlayCommands:
+    """``start`` lets time run and answers with the metrics; ``load`` and ``run`` are the commands
+    `load_program` and `run_program`."""
+
+    def __init__(
+        self,
+        config: CellConfig,
+        robots: Robots,
+        *,
+        start: Callable[[], dict[str, Any]],
+        load: Callable[[LoadProgram], Any],
+        run: Callable[[RunProgram], Any],
+    ) -> None:
+        self._config = config
+        self._robots = robots
+        self._start = start
+        self._load = load
+        self._run = run
+
+    def commands(self) -> list[Command]:
+        doc = "let time run; if no robot moves, run the loaded program of every simulated robot"
+        return [Command("play", doc, lambda _: self._play())]
+
+    def load_named_programs(self) -> None:
+        """Loads the programs that the cell file names; logs those that cannot be loaded."""
+        for robot in self._robots:
+            named = self._config.robots[robot.name].program
+            if named is not None:
+                answer = self._load(LoadProgram(robot.name, named.text, named.name))
+                log_refusal = partial(_log_refusal, robot.name, named.name)
+                if isinstance(answer, Later):
+                    answer.then(log_refusal)
+                else:
+                    log_refusal(answer)
+
+    def _play(self) -> dict[str, Any]:
+        answer = self._start()
+        if any(_under_way(robot) for robot in self._robots):
+            return {**answer, "started": [], "refused": {}, "under_way": True}
+        ready = [robot for robot in self._robots if _has_program(robot)]
+        refusals: Mapping[str, Refused | None] = {r.name: self._begin(r) for r in ready}
+        return {
+            **answer,
+            "started": [name for name, refused in refusals.items() if refused is None],
+            "refused": {name: refused.reason for name, refused in refusals.items() if refused},
+            "under_way": False,
+        }
+
+    def _begin(self, robot: Robot) -> Refused | None:
+        """Switches the drives on where they are switched, and runs the program from its start."""
+        if "drives" in robot.skills() and not robot.condition().enabled:
+            refused = robot.do("enable")
+            if refused is not None:
+                return refused
+        answer = self._run(RunProgram(robot.name))
+        return answer if isinstance(answer, Refused) else None
+
+
+def _log_refusal(robot: str, program: str, answer: Any) -> None:
+    if isinstance(answer, Refused):
+        log.warning("%s: the program %s is not loaded: %s", robot, program, answer.reason)
+
+
+def _under_way(robot: Robot) -> bool:
+    program = robot.side.program
+    return robot.condition().moving or (program is not None and program.under_way())
+
+
+def _has_program(robot: Robot) -> bool:
+    """A REAL robot is never started by `play`."""
+    program = robot.side.program
+    return robot.real is None and program is not None and bool(program.text.strip())

@@ -1,0 +1,68 @@
+"""`play`: time runs, and the loaded programs of the simulated robots."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.operator.conftest import Bench
+
+CELL = """
+robots:
+  arm: {kind: arm, program: joint_tour}
+  machine: {kind: machine}
+"""
+
+
+@pytest.fixture
+def played(bench_of: Callable[[str], Bench], tmp_path: Path) -> Bench:
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL)
+    bench = bench_of(str(file))
+    bench.live.operator.play.load_named_programs()
+    return bench
+
+
+def test_play_runs_the_program_that_the_cell_file_names(played: Bench) -> None:
+    assert played.do("program", robot="arm")["name"] == "joint_tour.gcode"
+    before = played.joints("arm")
+    answer = played.do("play")
+    assert (answer["started"], answer["refused"], answer["state"]) == (["arm"], {}, "RUNNING")
+    played.forward(1.5)
+    assert played.joints("arm") != before
+    again = played.do("play")
+    assert (again["started"], again["under_way"]) == ([], True), "it runs already"
+    played.forward(60.0)
+    assert played.do("program", robot="arm")["state"] == "done"
+
+
+def test_play_ends_a_pause_and_a_stop(played: Bench) -> None:
+    played.do("play")
+    played.forward(1.0)
+    played.do("pause")
+    assert played.do("play")["state"] == "RUNNING"
+    assert played.do("program", robot="arm")["state"] == "running", "not started anew"
+    played.do("stop")
+    played.forward(2.0)
+    assert played.do("play")["started"] == ["arm"]
+
+
+def test_play_reports_a_robot_that_cannot_run(played: Bench) -> None:
+    played.do("inject", fault="emergency_stop", on="arm")
+    answer = played.do("play")
+    assert answer["started"] == []
+    assert list(answer["refused"]) == ["arm"]
+
+
+def test_a_program_that_cannot_be_loaded_is_logged(
+    bench_of: Callable[[str], Bench], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "cell.yaml"
+    (tmp_path / "long.gcode").write_text("G4 P1\n")
+    file.write_text("robots: {arm: {kind: arm, program: long.gcode}}\n")
+    bench = bench_of(str(file))
+    bench.live.operator.play.load_named_programs()
+    bench.do("play")
+    with caplog.at_level(logging.WARNING):
+        bench.live.operator.play.load_named_programs()
+    assert "arm: the program long.gcode is not loaded: a program is running" in caplog.text
