@@ -73,4 +73,4 @@ def test_wrong_pin_commands_are_refused_with_a_reason(
 
 def test_commands_on_missing_pins_and_devices_are_refused(bench: Bench) -> None:
     assert bench.refusal("io", robot="bench") == "bench (text_robot) has no pins"
-    assert bench.refusal("clear_trail", robot="g60") == "g60 has no device that leaves a trail"
+    assert bench.refusal("clear_trail", robot="kuka") == "kuka has no device that leaves a trail"

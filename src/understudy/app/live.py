@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
@@ -28,7 +28,7 @@ from understudy.operator.points import PointCommands, TeachCommands
 from understudy.operator.programs import ProgramCommands, Slices
 from understudy.operator.robots import Robots
 from understudy.operator.scene import SceneQuery
-from understudy.operator.table import Commands
+from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
 from understudy.ports import AnyFace, Rate
@@ -224,6 +224,12 @@ def _nothing(now: int) -> None:
 # ── the operator API ──────────────────────────────────────────────────────────────────────────────
 
 
+class Subject(Protocol):
+    """Commands about one subject."""
+
+    def commands(self) -> list[Command]: ...
+
+
 class OperatorApi:
     """All commands and queries of a live cell; it must be made on the event loop of the cell."""
 
@@ -251,10 +257,6 @@ class OperatorApi:
         )  # fmt: skip
         around = EnvironmentCommands(config, cell.parts, pump)
         clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
-        programs = ProgramCommands(config, self.robots, self.slices)
-        self.play = PlayCommands(
-            config, self.robots, start=clock.start, load=programs.load, run=programs.run
-        )
         self._subjects = (
             clock,
             RobotQuery(self.robots),
@@ -266,11 +268,17 @@ class OperatorApi:
             self.modes,
             MotionCommands(self.robots, self.modes.dead_man),
             PinCommands(self.robots),
-            programs,
-            self.play,
             PointCommands(self.robots, cell.parts),
             TeachCommands(self.robots),
+            *self._program_subjects(config, clock),
         )
+
+    def _program_subjects(self, config: CellConfig, clock: ClockCommands) -> tuple[Subject, ...]:
+        programs = ProgramCommands(config, self.robots, self.slices)
+        self.play = PlayCommands(
+            config, self.robots, start=clock.start, load=programs.load, run=programs.run
+        )
+        return (programs, self.play)
 
     def commands(self) -> Commands:
         return Commands(command for subject in self._subjects for command in subject.commands())
