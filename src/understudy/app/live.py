@@ -257,7 +257,7 @@ class OperatorApi:
         )  # fmt: skip
         around = EnvironmentCommands(config, cell.parts, pump)
         clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
-        self._subjects = (
+        self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots),
             DeviceQuery(config, cell.parts, pump.now),
