@@ -108,7 +108,7 @@ def test_a_feed_is_a_violation_exactly_when_a_joint_cannot_follow(
     assert len(parts) == 1
     assume(distances(ARM.chain, plan.path.end[~plan.path.rapid]).min(initial=1.0) >= 0.1)
     share = needed(parts[0])
-    reported = [found.kind for found in feed_findings(parts[0], ARM)]
+    reported = [found.kind for found in feed_findings(parts[0], ARM).violations]
     if share > 1.01:
         assert reported == ["velocity"]
     elif share < 0.99:

@@ -21,6 +21,7 @@ from understudy.offline.validate.clearance import (
     thing,
 )
 from understudy.offline.validate.limits import (
+    abrupt_samples,
     crash_findings,
     feed_findings,
     overload_findings,
@@ -164,7 +165,10 @@ class Judge:
         if arm.sweeper is None:
             self._unsure.update(moving)
         for stretch in stretches(run.plan):
-            self._found += feed_findings(stretch, arm)
+            feed = feed_findings(stretch, arm)
+            self._found += feed.violations
+            self._warnings += feed.warnings
+            self._keep_worst(overload_findings(*abrupt_samples(stretch, arm), arm))
             for times in stretch.grids():
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
             self._take(self._clearance.add(stretch, arm))

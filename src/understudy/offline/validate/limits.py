@@ -7,6 +7,7 @@ bead or the cut is not the one that the feed was programmed for. Rapid moves ask
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +20,34 @@ from understudy.offline.validate.report import Finding, Kind
 from understudy.offline.validate.subject import Arm, Machine
 from understudy.space.collision.sweep import Verdict, greatest_slopes
 from understudy.space.kinematics.singular import distances, kinds
-from understudy.units import digits_apart
+from understudy.units import MM, digits_apart
 
-NEAR, INSIDE = 0.1, 0.02
-"""Distances from a singular pose below which a pose is near it (6° of joint 5) and explains a high
-joint speed, or in it (1°)."""
+NEAR = 0.1
+"""Distance from a singular pose (6° of joint 5) below which it explains a high joint speed."""
+INSIDE = 1e-3
+"""Distance from a singular pose below which a line begins or ends in it: 0.06° of joint 5, what the
+rounding of a pose in a program can take it away from the singular pose."""
 NEAR_RATIO = 0.2
 """Factor on the thresholds for arms without a known structure, whose measure is small
 everywhere."""
 ROUNDING = 1.0 + 1e-6
 
 
-def feed_findings(stretch: Stretch, arm: Arm | Machine) -> Iterator[Finding]:
-    """One finding per line whose feed needs more than the joints have, at its worst place."""
+class FeedFindings(NamedTuple):
+    """Lines whose feed the joints cannot follow: violations; and warnings, where a line begins or
+    ends in a singular pose and the controller slows down next to it."""
+
+    violations: list[Finding]
+    warnings: list[Finding]
+
+
+def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
+    """At most one violation and one warning per line, at its worst place."""
+    findings = FeedFindings([], [])
     path = stretch.path
     asked = ~path.rapid & np.isfinite(path.feed) & (path.dwell == 0.0)
     if not asked.any():
-        return
+        return findings
     slope = greatest_slopes(path.shape, path.length)
     speed = np.where(asked, path.feed, 0.0)[:, None] * slope / arm.limits.velocity
     turn = np.zeros_like(speed)
@@ -44,17 +56,23 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> Iterator[Finding]:
         along = asked & (path.measure == TOOL)
         turn = np.where(along, path.feed, 0.0)[:, None] ** 2 * bend / arm.limits.acceleration
     over = np.flatnonzero((speed.max(axis=1) > ROUNDING) | (turn.max(axis=1) > ROUNDING))
+    need = _Need(stretch, path, speed, turn, arm)
     for line in np.unique(path.line[over]).tolist():
         first, last = np.searchsorted(path.line, [line, line + 1])
-        found = _worst(_Need(path, speed, turn, arm), np.arange(first, last))
-        if found is not None:
-            yield _finding(found, stretch, arm, line)
+        pieces = np.arange(first, last)
+        near = _nearness(path, pieces, arm)
+        if found := _worst(need, pieces, near, ~near.at_ends):
+            findings.violations.append(_finding(need, found, line))
+        if found := _worst(need, pieces, near, near.at_ends):
+            findings.warnings.append(_finding(need, found, line, slowed=True))
+    return findings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Need:
     """Needed speed and acceleration as shares of the limits, per piece and joint."""
 
+    stretch: Stretch
     path: Path
     speed: Floats
     turn: Floats
@@ -73,23 +91,24 @@ class _Excess:
     singularity: str = ""
 
 
-def _worst(need: _Need, pieces: Ints) -> _Excess | None:
-    """The worst excess of a line; None if it occurs only next to its singular ends."""
-    near = _nearness(need.path, pieces, need.arm)
-    counted = np.flatnonzero(~near.at_ends)
-    if not len(counted):
+def _worst(
+    need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_]
+) -> _Excess | None:
+    """The worst excess on the counted pieces of a line; None if there is none."""
+    rows = np.flatnonzero(counted)
+    if not len(rows):
         return None
     shares: tuple[tuple[Kind, Floats], ...] = (
-        ("velocity", need.speed[pieces[counted]]),
-        ("acceleration", need.turn[pieces[counted]]),
+        ("velocity", need.speed[pieces[rows]]),
+        ("acceleration", need.turn[pieces[rows]]),
     )
     for kind, share in shares:
         row, joint = divmod(int(np.argmax(share)), share.shape[1])
         if share[row, joint] > ROUNDING:
-            singularity = near.singularity[counted[row]] if kind == "velocity" else ""
-            named: Kind = "singularity" if singularity else kind
+            singularity = near.singularity[rows[row]]
+            named: Kind = "singularity" if singularity and kind == "velocity" else kind
             return _Excess(
-                named, int(pieces[counted[row]]), joint, float(share[row, joint]), singularity
+                named, int(pieces[rows[row]]), joint, float(share[row, joint]), singularity
             )
     return None
 
@@ -127,18 +146,54 @@ def _at_ends(near: NDArray[np.bool_], begins: bool, ends: bool) -> NDArray[np.bo
     return np.asarray(from_start | to_end)
 
 
-def _finding(found: _Excess, stretch: Stretch, arm: Arm | Machine, line: int) -> Finding:
+def _finding(need: _Need, found: _Excess, line: int, *, slowed: bool = False) -> Finding:
+    arm = need.arm
     name, axis = arm.names[found.joint], arm.unit_of(found.joint)
     limits, time, sign = arm.limits.velocity, axis.seconds, f"{axis.name}/{axis.per}"
     if found.kind == "acceleration":
         limits, time, sign = arm.limits.acceleration, axis.seconds**2, sign + "2"
     has = float(limits[found.joint]) / axis.unit * time
-    need = digits_apart(found.share * has, has, digits=0)
-    needs = f"{name} would need {need} {sign} at this feed, {has:.0f} are allowed"
+    factor = digits_apart(found.share, 1.0, digits=1)
+    wanted = digits_apart(found.share * has, has, digits=0)
+    needs = (
+        f"{name} would need {wanted} {sign} at this feed, {has:.0f} are allowed ({factor} times)"
+    )
     if found.singularity:
         needs = f"close to the {found.singularity} singularity: {needs}"
-    when = stretch.time_at(found.piece, 0.0)
-    return Finding(line, found.kind, f"line {line}: {needs}", when, joint=name)
+    if slowed:
+        slowest = float(need.path.fastest[found.piece]) / MM
+        needs += f"; the controller slows down to {slowest:.3g} mm/s here"
+    when = need.stretch.time_at(found.piece, 0.0)
+    message = f"line {line}: {needs}"
+    return Finding(line, found.kind, message, when, joint=name, factor=found.share)
+
+
+ABRUPT = 0.05
+"""Share of a joint's acceleration above which the ends of a segment are looked at."""
+
+
+class Samples(NamedTuple):
+    """Samples of a motion: their times, and the program line of each."""
+
+    motion: Motion
+    times: Floats
+    lines: NDArray[np.int64]
+
+
+def abrupt_samples(stretch: Stretch, arm: Arm | Machine) -> Samples:
+    """Samples just inside both ends of every segment of the plan that accelerates a joint.
+
+    Position and speed are continuous, so that samples 10 ms apart show them; the acceleration jumps
+    between segments, of which many are shorter.
+    """
+    law = stretch.plan.law
+    first, last = np.searchsorted(law.piece, [stretch.first, stretch.last])
+    begins = law.begins[first : last + 1]
+    times = np.sort(np.concatenate([begins[:-1], np.nextafter(begins[1:], 0.0)]))
+    motion = stretch.plan.sample(times)
+    abrupt = (np.abs(motion.acceleration) > ABRUPT * arm.braking).any(axis=1)
+    chosen = Motion(*(part[abrupt] for part in motion))
+    return Samples(chosen, times[abrupt], stretch.lines_at(times[abrupt]))
 
 
 def overload_findings(
@@ -146,7 +201,7 @@ def overload_findings(
 ) -> Iterator[Finding]:
     """One finding per line that overloads a joint: the joint with the largest share of its
     torque."""
-    if arm.dynamics is None:
+    if arm.dynamics is None or not len(times):
         return
     torques = arm.dynamics.torques(motion)
     share = arm.dynamics.shares(torques)
@@ -159,8 +214,10 @@ def overload_findings(
         has, unit = float(arm.dynamics.effort[joint]), arm.dynamics.unit(joint)
         needed = digits_apart(needs, math.copysign(has, needs), digits=1)
         message = f"line {line}: {name} needs {needed} {unit}, {has:.1f} are allowed"
-        excess = float(share[row, joint])
-        yield Finding(line, "torque", message, float(times[row]), joint=name, excess=excess)
+        factor = float(share[row, joint])
+        yield Finding(
+            line, "torque", message, float(times[row]), joint=name, excess=factor, factor=factor
+        )
 
 
 # ── stops off the path ──────────────────────────────────────────────────────────────────────────

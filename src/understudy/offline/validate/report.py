@@ -48,7 +48,8 @@ class Finding:
 
     `last`: the line on which it ends. `contact`: the first contact; `also`: contacts of other parts
     with the same object. `excess`: size of a sampled finding; the worst of a line is reported.
-    `code`: number of a firmware's error or alarm.
+    `factor`: what a joint needs (speed, acceleration, torque) over what it has. `code`: number of a
+    firmware's error or alarm.
     """
 
     line: int
@@ -60,6 +61,7 @@ class Finding:
     contact: Contact | None = None
     also: tuple[Contact, ...] = ()
     excess: float = 0.0
+    factor: float = 0.0
     code: int = 0
 
 
@@ -167,6 +169,8 @@ def finding_document(found: Finding) -> dict[str, Any]:
         document["code"] = found.code
     if found.joint:
         document["joint"] = found.joint
+    if found.factor:
+        document["factor"] = found.factor
     if found.contact is not None:
         document |= _contact(found.contact)
     if found.also:
