@@ -42,7 +42,7 @@ BESIDE = "G21 G90 G94\nG0 A30 B-48 C68 U-127 V%s W42\nG91 G1 Y60 Z-20 F6000\nM2\
 def test_a_line_beside_a_singular_pose_is_a_violation_and_one_from_it_a_warning(
     tmp_path: Path,
 ) -> None:
-    """Half a degree beside the singular pose the wrist turns on the line, and nothing excuses it."""
+    """Half a degree beside the singular pose the wrist turns on the line, without excuse."""
     file = tmp_path / "cell.yaml"
     file.write_text(CELL)
     beside = validate_text(BESIDE % "0.5", load_config(str(file)))

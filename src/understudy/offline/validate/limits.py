@@ -91,9 +91,7 @@ class _Excess:
     singularity: str = ""
 
 
-def _worst(
-    need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_]
-) -> _Excess | None:
+def _worst(need: _Need, pieces: Ints, near: "_Near", counted: NDArray[np.bool_]) -> _Excess | None:
     """The worst excess on the counted pieces of a line; None if there is none."""
     rows = np.flatnonzero(counted)
     if not len(rows):
