@@ -18,6 +18,7 @@ from understudy.errors import Refused
 from understudy.ports import Deps
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.operation import AxisReading, Condition, Frame, Jog, ModelAxis, RobotModel
+from understudy.ports.refusals import INHIBITED
 from understudy.space.pose import ORIGIN
 from understudy.units import MM, seconds
 
@@ -34,10 +35,11 @@ class Move(Struct):
     end: float = 0.0
     begun: int = 0
     stopped: bool = False
+    inhibited: bool = False
 
 
 class LinearAxis:
-    """`Part` of the cell, `Injectable`, and its own `OperatorActions`."""
+    """`Part` of the cell, `Injectable`, `Supervised`, and its own `OperatorActions`."""
 
     frames: tuple[Frame, ...] = ("base",)
 
@@ -71,8 +73,20 @@ class LinearAxis:
         return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        self._move = Move(here := self.position(now), here, now, fault == "emergency_stop")
+        self._halt(now, stopped=fault == "emergency_stop", inhibited=self._move.inhibited)
         return None
+
+    def _halt(self, now: int, *, stopped: bool, inhibited: bool) -> None:
+        self._move = Move(here := self.position(now), here, now, stopped, inhibited)
+
+    def inhibit_motion(self, now: int) -> None:
+        self._halt(now, stopped=self._move.stopped, inhibited=True)
+
+    def permit_motion(self, now: int) -> None:
+        self._halt(now, stopped=self._move.stopped, inhibited=False)
+
+    def fault(self, now: int) -> Refused | None:
+        return Refused("emergency stop") if self._move.stopped else None
 
     condition = status
 
@@ -89,6 +103,8 @@ class LinearAxis:
 
     def jog(self, jog: Jog, now: int) -> Refused | None:
         end = self.position(now) + (jog.step or self._travel) * (1 if jog.speed > 0 else -1)
+        if self._move.inhibited:
+            return INHIBITED
         if self._move.stopped or jog.axis != 0 or not 0.0 <= end <= self._travel:
             return Refused(f"axis 0 goes to 0…{self._travel / MM:g} mm, and not after a stop")
         self._move = Move(self.position(now), end, now)

@@ -105,15 +105,6 @@ def test_a_fault_is_an_error_until_reset(welding: InProcessCell) -> None:
     assert engine.state(0) == "RUNNING"
 
 
-def test_the_emergency_stop_of_the_cell_stops_every_robot() -> None:
-    cell = load_cell("default")
-    engine = engine_of(cell)
-    engine.emergency_stop(0)
-    assert not arm_of(cell).is_enabled()
-    assert cell.connect("bench.text_tcp").ask(b"STOP\n") == b"OK Emergency stop executed\n"
-    assert engine.state(0) == "ERROR"
-
-
 @pytest.mark.understudy(cell="g60_welding", rate=1.0)
 def test_the_control_endpoint_commands_it(cell: StandIn) -> None:
     assert cell.do("pause")["state"] == "PAUSED"

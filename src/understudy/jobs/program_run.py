@@ -23,7 +23,7 @@ from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
-from understudy.ports.refusals import SOFT_LIMIT
+from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
 from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
@@ -239,6 +239,8 @@ class ProgramRun:
         status = self._controller.status(now)
         if status.error:
             return Refused(status.error_message, status.error_code)
+        if status.inhibited:
+            return INHIBITED
         if status.moving or status.state in WAITING:
             return AT_REST_ONLY
         if not (status.connected and status.enabled):

@@ -21,13 +21,15 @@ from understudy.wire.pump import Pump
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
 ENGINE = {
-    "start": "let time run and accept programs",
+    "start": "let time run and accept motion",
     "pause": "stop time",
     "resume": "let time run again",
 }
 BUTTONS = {
-    "stop": "every controller brakes and drops its program; with `robot` that one alone",
-    "reset": "clear emergency stops, errors and faults; without `robot` also the counters",
+    "stop": "every robot stops, drops its program and refuses motion until start or reset; "
+    "with `robot` that one alone stops",
+    "reset": "clear emergency stops, errors, faults, forced inputs and outputs; without `robot` "
+    "also the counters",
     "emergency_stop": "the cell's own button: every robot stops; with `robot` that one alone",
 }
 
@@ -116,8 +118,6 @@ class ClockCommands:
         """A command for the cell or one robot; the REAL robots are commanded directly."""
 
         def run(given: OneRobot) -> Any:
-            if name == "reset":
-                self._reset_devices(given.robot)
             if given.robot is not None:
                 return self._robots.do(given.robot, name)
             for robot in self._robots.real():
@@ -125,13 +125,6 @@ class ClockCommands:
             return self._run_engine(name)
 
         return Command(name, doc, run, OneRobot)
-
-    def _reset_devices(self, only: str | None) -> None:
-        """Resets the devices of one robot that have a fault; the engine resets all of them."""
-        for robot in self._robots:
-            for device in robot.devices.values() if robot.name == only else ():
-                if device.active_faults():
-                    robot.simulated.time.act(device.reset)
 
     def _run_engine(self, name: str) -> dict[str, Any]:
         self._pump.act(lambda now: getattr(self._engine, name)(now))

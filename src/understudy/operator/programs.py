@@ -167,11 +167,11 @@ class ProgramCommands:
                 return program.step(now) if given.step else program.resume(now)
             return program.run(now, from_line=given.from_line, step=given.step)
 
-        return self._with(given.robot, run)
+        return self._with(given.robot, run, moves=True)
 
     def _of(self, verb: str) -> Callable[[OfRobot], Any]:
         return lambda given: self._with(
-            given.robot, lambda program, now: getattr(program, verb)(now)
+            given.robot, lambda program, now: getattr(program, verb)(now), moves=verb == "step"
         )
 
     def _with(
@@ -180,10 +180,13 @@ class ProgramCommands:
         action: Callable[["ProgramRun", int], Refused | None],
         *,
         text: bool = False,
+        moves: bool = False,
     ) -> Any:
         robot, program = self._robots.find(name), self._program(name)
         if isinstance(robot, Refused) or isinstance(program, Refused):
             return program
+        if moves and (refused := robot.motion_refusal("run_program")):
+            return refused
         time = robot.side.time
         refused = time.act(lambda now: action(program, now))
         if isinstance(refused, Refused):

@@ -17,9 +17,12 @@ from understudy.ports.operation import (
     Frame,
     OperatorActions,
     RobotModel,
+    Supervised,
     skills,
 )
+from understudy.ports.refusals import INHIBITED
 from understudy.registry import kinds, module_of
+from understudy.simulation.engine import SimulationEngine
 from understudy.space.pose import ORIGIN
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ NOT_DURING_PROGRAM = (
     "set_joint_positions",
 )  # fmt: skip
 """Actions that are refused while a program is running."""
+MOVES = ("send_gcode", "jog", "move_to", "home", "cycle_start", "run_program")
+"""Actions that may move a robot: refused while the cell is stopped."""
 NO_EMERGENCY_STOP = Refused("this robot has no emergency stop")
 
 
@@ -67,9 +72,15 @@ class Robot:
     """A robot of the cell. `real`: its REAL side, None in SIMULATION; it is operated if present."""
 
     def __init__(
-        self, name: str, config: RobotConfig, simulated: Side, devices: Mapping[str, Device]
+        self,
+        name: str,
+        config: RobotConfig,
+        simulated: Side,
+        devices: Mapping[str, Device],
+        cell_stopped: Callable[[], bool],
     ) -> None:
         self.name = name
+        self._cell_stopped = cell_stopped
         self.devices = devices
         self.kind = config.kind
         self.config = config.config
@@ -110,10 +121,16 @@ class Robot:
             return Refused(
                 f"{self.name} ({self.kind}, {self.mode}) knows no {action}; it has: {able}"
             )
+        if refused := self.motion_refusal(action):
+            return refused
         if action in NOT_DURING_PROGRAM and side.program and side.program.under_way():
             return Refused(f"a program is running on {self.name}: no {action} until it ends")
         outcome = side.time.act(lambda now: run(*arguments, now))
         return outcome if isinstance(outcome, Refused) else None
+
+    def motion_refusal(self, action: str) -> Refused | None:
+        """Why this action is refused while the cell is stopped, simulated or REAL."""
+        return INHIBITED if action in MOVES and self._cell_stopped() else None
 
     def summary(self) -> dict[str, Any]:
         """The answer of every command that acts on the robot."""
@@ -132,8 +149,16 @@ class Robots:
     """The robots of a cell by name, in the order of the cell file."""
 
     def __init__(self, config: CellConfig, parts: Mapping[str, Part], time: TimeSource) -> None:
+        engine = parts["engine"]
+        assert isinstance(engine, SimulationEngine)
         self._robots = {
-            name: Robot(name, each, _simulated(name, each.kind, parts, time), _devices(name, parts))
+            name: Robot(
+                name,
+                each,
+                _simulated(name, each.kind, parts, time),
+                _devices(name, parts),
+                lambda: engine.stopped,
+            )
             for name, each in config.robots.items()
         }
 
@@ -209,6 +234,9 @@ class StopOnlyActions:
         return self._inject("emergency_stop", now)
 
     def reset(self, now: int) -> Refused | None:
+        if isinstance(self._part, Supervised):
+            outcome = self._part.reset(now)
+            return outcome if isinstance(outcome, Refused) else None
         return self._inject("emergency_release", now)
 
     def _inject(self, fault: str, now: int) -> Refused | None:

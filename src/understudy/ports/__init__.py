@@ -264,7 +264,8 @@ class ControllerStatus:
     """Status of a controller; error codes are grblHAL's numbers.
 
     ``accepted``: number of lines it has taken; ``line``: the running one of them, 0 if none;
-    ``stops``: number of stops that cut off a motion; ``at``: the time of this status.
+    ``stops``: number of stops that cut off a motion; ``inhibited``: the cell is stopped and motion
+    is refused; ``at``: the time of this status.
     """
 
     connected: bool = False
@@ -280,6 +281,7 @@ class ControllerStatus:
     line: int = 0
     accepted: int = 0
     stops: int = 0
+    inhibited: bool = False
     at: int = field(default=0, compare=False)
 
 

@@ -14,6 +14,8 @@ names; without the others the robot is part of the cell and can be stopped and r
     FACES                                the faces that fit; without it every face is accepted
     SIMULATION_SECTIONS                  the sections of simulation.yaml that apply to it
 
+The simulated robot should be `Supervised`, so that the engine can stop it and see its faults.
+
 `OperatorActions` has those of the actions below that its robot can do, and no others: this is how
 the command table knows the capabilities of a robot. An action takes the time last and returns at
 once: `Refused` or None.
@@ -180,6 +182,32 @@ class RobotModel:
 
 
 # ── parts and REAL robots ───────────────────────────────────────────────────────────────────────
+
+
+@runtime_checkable
+class Supervised(Protocol):
+    """A robot that the engine stops, resets and asks for faults.
+
+    A robot without these methods gets its emergency stop when the engine stops, and only a reset
+    releases it; the engine does not see its faults.
+    """
+
+    def inhibit_motion(self, now: int) -> None:
+        """Stops the motion, drops what waits, and refuses new motion until `permit_motion`."""
+        ...
+
+    def permit_motion(self, now: int) -> None:
+        """Accepts motion again; nothing moves by itself."""
+        ...
+
+    def reset(self, now: int) -> Any:
+        """Clears faults and the emergency stop, also of the devices on the robot, and everything
+        that was forced or switched on its pins."""
+        ...
+
+    def fault(self, now: int) -> Refused | None:
+        """The fault or emergency stop that no reset has cleared yet."""
+        ...
 
 
 @runtime_checkable

@@ -9,5 +9,6 @@ HARD_LIMIT, SOFT_LIMIT, ESTOP, MOTOR_FAULT = 1, 2, 10, 17
 NOT_CONNECTED = Refused("the controller is not connected")
 NOT_ENABLED = Refused("the drives are not enabled", LOCKED)
 STOPPED = Refused("emergency stop: reset first", ESTOP)
+INHIBITED = Refused("the cell is stopped: start or reset it first", LOCKED)
 JOGGING = Refused("not while jogging", LOCKED)
 BUSY = Refused("only a controller at rest can do that", NOT_IDLE)

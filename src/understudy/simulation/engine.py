@@ -1,7 +1,7 @@
 """SimulationEngine: starts, stops, pauses and resets the whole cell, and measures its work.
 
 The engine stores only the fact `stopped`; pause and time scale belong to the cell's clock,
-errors to the controllers. Its state follows from these facts by the tables below.
+faults to robots and devices. Its state follows from these facts by the tables below.
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.ports import ControllerStatus, Injectable, Part, Tally
+from understudy.ports import Injectable, Part, Tally
 from understudy.ports.device import Device
+from understudy.ports.operation import Supervised
 from understudy.simulation.clock_state import ClockState
 from understudy.units import MM, seconds
 
@@ -48,17 +49,27 @@ def transitions() -> dict[tuple[EngineState, str], EngineState]:
     return found
 
 
-@runtime_checkable
-class Controller(Protocol):
-    """A controller, as the engine sees it."""
+class EmergencyStopOnly:
+    """`Supervised` of a robot that does not implement it: stopped by its emergency stop."""
 
-    def stop(self, now: int) -> Refused | None: ...
+    def __init__(self, robot: Injectable) -> None:
+        self._robot = robot
 
-    def reset(self, now: int) -> Refused | None: ...
+    def inhibit_motion(self, now: int) -> None:
+        self._robot.inject("emergency_stop", {}, now)
 
-    def status(self, now: int) -> ControllerStatus: ...
+    def permit_motion(self, now: int) -> None:
+        """Does nothing: the robot may have been in emergency stop before, so a reset is needed."""
 
-    def tally(self, now: int) -> Tally: ...
+    def reset(self, now: int) -> None:
+        self._robot.inject("emergency_release", {}, now)
+
+    def fault(self, now: int) -> Refused | None:
+        return None
+
+
+def supervised(robot: Injectable) -> Supervised:
+    return robot if isinstance(robot, Supervised) else EmergencyStopOnly(robot)
 
 
 @runtime_checkable
@@ -110,7 +121,9 @@ class SimulationEngine:
     def __init__(
         self, parts: Mapping[str, Part], places: Mapping[str, Injectable], clock_state: ClockState
     ):
-        self._controllers = {n: part for n, part in parts.items() if isinstance(part, Controller)}
+        self._robots = [
+            supervised(place) for place in places.values() if "emergency_stop" in place.faults()
+        ]
         self._tallying = {n: part for n, part in parts.items() if isinstance(part, Tallying)}
         self._watches = [part for part in parts.values() if isinstance(part, Touching)]
         self._devices = [part for part in parts.values() if isinstance(part, Device)]
@@ -122,12 +135,13 @@ class SimulationEngine:
     # ── control ──
 
     def start(self, now: int) -> None:
+        self._permit_motion(now)
         self._apply("start")
 
     def stop(self, now: int) -> None:
-        """Every controller brakes and drops its program."""
-        for controller in self._controllers.values():
-            controller.stop(now)
+        """Every robot stops, drops its program and refuses motion until `start` or `reset`."""
+        for robot in self._robots:
+            robot.inhibit_motion(now)
         self._apply("stop")
 
     def pause(self, now: int) -> None:
@@ -137,17 +151,20 @@ class SimulationEngine:
         self._apply("resume")
 
     def reset(self, now: int) -> None:
-        """Clears faults of devices, emergency stops and errors; metrics count from zero again."""
+        """Clears faults, emergency stops, errors, and what was forced or switched on pins; metrics
+        count from zero again."""
+        self._permit_motion(now)
+        for robot in self._robots:
+            robot.reset(now)
         for device in self._devices:
-            if device.active_faults():
-                device.reset(now)
-        for place in self._places.values():
-            if "emergency_release" in place.faults():
-                place.inject("emergency_release", {}, now)
-        for controller in self._controllers.values():
-            controller.reset(now)
+            device.reset(now)
         self._since = {name: part.tally(now) for name, part in self._tallying.items()}
         self._apply("reset")
+
+    def _permit_motion(self, now: int) -> None:
+        if self._stopped:
+            for robot in self._robots:
+                robot.permit_motion(now)
 
     def _apply(self, command: str) -> None:
         facts = COMMANDS[command]
@@ -171,9 +188,17 @@ class SimulationEngine:
 
     # ── readings ──
 
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called, and neither `start` nor `reset` since."""
+        return self._stopped
+
     def state(self, now: int) -> EngineState:
-        collided = any(watch.stopped for watch in self._watches)
-        failed = collided or any(part.status(now).error for part in self._controllers.values())
+        failed = (
+            any(watch.stopped for watch in self._watches)
+            or any(robot.fault(now) for robot in self._robots)
+            or any(device.active_faults() for device in self._devices)
+        )
         paused = self._clock.running_rate == 0.0
         return state_of({"failed": failed, "stopped": self._stopped, "paused": paused})
 

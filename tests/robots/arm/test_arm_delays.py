@@ -163,14 +163,16 @@ def test_an_emergency_stop_in_a_jog_leaves_the_arm_where_it_is() -> None:
 
 
 def test_a_stop_without_motion_switches_only_arc_and_gas_off() -> None:
-    """As the firmware's reset does; a gripper must not open."""
-    for stop in ("emergency_stop", "stop", "disable", "reset"):
+    """A gripper must not open; `reset` clears all outputs, at the operator's wish."""
+    for stop in ("emergency_stop", "stop", "disable"):
         controller = prompt_arm()
         send(controller, "M7", "M3", "M64 P8", "G1 A90 F600")
         controller.advance(1.0)
         assert controller.digital_io().outputs == 0b1_0000_0011
         getattr(controller, stop)()
         assert controller.digital_io().outputs == 0b1_0000_0000, stop
+        controller.reset()
+        assert controller.digital_io().outputs == 0
 
 
 def test_disconnecting_disables_the_drives() -> None:

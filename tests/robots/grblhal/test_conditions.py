@@ -29,6 +29,7 @@ RECIPES: dict[Condition, list[bytes | float | str]] = {
     "Alarm": [b"G1 X50 F3000\n", 0.3, b"\x18"],
     "Critical": [b"G1 X900 F3000\n"],
     "EStop": ["emergency_stop"],
+    "Inhibited": [b"G1 X50 F3000\n", 0.3, "inhibit", 1.0],
     "Sleep": [b"$SLP\n"],
     "Sleep:Alarm": [b"G1 X50 F3000\n", 0.3, b"\x18$SLP\n"],
     "Sleep:EStop": [b"$SLP\n", "emergency_stop"],
@@ -44,6 +45,8 @@ def bench_in(condition: Condition) -> Bench:
     for step in RECIPES[condition]:
         if isinstance(step, bytes):
             bench.say(step)
+        elif step == "inhibit":
+            bench.robot.inhibit_motion(bench.virtual_cell.timed_cell.now)
         elif isinstance(step, str):
             bench.inject(step)
         else:
@@ -72,13 +75,15 @@ def cause(bench: Bench, event: Event) -> None:
         "stop": lambda: firmware.realtime.stop(now),
         "reset": lambda: firmware.realtime.reset(now),
         "emergency stop": lambda: firmware.emergency_stop(AlarmCode.ESTOP, now),
+        "inhibit": lambda: firmware.inhibit(now),
+        "permit": lambda: firmware.permit(now),
     }
     causes[event]()
 
 
 COMMANDS: tuple[Event, ...] = (
     "jog", "home", "hold", "start", "door", "check", "sleep", "unlock", "stop", "reset",
-    "emergency stop",
+    "emergency stop", "inhibit", "permit",
 )  # fmt: skip
 
 
@@ -90,6 +95,10 @@ def test_a_command_has_the_effect_of_its_row(before: Condition, event: Event) ->
     if event == "reset" and before in MOVING:
         event = "reset in motion"
     expected = TRANSITIONS.get((before, event), before)
+    if event == "inhibit":
+        bench.wait(2.0)
+        assert condition_of(bench) == expected
+        return
     if event == "stop" and expected != before:
         bench.wait(2.0)
         assert condition_of(bench) == ("Home" if before == "Home" else expected)

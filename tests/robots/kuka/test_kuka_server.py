@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.robots.kuka.kuka_bench import Robot, tips
 
+from understudy.ports.refusals import INHIBITED
 from understudy.robots.kuka.robot import BUFFER
 from understudy.units import NS_PER_SECOND, nanoseconds, seconds
 
@@ -241,7 +242,26 @@ def test_a_refused_move_does_not_weld(robot: Robot) -> None:
 # ── emergency stop ──
 
 
-def test_a_stop_freezes_the_motion_and_a_release_continues_it(robot: Robot) -> None:
+def test_after_an_emergency_stop_nothing_resumes(robot: Robot) -> None:
+    robot.say(X=100, E=1, F=100)
+    robot.say(Y=50)
+    robot.advance(0.5)
+    robot.server.inject("emergency_stop", {}, robot.now)
+    here = robot.place
+    assert here[0] == pytest.approx(49.5)
+    assert (robot.reading().speed, robot.outputs()) == (0.0, (9,))
+    robot.say(Z=50)
+    assert robot.said[-1] == "kuka: record 3: emergency stop: reset first"
+    robot.server.inject("emergency_release", {}, robot.now)
+    robot.advance(10.0)
+    assert robot.place == here
+    assert [seq for _, seq in robot.done] == [3], "its number counts, as that of any refused one"
+    robot.go(X=0)
+    assert robot.place == [0.0] * 6
+
+
+def test_the_cell_file_can_keep_the_records_of_a_frozen_motion() -> None:
+    robot = Robot(on_emergency_stop="keep")
     robot.say(X=100, E=1, F=100)
     robot.say(Y=50)
     robot.advance(0.5)
@@ -257,7 +277,8 @@ def test_a_stop_freezes_the_motion_and_a_release_continues_it(robot: Robot) -> N
     assert robot.now / NS_PER_SECOND == pytest.approx(10.5 + 0.505 + RAMP + 0.5 + RAMP, abs=1e-2)
 
 
-def test_records_submitted_during_a_stop_wait_and_can_be_cleared(robot: Robot) -> None:
+def test_records_that_wait_for_the_release_can_be_cleared() -> None:
+    robot = Robot(on_emergency_stop="keep")
     robot.server.inject("emergency_stop", {}, robot.now)
     robot.say(X=100, F=100)
     robot.advance(1.0)
@@ -269,7 +290,8 @@ def test_records_submitted_during_a_stop_wait_and_can_be_cleared(robot: Robot) -
     assert robot.done == []
 
 
-def test_a_move_is_finished_after_records_were_cleared_during_a_stop(robot: Robot) -> None:
+def test_a_move_is_finished_after_records_were_cleared_during_a_stop() -> None:
+    robot = Robot(on_emergency_stop="keep")
     square(robot)
     robot.advance(0.2)
     robot.server.inject("emergency_stop", {}, robot.now)
@@ -281,6 +303,24 @@ def test_a_move_is_finished_after_records_were_cleared_during_a_stop(robot: Robo
     robot.finish()
     assert [seq for _, seq in robot.done] == [1]
     assert robot.place == [50.0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("keep", ["clear", "keep"])
+def test_the_stop_of_the_cell_drops_all_records(keep: str) -> None:
+    robot = Robot(on_emergency_stop=keep)
+    square(robot)
+    robot.advance(0.2)
+    robot.server.inject("emergency_stop", {}, robot.now)
+    robot.server.inhibit_motion(robot.now)
+    here = robot.place
+    robot.server.reset(robot.now)
+    robot.go(X=0)
+    assert (robot.place, robot.said[-1]) == (here, f"kuka: record {robot.seq}: {INHIBITED.reason}")
+    robot.server.permit_motion(robot.now)
+    robot.advance(5.0)
+    assert robot.place == here
+    robot.go(X=0, Y=0, F=100)
+    assert robot.place == [0.0] * 6
 
 
 # ── snapshots and slices of time ──
@@ -301,10 +341,11 @@ def stop_and_clear(robot: Robot) -> None:
     robot.server.inject("emergency_stop", {}, robot.now)
 
 
+@pytest.mark.parametrize("keep", ["clear", "keep"])
 @pytest.mark.parametrize("said", [square, weld, stop_and_clear])
 @pytest.mark.parametrize("moment", [0.0, 0.1, 0.51, 0.6, 1.5])
-def test_a_snapshot_is_invisible(said: Callable[[Robot], None], moment: float) -> None:
-    robot = Robot()
+def test_a_snapshot_is_invisible(said: Callable[[Robot], None], moment: float, keep: str) -> None:
+    robot = Robot(on_emergency_stop=keep)
     said(robot)
     robot.advance(moment)
     saved, begun = robot.saved(), robot.now

@@ -20,6 +20,7 @@ robots:
     kind: kuka
     base_mm_deg: [0, -1000, 0, 0, 0, 90]
     collision: {on_collision: HOW}
+    on_emergency_stop: KEEP
     tool_shapes: {1: [{name: torch, type: capsule, radius_mm: 10, height_mm: 120, position_mm: [0, 0, 60]}]}
 environment:
   objects:
@@ -28,8 +29,8 @@ environment:
 """The tip is at x 450, y 0, z 200 from the foot: at -0, -550, 200 in the cell."""
 
 
-def cell(how: str = "report") -> Cell:
-    return build_cell(read_config(CELL.replace("HOW", how), "kuka.yaml"))
+def cell(how: str = "report", keep: str = "clear") -> Cell:
+    return build_cell(read_config(CELL.replace("HOW", how).replace("KEEP", keep), "kuka.yaml"))
 
 
 def say(cell: Cell, seq: int, kind: int = 0, **words: float) -> None:
@@ -63,8 +64,9 @@ def test_a_contact_is_reported_and_the_robot_continues() -> None:
     assert here.parts["engine"].status(here.now).metrics.collisions_detected == len(found)
 
 
-def test_a_contact_can_stop_the_robot_which_continues_after_release() -> None:
-    here = cell("stop")
+@pytest.mark.parametrize("keep", ["clear", "keep"])
+def test_a_contact_can_stop_the_robot_which_continues_if_configured(keep: str) -> None:
+    here = cell("stop", keep)
     watch, found = watched(here)
     say(here, 1, Y=150.0, F=100.0)
     run(here, 10.0)
@@ -77,11 +79,19 @@ def test_a_contact_can_stop_the_robot_which_continues_after_release() -> None:
     assert here.parts["engine"].status(here.now).state == "ERROR"
     stood = server.reading(here.now).pose.y
     assert 0.0 < stood < 100 * MM
-    while watch.stopped:  # by one part of it after the other
+    if keep == "clear":
+        engine.reset(here.now)
+        run(here, 10.0)
+        assert server.reading(here.now).pose.y == pytest.approx(stood)
+        say(here, 2, Y=150.0)
+        run(here, 10.0)
+    while keep == "keep" and watch.stopped:  # by one part of it after the other
         engine.reset(here.now)
         assert engine.status(here.now).state == "RUNNING"
         run(here, 10.0)
-    assert server.reading(here.now).pose.y == pytest.approx(150 * MM)
+    moved_on = server.reading(here.now).pose.y
+    assert moved_on > stood + 1 * MM
+    assert keep == "clear" or moved_on == pytest.approx(150 * MM)
 
 
 @pytest.mark.parametrize("at", [0.2, 0.75, 1.3, 2.2])

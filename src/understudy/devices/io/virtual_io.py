@@ -365,7 +365,14 @@ class VirtualIO:
         return FAULTS
 
     def reset(self, now: int) -> None:
-        """Does nothing: forced inputs belong to the operator and survive a reset."""
+        """Releases forced inputs, ends pulses and switches all outputs off."""
+        state = self._state
+        state.analog_forced.clear()
+        for pin in sorted({*state.forced, *state.pulsed}):
+            self.release_digital_input(pin, now)
+        for pin in range(self.do.count):
+            self._set("DO", pin, False, now)
+        state.analog_outputs = [self._span.clamped(0.0)] * self.ao.count
 
     def active_faults(self) -> tuple[str, ...]:
         return ()

@@ -33,6 +33,7 @@ from understudy.ports.hmi import RobotView
 from understudy.ports.refusals import (
     BUSY,
     HARD_LIMIT,
+    INHIBITED,
     JOGGING,
     MOTOR_FAULT,
     NOT_CONNECTED,
@@ -41,6 +42,7 @@ from understudy.ports.refusals import (
 )  # fmt: skip
 from understudy.robots.arm import FAULTS
 from understudy.robots.arm.drives import Arm, Drives, Order, SavedDrives, status_of, view_of
+from understudy.robots.arm.listeners import Listeners, ListenerState
 from understudy.robots.arm.probe import ContactProbe
 from understudy.robots.grblhal.firmware import IN_ALARM, ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.firmware import State as SavedFirmware
@@ -72,63 +74,6 @@ def out_of_bounds(percent: float, bounds: tuple[float, float]) -> Refused | None
     if low <= percent <= high:
         return None
     return Refused(f"{percent:g} % is outside {low:g}…{high:g} %")
-
-
-Flags = tuple[bool, bool, bool, bool, bool, str]
-
-
-class ListenerState(Struct):
-    """The last reported status, and the time of the next joint report."""
-
-    flags: Flags | None = None
-    beat: int | None = None
-
-
-class Listeners:
-    """Listeners to a controller: to its status when it changes, to its joints periodically.
-
-    A snapshot holds only what was reported last, not the listeners.
-    """
-
-    def __init__(self, period: int) -> None:
-        self._period = period
-        self._status: list[StatusListener] = []
-        self._joints: list[JointListener] = []
-        self.state = ListenerState()
-
-    def on_status(self, listener: StatusListener) -> None:
-        self._status.append(listener)
-
-    def on_joints(self, listener: JointListener, now: int) -> None:
-        self._joints.append(listener)
-        self.state.beat = self.state.beat or self._after(now)
-
-    @property
-    def next_beat(self) -> int | None:
-        return self.state.beat if self._joints else None
-
-    def report_status(self, read: Callable[[], ControllerStatus]) -> None:
-        """Reports the status if it has changed."""
-        if not self._status:
-            return
-        status = read()
-        flags = (status.connected, status.enabled, status.moving, status.error, status.homed)
-        if (*flags, status.state) != self.state.flags:
-            self.state.flags = (*flags, status.state)
-            for listener in self._status:
-                listener(status)
-
-    def report_joints(self, now: int, read: Callable[[], JointState]) -> None:
-        """Reports the joints if a report is due."""
-        if self.next_beat is None or now < self.next_beat:
-            return
-        self.state.beat = self._after(now)
-        joints = read()
-        for listener in self._joints:
-            listener(joints)
-
-    def _after(self, now: int) -> int:
-        return (now // self._period + 1) * self._period
 
 
 class Saved(Struct):
@@ -363,8 +308,30 @@ class VirtualController:
         """Sets whether M1 pauses."""
         self._drives.runner.state.optional_stop = wanted
 
+    # ── supervised ──
+
+    def inhibit_motion(self, now: int) -> None:
+        self._drives.drop_orders(now)
+        self.firmware.inhibit(now)
+        self._report(now)
+
+    def permit_motion(self, now: int) -> None:
+        self.firmware.permit(now)
+        self._report(now)
+
+    def fault(self, now: int) -> Refused | None:
+        return self._alarm or self._drives.runner.error or self.firmware.fault()
+
     def reset(self, now: int) -> Refused | None:
-        """Clears emergency stop and errors; ends any motion at once."""
+        """Clears emergency stop and errors, faults of the devices and what was forced or switched
+        on the pins; ends any motion at once."""
+        self._release(now)
+        for device in (*self._devices.values(), self.io):
+            device.reset(now)
+        return self._done(now)
+
+    def _release(self, now: int) -> Refused | None:
+        """Clears emergency stop and errors of the controller alone."""
         self._halt(now)
         self._drives.runner.reset()
         self._alarm = None
@@ -427,7 +394,11 @@ class VirtualController:
     def status(self, now: int) -> ControllerStatus:
         known = status_of(self._drives, self._alarm, now)
         return replace(
-            known, connected=self._connected, enabled=self._enabled, accepted=self._lines
+            known,
+            connected=self._connected,
+            enabled=self._enabled,
+            accepted=self._lines,
+            inhibited=self.firmware.inhibited,
         )
 
     def view(self, now: int) -> RobotView:
@@ -476,7 +447,7 @@ class VirtualController:
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         if fault != "axis_fault":
-            return self.emergency_stop(now) if fault == "emergency_stop" else self.reset(now)
+            return self.emergency_stop(now) if fault == "emergency_stop" else self._release(now)
         axis = round(parameters["axis"])
         if refused := self._no_axis(axis):
             return refused
@@ -528,6 +499,8 @@ class VirtualController:
             return NOT_CONNECTED
         if self._alarm:
             return self._alarm
+        if self.firmware.inhibited:
+            return INHIBITED
         if not self._enabled:
             return NOT_ENABLED
         return IN_ALARM if self.firmware.locked else None

@@ -285,10 +285,14 @@ class Drives:
             self._end_jog(now)
         self.runner.run(now)
 
-    def halt(self, now: int) -> None:
-        """Ends motion at this instant and drops the waiting orders."""
+    def drop_orders(self, now: int) -> None:
+        """Drops the waiting orders; the motion goes on."""
         self._odometer.mark(now, self.plan.ends)
         self._orders.clear()
+
+    def halt(self, now: int) -> None:
+        """Ends motion at this instant and drops the waiting orders."""
+        self.drop_orders(now)
         if self._jog_plan is not None:
             self.set_position(self.motion(now).position, now)
         self.runner.halt(now)

@@ -33,6 +33,8 @@ class ControlledMachine(Injectable, Protocol):
     @property
     def firmware(self) -> GrblController: ...
 
+    def reset(self, now: int) -> None: ...
+
 
 class MachineActions:
     """`OperatorActions` of a machine: m and rad inside, mm and deg on its wire."""
@@ -71,9 +73,8 @@ class MachineActions:
     def emergency_stop(self, now: int) -> Refused | None:
         return self._machine.inject("emergency_stop", {}, now)
 
-    def reset(self, now: int) -> Refused | None:
-        self._machine.inject("emergency_release", {}, now)
-        return self._firmware.switches.unlock(now)
+    def reset(self, now: int) -> None:
+        self._machine.reset(now)
 
     # ── lines ──
 

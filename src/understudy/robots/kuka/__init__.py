@@ -53,6 +53,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     robot does not move with it.
     `blend_percent`: share of the programmed speed at which a line passes into the next (C_VEL); at
     0 every line ends at rest. `advance_run`: number of lines that are planned ahead for it.
+    `on_emergency_stop`: `clear` drops all records at an emergency stop or a contact that stops the
+    robot, and refuses those that arrive before the release; `keep` keeps them and continues the
+    motion at the release.
     `on_disconnect`: `clear` drops the waiting records when the client disconnects, `drain` carries
     them out.
     """
@@ -75,6 +78,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     acceleration_m_s2: Positive = 10.0
     blend_percent: Annotated[float, Meta(ge=0, le=100)] = 2.0
     advance_run: Annotated[int, Meta(ge=0, le=5)] = 2
+    on_emergency_stop: Literal["clear", "keep"] = "clear"
     on_disconnect: Literal["clear", "drain"] = "clear"
     gas_post_flow_s: Annotated[float, Meta(ge=0, le=600)] = 5.0
 

@@ -24,6 +24,7 @@ def build(name: str, config: Config, deps: Deps) -> KukaGcodeServer:
     options = ServerOptions(
         blend=config.blend_percent / 100.0,
         advance_run=config.advance_run,
+        on_emergency_stop=config.on_emergency_stop,
         on_disconnect=config.on_disconnect,
         post_flow=nanoseconds(config.gas_post_flow_s),
     )

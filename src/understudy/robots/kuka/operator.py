@@ -12,6 +12,7 @@ from understudy.ports.operation import (
     Jog,
     ModelTool,
     RobotModel,
+    Supervised,
     Target,
 )
 from understudy.robots.kuka.records import HOMES, LINEAR, POSITION, GcodeServer, Record
@@ -28,18 +29,17 @@ LINES_ONLY = Refused("the G-code server moves the tool along lines only: give po
 STEPS_ONLY = Refused("this robot jogs in steps only: give step")
 NO_AXIS = Refused("this robot homes as a whole: give no axis")
 FULL = Refused("the buffer of records is full")
-STOPPED = Refused("emergency stop: reset first")
 
 
 class Stoppable(Protocol):
-    """Stops, and reports whether it is stopped."""
+    """Stops, and reports why no motion is accepted."""
 
     def stop(self, now: int) -> None: ...
 
-    def stopped(self) -> bool: ...
+    def motion_refusal(self) -> Refused | None: ...
 
 
-class Server(GcodeServer, Stoppable, Injectable, Protocol):
+class Server(GcodeServer, Stoppable, Supervised, Injectable, Protocol):
     """The simulated server, with its stop and its faults."""
 
 
@@ -52,10 +52,10 @@ class KukaActions:
         self._server = server
 
     def condition(self, now: int) -> Condition:
-        under_way, stopped = self._server.progress().under_way, self._server.stopped()
-        state = "EmergencyStopped" if stopped else "Run" if under_way else "Idle"
-        error = STOPPED.reason if stopped else ""
-        return Condition(state, under_way, enabled=not stopped, error=error)
+        under_way, fault = self._server.progress().under_way, self._server.fault(now)
+        state = "EmergencyStopped" if fault else "Run" if under_way else "Idle"
+        error = fault.reason if fault else ""
+        return Condition(state, under_way, enabled=fault is None, error=error)
 
     def axis_reading(self, now: int) -> AxisReading:
         reading = self._server.reading(now)
@@ -71,8 +71,8 @@ class KukaActions:
     def emergency_stop(self, now: int) -> Refused | None:
         return self._server.inject("emergency_stop", {}, now)
 
-    def reset(self, now: int) -> Refused | None:
-        return self._server.inject("emergency_release", {}, now)
+    def reset(self, now: int) -> None:
+        self._server.reset(now)
 
     def move_to(self, target: Target, now: int) -> Refused | None:
         if target.pose is None:
@@ -92,8 +92,8 @@ class KukaActions:
         return self._submit(LINEAR, words if speed is None else {**words, "F": speed}, now)
 
     def _submit(self, kind: int, words: dict[str, float], now: int) -> Refused | None:
-        if self._server.stopped():
-            return STOPPED
+        if refused := self._server.motion_refusal():
+            return refused
         if not self._server.room():
             return FULL
         # The client follows the numbers; a new number would confirm a record that it never sent.

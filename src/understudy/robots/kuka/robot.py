@@ -23,6 +23,7 @@ from understudy.motion.plan import Plan, empty_law
 from understudy.ports import Part, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
+from understudy.ports.refusals import INHIBITED
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
 from understudy.robots.kuka.records import KukaReading, Progress, Record
 from understudy.simulation.collision.contact import Contact
@@ -39,7 +40,8 @@ TRANSITIONS: Mapping[tuple[ServerState, str], ServerState] = {
     ("Run", "freeze"): "Stopped",
     ("Stopped", "release"): "Run",
 }
-"""An event without a row changes nothing. `drained`: no record is in flight or waits."""
+"""An event without a row changes nothing. `drained`: no record is in flight or waits.
+`release`: the stop is released; `Run` ends at once if no record was kept."""
 
 BUFFER = 512
 MAIN = 0
@@ -97,6 +99,10 @@ class WeldingOutputs:
         bits = (FIRST_JOB_BIT + bit for bit in range(JOB_BITS) if job >> bit & 1)
         return (*((ARC,) if job else ()), *((GAS,) if self._now.gas else ()), *bits)
 
+    def switch_off(self) -> None:
+        """Switches all outputs off at once, without post-flow."""
+        self._now = SavedOutputs()
+
     def save(self) -> SavedOutputs:
         return self._now
 
@@ -113,6 +119,7 @@ class ServerOptions:
 
     blend: float
     advance_run: int
+    on_emergency_stop: Literal["clear", "keep"]
     on_disconnect: Literal["clear", "drain"]
     post_flow: int
 
@@ -139,7 +146,8 @@ class Status:
 
 class Saved(Struct):
     """Snapshot of the server. `ahead`: number of waiting records that are planned already;
-    `pieces_done`: number of path pieces before those of the trajectory."""
+    `pieces_done`: number of path pieces before those of the trajectory; `stop_reason`: why the
+    motion is frozen; `inhibited`: the cell is stopped."""
 
     modal: ModalState
     waiting: list[Record]
@@ -152,6 +160,8 @@ class Saved(Struct):
     flags: int
     next_check: int | None
     stopped: bool
+    stop_reason: str
+    inhibited: bool
     outputs: SavedOutputs
     messages: list[str]
     pieces_done: int
@@ -183,6 +193,8 @@ class KukaGcodeServer:
         self._outputs = WeldingOutputs(options.post_flow)
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._pieces_done = 0
+        self._stop_reason = ""
+        self._inhibited = False
         self.parts: dict[str, Part] = {}
         self.collision: CollisionWatch | None = None
 
@@ -220,6 +232,31 @@ class KukaGcodeServer:
         self._path_changed(now)
         self._outputs.weld(0, now)
 
+    # ── supervised ──
+
+    def inhibit_motion(self, now: int) -> None:
+        """Stops and drops all records; until `permit_motion` records that move are refused."""
+        self.stop(now)
+        self._inhibited = True
+
+    def permit_motion(self, now: int) -> None:
+        self._inhibited = False
+
+    def reset(self, now: int) -> None:
+        """Releases the stop and switches the outputs off."""
+        self.inject("emergency_release", {}, now)
+        self._outputs.switch_off()
+
+    def fault(self, now: int) -> Refused | None:
+        return self._stop_refusal()
+
+    def motion_refusal(self) -> Refused | None:
+        """Why no motion is accepted now; None if it is."""
+        return INHIBITED if self._inhibited else self._stop_refusal()
+
+    def _stop_refusal(self) -> Refused | None:
+        return Refused(f"{self._stop_reason}: reset first") if self.stopped() else None
+
     # ── collision watch ──
 
     def guard(self, watch: CollisionWatch) -> None:
@@ -240,8 +277,8 @@ class KukaGcodeServer:
 
     @property
     def held(self) -> bool:
-        """A stop freezes the motion; after the release it continues along the same path."""
-        return self.stopped()
+        """The motion is frozen; after the release it continues along the same path."""
+        return self.stopped() and self._trajectory is not None
 
     @property
     def tool(self) -> int:
@@ -329,9 +366,10 @@ class KukaGcodeServer:
         return EMERGENCY_STOP
 
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
-        """The emergency stop freezes the motion; the release continues it from there."""
+        """The emergency stop freezes the motion; the release continues it from there if its records
+        were kept."""
         if fault == "emergency_stop":
-            self.freeze("Emergency stop", now)
+            self.freeze("emergency stop", now)
         elif fault == "emergency_release" and self.stopped():
             self._enter("release")
             if self.collision is not None:
@@ -341,9 +379,13 @@ class KukaGcodeServer:
         return None
 
     def freeze(self, reason: str, now: int) -> None:
-        """Freezes the motion at its present place, until the stop is released."""
+        """Freezes the motion at its present place, until the stop is released; drops all records
+        unless the configuration keeps them."""
         if self.stopped():
             return
+        self._stop_reason = reason
+        if self._options.on_emergency_stop == "clear":
+            self.stop(now)
         self._enter("freeze")
         self._outputs.weld(0, now)
         self._trajectory = self._trajectory and self._trajectory.halted(seconds(now))
@@ -364,6 +406,8 @@ class KukaGcodeServer:
             flags=self._flags,
             next_check=self._next_check,
             stopped=self.stopped(),
+            stop_reason=self._stop_reason,
+            inhibited=self._inhibited,
             outputs=self._outputs.save(),
             messages=list(self._messages),
             pieces_done=self._pieces_done,
@@ -376,6 +420,7 @@ class KukaGcodeServer:
         self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
         self._flags, self._next_check = saved.flags, saved.next_check
         self._pieces_done = saved.pieces_done
+        self._stop_reason, self._inhibited = saved.stop_reason, saved.inhibited
         self._outputs.load(saved.outputs)
         self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
         self._flight, self._trajectory, self._lookahead_ends = None, None, False
@@ -404,7 +449,7 @@ class KukaGcodeServer:
 
     def _advance(self, now: int) -> None:
         """Takes up waiting records until one of them takes time; then plans ahead."""
-        while self._waiting and self._flight is None and not self.stopped():
+        while self._waiting and self._flight is None and not self._waits():
             self._take_up(now)
         self._look_ahead(now)
         if self._flight is None and not self._waiting:
@@ -421,7 +466,7 @@ class KukaGcodeServer:
             self._pieces_done += len(self._trajectory.segments[0].path)
             self._trajectory = self._trajectory.advanced(seconds(now))
         else:
-            outcome = self.model.carry_out(record, self._modal)
+            outcome = self._refused(self.model.carry_out(record, self._modal))
             if outcome.segment is not None:
                 segments, blend = (outcome.segment,), self._options.blend
                 self._trajectory = Trajectory.from_rest(segments, seconds(now), blend)
@@ -432,6 +477,18 @@ class KukaGcodeServer:
             self._outputs.weld(outcome.job, now)
         if outcome.segment is None:
             self._complete(self._flight, now)
+
+    def _waits(self) -> bool:
+        """Whether the records wait for the release of an emergency stop."""
+        return self.stopped() and self._options.on_emergency_stop == "keep" and not self._inhibited
+
+    def _refused(self, outcome: Outcome) -> Outcome:
+        """The outcome; while motion is not allowed that of a record that neither moves nor
+        welds."""
+        refused = self.motion_refusal()
+        if refused is None or (outcome.segment is None and outcome.job is None):
+            return outcome
+        return Outcome(self._modal, message=refused.reason)
 
     def _complete(self, flight: Flight, now: int) -> None:
         self._completed = flight.record.seq

@@ -297,6 +297,9 @@ class TextTcpDriver:
 
     # ── readings ──
 
+    def fault(self, now: int) -> Refused | None:
+        return self.stopped()
+
     def stopped(self) -> Refused | None:
         """While a RESET is pending, moves are accepted; they are sent if the robot confirms it."""
         if self._state.trouble or self._stop_owed:

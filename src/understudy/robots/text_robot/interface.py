@@ -12,6 +12,7 @@ CONNECTION_ERROR, TEMPERATURE_ERROR = 5, 6
 """Error codes of the contract, as GET_STATUS reports them."""
 
 STOPPED = Refused("Robot in emergency stop state", code=STATE_ERROR)
+OVERHEATED = Refused("Temperature too high: reset first", code=TEMPERATURE_ERROR)
 OUTSIDE = Refused("Target outside work envelope", code=ENVELOPE_ERROR)
 
 
@@ -53,6 +54,10 @@ class PoseSource(Protocol):
 
     def stopped(self) -> Refused | None:
         """The reason why no motion is accepted now, if there is one."""
+        ...
+
+    def fault(self, now: int) -> Refused | None:
+        """The emergency stop or fault that no reset has cleared yet."""
         ...
 
     def stops(self) -> int:

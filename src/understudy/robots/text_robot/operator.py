@@ -28,12 +28,13 @@ class TextRobotActions:
 
     def condition(self, now: int) -> Condition:
         reading, stopped = self._reading(now), self._robot.stopped()
+        fault = self._robot.fault(now)
         return Condition(
             state=reading.state,
             moving=self._robot.busy() and stopped is None,
             connected=getattr(reading, "connection", "connected") == "connected",
             enabled=stopped is None,
-            error=stopped.reason if stopped else "",
+            error=fault.reason if fault else "",
             code=reading.error_code,
         )
 

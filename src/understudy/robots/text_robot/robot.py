@@ -18,6 +18,7 @@ from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.ports.hmi import RobotView
 from understudy.robots.text_robot.interface import (
     OUTSIDE,
+    OVERHEATED,
     STATE_ERROR,
     STOPPED,
     TEMPERATURE_ERROR,
@@ -163,7 +164,9 @@ class Motion(Struct, frozen=True):
 
 
 class Saved(Struct):
-    """Snapshot of the robot. ``temperature`` is the one at the time ``temperature_at``."""
+    """Snapshot of the robot. ``temperature`` is the one at the time ``temperature_at``;
+    ``inhibited``: the cell is stopped; ``emergency``: the robot itself is in emergency stop;
+    ``overheated``: the temperature fault was not reset."""
 
     state: RobotState
     rest: Pose
@@ -174,6 +177,9 @@ class Saved(Struct):
     error_code: int
     temperature: float
     temperature_at: int
+    inhibited: bool
+    emergency: bool
+    overheated: bool
 
 
 class TextRobot:
@@ -204,6 +210,7 @@ class TextRobot:
         self._error_code = 0
         self._last_temperature = config.temperature_c.idle
         self._temperature_at = 0
+        self._inhibited = self._emergency = self._overheated = False
 
     # ── requests ──
 
@@ -217,6 +224,11 @@ class TextRobot:
         return self._submit("home", pose_of(self._config.home_mm_deg), now)
 
     def stop(self, now: int) -> None:
+        self._emergency = True
+        self._abort(now)
+
+    def _abort(self, now: int) -> None:
+        """Refuses the running and all queued moves; no move is accepted then."""
         self._stops += 1
         tickets = [self._motion.ticket] if self._motion else []
         tickets += [move.ticket for move in self._queue]
@@ -228,9 +240,33 @@ class TextRobot:
             self._finish(ticket, STOPPED, now)
 
     def reset(self, now: int) -> None:
+        """Clears faults; while the cell is stopped the state stays EmergencyStopped."""
         self._error_code = 0
-        if (self._state, "reset") in TRANSITIONS:
+        self._emergency = self._overheated = False
+        self._release(now)
+
+    # ── supervised ──
+
+    def inhibit_motion(self, now: int) -> None:
+        """As an emergency stop: clients of this robot know no other."""
+        self._inhibited = True
+        self._abort(now)
+
+    def permit_motion(self, now: int) -> None:
+        self._inhibited = False
+        if not self._emergency:
+            self._release(now)
+
+    def fault(self, now: int) -> Refused | None:
+        if self._emergency:
+            return STOPPED
+        return OVERHEATED if self._overheated else None
+
+    def _release(self, now: int) -> None:
+        if not self._inhibited and (self._state, "reset") in TRANSITIONS:
             self._enter("reset", now)
+
+    # ── errors ──
 
     def note_error(self, code: int) -> None:
         self._error_code = code
@@ -308,6 +344,7 @@ class TextRobot:
         elif fault == "emergency_release":
             self.reset(now)
         elif fault == "overheat":
+            self._overheated = True
             self.note_error(TEMPERATURE_ERROR)
         else:
             allowed = ", ".join(name for name, each in FAULTS.items() if each.how == "brought")
@@ -327,6 +364,9 @@ class TextRobot:
             error_code=self._error_code,
             temperature=self._last_temperature,
             temperature_at=self._temperature_at,
+            inhibited=self._inhibited,
+            emergency=self._emergency,
+            overheated=self._overheated,
         )
 
     def load(self, state: Any) -> None:
@@ -340,6 +380,8 @@ class TextRobot:
         self._error_code = saved.error_code
         self._last_temperature = saved.temperature
         self._temperature_at = saved.temperature_at
+        self._inhibited, self._emergency = saved.inhibited, saved.emergency
+        self._overheated = saved.overheated
 
     # ── the queue ──
 

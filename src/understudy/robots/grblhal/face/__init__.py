@@ -346,6 +346,11 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         self._next_report = self._following_report(now)
         self._greet(locked=bool(notice.code))
 
+    def _on_event(self, notice: Notice, now: int) -> None:
+        if notice.text == "unlocked":  # by `$X`, or because the cell has started
+            self._sticky = 0
+        self._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]")
+
     def _note_report(self, notice: Notice, now: int) -> None:
         self._report_due = True
 
@@ -399,7 +404,7 @@ NOTICES: dict[str, Callable[[GrblHalFace, Notice, int], object]] = {
     "answer": GrblHalFace._answer_line,
     "alarm": lambda face, notice, now: face._say(f"ALARM:{notice.code}"),
     "reset": GrblHalFace._restarted,
-    "event": lambda face, notice, now: face._say(f"[MSG:{numbers.EVENT_MESSAGES[notice.text]}]"),
+    "event": GrblHalFace._on_event,
     "message": lambda face, notice, now: face._say(f"[MSG:{notice.text}]"),
     "startup": lambda face, notice, now: face._say(
         f">{notice.text}:{f'error:{notice.code}' if notice.code else 'ok'}"

@@ -55,6 +55,8 @@ class Firmware:
         self.listen = self._core.listen
         self.emergency_stop = self._core.emergency_stop
         self.release = self.realtime.release
+        self.inhibit = self.realtime.inhibit
+        self.permit = self.realtime.permit
         self.moving = self._core.moving
         self.runner = self._core.runner = runner(self.lines)
 
@@ -88,8 +90,18 @@ class Firmware:
 
     @property
     def locked(self) -> bool:
-        """An alarm is active."""
+        """An alarm is active, or the cell is stopped."""
         return self._core.locked
+
+    @property
+    def inhibited(self) -> bool:
+        """The cell is stopped: motion is refused."""
+        return self._core.state.inhibited
+
+    def fault(self) -> Refused | None:
+        """The active alarm."""
+        number = self._core.alarm
+        return Refused(f"alarm {number}: reset first", number) if number else None
 
     @property
     def restoring(self) -> bool:
@@ -111,7 +123,7 @@ class Firmware:
         )
         return FirmwareReading(
             state=reported(condition),
-            alarm=state.alarm if core.locked else 0,
+            alarm=core.alarm,
             critical=condition in CRITICAL or condition in SLEEP,
             position=core.position(now),
             free=queue.window if self._dwells(now) else queue.room(now),

@@ -90,6 +90,28 @@ class FirmwareRealtime:
             self._core.runner.stop(now)
             self.rest(now)
 
+    def inhibit(self, now: int) -> None:
+        """Brake, drop the program and the lines that wait, and refuse motion until `permit`."""
+        core, state = self._core, self._core.state
+        if state.inhibited:
+            return
+        if core.permits("inhibit", now):
+            self.stop(now)
+        state.inhibited, state.homing_until = True, None
+        core.emit(Notice("flush"), now)
+        core.emit(Notice("void"), now)
+        core.wake_now(now)
+
+    def permit(self, now: int) -> None:
+        """Accept motion again."""
+        core = self._core
+        if not core.state.inhibited:
+            return
+        core.state.inhibited = False
+        if not core.locked:
+            core.notify("unlocked", now)
+        core.wake_now(now)
+
     def door(self, now: int) -> None:
         core, state = self._core, self._core.state
         if not core.permits("door", now):

@@ -14,33 +14,35 @@ from typing import Literal
 
 Condition = Literal[
     "Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool", "Door:0", "Door:2", "Door:3",
-    "Check", "Alarm", "Critical", "EStop", "Sleep", "Sleep:Alarm", "Sleep:EStop",
+    "Check", "Alarm", "Critical", "EStop", "Inhibited", "Sleep", "Sleep:Alarm", "Sleep:EStop",
 ]  # fmt: skip
 """`Hold:1` and `Door:2`: the axes still brake. `Door:3`: spindle and coolant start again.
 `Critical`: only a reset is accepted. `EStop`: the emergency stop or a motor fault is active, and a
-reset has no effect."""
+reset has no effect. `Inhibited`: the cell is stopped; motion is refused until it starts again."""
 
 Event = Literal[
     "move", "jog", "home", "hold", "start", "door", "restored", "tool change", "rest",
     "check", "sleep", "unlock", "stop", "reset", "reset in motion", "alarm", "critical alarm",
-    "emergency stop", "release",
+    "emergency stop", "release", "inhibit", "permit",
 ]  # fmt: skip
 """`start` is cycle start (`~`). `restored`: spindle and coolant run again after the door was
 closed. `stop` (0x19) takes effect once the axes are at rest. `release`: the emergency stop is
-released."""
+released. `inhibit`, `permit`: the cell stops and starts."""
 
-SAMPLED: tuple[Condition, ...] = ("Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool")
-"""Conditions that follow from the program and its motion; all are stored as `Idle`."""
+MOVING_STATES: tuple[Condition, ...] = ("Idle", "Run", "Jog", "Home", "Hold:0", "Hold:1", "Tool")
+"""Conditions that follow from the program and its motion."""
+SAMPLED: tuple[Condition, ...] = (*MOVING_STATES, "Inhibited")
+"""Conditions that are stored as `Idle`; `Inhibited` follows from the state of the cell."""
 DOOR: tuple[Condition, ...] = ("Door:0", "Door:2", "Door:3")
-ALARM: tuple[Condition, ...] = ("Alarm", "Critical", "EStop")
+ALARM: tuple[Condition, ...] = ("Alarm", "Critical", "EStop", "Inhibited")
 SLEEP: tuple[Condition, ...] = ("Sleep", "Sleep:Alarm", "Sleep:EStop")
 LOCKED: tuple[Condition, ...] = (*ALARM, "Sleep:Alarm", "Sleep:EStop")
 """An alarm is active."""
-CRITICAL: tuple[Condition, ...] = ("Critical", "EStop", "Sleep:EStop")
+CRITICAL: tuple[Condition, ...] = ("Critical", "EStop", "Sleep:EStop", "Inhibited")
 """Only a reset is accepted."""
 STOPPED: tuple[Condition, ...] = ("EStop", "Sleep:EStop")
 """The emergency stop or a motor fault is active."""
-AT_WORK: tuple[Condition, ...] = (*SAMPLED, *DOOR, "Check")
+AT_WORK: tuple[Condition, ...] = (*MOVING_STATES, *DOOR, "Check")
 
 
 def _from(conditions: Iterable[Condition], event: Event, to: Condition) -> dict[
@@ -74,10 +76,10 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     ("Idle", "sleep"): "Sleep",
     ("Alarm", "sleep"): "Sleep:Alarm",
     # alarms
-    **_from((*AT_WORK, "Alarm"), "alarm", "Alarm"),
+    **_from((*AT_WORK, "Alarm", "Inhibited"), "alarm", "Alarm"),
     **_from(("Sleep", "Sleep:Alarm"), "alarm", "Sleep:Alarm"),
-    **_from((*AT_WORK, "Alarm"), "critical alarm", "Critical"),
-    **_from((*AT_WORK, "Alarm", "Critical"), "emergency stop", "EStop"),
+    **_from((*AT_WORK, "Alarm", "Inhibited"), "critical alarm", "Critical"),
+    **_from((*AT_WORK, "Alarm", "Critical", "Inhibited"), "emergency stop", "EStop"),
     **_from(("Sleep", "Sleep:Alarm"), "emergency stop", "Sleep:EStop"),
     ("EStop", "release"): "Alarm",
     ("Sleep:EStop", "release"): "Sleep:Alarm",
@@ -88,6 +90,10 @@ TRANSITIONS: Mapping[tuple[Condition, Event], Condition] = {
     **_from((*AT_WORK, "Sleep"), "reset in motion", "Alarm"),
     **_from(("Idle", "Hold:0", "Tool", "Door:0", "Door:3", "Check"), "reset", "Idle"),
     **_from(("Alarm", "Critical", "Sleep", "Sleep:Alarm"), "reset", "Alarm"),
+    # the cell stops and starts
+    **_from((*AT_WORK, "Sleep"), "inhibit", "Inhibited"),
+    ("Inhibited", "reset"): "Inhibited",
+    ("Inhibited", "permit"): "Idle",
 }
 """An event that has no row in the present condition has no effect on it."""
 

@@ -93,8 +93,8 @@ class State(Struct):
     M48 … M53 set the fields `…_allowed`; an override that is not allowed is kept and acts again
     later. `system` and `shift` are the coordinate system and work offset of the last notice.
     `numbered` are the N words of queued lines; `starting` and `storing` are start-up lines in
-    execution, by number. `resume_at`: when a client that waits may continue.
-
+    execution, by number. `resume_at`: when a client that waits may continue. `inhibited`: the cell
+    is stopped.
     """
 
     settings: list[tuple[int, float]] = []
@@ -129,6 +129,7 @@ class State(Struct):
     starting: list[tuple[int, str]] = []
     storing: tuple[int, int, str] | None = None
     resume_at: int | None = None
+    inhibited: bool = False
 
 
 class FirmwareCore:
@@ -172,6 +173,8 @@ class FirmwareCore:
             return "Door:2" if self.under_way(now) else "Door:0"
         if state.condition != "Idle":
             return state.condition
+        if state.inhibited:
+            return "Inhibited"
         moving = self.moving(now)
         if self.runner.queue.held or program.paused:
             return "Hold:1" if moving else "Hold:0"
@@ -195,9 +198,14 @@ class FirmwareCore:
         return after is not None
 
     @property
+    def alarm(self) -> int:
+        """The number of the active alarm; 0 if there is none."""
+        return self.state.alarm if self.state.condition in LOCKED else 0
+
+    @property
     def locked(self) -> bool:
-        """An alarm is active."""
-        return self.state.condition in LOCKED
+        """An alarm is active, or the cell is stopped."""
+        return self.state.inhibited or self.state.condition in LOCKED
 
     def moving(self, now: int) -> bool:
         """Whether the program moves the axes; a dwell does not."""

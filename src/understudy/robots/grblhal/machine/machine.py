@@ -130,6 +130,24 @@ class Machine:
             self.firmware.release(now)
         return None
 
+    # ── supervised ──
+
+    def inhibit_motion(self, now: int) -> None:
+        self.firmware.inhibit(now)
+
+    def permit_motion(self, now: int) -> None:
+        self.firmware.permit(now)
+
+    def reset(self, now: int) -> None:
+        """Releases the emergency stop, unlocks the firmware and clears the pins."""
+        self.firmware.release(now, unlock=True)
+        self.io.reset(now)
+
+    def fault(self, now: int) -> Refused | None:
+        return self.firmware.fault()
+
+    # ── snapshots ──
+
     def save(self) -> Saved:
         return Saved(self.firmware.save(), self.firmware.runner.save())
 
