@@ -101,3 +101,62 @@ def test_three_points_give_a_work_frame(bench: Bench) -> None:
     found = bench.do("frame_by_three_points", robot="bench", poses_mm_deg=poses)
     assert found["frame_mm_deg"] == pytest.approx([100, 50, 10, 0, 0, 90])
     assert "no arm" in bench.refusal("tcp_by_four_points", robot="bench")
+
+
+# ── typed coordinates and undo ──
+
+
+def test_typed_coordinates_move_a_point_and_the_arm_goes_there(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="P1")
+    pose = list(arm.do("points", robot="g60")["points"][0]["pose_mm_deg"])
+    pose[2] += 25.0
+    [point] = arm.do("set_point", robot="g60", name="P1", pose_mm_deg=pose)["points"]
+    assert point["pose_mm_deg"] == pytest.approx(pose)
+    for line in (False, True):
+        arm.do("go_to_point", robot="g60", name="P1", line=line)
+        arm.forward(10.0)
+        assert arm.pose("g60") == pytest.approx(pose, abs=1e-3)
+
+
+def test_typed_joints_give_the_pose_of_the_tool(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="P1")
+    joints = [10, -5, 40, 5, 50, 20]
+    [point] = arm.do("set_point", robot="g60", name="P1", joints_deg=joints)["points"]
+    arm.do("set_joint_positions", robot="g60", joints_deg=joints)
+    arm.forward(0.1)
+    assert point["pose_mm_deg"] == pytest.approx(arm.row("g60")["pose_mm_deg"], abs=1e-6)
+
+
+def test_coordinates_that_no_joints_reach_are_refused(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="P1")
+    before = arm.do("points", robot="g60")["points"]
+    far = [9000, 0, 300, 180, 0, 0]
+    assert "reach" in arm.refusal("set_point", robot="g60", name="P1", pose_mm_deg=far)
+    assert "6 joints" in arm.refusal("set_point", robot="g60", name="P1", joints_deg=[1.0])
+    assert "either" in arm.refusal("set_point", robot="g60", name="P1")
+    assert arm.do("points", robot="g60")["points"] == before
+
+
+@pytest.mark.parametrize("robot", ["bench", "kuka"])
+def test_robots_without_joint_targets_keep_the_typed_pose(bench: Bench, robot: str) -> None:
+    bench.do("teach_point", robot=robot, name="P1")
+    pose = [100.0, 20.0, 150.0, 0.0, 0.0, 45.0]
+    [point] = bench.do("set_point", robot=robot, name="P1", pose_mm_deg=pose)["points"]
+    assert (point["pose_mm_deg"], point["joints_deg"]) == (pytest.approx(pose), [])
+
+
+def test_changes_of_points_are_undone_one_by_one(arm: Bench) -> None:
+    arm.do("teach_point", robot="g60", name="P1")
+    taught = arm.do("points", robot="g60")["points"]
+    arm.do("set_joint_positions", robot="g60", joints_deg=[10, 0, 37, 0, 53, 0])
+    arm.do("touch_up", robot="g60", name="P1")
+    touched = arm.do("points", robot="g60")["points"]
+    assert touched != taught
+    arm.do("rename_point", robot="g60", name="P1", to="A")
+    after = arm.do("delete_point", robot="g60", name="A")
+    assert after == {"points": [], "undo": {"command": "delete_point", "name": "A"}}
+    assert [p["name"] for p in arm.do("undo_point", robot="g60")["points"]] == ["A"]
+    assert arm.do("undo_point", robot="g60")["points"] == touched
+    assert arm.do("undo_point", robot="g60")["points"] == taught
+    assert arm.do("undo_point", robot="g60") == {"points": [], "undo": None}
+    assert "undone" in arm.refusal("undo_point", robot="g60")

@@ -45,6 +45,15 @@ class GoTo(Struct, frozen=True, forbid_unknown_fields=True):
     speed_mm_s: Annotated[float, Meta(gt=0, le=10_000)] = 100.0
 
 
+class SetPoint(Struct, frozen=True, forbid_unknown_fields=True):
+    """`pose_mm_deg` of the present tool, or `joints_deg`; the other one is computed."""
+
+    robot: str
+    name: Name
+    pose_mm_deg: Six | None = None
+    joints_deg: list[Number] | None = None
+
+
 class FourPoints(Struct, frozen=True, forbid_unknown_fields=True):
     """Four or more taught points, or joints, with the tip on one spot in different orientations."""
 
@@ -74,6 +83,8 @@ class PointCommands:
             add("points", "the points of a robot", self._list, OfRobot, role="viewer"),
             add("teach_point", "add a point where the robot is", self._teach, Named),
             add("touch_up", "move a point to where the robot is", self._touch_up, Named),
+            add("set_point", "move a point to typed coordinates", self._set, SetPoint),
+            add("undo_point", "take the last change of a point back", self._undo, OfRobot),
             add("rename_point", "rename a point", self._rename, Rename),
             add("delete_point", "delete a point", self._delete, Named),
             add("go_to_point", "move to a point, straight or not", self._go, GoTo),
@@ -90,7 +101,7 @@ class PointCommands:
 
     def _list(self, given: OfRobot) -> Any:
         found = self._of(given.robot)
-        return found if isinstance(found, Refused) else {"points": _written(found[1])}
+        return found if isinstance(found, Refused) else _answer(found[1])
 
     def _teach(self, given: Named) -> Any:
         return self._changed(given.robot, "teach", given.name)
@@ -102,13 +113,35 @@ class PointCommands:
         found = self._of(given.robot)
         if isinstance(found, Refused):
             return found
-        return found[1].rename(given.name, given.to) or {"points": _written(found[1])}
+        return found[1].rename(given.name, given.to) or _answer(found[1])
 
     def _delete(self, given: Named) -> Any:
         found = self._of(given.robot)
         if isinstance(found, Refused):
             return found
-        return found[1].delete(given.name) or {"points": _written(found[1])}
+        return found[1].delete(given.name) or _answer(found[1])
+
+    def _set(self, given: SetPoint) -> Any:
+        found = self._of(given.robot)
+        if isinstance(found, Refused):
+            return found
+        robot, points = found
+        before = points.find(given.name)
+        if isinstance(before, Refused):
+            return before
+        from understudy.operator.typed_place import typed_place  # it loads compiled code
+
+        place = typed_place(robot, before, given.pose_mm_deg, given.joints_deg)
+        if isinstance(place, Refused):
+            return place
+        return points.set(given.name, *place) or _answer(points)
+
+    def _undo(self, given: OfRobot) -> Any:
+        found = self._of(given.robot)
+        if isinstance(found, Refused):
+            return found
+        undone = found[1].undo()
+        return undone if isinstance(undone, Refused) else _answer(found[1])
 
     def _go(self, given: GoTo) -> Any:
         found = self._of(given.robot)
@@ -134,7 +167,7 @@ class PointCommands:
         robot, points = found
         axis_reading = robot.axis_reading()
         refused = getattr(points, action)(point, axis_reading.joints, axis_reading.pose)
-        return refused or {"points": _written(points)}
+        return refused or _answer(points)
 
     def _of(self, name: str) -> tuple[Robot, Points] | Refused:
         robot = self._robots.find(name)
@@ -207,7 +240,14 @@ def _taught(points: Points, names: list[str]) -> list[Any] | Refused:
     return found
 
 
-def _written(points: Points) -> list[dict[str, Any]]:
+def _answer(points: Points) -> dict[str, Any]:
+    """All points, and the command and point of the change that `undo_point` would take back."""
+    last = points.last_change
+    undo = None if last is None else {"command": last.command, "name": last.name}
+    return {"points": written(points), "undo": undo}
+
+
+def written(points: Points) -> list[dict[str, Any]]:
     return [
         {
             "name": point.name,

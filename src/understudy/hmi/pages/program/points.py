@@ -11,6 +11,7 @@ from nicegui import background_tasks, ui
 
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button
+from understudy.hmi.pages.program.coordinates import CoordinateDialog
 
 AXIS_LETTERS = "XYZABC"
 TCP_POINTS = 4
@@ -26,6 +27,8 @@ class Points:
 
     def __init__(self, browser: Browser) -> None:
         self.all: list[Point] = []
+        self.undo: Mapping[str, str] | None = None
+        """Command and point of the change that can be undone."""
         self._browser = browser
         self._listeners: list[Listener] = []
         self._requested: object = None
@@ -62,11 +65,11 @@ class Points:
     def set(self, answer: Any) -> None:
         """The answer to a command about points; None if the command was refused."""
         if answer is not None:
-            self._set(answer["points"])
+            self._set(answer["points"], answer["undo"])
 
-    def _set(self, points: list[Point]) -> None:
-        if points != self.all:
-            self.all = points
+    def _set(self, points: list[Point], undo: Mapping[str, str] | None = None) -> None:
+        if (points, undo) != (self.all, self.undo):
+            self.all, self.undo = points, undo
             for listener in self._listeners:
                 listener(points)
 
@@ -92,11 +95,13 @@ class PointPanel:
             teach.on_click(self._teach)
         self._rows = ui.element("div").classes("u-point-rows").props("data-mark=points")
         with ui.element("div").classes("u-point-buttons"):
+            self._undo = self._button("undo", "undo", self._take_back)
             self._buttons = [
                 self._button("go_joint", "route", self._go),
                 self._button("go_line", "trending_flat", lambda: self._go(line=True)),
                 self._button("insert", "post_add", self._insert),
                 self._button("touch_up", "my_location", self._touch_up),
+                self._button("edit", "tune", self._edit),
                 self._button("rename", "edit", self._rename),
                 self._button("delete", "delete", self._delete),
             ]
@@ -117,6 +122,7 @@ class PointPanel:
                 ui.label(self._browser.texts("points.none")).classes("u-caption")
         for each in self._buttons:
             each.set_enabled(self._chosen is not None)
+        self._undo.set_enabled(self._points.undo is not None)
 
     def _row(self, point: Point) -> None:
         chosen = "u-chosen" if point["name"] == self._chosen else ""
@@ -153,7 +159,25 @@ class PointPanel:
             self._name.set_value(typed)
 
     async def _touch_up(self) -> None:
-        self._points.set(await self._browser.robot_command("touch_up", {"name": self._chosen}))
+        self._changed(await self._browser.robot_command("touch_up", {"name": self._chosen}))
+
+    def _changed(self, answer: Any) -> None:
+        """Shows the points after a change that loses something, with a notice that can undo it."""
+        self._points.set(answer)
+        if answer is None or answer["undo"] is None:
+            return
+        text = self._browser.texts(f"points.did_{answer['undo']['command']}")
+        text = text.format(name=answer["undo"]["name"])
+        label = self._browser.texts("points.undo")
+        ui.run_javascript(f"window.program.offerUndo({json.dumps(text)}, {json.dumps(label)})")
+
+    async def _take_back(self) -> None:
+        self._points.set(await self._browser.robot_command("undo_point"))
+
+    def _edit(self) -> None:
+        point = self._points.find(self._chosen)
+        if point is not None:
+            CoordinateDialog(self._browser, point, self._changed)
 
     async def _rename(self) -> None:
         to = self._take_name()
@@ -168,7 +192,7 @@ class PointPanel:
         self._points.set(answer)
 
     async def _delete(self) -> None:
-        self._points.set(await self._browser.robot_command("delete_point", {"name": self._chosen}))
+        self._changed(await self._browser.robot_command("delete_point", {"name": self._chosen}))
 
     async def _go(self, line: bool = False) -> None:
         await self._browser.robot_command("go_to_point", {"name": self._chosen, "line": line})

@@ -12,6 +12,7 @@ import { Preview } from "./preview.js";
 
 const FILE_LIMIT = 8 * 1024 * 1024;
 const AUTO_PREVIEW_LINES = 300;
+const UNDO_MS = 10000;
 const ACTIVE = ["running", "paused"];
 const NO_STATE = { name: "", state: "idle", line: 0, lines: 0, error: "", checksum: null };
 
@@ -163,6 +164,12 @@ class Program {
     this.editor.insertBelow(`${move}${feed}  ; ${note}`);
   }
 
+  // A notice about a changed point, with a button that takes the change back.
+  offerUndo(message, label) {
+    const undo = { label, color: "yellow", handler: () => document.querySelector("[data-mark=point-undo]")?.click() };
+    Quasar.Notify.create({ message, position: "top", timeout: UNDO_MS, actions: [undo] });
+  }
+
   // ── preview and validation ──
 
   async previewLine(line) {
@@ -278,7 +285,7 @@ class Program {
 }
 
 const CALLS = [
-  "update", "setRobot", "insert", "open", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+  "update", "setRobot", "insert", "offerUndo", "open", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
 ];
 const ready = expose("program", CALLS, { report: () => null });
 whenReady("#program-page", (element) => ready(new Program(element)));
