@@ -24,7 +24,7 @@ kernels = (
     forward.flange_frames, forward.joint_frames, forward.jacobians, closed_form.all_branches,
     closed_form.limited_branches, follow.follow_branches, refine.search,
     certify.certify, contact.core_depth, distance.distance, reach_map.reach_points,
-    self_pairs.extremes, self_pairs.apart_everywhere, world.contact_in, world.contacts,
+    self_pairs.look, self_pairs.divide, world.contact_in, world.contacts,
     world.least_distance, world.pose,
 )
 print({kernel.__name__ for kernel in kernels if len(kernel.signatures) != 1} or {})

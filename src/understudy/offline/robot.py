@@ -82,7 +82,7 @@ def collision_notes(
     listed = rules.check_self_collision and rules.self_collision_pairs != "auto"
     if listed and (left := detector.unproven_pairs()):
         pairs = ", ".join(f"{a}-{b}" for a, b in left)
-        notes.append(f"self_collision_pairs leaves links that can touch unproven: {pairs}")
+        notes.append(f"self_collision_pairs does not list, so these links are not checked: {pairs}")
     if not rules.check_self_collision:
         notes.append("check_self_collision is off in this cell: links may touch each other")
     if not rules.check_environment and environment.everything():

@@ -322,7 +322,9 @@ def test_unchecked_lines_are_not_proven() -> None:
     assert [row.proven for row in report.lines] == [True, False]
     assert any("collision checks are off" in note for note in report.notes)
     listed = validate_text("G21\nG0 A10\n", cell("listed_pairs"))
-    assert any("leaves links that can touch unproven" in note for note in listed.notes)
+    assert any(
+        "does not list, so these links are not checked: 0-2" in note for note in listed.notes
+    )
 
 
 def test_a_value_has_enough_digits_to_differ_from_its_limit() -> None:

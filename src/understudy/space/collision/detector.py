@@ -11,7 +11,7 @@ from understudy.errors import ConfigError, unknown
 from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
 from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import Scratch, scratch
-from understudy.space.collision.self_pairs import Pair, touchable
+from understudy.space.collision.self_pairs import Pair, SelfPairs, candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
     Placement,
@@ -67,7 +67,7 @@ class CollisionDetector:
         self._carried: dict[str, CollisionObject] = {}
         self._objects: dict[str, CollisionObject] = {}
         self._pairs: frozenset[Pair] | None = None
-        self._can_touch: tuple[Pair, ...] | None = None
+        self._found: SelfPairs | None = None
         self._self, self._environment = check_self_collision, check_environment
         self._built: _Built | None = None
         if chain is not None:
@@ -80,7 +80,7 @@ class CollisionDetector:
     def set_robot_model(self, chain: Chain, *, meshes: Meshes | None = None) -> None:
         """Sets the arm; ``meshes``: the mesh files of its URDF."""
         self._chain, self._arm = chain, arm_parts(chain, meshes or {})
-        self._built = self._can_touch = None
+        self._built = self._found = None
 
     def add_object(self, thing: CollisionObject) -> None:
         """Adds an object to the environment; replaces one of the same name."""
@@ -105,13 +105,13 @@ class CollisionDetector:
             raise ConfigError("there is no arm to attach it to", key=thing.name)
         carried_part(self._chain, thing)
         self._carried[thing.name] = thing
-        self._built = self._can_touch = None
+        self._built = self._found = None
 
     def detach(self, name: str) -> CollisionObject:
         """Detaches an object; it is not added to the environment."""
         if name not in self._carried:
             raise unknown("attached object", name, self._carried)
-        self._built = self._can_touch = None
+        self._built = self._found = None
         return self._carried.pop(name)
 
     @property
@@ -145,27 +145,37 @@ class CollisionDetector:
 
     def touchable_pairs(self) -> tuple[Pair, ...]:
         """The pairs of link indices that can touch in some configuration."""
-        return self._links_of(self._touchable())
+        return self._links_of(self._analysis().touchable)
+
+    def overlapping_pairs(self) -> tuple[Pair, ...]:
+        """The pairs of link indices that ``auto`` leaves out because they overlap in every sampled
+        configuration, other than links joined by a joint."""
+        return self._links_of(self._analysis().overlapping)
 
     def unproven_pairs(self) -> tuple[Pair, ...]:
-        """The pairs of link indices that can touch but are not checked."""
-        return tuple(sorted(set(self.touchable_pairs()) - set(self.self_collision_pairs)))
+        """The pairs of link indices, not joined by a joint, that a given list leaves out. With
+        ``auto`` there are none: pairs that it leaves out are proven apart or overlap by design."""
+        if self._pairs is None:
+            return ()
+        apart = self._links_of(candidates(self._moving_parts()))
+        return tuple(sorted(set(apart) - self._pairs))
 
     def _links_of(self, pairs: Iterable[Iterable[int]]) -> tuple[Pair, ...]:
         parts = self._moving_parts()
         return tuple(sorted({_ordered(parts[i].link, parts[j].link) for i, j in pairs}))
 
-    def _touchable(self) -> tuple[Pair, ...]:
-        if self._can_touch is None:
+    def _analysis(self) -> SelfPairs:
+        if self._found is None:
             parts = self._moving_parts()
-            self._can_touch = touchable(self._chain, self._arm, parts) if self._chain else ()
-        return self._can_touch
+            nothing = SelfPairs((), ())
+            self._found = self_pairs(self._chain, self._arm, parts) if self._chain else nothing
+        return self._found
 
     def _partners(self) -> Ints:
         parts = self._moving_parts()
         found: Iterable[Pair] = ()
         if self._self and self._pairs is None:
-            found = self._touchable()
+            found = self._analysis().touchable
         elif self._self:
             found = (
                 (i, j)

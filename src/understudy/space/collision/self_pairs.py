@@ -1,15 +1,24 @@
 """Finds the pairs of parts of an arm that can touch each other.
 
-Links joined by a joint overlap by design and are not checked, nor are parts that overlap in every
-configuration. Pairs that touch in a sampled configuration are checked. A pair that touched in no
-sample is left out only if it is *proven* apart: the space of the joints between the two is divided
-into cells until the distance in the middle of each cell exceeds all motion inside the cell.
+Links joined by a joint overlap by design and are not checked. Of all other pairs
+
+- a pair that is at most 1 mm apart in *every* sampled configuration overlaps by design: left out,
+- a pair that touches in a sampled configuration and is apart in another is checked,
+- a pair that touches in no sample is left out only if it is *proven* apart: the space of the joints
+  between the two is divided into cells until the distance in the middle of each cell exceeds all
+  motion inside the cell. Without that proof it is checked.
+
+No distance is computed further than its question needs: sampling asks for contact or 1 mm, a cell
+for its own motion. The search trees of two meshes then end at a few nodes.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from understudy.space.collision.assembly import assembled
 from understudy.space.collision.distance import Scratch, distance, scratch
@@ -18,22 +27,132 @@ from understudy.space.collision.solids import BODY, FAR, Ints, Part
 from understudy.space.collision.world import Placement, World, placement, pose
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain
+from understudy.space.model.shapes import Hull, TriangleMesh, convex_hull
 from understudy.space.transform import Array
 
 Pair = tuple[int, int]
+Progress = Callable[[float], None]
+"""Reports the share that is done, 0…1."""
 
+RULES = 1
+"""Version of the rules above; another one makes stored results invalid."""
 TRIED = 1500
 """Number of sampled configurations."""
+BATCH = 50
+"""Configurations, or cells, between two reports of progress."""
 MOST_CELLS = 20_000
+CLOSE = 0.02
+"""Cells with more motion than this (m) are judged by the hulls of the meshes alone."""
 BY_DESIGN = 1e-3
-"""Parts that are never further apart than this (m) overlap by design."""
+"""Parts that are never further apart than this (m) overlap by design. A pair that comes as near
+somewhere is never proven apart."""
+TOUCHED, PARTED = 1, 2
+BOTH = TOUCHED | PARTED
 
 
-def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple[Pair, ...]:
-    """Pairs of indices of ``parts`` that can touch; ``parts`` begins with those of the ``arm``."""
+class SelfPairs(NamedTuple):
+    """Pairs of indices of parts, smaller index first."""
+
+    touchable: tuple[Pair, ...]
+    overlapping: tuple[Pair, ...]
+    """Pairs that overlap by design, other than links joined by a joint."""
+
+
+def no_report(share: float) -> None:
+    """A `Progress` that reports nothing."""
+
+
+class Bodies(NamedTuple):
+    """The parts of an arm twice: as they are, and with the convex hulls of their meshes. A hull is
+    never further away than what it contains, and its distance costs far less."""
+
+    world: World
+    at: Placement
+    hulls: World
+    around: Placement
+    meshed: NDArray[np.bool_]
+
+
+def bodies(chain: Chain, parts: Sequence[Part]) -> Bodies:
+    world = assembled(chain, parts, ())
+    hulls = assembled(chain, [_hull(part) for part in parts], ())
+    meshed = np.array([isinstance(part.shape, TriangleMesh) for part in parts], dtype=np.bool_)
+    return Bodies(world, placement(world), hulls, placement(hulls), meshed)
+
+
+def _hull(part: Part) -> Part:
+    if not isinstance(part.shape, TriangleMesh):
+        return part
+    return replace(part, shape=convex_hull(part.shape))
+
+
+_known: dict[str, SelfPairs] = {}
+"""Results by digest, of this process; `remember` adds those of a worker or of a cache file."""
+MOST_KNOWN = 64
+
+
+def digest(chain: Chain, arm: Sequence[Part]) -> str:
+    """Hash of everything that the analysis of an arm reads, and of its rules."""
+    rules = (RULES, TRIED, MOST_CELLS, CLOSE, BY_DESIGN)
+    found = sha256(repr(rules).encode())
+    for array in (chain.rest, chain.slides, *chain.sampling_range):
+        found.update(array.tobytes())
+    for part in arm:
+        found.update(repr((part.body, part.link, type(part.shape).__name__)).encode())
+        found.update(part.place.tobytes())
+        match part.shape:
+            case TriangleMesh(vertices=vertices, triangles=triangles):
+                found.update(vertices.tobytes() + triangles.tobytes())
+            case Hull(points=points):
+                found.update(points.tobytes())
+            case shape:
+                found.update(repr(shape).encode())
+    return found.hexdigest()
+
+
+def remember(key: str, pairs: SelfPairs) -> None:
+    """Takes over the result of another process."""
+    while len(_known) >= MOST_KNOWN:
+        del _known[next(iter(_known))]
+    _known[key] = pairs
+
+
+def is_known(key: str) -> bool:
+    return key in _known
+
+
+def self_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> SelfPairs:
+    """The pairs of ``parts``: the ``arm``, analysed once for each digest, and what it carries."""
+    key = digest(chain, arm)
+    if key not in _known:
+        remember(key, analysed(chain, arm))
+    own, carried = _known[key], carried_pairs(chain, arm, parts)
+    return SelfPairs(own.touchable + carried.touchable, own.overlapping + carried.overlapping)
+
+
+def analysed(chain: Chain, arm: Sequence[Part], progress: Progress = no_report) -> SelfPairs:
+    """The pairs of the arm itself, without what it carries; may take seconds with meshes."""
+    body = bodies(chain, arm)
+    pairs = np.array(candidates(arm), dtype=np.int64).reshape(-1, 2)
+    seen = _sampled(chain, body, pairs, BOTH, lambda share: progress(0.5 * share))
+    low, high = chain.sampling_range
+    caps = furthest(chain, body.world.solids, len(arm))
+    found = []
+    for k, (i, j) in enumerate(pairs):
+        progress(0.5 + 0.5 * k / len(pairs))
+        pair = int(i), int(j)
+        unproven = seen[k] == PARTED and not apart_everywhere(body, pair, low, high, caps)
+        if seen[k] == BOTH or unproven:
+            found.append(pair)
+    return SelfPairs(tuple(found), _listed(pairs[seen & PARTED == 0]))
+
+
+def carried_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> SelfPairs:
+    """The pairs of what the flange carries with the arm; ``parts`` begins with the ``arm``."""
     own = len(arm)
-    between_own = _own_pairs(chain, tuple(arm))
-    carried = np.array(
+    if own == len(parts):
+        return SelfPairs((), ())
+    pairs = np.array(
         [
             (i, j)
             for j in range(own, len(parts))
@@ -42,27 +161,15 @@ def touchable(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> tuple
         ],
         dtype=np.int64,
     ).reshape(-1, 2)
-    world = assembled(chain, parts, ())
-    _, most = _sampled(chain, world, carried)
-    kept = [(int(i), int(j)) for (i, j), far in zip(carried, most, strict=True) if far > BY_DESIGN]
-    return (*between_own, *kept)
+    seen = _sampled(chain, bodies(chain, parts), pairs, PARTED, no_report)
+    return SelfPairs(_listed(pairs[seen & PARTED > 0]), _listed(pairs[seen & PARTED == 0]))
 
 
-@lru_cache(maxsize=16)
-def _own_pairs(chain: Chain, arm: tuple[Part, ...]) -> tuple[Pair, ...]:
-    world = assembled(chain, arm, ())
-    pairs = np.array(_candidates(arm), dtype=np.int64).reshape(-1, 2)
-    least, most = _sampled(chain, world, pairs)
-    found = []
-    for (i, j), near, far in zip(pairs, least, most, strict=True):
-        if far <= BY_DESIGN:
-            continue
-        if near <= 0.0 or not _proven_apart(chain, world, int(i), int(j)):
-            found.append((int(i), int(j)))
-    return tuple(found)
+def _listed(pairs: Ints) -> tuple[Pair, ...]:
+    return tuple((int(i), int(j)) for i, j in pairs)
 
 
-def _candidates(arm: Sequence[Part]) -> list[Pair]:
+def candidates(arm: Sequence[Part]) -> list[Pair]:
     """Pairs of parts on links that are neither the same nor joined by a joint."""
     neighbours = {
         frozenset((a.link, b.link)) for a in arm for b in arm if abs(a.body - b.body) <= 1
@@ -75,79 +182,95 @@ def _candidates(arm: Sequence[Part]) -> list[Pair]:
     ]
 
 
-def _sampled(chain: Chain, world: World, pairs: Ints) -> tuple[Array, Array]:
-    """Smallest and largest distance of each pair over evenly distributed configurations."""
+def _sampled(chain: Chain, body: Bodies, pairs: Ints, asked: int, progress: Progress) -> Ints:
+    """What each pair did in evenly distributed configurations: TOUCHED, PARTED or both.
+
+    A pair is not looked at again once it did all that is ``asked``.
+    """
     low, high = chain.sampling_range
     steps = np.sqrt(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0]))
     spread = np.modf(np.outer(np.arange(1, TRIED + 1), np.resize(steps, chain.dof)))[0]
-    out = np.empty((2, len(pairs)))
-    out[0], out[1] = np.inf, -np.inf
-    extremes(world, low + spread * (high - low), pairs, placement(world), scratch(), out)
-    return out[0], out[1]
+    Q = low + spread * (high - low)
+    seen, marks = np.zeros(len(pairs), dtype=np.int64), scratch()
+    for first in range(0, TRIED, BATCH):
+        if (seen & asked == asked).all():
+            break
+        progress(first / TRIED)
+        look(body, Q[first : first + BATCH], pairs, asked, marks, seen)
+    return seen
 
 
 @compiled
-def extremes(
-    world: World, Q: Array, pairs: Ints, at: Placement, scratch: Scratch, out: Array
+def look(  # kernel
+    body: Bodies, Q: Array, pairs: Ints, asked: int, scratch: Scratch, seen: Ints
 ) -> None:
-    """out[0], out[1] = smallest and largest distance of each pair over all rows of Q."""
+    """Adds to seen[p] whether pair p touches, and whether it is apart, in any row of Q."""
     for k in range(len(Q)):
-        pose(world, Q[k], at)
+        pose(body.hulls, Q[k], body.around)
+        placed = False
         for p in range(len(pairs)):
-            d, _ = distance(
-                world.solids,
-                at.placed,
-                at.ends,
-                pairs[p, 0],
-                pairs[p, 1],
-                np.inf,
-                np.inf,
-                -1,
-                True,
-                scratch,
-            )
-            out[0, p] = min(out[0, p], d)
-            out[1, p] = max(out[1, p], d)
-
-
-def _proven_apart(chain: Chain, world: World, i: int, j: int) -> bool:
-    low, high = chain.sampling_range
-    caps = furthest(chain, world.solids, world.moving)
-    return bool(apart_everywhere(world, i, j, low, high, caps, placement(world), scratch()))
+            if seen[p] & asked == asked:
+                continue
+            i, j = pairs[p, 0], pairs[p, 1]
+            d = _gap(body.hulls, body.around, i, j, 2.0 * BY_DESIGN, scratch)
+            if d <= BY_DESIGN and (body.meshed[i] or body.meshed[j]):
+                if not placed:
+                    pose(body.world, Q[k], body.at)
+                    placed = True
+                d = _gap(body.world, body.at, i, j, 2.0 * BY_DESIGN, scratch)
+            if d <= 0.0:
+                seen[p] |= TOUCHED
+            elif d > BY_DESIGN:
+                seen[p] |= PARTED
 
 
 @compiled
-def apart_everywhere(  # kernel
-    world: World,
-    i: int,
-    j: int,
-    low: Array,
-    high: Array,
-    caps: Array,
-    at: Placement,
-    scratch: Scratch,
-) -> bool:
-    """Whether shapes i and j are proven apart in all configurations from low to high."""
+def _gap(world: World, at: Placement, i: int, j: int, enough: float, scratch: Scratch) -> float:
+    """Distance of shapes i and j; a lower bound of it above ``enough``."""
+    d, _ = distance(world.solids, at.placed, at.ends, i, j, enough, np.inf, -1, True, scratch)
+    return d
+
+
+def apart_everywhere(body: Bodies, pair: Pair, low: Array, high: Array, caps: Array) -> bool:
+    """Whether the shapes of a pair are proven apart in all configurations from low to high."""
     joints = len(low)
-    first, last = world.solids.traits[i, BODY], world.solids.traits[j, BODY]
     cells = np.empty((MOST_CELLS + 2, 2 * joints))
     cells[0, :joints], cells[0, joints:] = 0.5 * (low + high), 0.5 * (high - low)
+    marks, waiting = scratch(), 1
+    for _ in range(MOST_CELLS // BATCH):
+        waiting = divide(body, *pair, caps, cells, waiting, marks)
+        if waiting <= 0:
+            return bool(waiting == 0)
+    return False
+
+
+@compiled
+def divide(  # kernel
+    body: Bodies, i: int, j: int, caps: Array, cells: Array, waiting: int, scratch: Scratch
+) -> int:
+    """Looks at up to BATCH cells: middle and half width of each joint. The first ``waiting`` rows
+    are a stack. Returns how many wait then; -1 if the shapes come within BY_DESIGN."""
+    world, hulls, around = body.world, body.hulls, body.around
+    first, last = world.solids.traits[i, BODY], world.solids.traits[j, BODY]
+    joints, far = len(world.slides), hulls.solids.sizes[j, FAR]
     radii = np.zeros((world.moving, joints))
-    waiting, looked = 1, 0
-    while waiting > 0:
+    for _ in range(BATCH):
+        if waiting == 0:
+            break
         waiting -= 1
-        looked += 1
-        if looked > MOST_CELLS:
-            return False
         middle, half = cells[waiting, :joints].copy(), cells[waiting, joints:].copy()
-        pose(world, middle, at)
-        d, _ = distance(world.solids, at.placed, at.ends, i, j, np.inf, np.inf, -1, True, scratch)
-        if d <= 0.0:
-            return False
-        around = world.solids.sizes[j, FAR]
-        distances_from_axes(at.frames, at.ends, world.slides, around, j, last, radii)
-        if moved_at_most(radii, caps, world.slides, j, first, last, half) < d:
+        pose(hulls, middle, around)
+        distances_from_axes(around.frames, around.ends, world.slides, far, j, last, radii)
+        moved = moved_at_most(radii, caps, world.slides, j, first, last, half)
+        d = _gap(hulls, around, i, j, moved + BY_DESIGN, scratch)
+        exact = not (body.meshed[i] or body.meshed[j])
+        if not exact and d <= moved < CLOSE:
+            pose(world, middle, body.at)
+            d, exact = _gap(world, body.at, i, j, moved + BY_DESIGN, scratch), True
+        if d > moved:
             continue
+        if moved <= BY_DESIGN or (exact and d <= 0.0):
+            return -1
         widest = first
         for k in range(first, last):
             if half[k] * radii[j, k] > half[widest] * radii[j, widest]:
@@ -157,4 +280,4 @@ def apart_everywhere(  # kernel
             cells[waiting, :joints], cells[waiting, joints:] = middle, half
             cells[waiting, widest] += half[widest] * (1 - 2 * side)
             waiting += 1
-    return True
+    return waiting

@@ -7,6 +7,7 @@ bounding boxes (BVH), built once when the mesh is read.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +93,11 @@ def solids(parts: Sequence[Part]) -> Solids:
         np.ascontiguousarray(np.concatenate([np.zeros((0, 7)), *nodes])),
         np.concatenate([np.zeros((0, 2), dtype=np.int64), *children]),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _tree(mesh: TriangleMesh) -> "MeshTree":
+    return build_tree(mesh.corners())
 
 
 def _total(arrays: Iterable[NDArray[np.generic]]) -> int:

@@ -7,7 +7,7 @@ reads millimetres and degrees from cell files.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,20 @@ class TriangleMesh:
     def closed(self) -> bool:
         """Whether the mesh encloses a volume, small gaps closed."""
         return self.surface.closed
+
+
+@lru_cache(maxsize=256)
+def convex_hull(mesh: TriangleMesh) -> Hull:
+    """The convex hull of a mesh, with its corners only where scipy is installed."""
+    points = np.unique(mesh.corners().reshape(-1, 3), axis=0)
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        return Hull(points)
+    try:
+        return Hull(points[ConvexHull(points).vertices])
+    except QhullError:  # all points in one plane
+        return Hull(points)
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Hull | TriangleMesh
@@ -176,6 +190,7 @@ def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
     return tuple(objects)
 
 
+@lru_cache(maxsize=256)
 def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> TriangleMesh:
     """Reads the triangles of an STL, OBJ, PLY or GLB file; ``scale``: metres per unit."""
     try:
@@ -206,5 +221,10 @@ def shape_of(geometry: Geometry, meshes: Meshes, link: str) -> Shape:
         raise ConfigError(
             "the mesh file was not loaded", key=f"link '{link}'", value=geometry.filename
         )
-    mesh = meshes[geometry.filename]
-    return TriangleMesh(mesh.vertices * np.array(geometry.scale), mesh.triangles)
+    return scaled(meshes[geometry.filename], geometry.scale)
+
+
+@lru_cache(maxsize=256)
+def scaled(mesh: TriangleMesh, scale: Vector) -> TriangleMesh:
+    """The same object for the same mesh and scale, so that its tree and hull are made once."""
+    return TriangleMesh(mesh.vertices * np.array(scale), mesh.triangles)
