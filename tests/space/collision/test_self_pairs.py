@@ -1,5 +1,7 @@
 """Pairs of links that can touch: found from the model, or given by a list."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from tests.space.arm_models import three_parallel
@@ -11,6 +13,7 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.motion_bound import furthest
 from understudy.space.collision.self_pairs import apart_everywhere, bodies
+from understudy.space.collision.solids import Part
 from understudy.space.collision.world import placement, pose
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.robot import Capsule
@@ -163,16 +166,19 @@ def test_an_arm_is_analysed_once_for_all_its_tools(monkeypatch: pytest.MonkeyPat
     arm, meshes = rod_in_a_channel(turn=0.41)
     runs: list[int] = []
     analysed = self_pairs.analysed
-    monkeypatch.setattr(
-        self_pairs, "analysed", lambda *given: (runs.append(1), analysed(*given))[1]
-    )
+
+    def counted(chain: Chain, parts: Sequence[Part]) -> self_pairs.SelfPairs:
+        runs.append(len(parts))
+        return analysed(chain, parts)
+
+    monkeypatch.setattr(self_pairs, "analysed", counted)
     detector = CollisionDetector(arm, meshes=meshes)
     detector.touchable_pairs()
     for length in (0.1, 0.2):
         other = CollisionDetector(arm, meshes=meshes)
         other.attach(as_object("stick", Capsule(0.01, length), translation(0, 0, 0.1)))
         other.touchable_pairs()
-    assert len(runs) == 1
+    assert runs == [2]
 
 
 def test_a_list_of_pairs_is_used_without_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
