@@ -6,6 +6,7 @@ Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configura
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -94,7 +95,40 @@ def load(name: str) -> Any:
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     alone.command(name, epilog=f"Example: understudy {row.example}")(function)
-    return get_command(alone)
+    command = get_command(alone)
+    if "cell" in function.__annotations__:
+        command.params.append(_package_path())
+    return command
+
+
+def _add_package_paths(folders: list[Path] | None) -> None:
+    if folders:
+        from understudy.config.model_files import add_package_paths
+
+        add_package_paths(folders)
+
+
+PackagePath = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--package-path",
+        metavar="FOLDER",
+        callback=_add_package_paths,
+        expose_value=False,
+        help="folder with ROS packages, for package:// names in robot descriptions",
+    ),
+]
+
+
+def _package_path() -> Any:
+    """`--package-path`, an option of every command that reads a cell file."""
+    alone = typer.Typer()
+
+    @alone.command()
+    def command(package_path: PackagePath = None) -> None:
+        """Has the option."""
+
+    return next(each for each in get_command(alone).params if each.name == "package_path")
 
 
 app = typer.Typer(

@@ -24,6 +24,8 @@ from understudy.units import DEG
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 OPTIONAL = {
     "trimesh": ("trimesh", "meshes of robots and fixtures"),
+    "collada": ("pycollada", "meshes in DAE files"),
+    "xacro": ("xacro", "robot descriptions in xacro files"),
     "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
     "nicegui": ("nicegui", "the page"),
     "zmq": ("pyzmq", "HMI link and page"),

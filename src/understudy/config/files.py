@@ -7,13 +7,15 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
+from understudy.config.model_files import is_xacro, mesh_path, read_urdf
 from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
 SHIPPED = ".yaml (shipped)"
 PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
-MODEL_FILES = (".urdf", ".xml", ".stl", ".obj", ".dae", ".glb")
+URDF_FILES = (".urdf", ".xml")
+MODEL_FILES = (*URDF_FILES, ".stl", ".obj", ".ply", ".dae", ".glb")
 
 
 def shipped_cells() -> dict[str, Traversable]:
@@ -68,15 +70,22 @@ def find_program(name: str, *, beside: str) -> ProgramFile:
 
 
 def read_model(name: str, *, beside: str) -> bytes:
-    """The description of a robot: a shipped one by name, or a file beside the cell file."""
+    """The description of a robot (a shipped one by name, or a file beside the cell file) or a mesh.
+
+    xacro files are expanded; the meshes of a URDF get names that this function reads.
+    """
     shipped = shipped_robots()
     if name in shipped:
         return shipped[name].read_bytes()
-    path = Path(beside).parent / name
-    if path.suffix not in MODEL_FILES and not os.path.exists(path):  # never raises
+    folder = Path(beside).parent
+    path = folder / name
+    known = is_xacro(name) or "://" in name or path.suffix.lower() in MODEL_FILES
+    if not known and not os.path.exists(path):  # never raises
         raise unknown("robot (neither shipped nor the path of a file)", name, shipped, key="model")
     try:
-        return path.read_bytes()
+        if is_xacro(name) or path.suffix.lower() in URDF_FILES:
+            return read_urdf(name, folder)
+        return mesh_path(name, folder).read_bytes()
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise ConfigError(f"cannot be read: {reason}", key="model", value=str(path)) from None

@@ -34,7 +34,7 @@ def test_links_of_the_g60_that_overlap_by_design_are_not_checked(g60: Chain) -> 
 
 
 def test_unchecked_pairs_never_touch(arm: Chain) -> None:
-    """Thousands of configurations: oracle of apart_everywhere."""
+    """Thousands of configurations: oracle of divide."""
     detector = CollisionDetector(arm)
     parts = arm_parts(arm, {})
     world = assembled(arm, parts, ())
@@ -144,6 +144,26 @@ def test_a_hull_never_hides_a_contact_of_meshes() -> None:
     assert CollisionDetector(arm, meshes=meshes).self_collision_pairs == ()
     detector = CollisionDetector(arm, meshes={**meshes, "rod": long})
     assert detector.self_collision_pairs == ((0, 2),)
+
+
+def test_samples_touch_and_part_as_full_distances_say() -> None:
+    """The distances without hulls and without an upper bound: oracle of look."""
+    arm, meshes = rod_in_a_channel(turn=3.0)
+    long = boxes(((-0.185, 0.185), (-0.02, 0.02), (-0.02, 0.02)))
+    body = bodies(arm, arm_parts(arm, {**meshes, "rod": long}))
+    Q = np.random.default_rng(5).uniform(arm.lower, arm.upper, (200, 2))
+    pairs, marks = np.array([(0, 1)]), scratch()
+    found = set()
+    for q in Q:
+        seen = np.zeros(1, dtype=np.int64)
+        self_pairs.look(body, q[None], pairs, self_pairs.BOTH, marks, seen)
+        pose(body.world, q, body.at)
+        at = (body.world.solids, body.at.placed, body.at.ends, 0, 1, np.inf, np.inf, -1, True)
+        d, _ = distance(*at, marks)
+        near = 0 if d <= self_pairs.BY_DESIGN else self_pairs.PARTED
+        assert seen[0] == (self_pairs.TOUCHED if d <= 0.0 else near)
+        found.add(int(seen[0]))
+    assert {self_pairs.TOUCHED, self_pairs.PARTED} <= found
 
 
 def test_pairs_that_come_within_a_millimetre_are_checked() -> None:

@@ -139,7 +139,7 @@ MALFORMED = {
     "vector": (wrong('"1 2 3"', '"1 2"'), "<origin> xyz (got '1 2'); allowed: 3 numbers"),
     "axis": (wrong("0 0 2", "0 0 0"), "joint 'j': an axis needs a direction"),
     "parent": (wrong('link="a"', 'link="z"'), "joint 'j': parent is not a link of this robot"),
-    "mimic": (wrong("<dynamics", "<mimic joint='x'/><dynamics"), "joint 'j': not supported"),
+    "mimic": (wrong("<dynamics", "<mimic joint='x'/><dynamics"), "joint 'j': follows joint 'x'"),
     "extension": (wrong("acceleration", "accel"), "joint 'j': unknown attribute (got 'accel')"),
     "twice": (wrong('name="b"', 'name="a"'), "link 'a': the name is used twice"),
     "no name": (wrong('<link name="a"/>', "<link/>"), "a link: <link> without name"),
@@ -177,13 +177,55 @@ def test_errors_name_the_wrong_element(case: str) -> None:
     assert str(caught.value).startswith("own.urdf:")
 
 
-def test_a_moving_joint_outside_the_arm_is_an_error() -> None:
-    finger = JOINT.replace('"j"', '"finger"').replace('"b"', '"c"')
-    text = robot(LINKS + '<link name="c"/>' + JOINT + finger)
-    with pytest.raises(ConfigError, match="several links could be the tip"):
+FINGER = JOINT.replace('"j"', '"finger"').replace('"b"', '"c"')
+
+
+def test_moving_joints_outside_the_arm_stay_at_zero_or_the_limit_next_to_it() -> None:
+    text = robot(LINKS + '<link name="c"/>' + JOINT + FINGER)
+    with pytest.raises(ConfigError, match="tip: several links could be the tip: name one; allowed"):
         read(text)
-    with pytest.raises(ConfigError, match="joint 'finger': moves, but is not between"):
-        read(text, tip="b")
+    model = read(text, tip="b")
+    assert [joint.name for joint in model.moving()] == ["j"]
+    finger = model.joints[1]
+    assert (finger.kind, finger.origin) == ("fixed", Pose(1, 2, 3, 0, 0, 1))
+    open_only = text.replace(FINGER, FINGER.replace('lower="-1"', 'lower="0.5"'))
+    held = read(open_only, tip="b").joints[1].origin
+    np.testing.assert_allclose(held, Pose(1, 2, 3, 0, 0, 1.5), atol=1e-12)
+
+
+def test_the_tip_is_tool0_where_several_links_could_be_it() -> None:
+    frames = "".join(
+        f"""<link name="{name}"/><joint name="to_{name}" type="fixed">
+          <parent link="b"/><child link="{name}"/></joint>"""
+        for name in ("ee_link", "tool0")
+    )
+    assert read(robot(LINKS + JOINT + frames)).tip == "tool0"
+
+
+def test_a_joint_can_be_fixed_at_a_value() -> None:
+    second = JOINT.replace('"j"', '"k"').replace('"b"', '"c"').replace('"a"', '"b"')
+    text = robot(LINKS + '<link name="c"/>' + JOINT + second)
+    whole, less = chain(read(text)), chain(read(text, fixed={"j": 0.7}))
+    assert less.names == ("k",)
+    np.testing.assert_allclose(less.flange([0.3]), whole.flange([0.7, 0.3]), atol=1e-12)
+    with pytest.raises(ConfigError, match=r"unknown moving joint \(got 'x'\); allowed: j, k"):
+        read(text, fixed={"x": 0.0})
+
+
+def test_elements_of_other_programs_are_ignored_and_misspelt_ones_are_not() -> None:
+    own = '<self_collision_checking/><link name="a"><contact_coefficients/></link><link name="b"/>'
+    assert read(robot(own + JOINT)).tip == "b"
+    with pytest.raises(ConfigError, match="did you mean 'collision'"):
+        read(robot('<link name="a"><colision/></link><link name="b"/>' + JOINT))
+
+
+def test_a_material_may_be_defined_where_it_is_first_used() -> None:
+    shape = "<geometry><sphere radius='1'/></geometry>"
+    grey = "<material name='grey'><color rgba='0.5 0.5 0.5 1'/></material>"
+    text = f"""<link name="a"><visual>{shape}<material name="grey"/></visual></link>
+      <link name="b"><visual>{shape}{grey}</visual></link>{JOINT}"""
+    links = read(robot(text)).links
+    assert [link.visual[0].color for link in links] == [(0.5, 0.5, 0.5, 1.0)] * 2
 
 
 def test_an_unknown_tip() -> None:

@@ -55,11 +55,14 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The arm in a cell file.
 
-    `model`: a shipped robot, or the path of a URDF beside the cell file.
+    `model`: a shipped robot, or the path of a URDF or xacro file (with its arguments) from the cell
+    file. `tip`: its last link, where several could be it. `fixed_joints_deg`: joints that stay.
     `arc_wait`: whether M3 and M5 wait for the device that they switch; if not, programs use M66.
     """
 
     model: str = "g60"
+    tip: str = ""
+    fixed_joints_deg: dict[str, float] = {}
     dialect: Literal["arm", "grblhal"] = "arm"
     feed_unit: Literal["per_minute", "per_second"] = "per_minute"
     profile: Literal["trapezoid", "jerk_limited"] = "trapezoid"

@@ -16,7 +16,7 @@ from understudy.robots.arm import Config, ToolConfig
 from understudy.robots.arm.controller import VirtualController
 from understudy.robots.arm.drives import Arm
 from understudy.robots.arm.mover import ArmMover
-from understudy.simulation.collision.body import Body, chain_of
+from understudy.simulation.collision.body import Body, six_joint_chain
 from understudy.simulation.program.steps import ControllerOptions
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment, Read, meshes_of, place
@@ -67,9 +67,7 @@ def build(name: str, config: Config, deps: Deps) -> VirtualController:
 
 
 def arm_of(config: Config, deps: Deps) -> Arm:
-    joints = chain_of(deps.read(config.model), config.model)
-    if joints.dof != 6:
-        raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
+    joints = six_joint_chain(config, deps.read)
     start = _angles(config.start_deg, joints, "start_deg")
     home = _angles(config.home_deg, joints, "home_deg")
     tools = {0: BARE, **config.tools}
@@ -149,6 +147,10 @@ def _matrix(mm_deg: Sequence[float]) -> Floats:
 
 
 def _angles(degrees: list[float] | None, joints: Chain, key: str) -> Floats:
+    """The given angles in rad; else zero, or the middle of the range of a joint without a zero."""
+    if degrees is None:
+        low, high = joints.sampling_range
+        return np.where((low <= 0.0) & (high >= 0.0), 0.0, 0.5 * (low + high))
     q = _counted(degrees, joints, key) * DEG
     if ((q < joints.lower - 1e-9) | (q > joints.upper + 1e-9)).any():
         low, high = joints.lower / DEG, joints.upper / DEG

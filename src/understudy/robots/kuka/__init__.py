@@ -46,7 +46,8 @@ class LoadConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The KUKA in a cell file.
 
-    `model`: a shipped robot, or the path of a URDF beside the cell file.
+    `model`: a shipped robot, or the path of a URDF or xacro file (with its arguments) from the cell
+    file. `tip`: its last link, where several could be it. `fixed_joints_deg`: joints that stay.
     `base_mm_deg`: place of the robot in the cell, as x y z rx ry rz.
     `tool_shapes`: shapes of the tools, seen from the flange. `tool_loads`: their masses.
     `tools_mm_deg`, `bases_mm_deg`: the frames. A number without a frame can be selected, but the
@@ -61,6 +62,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     model: str = "kr6_r900"
+    tip: str = ""
+    fixed_joints_deg: dict[str, float] = {}
     base_mm_deg: Six = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     collision: CollisionConfig = CollisionConfig()
     tool_shapes: dict[ToolNumber, tuple[ObjectConfig, ...]] = {}

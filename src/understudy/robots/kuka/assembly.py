@@ -10,7 +10,7 @@ from understudy.ports import Deps
 from understudy.robots.kuka import Config, Six
 from understudy.robots.kuka.motion import KukaModel, ModalState
 from understudy.robots.kuka.robot import KukaGcodeServer, ServerOptions
-from understudy.simulation.collision.body import Body, chain_of
+from understudy.simulation.collision.body import Body, six_joint_chain
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.kinematics.ik import excess, nearest, solve
@@ -52,9 +52,7 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
 
 def model_of(config: Config, read: Read) -> KukaModel:
     """Kinematics, frames and limits; raises a `ConfigError` if they do not fit together."""
-    arm = chain_of(read(config.model), config.model)
-    if arm.dof != 6:
-        raise ConfigError("an arm with six joints is needed", key="model", value=config.model)
+    arm = six_joint_chain(config, read)
     home = np.array(config.home_deg) * DEG
     if excess(arm, home).any():
         raise ConfigError("outside the axes' limits", key="home_deg", value=config.home_deg)

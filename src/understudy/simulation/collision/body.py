@@ -6,13 +6,15 @@ The compiled kernels are imported at the first query, not when the cell starts.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from understudy.errors import ConfigError
 from understudy.space.kinematics.chain import Chain, chain
-from understudy.space.model.environment import CollisionConfig, Environment
+from understudy.space.model.environment import CollisionConfig, Environment, Read
 from understudy.space.model.shapes import CollisionObject, Meshes
 from understudy.space.model.urdf import read
 from understudy.space.transform import Array
+from understudy.units import DEG
 
 if TYPE_CHECKING:
     from understudy.space.collision.arm_pair import PlacedArm
@@ -20,11 +22,48 @@ if TYPE_CHECKING:
     from understudy.space.collision.sweep import Sweeper
 
 
+JOINT_WORDS = 6
+"""Joints that a program can name: A B C U V W, or A1 … A6."""
+
+
 @lru_cache(maxsize=16)
-def chain_of(model: bytes, file: str) -> Chain:
-    """The chain of a model; the same model returns the same object, so that its cached results
-    are shared."""
-    return chain(read(model.decode("utf-8", "replace"), file=file))
+def chain_of(
+    model: bytes, file: str, tip: str = "", fixed: tuple[tuple[str, float], ...] = ()
+) -> Chain:
+    """The chain of a model up to ``tip``; joints of ``fixed`` stay at that value (rad).
+
+    The same model returns the same object, so that its cached results are shared.
+    """
+    text = model.decode("utf-8", "replace")
+    return chain(read(text, tip=tip, fixed=dict(fixed), file=file))
+
+
+class ModelKeys(Protocol):
+    """The keys of a robot that name its description and the part of it that is the arm."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def tip(self) -> str: ...
+    @property
+    def fixed_joints_deg(self) -> Mapping[str, float]: ...
+
+
+def six_joint_chain(config: ModelKeys, read_file: Read) -> Chain:
+    """The arm of a robot that is driven by six joint words; raises a ConfigError for another."""
+    fixed = tuple((name, angle * DEG) for name, angle in config.fixed_joints_deg.items())
+    found = chain_of(read_file(config.model), config.model, config.tip, fixed)
+    if found.dof == JOINT_WORDS:
+        return found
+    more = found.dof > JOINT_WORDS
+    raise ConfigError(
+        f"{found.dof} joints move ({', '.join(found.names)}), and this robot drives six"
+        + (": fix the others with fixed_joints_deg, or name another tip" if more else ""),
+        key="model",
+        value=config.model,
+        allowed="an arm with six joints; kinematics, collision checks and reach of other arms are "
+        "in the Python API",
+    )
 
 
 @dataclass(frozen=True, eq=False)

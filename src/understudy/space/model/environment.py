@@ -204,7 +204,10 @@ def _file(key: str, name: str, read: Read, of: str = "") -> bytes:
     try:
         return read(name)
     except ConfigError as problem:
-        raise ConfigError(problem.problem, key=key, value=name).within(of) from None
+        allowed = problem.allowed
+        raise ConfigError(problem.problem, key=key, value=name, allowed=allowed).within(
+            of
+        ) from None
 
 
 # ── URDF fixtures ─────────────────────────────────────────────────────────────────────────────────

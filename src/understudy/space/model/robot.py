@@ -103,6 +103,8 @@ class Joint:
     jerk: float = math.inf
     damping: float = 0.0
     friction: float = 0.0
+    mimics: str = ""
+    """Joint that this one follows."""
 
     @property
     def moves(self) -> bool:

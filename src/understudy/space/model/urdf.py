@@ -12,13 +12,15 @@ An effort of 0 means "no limit given", as in many published files.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from understudy.errors import ConfigError
+import numpy as np
+
+from understudy.errors import ConfigError, unknown
 from understudy.space.model.robot import (
     Box,
     Capsule,
@@ -34,19 +36,38 @@ from understudy.space.model.robot import (
     Vector,
 )
 from understudy.space.pose import Pose
+from understudy.space.transform import matrix, pose, rotation_about
 
 KINDS = ("revolute", "continuous", "prismatic", "fixed")
 LINK_PARTS = frozenset({"inertial", "collision", "visual", "collision_checking", "understudy"})
 JOINT_PARTS = frozenset({"origin", "parent", "child", "axis", "limit", "dynamics", "understudy"})
-JOINT_PARTS |= {"calibration", "safety_controller"}
+JOINT_PARTS |= {"calibration", "safety_controller", "mimic"}
 ROBOT_PARTS = frozenset({"link", "joint", "material", "transmission", "gazebo", "ros2_control"})
+MISSPELT = 0.8
+"""Similarity from which an unknown element is taken for a misspelt one."""
+TOOL0 = "tool0"
+"""Name that ROS-Industrial gives the flange; the tip, where several links could be it."""
+NOTHING_FIXED: Mapping[str, float] = {}
 
 
-def read(text: str, *, base: str = "", tip: str = "", file: str = "") -> RobotModel:
-    """Reads a robot; base and tip are derived from the tree of links if they are not given."""
+def read(
+    text: str,
+    *,
+    base: str = "",
+    tip: str = "",
+    fixed: Mapping[str, float] = NOTHING_FIXED,
+    file: str = "",
+) -> RobotModel:
+    """Reads a robot; base and tip are derived from the tree of links if they are not given.
+
+    Joints named in ``fixed`` stay at that value (rad, m). Moving joints that are not between base
+    and tip, as those of a gripper's fingers, stay at zero, or at the limit next to it.
+    """
     name, links, joints = elements(text, file=file)
     try:
+        joints = _with_fixed(joints, fixed)
         base, tip = tree(links, joints, base, tip)
+        joints = _with_arm_only(joints, base, tip)
     except ConfigError as error:
         raise error.within("", file=file) from None
     return RobotModel(name, links, joints, base, tip)
@@ -65,7 +86,7 @@ def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple
         raise ConfigError("not a URDF", file=file, value=f"<{root.tag}>", allowed="<robot>")
     try:
         _known(root, ROBOT_PARTS, "robot")
-        colors = dict(_color(m) for m in root.findall("material"))
+        colors = {name: color for name, color in map(_color, root.iter("material")) if color}
         links = tuple(_link(e, colors) for e in root.findall("link"))
         joints = tuple(_joint(e) for e in root.findall("joint"))
     except ConfigError as error:
@@ -75,7 +96,7 @@ def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple
 
 # ── links ───────────────────────────────────────────────────────────────────────────────────────
 
-Colors = dict[str, tuple[float, float, float, float] | None]
+Colors = dict[str, tuple[float, float, float, float]]
 
 
 def _link(element: Element, colors: Colors) -> Link:
@@ -180,7 +201,13 @@ def _joint(element: Element) -> Joint:
         lower, upper, velocity, effort, acceleration, jerk,
         0.0 if dynamics is None else _number(dynamics, "damping", where, default=0.0),
         0.0 if dynamics is None else _number(dynamics, "friction", where, default=0.0),
+        _mimicked(element),
     )  # fmt: skip
+
+
+def _mimicked(element: Element) -> str:
+    mimic = element.find("mimic")
+    return "" if mimic is None else mimic.get("joint", "")
 
 
 def _axis(element: Element, where: str) -> Vector:
@@ -234,12 +261,14 @@ def _extension(element: Element, where: str) -> tuple[float, float]:
 
 
 def _known(element: Element, allowed: Iterable[str], where: str) -> None:
+    """Raises a ConfigError for a misspelt element; other programs' own elements are ignored."""
     for child in element:
-        if child.tag not in allowed:
-            names = sorted(allowed)
+        names = sorted(allowed)
+        nearest = get_close_matches(child.tag, names, 1, cutoff=MISSPELT)
+        if child.tag not in allowed and nearest:
             raise ConfigError(
                 "not supported", key=where, value=f"<{child.tag}>", allowed=" ".join(names),
-                nearest=next(iter(get_close_matches(child.tag, names, 1)), ""),
+                nearest=nearest[0],
             )  # fmt: skip
 
 
@@ -320,17 +349,48 @@ def tree(links: Sequence[Link], joints: Sequence[Joint], base: str, tip: str) ->
             raise ConfigError("no such link", key=key, value=name, allowed=" ".join(names))
     base = base or root
     tip = tip or _tip(base, names, leads_to)
-    moving_arm = _joints_between(base, tip, leads_to)
-    if not any(joint.moves for joint in moving_arm):
+    if not any(joint.moves for joint in _joints_between(base, tip, leads_to)):
         raise ConfigError(f"no joint moves between '{base}' and '{tip}'", key="robot")
-    for joint in joints:
-        if joint.moves and joint not in moving_arm:
+    return base, tip
+
+
+def _with_fixed(joints: tuple[Joint, ...], fixed: Mapping[str, float]) -> tuple[Joint, ...]:
+    moving = [joint.name for joint in joints if joint.moves]
+    for name in fixed:
+        if name not in moving:
+            raise unknown("moving joint", name, moving, key="fixed joints")
+    return tuple(_held(j, fixed[j.name]) if j.name in fixed else j for j in joints)
+
+
+def _with_arm_only(joints: tuple[Joint, ...], base: str, tip: str) -> tuple[Joint, ...]:
+    """The joints with all that are not part of the arm held at rest."""
+    arm = _joints_between(base, tip, {joint.child: joint for joint in joints})
+    for joint in arm:
+        if joint.mimics:
             raise ConfigError(
-                f"moves, but is not between '{base}' and '{tip}': "
-                "make it fixed, or name another base or tip",
+                f"follows joint '{joint.mimics}' (mimic), which joints of the arm cannot",
                 key=f"joint '{joint.name}'",
             )
-    return base, tip
+    return tuple(
+        joint if joint in arm or not joint.moves else _held(joint, _rest(joint)) for joint in joints
+    )
+
+
+def _rest(joint: Joint) -> float:
+    return min(max(0.0, joint.lower), joint.upper)
+
+
+def _held(joint: Joint, value: float) -> Joint:
+    """The joint as a fixed one that stays at this value."""
+    if value == 0.0:
+        return Joint(joint.name, "fixed", joint.parent, joint.child, joint.origin)
+    moved = np.eye(4)
+    if joint.kind == "prismatic":
+        moved[:3, 3] = value * np.array(joint.axis)
+    else:
+        moved[:3, :3] = rotation_about(joint.axis, value)
+    origin = pose(matrix(joint.origin) @ moved)
+    return Joint(joint.name, "fixed", joint.parent, joint.child, origin)
 
 
 def _unique(links: Sequence[Link], joints: Sequence[Joint]) -> tuple[str, ...]:
@@ -388,10 +448,15 @@ def _tip(base: str, names: Sequence[str], leads_to: dict[str, Joint]) -> str:
         ends.setdefault((sum(joint.moves for joint in joints_up), len(joints_up)), []).append(name)
     if not ends:
         return base
-    best = ends[max(ends)]
-    if len(best) > 1:
-        raise ConfigError("several links could be the tip: name one", key="tip", value=best)
-    return best[0]
+    most = max(ends)
+    best = ends[most]
+    if len(best) == 1:
+        return best[0]
+    if TOOL0 in (name for key, found in ends.items() if key[0] == most[0] for name in found):
+        return TOOL0
+    raise ConfigError(
+        "several links could be the tip: name one", key="tip", allowed=", ".join(best)
+    )
 
 
 def _below(base: str, name: str, leads_to: dict[str, Joint]) -> bool:
