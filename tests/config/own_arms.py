@@ -1,6 +1,8 @@
 """Small robot descriptions and meshes, written by the tests that need them."""
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +38,7 @@ def end(parent: str, name: str) -> str:
 
 def write_mesh(path: Path, size: float = 0.06) -> Path:
     """A cube in the format of the file's ending, by trimesh; DAE and GLB are red."""
-    import trimesh
-
+    trimesh: Any = import_module("trimesh")
     cube = trimesh.creation.box(extents=(size, size, size))
     cube.apply_translation((0.0, 0.0, 0.1))
     if path.suffix in (".dae", ".glb"):
