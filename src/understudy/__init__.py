@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
+    from understudy.app.simulation_engine import SimulationEngine as SimulationEngine
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
+    from understudy.app.virtual_controller import SimulationConfig as SimulationConfig
     from understudy.app.virtual_controller import VirtualController as VirtualController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
@@ -18,11 +20,22 @@ _OFFERED = {
     "load_cell": "understudy.app.build",
     "ConfigError": "understudy.errors",
     "Refused": "understudy.errors",
+    "SimulationConfig": "understudy.app.virtual_controller",
+    "SimulationEngine": "understudy.app.simulation_engine",
     "StandIn": "understudy.app.stand_in",
     "VirtualController": "understudy.app.virtual_controller",
     "validate": "understudy.app.validate",
 }
-__all__ = ["ConfigError", "Refused", "StandIn", "VirtualController", "load_cell", "validate"]
+__all__ = [
+    "ConfigError",
+    "Refused",
+    "SimulationConfig",
+    "SimulationEngine",
+    "StandIn",
+    "VirtualController",
+    "load_cell",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
-from understudy.operator.models import DeviceQuery, RobotQuery, view_of
+from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
 from understudy.operator.pins import PinCommands
@@ -260,7 +260,7 @@ class OperatorApi:
         self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots),
-            DeviceQuery(config, cell.parts, pump.now),
+            DeviceCommands(config, cell.parts, pump),
             SceneQuery(config, self.robots, around.here, cell.parts),
             around,
             self.events,

@@ -4,19 +4,21 @@ It is the controller of a cell with a clock of its own, so that no call needs th
 only in `advance`, `wait` and `run_until_idle`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from numpy.typing import ArrayLike
 
+from understudy.app.at_now import AtNow
 from understudy.config.cell import device_keys
 from understudy.config.contents import contents
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.devices.mount import mount_devices
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.ports import (
     AnalogIO,
     ControllerStatus,
@@ -26,8 +28,10 @@ from understudy.ports import (
     Snapshot,
     Tally,
 )
+from understudy.ports.device import Device
 from understudy.registry import module_of
 from understudy.robots.arm import Config, build
+from understudy.robots.arm.controller import VirtualController as ArmController
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.collision.contact import CollisionListener, Contact
@@ -36,41 +40,123 @@ from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build as fault_source
 from understudy.space.model.environment import EnvironmentConfig
 from understudy.space.pose import Pose
-from understudy.units import duration_ns, nanoseconds, seconds
+from understudy.units import DEG, duration_ns, nanoseconds, seconds
 
 IDLE_TIMEOUT = 3600.0
 """Simulated seconds after which `run_until_idle` raises TimeoutError."""
+
+
+class SimulationConfig(Struct, frozen=True, kw_only=True):
+    """The settings of a `VirtualController` in the names and units of the design document: rad/s,
+    rad/s², rad/s³, kg·m², Nm·s/rad, ms. Limits that are not given are those of the model."""
+
+    update_rate_hz: float = 1000.0
+    time_scale: float = 1.0
+    max_velocity: Sequence[float] | None = None
+    max_acceleration: Sequence[float] | None = None
+    max_jerk: Sequence[float] | None = None
+    enable_dynamics: bool = False
+    joint_inertia: Sequence[float] | None = None
+    joint_friction: Sequence[float] | None = None
+    command_delay_ms: float = 1.0
+    feedback_delay_ms: float = 0.5
+
+    def settings(self) -> dict[str, Any]:
+        """The same as keys of an arm in a cell file."""
+        limits = {
+            "max_velocity_deg_s": self.max_velocity,
+            "max_acceleration_deg_s2": self.max_acceleration,
+            "max_jerk_deg_s3": self.max_jerk,
+        }
+        simulation = {
+            "update_rate_hz": self.update_rate_hz,
+            "enable_dynamics": self.enable_dynamics,
+            "joint_inertia": self.joint_inertia and list(self.joint_inertia),
+            "joint_friction": self.joint_friction and list(self.joint_friction),
+            "command_delay_ms": self.command_delay_ms,
+            "feedback_delay_ms": self.feedback_delay_ms,
+        }
+        given = {key: [v / DEG for v in values] for key, values in limits.items() if values}
+        return {**given, "simulation": simulation}
 
 
 class VirtualController:
     """An arm's controller on its own virtual time.
 
     The settings are those of a cell file: ``VirtualController(model="g60", feed_unit="per_second",
-    simulation={"update_rate_hz": 100})``, and so is the ``environment``. Commands return None, or
-    why they were `Refused`.
+    simulation={"update_rate_hz": 100}, welder={})``, and so is the ``environment``; a
+    `SimulationConfig` gives the same in the names of the design document. Commands return None, or
+    why they were `Refused`. Devices are attributes: ``arm.io.link(0, 0, 50)``,
+    ``arm.welder.status()``.
     """
 
     def __init__(
-        self, model: str = "g60", *, environment: dict[str, Any] | None = None, **settings: Any
+        self,
+        model: str | SimulationConfig = "g60",
+        config: SimulationConfig | None = None,
+        *,
+        environment: dict[str, Any] | None = None,
+        **settings: Any,
     ) -> None:
+        if isinstance(model, SimulationConfig):
+            config, model = model, "g60"
+        if config is not None:
+            settings = {**config.settings(), **settings}
         devices = {
             kind: read(settings.pop(kind), module_of("devices", kind).Config, kind)
             for kind in device_keys(Config)
             if kind in settings
         }
-        config: Config = read({"model": model, **settings}, Config)
-        self._feedback_delay = config.simulation.feedback_delay_ms / 1000.0
-        self._tempo = ClockState()
-        deps = Deps(fault_source(Rules(), 0), lambda name: read_model(name, beside=""), self._tempo)
-        self._inner = build("arm", config, deps)
-        mount_devices("arm", self._inner, devices, deps.fault_source)
+        arm: Config = read({"model": model, **settings}, Config)
+        tempo = ClockState()
+        deps = Deps(fault_source(Rules(), 0), lambda name: read_model(name, beside=""), tempo)
+        inner = build("arm", arm, deps)
+        mounted = mount_devices("arm", inner, devices, deps.fault_source)
         around: EnvironmentConfig = read(environment or {}, EnvironmentConfig)
-        self.surroundings = CellEnvironment(around.build(deps.read))
-        whole = (config, devices, around, contents((config, around), deps.read))
+        surroundings = CellEnvironment(around.build(deps.read))
+        whole = (arm, devices, around, contents((arm, around), deps.read))
         digest = sha256(msgspec.json.encode(whole)).hexdigest()[:16]
-        parts = {"arm": self._inner, **self._inner.parts, "environment": self.surroundings}
-        self.surroundings.join(parts)
-        self._cell = Cell("arm", digest=digest, parts=parts, faces={}, clock_state=self._tempo)
+        parts = {"arm": inner, **inner.parts, "environment": surroundings}
+        surroundings.join(parts)
+        cell = Cell("arm", digest=digest, parts=parts, faces={}, clock_state=tempo)
+        self._attach(cell, inner, surroundings, mounted)
+        self._feedback_delay = arm.simulation.feedback_delay_ms / 1000.0
+        if config is not None:
+            self.set_time_scale(config.time_scale)
+
+    def _attach(
+        self,
+        cell: Cell,
+        inner: ArmController,
+        surroundings: CellEnvironment,
+        devices: Mapping[str, Device],
+    ) -> None:
+        self._cell, self._inner, self._tempo = cell, inner, cell.clock_state
+        self.surroundings = surroundings
+        self.io = AtNow(inner.io, lambda: cell.now)
+        self._devices = {kind: AtNow(part, lambda: cell.now) for kind, part in devices.items()}
+
+    @classmethod
+    def of_cell(
+        cls, cell: Cell, name: str, devices: Mapping[str, Device], *, feedback_delay: float
+    ) -> "VirtualController":
+        """The controller of an arm of a cell that exists already; it shares the cell's time."""
+        inner, surroundings = cell.parts[name], cell.parts["environment"]
+        if not isinstance(inner, ArmController):
+            raise ConfigError(f"{name} is no arm", value=type(inner).__name__)
+        assert isinstance(surroundings, CellEnvironment)
+        controller = cls.__new__(cls)
+        controller._attach(cell, inner, surroundings, devices)
+        controller._feedback_delay = feedback_delay
+        return controller
+
+    def __getattr__(self, name: str) -> AtNow:
+        devices: dict[str, AtNow] = self.__dict__.get("_devices", {})
+        if name in devices:
+            return devices[name]
+        raise AttributeError(
+            f"VirtualController has no {name!r}; its devices: {', '.join(devices) or 'io'}"
+        )
 
     # ── time ──
 

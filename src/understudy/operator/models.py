@@ -1,7 +1,11 @@
-"""The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels)."""
+"""The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels),
+and the commands that devices declare."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
 
 from understudy.config import CellConfig
 from understudy.errors import Refused
@@ -9,9 +13,10 @@ from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import DigitalIO, Part
 from understudy.ports.controller import Pins as HasPins
-from understudy.ports.device import Device
+from understudy.ports.device import Device, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
 from understudy.units import DEG
+from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
     from understudy.space.kinematics.chain import Chain
@@ -134,19 +139,44 @@ def overrides_of(robot: Robot) -> dict[str, float] | None:
     return None if overrides is None else dict(overrides)
 
 
-class DeviceQuery:
-    """The query `devices`: devices that have a panel or an active fault."""
+class DeviceCommands:
+    """The query `devices` (those with a panel or an active fault) and the devices' own commands."""
 
-    def __init__(
-        self, config: CellConfig, parts: Mapping[str, Part], now: Callable[[], int]
-    ) -> None:
-        self._now = now
+    def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:
+        self._pump = pump
         self._kinds = {name: device.kind for name, device in config.devices.items()}
         self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
 
     def commands(self) -> list[Command]:
         doc = "devices with a panel or a fault: panel rows (label, value, unit, state), faults"
-        return [Command("devices", doc, lambda _: self._list(), role="viewer")]
+        return [
+            Command("devices", doc, lambda _: self._list(), role="viewer"),
+            *(self._own(action) for action in dict.fromkeys(self._actions())),
+        ]
+
+    def _actions(self) -> Iterator[str]:
+        for device in self._devices.values():
+            yield from device.actions() if isinstance(device, HasActions) else ()
+
+    def _own(self, name: str) -> Command:
+        """A command that devices declare; the parameter `device` chooses one of several."""
+        able = {
+            owner: device.actions()[name]
+            for owner, device in self._devices.items()
+            if isinstance(device, HasActions) and name in device.actions()
+        }
+        first = next(iter(able.values()))
+        fields = [("device", str, ""), *((key, float) for key in first.parameters)]
+
+        def run(given: Any) -> Any:
+            owner = given.device or (next(iter(able)) if len(able) == 1 else "")
+            if owner not in able:
+                return Refused(f"{name}: device {owner!r}; there are: {', '.join(able)}")
+            values = [getattr(given, key) for key in first.parameters]
+            refused = self._pump.act(lambda now: able[owner].run(*values))
+            return refused or self._row(owner, self._devices[owner])
+
+        return Command(name, first.doc, run, _parameters(name, fields))
 
     def _list(self) -> list[dict[str, Any]]:
         rows = [self._row(name, device) for name, device in self._devices.items()]
@@ -156,6 +186,10 @@ class DeviceQuery:
         return {
             "name": name,
             "kind": self._kinds.get(name) or name.rpartition(".")[2],
-            "panel": device.panel(self._now()) if isinstance(device, HasPanel) else [],
+            "panel": device.panel(self._pump.now()) if isinstance(device, HasPanel) else [],
             "faults": device.active_faults(),
         }
+
+
+def _parameters(command: str, fields: list[Any]) -> type[Struct]:
+    return msgspec.defstruct(command, fields, frozen=True, forbid_unknown_fields=True, kw_only=True)

@@ -15,7 +15,7 @@ programs or the offline check, and no list of kinds is extended for it.
 The offline check of a program builds the same device on the pins and the time of the check.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -135,6 +135,21 @@ class ReportsEvents(Protocol):
     def advice(self, message: str) -> str:
         """What to do about an alarm of this device; empty if the message is not one of its own."""
         ...
+
+
+class DeviceAction(NamedTuple):
+    """A command of a device: `run(*values)`, with a number for each of `parameters`."""
+
+    doc: str
+    parameters: tuple[str, ...]
+    run: Callable[..., Refused | None]
+
+
+@runtime_checkable
+class HasActions(Protocol):
+    """A device with commands of its own, which control, REST and page offer by their names."""
+
+    def actions(self) -> Mapping[str, DeviceAction]: ...
 
 
 class PlotRow(NamedTuple):

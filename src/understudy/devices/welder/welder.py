@@ -43,7 +43,7 @@ from understudy.devices.welder import (
 from understudy.devices.welder.seam import Point, ProcessIssue, Seam
 from understudy.devices.welder.seam import State as SeamState
 from understudy.errors import Refused
-from understudy.ports.device import DeviceEvent, Mount, PlotRow
+from understudy.ports.device import DeviceAction, DeviceEvent, Mount, PlotRow
 from understudy.ports.faults import Faults
 from understudy.ports.hmi import Known, PanelRow, Trail
 from understudy.ports.io import PinChange
@@ -309,6 +309,11 @@ class Welder:
                 return Refused(f"{value:g} cannot be set on a power source")
         self._state.own_parameters = WeldParameters(current, voltage, wire_speed)
         return None
+
+    def actions(self) -> Mapping[str, DeviceAction]:
+        doc = "set current, voltage and wire speed of a welder in place of its weld job"
+        parameters = ("current_a", "voltage_v", "wire_speed_m_min")
+        return {"set_weld_parameters": DeviceAction(doc, parameters, self.set_weld_parameters)}
 
     def reset(self, now: int) -> None:
         state = self._state
