@@ -124,3 +124,11 @@ def test_every_command_of_the_desk_and_every_fault_has_its_line() -> None:
     control = (ROOT / "docs/control.md").read_text()
     assert [fault for fault in declared_faults() if f"`{fault}`" not in scenario] == []
     assert [name for name in (*ENGINE, *BUTTONS) if f"`{name}`" not in control] == []
+
+
+def test_the_python_api_page_runs_as_it_stands() -> None:
+    text = (ROOT / "docs" / "python_api.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    for block in blocks:
+        exec(compile(block, "docs/python_api.md", "exec"), {})
