@@ -117,7 +117,67 @@ def test_plots_show_joints_torques_and_current_while_the_program_runs(
     screen.until(lambda: most("velocities") > 0.1, "motion of the torch")
     assert most("torques") > 1.0
     assert [series["name"] for series in plots()["positions"]] == [f"J{n}" for n in range(1, 7)]
+    assert [series["name"] for series in plots()["devices"]] == ["Current A", "Voltage V"]
+    assert plots()["velocities"][-1]["name"] == "Tool mm/s"
+    assert plots()["velocities"][-1]["most"] > 1.0
     assert screen.page.locator(".u-chart canvas").count() == 4
+
+
+def test_plots_show_what_happened_while_no_page_was_open(
+    cell: RunningCell, open_plain: Callable[[str], Screen]
+) -> None:
+    cell.ask("stop_program", robot="g60")
+    cell.ask("reset")
+    begin = cell.ask("metrics")["simulation_time_s"]
+    cell.ask("enable", robot="g60")
+    cell.ask("run_program", robot="g60")
+    cell.ask("advance", seconds=20.0)
+    cell.ask("stop_program", robot="g60")
+    screen = open_plain("/plots")
+    screen.page.wait_for_function("window.plots.report().rows > 100")
+    found = screen.page.evaluate("window.plots.report()")
+    assert found["plots"]["devices"][0]["most"] > 50.0, "the weld current"
+    assert found["first"] is not None
+    rows = cell.ask("sample", robot="g60", seconds_back=60.0, count=12000)["rows"]
+    assert len([row for row in rows if begin < row["time_s"] < begin + 10.0]) > 100
+    screen.page.context.close()
+
+
+def test_a_gap_is_not_joined(cell: RunningCell, open_plain: Callable[[str], Screen]) -> None:
+    """The joints are set at once: a jump, which no line joins."""
+    screen = open_plain("/plots")
+    screen.page.wait_for_function("window.plots.report().rows > 0")
+    before = cell.ask("sample", robot="g60", count=1)["rows"][-1]["joints_deg"]
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[before[0] + 20, *before[1:]])
+    joined = "window.plots.report().plots.positions.map(({ gaps }) => gaps)"
+    screen.until(lambda: min(screen.page.evaluate(joined)) >= 1, "a gap in every curve")
+    cell.ask("set_joint_positions", robot="g60", joints_deg=before)
+    screen.page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"),
+    [("csv", b"time_s,gap,positions_J1_"), ("png", b"\x89PNG"), ("svg", b"<svg ")],
+)
+def test_plots_are_exported(
+    open_plain: Callable[[str], Screen], tmp_path: Path, kind: str, begins: bytes
+) -> None:
+    screen = open_plain("/plots")
+    screen.page.wait_for_function("window.plots.report().rows > 10")
+    with screen.page.expect_download() as started:
+        screen.page.locator(f'[data-export="{kind}"]').click()
+    file = tmp_path / started.value.suggested_filename
+    started.value.save_as(file)
+    assert file.suffix == f".{kind}"
+    content = file.read_bytes()
+    assert content.startswith(begins)
+    if kind == "csv":
+        names, *lines = content.decode().splitlines()
+        assert {"devices_current_amps_A", "velocities_tool_mm/s"} <= set(names.split(","))
+        assert {len(line.split(",")) for line in lines} == {len(names.split(","))}
+    if kind == "svg":
+        assert content.count(b"<svg ") == 1 + screen.page.locator(".u-chart:visible").count()
+    screen.page.context.close()
 
 
 ASKED = """performance.getEntriesByType("resource")

@@ -55,9 +55,7 @@ class Bench:
 
     def row(self, robot: str) -> dict[str, Any]:
         """Joints and pose now."""
-        self.live.operator.history.stop()
         rows: list[dict[str, Any]] = self.do("sample", robot=robot, count=1)["rows"]
-        self.live.operator.history.stop()
         return rows[-1]
 
     def joints(self, robot: str) -> list[float]:

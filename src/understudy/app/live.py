@@ -246,7 +246,8 @@ class OperatorApi:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
-        self.history = History(self.robots, pump.now)
+        self.history = History(self.robots, cell, pump.now)
+        pump.record(self.history)
         self.slices = Slices()
         self.modes = ModeCommands(
             config, self.robots, self.events, self.log,
@@ -254,6 +255,7 @@ class OperatorApi:
             real_time=lambda: _real_time(cell.clock_state),
             close=lambda robot, why: pump.close(_faces_of(robot, cell), why),
             now=pump.now,
+            changed=self.history.follow_real,
         )  # fmt: skip
         around = EnvironmentCommands(config, cell.parts, pump)
         clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)

@@ -1,52 +1,75 @@
-"""The last minutes of joints, torques and device values, for plots.
+"""Record of joints, speeds, torques and device values of the last ten minutes, for plots.
 
-A row is added at most twenty times per second of wall time, and only while a client asks for rows.
+The cell is read on its own time, twenty times per simulated second while something moves or a
+device value changes, whether or not a page is open. Nothing is read while nothing changes: the
+values of the last row hold until the next one. A row after a time without values (another mode, a
+real robot that did not answer) or after a jump (joints were set) is marked as a gap. If simulated
+time runs so fast that reading would take more than a tenth of the wall time, rows are a second
+apart.
 """
 
 import asyncio
-from bisect import bisect_right
+import time
+from array import array
 from collections import deque
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from math import dist, inf
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports import Part, TimedPart
 from understudy.ports.device import PlotRow, Plotted
+from understudy.simulation.cell import Cell
 from understudy.space.pose import pose_mm_deg
-from understudy.units import DEG, nanoseconds, seconds
+from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
 
-PERIOD_SECONDS = 0.05
-KEPT = 2400
-LISTENING_SECONDS = 10.0
-"""Rows are still added for this long after the last query."""
+PERIOD = 50 * NS_PER_MS
+COARSE_PERIOD = NS_PER_SECOND
+KEPT = 12_000
+"""Rows per robot: ten minutes of motion, some 3 MB for an arm with a welder."""
+SHARE = 0.1
+"""Part of the wall time that reading may take in the long run."""
+BURST_SECONDS = 0.25
+"""Wall time of reading that is always allowed: some thousand rows."""
+LONGEST_READING_SECONDS = 0.01
+"""A reading that takes longer counts as this: the first one loads kernels."""
 
 
 class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
-    """`seconds_back`: of the cell's time; `count`: the highest number of rows, evenly thinned."""
+    """Rows of the last `seconds_back` of the cell's time, or those later than `after_s`; at most
+    `count` of them, evenly thinned."""
 
     robot: str
     seconds_back: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
+    after_s: float | None = None
     count: Annotated[int, Meta(ge=1, le=KEPT)] = 600
 
 
 class History:
-    """A ring of rows per robot."""
+    """A ring of rows per robot; `Recorder` of the cell's pump."""
 
-    def __init__(self, robots: Robots, now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        robots: Robots,
+        cell: Cell,
+        now: Callable[[], int],
+        wall: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._robots = robots
+        self._cell = cell
         self._now = now
         self._loop = asyncio.get_running_loop()
-        self._rows: dict[str, deque[tuple[int, dict[str, Any]]]] = {
-            robot.name: deque(maxlen=KEPT) for robot in robots
-        }
-        self._until = 0.0
+        self._records = {each.name: Record(each, cell.parts) for each in robots}
+        self._budget = Budget(wall)
+        self._last = -COARSE_PERIOD
         self._timer: asyncio.TimerHandle | None = None
 
     def commands(self) -> list[Command]:
-        doc = "the last rows of joints, torques and device values; recorded while clients ask"
+        doc = "rows of joints, speeds, torques and device values of the last ten minutes"
         return [Command("sample", doc, self._sample, Wanted, role="viewer")]
 
     def stop(self) -> None:
@@ -54,44 +77,231 @@ class History:
             self._timer.cancel()
             self._timer = None
 
+    # ── the cell's time ──
+
+    def next_reading(self, to: int) -> int | None:
+        now = self._cell.now
+        if any(record.changing(now) for record in self._simulated()):
+            at = max(self._last + self._budget.period(), now)
+            return at if at <= to else None
+        wake = self._cell.next_wake()
+        return wake if wake is not None and now < wake < to else None
+
+    def read(self, now: int) -> None:
+        with self._budget:
+            changing = [record for record in self._simulated() if record.changing(now)]
+            for record in changing:
+                record.add(now)
+        if changing:
+            self._last = now
+
+    def acted(self, now: int) -> None:
+        for record in self._simulated():
+            record.acted(now)
+
+    def _simulated(self) -> list["Record"]:
+        return [record for record in self._records.values() if record.robot.real is None]
+
+    # ── REAL robots, on wall time ──
+
+    def follow_real(self) -> None:
+        """A robot has become REAL or simulated."""
+        for record in self._records.values():
+            record.interrupt()
+        if self._timer is None:
+            self._read_real()
+
+    def _read_real(self) -> None:
+        self._timer = None
+        real = self._robots.real()
+        for robot in real:
+            record = self._records[robot.name]
+            if robot.condition().connected:
+                record.add(self._now())
+            else:
+                record.interrupt()
+        if real:
+            self._timer = self._loop.call_later(seconds(PERIOD), self._read_real)
+
+    # ── the query ──
+
     def _sample(self, given: Wanted) -> Any:
         robot = self._robots.find(given.robot)
         if isinstance(robot, Refused):
             return robot
-        self._until = self._loop.time() + LISTENING_SECONDS
-        if self._timer is None:
-            self._tick()
-        rows = self._rows[given.robot]
-        since = rows[-1][0] - nanoseconds(given.seconds_back) if rows else 0
-        first = bisect_right([at for at, _ in rows], since)
-        plots = [{"name": each.name, "unit": each.unit} for each in plots_of(robot)]
-        kept = thinned(list(rows)[first:], given.count)
-        return {"robot": given.robot, "plots": plots, "rows": kept}
-
-    def _tick(self) -> None:
-        """Adds a row for each robot, unless its time stands still."""
-        self._timer = None
-        if self._loop.time() < self._until:
-            self._timer = self._loop.call_later(PERIOD_SECONDS, self._tick)
-            now = self._now()
-            for robot in self._robots:
-                rows = self._rows[robot.name]
-                if rows and rows[-1][0] > now:
-                    rows.clear()  # a snapshot was restored
-                if not rows or rows[-1][0] < now:
-                    rows.append((now, row_of(robot, now)))
+        now, record = self._now(), self._records[given.robot]
+        if robot.real is None:
+            record.add(now)
+        since = record.newest - nanoseconds(given.seconds_back)
+        if given.after_s is not None:
+            since = nanoseconds(given.after_s)
+        plots = [{"name": each.name, "unit": each.unit} for each in record.plots]
+        return {
+            "robot": given.robot,
+            "axes": record.axes(),
+            "plots": plots,
+            "newest_s": seconds(record.newest),
+            "rows": record.rows(since, given.count),
+        }
 
 
-def row_of(robot: Robot, now: int) -> dict[str, Any]:
-    axis_reading = robot.axis_reading()
-    row: dict[str, Any] = {
-        "time_s": seconds(now),
-        "joints_deg": [value / DEG for value in axis_reading.joints],
-        "velocities_deg_s": [value / DEG for value in axis_reading.velocities],
-        "torques_nm": list(axis_reading.torques),
-        "pose_mm_deg": pose_mm_deg(axis_reading.pose),
-    }
-    return row | {plot.name: plot.value(now) for plot in plots_of(robot)}
+class Budget:
+    """Limits the share of wall time that reading takes; `with budget:` measures a reading."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._at = wall()
+        self._left = BURST_SECONDS
+
+    def period(self) -> int:
+        """Simulated time between two rows."""
+        return PERIOD if self._left > 0.0 else COARSE_PERIOD
+
+    def __enter__(self) -> None:
+        now = self._wall()
+        self._left = min(self._left + SHARE * (now - self._at), BURST_SECONDS)
+        self._at = now
+
+    def __exit__(self, *problem: object) -> None:
+        self._left -= min(self._wall() - self._at, LONGEST_READING_SECONDS)
+
+
+class Reading(NamedTuple):
+    """The values of a robot at a time, as one array: joints, velocities and torques (`axes` of
+    each), pose (6), tool speed, device values. `gap`: not joined with the reading before."""
+
+    at: int
+    axes: int
+    gap: bool
+    values: "array[float]"
+
+
+class Record:
+    """The readings of one robot, oldest first."""
+
+    def __init__(self, robot: Robot, parts: Mapping[str, Part]) -> None:
+        self.robot = robot
+        self.plots = plots_of(robot)
+        self._units = [MM if kind == "prismatic" else DEG for _, kind in joint_kinds(robot)]
+        own = (part for name, part in parts.items() if name.partition(".")[0] == robot.name)
+        self._timed = [part for part in own if isinstance(part, TimedPart)]
+        self._readings: deque[Reading] = deque(maxlen=KEPT)
+        self._interrupted = False
+        self._settled = False  # the last two readings are equal
+        self._held = False  # a command came while the robot was at rest
+
+    @property
+    def newest(self) -> int:
+        return self._readings[-1].at if self._readings else 0
+
+    def changing(self, now: int) -> bool:
+        """Whether readings are needed: something moves, or has not been seen at rest since."""
+        if not self._settled or any(part.busy() for part in self._timed):
+            return True
+        shown = self._readings[-1].values[-len(self.plots) :] if self.plots else ()
+        return any(plot.value(now) != value for plot, value in zip(self.plots, shown, strict=True))
+
+    def interrupt(self) -> None:
+        """The next reading is not joined with the last one."""
+        self._interrupted = True
+        self._settled = False
+
+    def acted(self, now: int) -> None:
+        """A command came, which may have changed a robot at rest at once (its joints were set, its
+        tool was measured): the values held until now."""
+        if self._settled:
+            self._readings[-1] = self._readings[-1]._replace(at=now)
+            self._settled, self._held = False, True
+
+    def add(self, now: int) -> None:
+        """Reads the robot. A reading of the same time is replaced: commands may have come since.
+        Of several equal readings the first and the last are kept."""
+        readings = self._readings
+        if readings and now < self.newest:
+            readings.clear()  # a snapshot was restored
+            self._held = False
+        if readings and now == self.newest and not self._held:
+            self._interrupted |= readings.pop().gap
+        last = None if self._interrupted or not readings else readings[-1]
+        reading = self._read(now, last)
+        same = last is not None and last.values == reading.values
+        if self._held and not same:
+            reading = self._read(now, None)  # a jump
+        if same and (self._settled or self._held):
+            readings.pop()
+        readings.append(reading)
+        self._settled, self._held, self._interrupted = same, False, False
+
+    def _read(self, now: int, last: Reading | None) -> Reading:
+        """The values now. Speeds that the robot does not report are means since ``last``."""
+        side = self.robot.side
+        reading = side.actions.axis_reading(
+            now if side is self.robot.simulated else side.time.now()
+        )
+        joints = self._in_units(reading.joints)
+        count, pose = len(joints), pose_mm_deg(reading.pose)
+        elapsed = (seconds(now - last.at) if last else 0.0) or inf
+        before = last.values if last and last.axes == count else None
+        velocities = self._in_units(reading.velocities)
+        if not velocities:
+            from_ = before[:count] if before else joints
+            velocities = [(v - b) / elapsed for v, b in zip(joints, from_, strict=True)]
+        tip = before[3 * count : 3 * count + 3] if before else pose[:3]
+        speed = dist(pose[:3], tip) / elapsed
+        torques = reading.torques or [0.0] * count
+        devices = [plot.value(now) for plot in self.plots]
+        row = array("d", [*joints, *velocities, *torques, *pose, speed, *devices])
+        return Reading(now, count, before is None, row)
+
+    def _in_units(self, values: Sequence[float]) -> list[float]:
+        units = self._units or [DEG] * len(values)
+        return [value / unit for value, unit in zip(values, units, strict=False)]
+
+    # ── rows for clients ──
+
+    def axes(self) -> list[dict[str, str]]:
+        """Name and unit of each joint."""
+        kinds = joint_kinds(self.robot)
+        return [
+            {"name": name, "unit": "mm" if kind == "prismatic" else "°"} for name, kind in kinds
+        ]
+
+    def rows(self, since: int, count: int) -> list[dict[str, Any]]:
+        """At most ``count`` rows later than ``since``, evenly thinned, the last one included."""
+        found = [reading for reading in self._readings if reading.at > since]
+        kept = thinned(range(len(found)), count)
+        before = -1
+        rows = []
+        for number in kept:
+            gap = any(found[n].gap for n in range(before + 1, number + 1))
+            rows.append(self._as_dict(found[number], gap=gap))
+            before = number
+        return rows
+
+    def _as_dict(self, reading: Reading, *, gap: bool) -> dict[str, Any]:
+        values, count = reading.values.tolist(), reading.axes
+        row: dict[str, Any] = {
+            "time_s": seconds(reading.at),
+            "joints_deg": values[:count],
+            "velocities_deg_s": values[count : 2 * count],
+            "torques_nm": values[2 * count : 3 * count],
+            "pose_mm_deg": values[3 * count : 3 * count + 6],
+            "tool_speed_mm_s": values[3 * count + 6],
+        }
+        if gap:
+            row["gap"] = True
+        devices = values[3 * count + 7 :]
+        return row | {plot.name: value for plot, value in zip(self.plots, devices, strict=True)}
+
+
+def joint_kinds(robot: Robot) -> list[tuple[str, str]]:
+    """Name and kind (`prismatic`, `revolute`) of each joint."""
+    model = robot.model
+    if model.chain is None:
+        return [(axis.name, axis.kind) for axis in model.axes]
+    chain = model.chain
+    kinds = ("prismatic" if slides else "revolute" for slides in chain.slides)
+    return list(zip(chain.names, kinds, strict=True))
 
 
 def plots_of(robot: Robot) -> list[PlotRow]:
@@ -100,7 +310,7 @@ def plots_of(robot: Robot) -> list[PlotRow]:
     return [plot for device in plotted for plot in device.plots()]
 
 
-def thinned(rows: list[tuple[int, dict[str, Any]]], count: int) -> list[dict[str, Any]]:
-    """At most ``count`` rows, evenly spaced; the last row is one of them."""
+def thinned(rows: Sequence[Any], count: int) -> list[Any]:
+    """At most ``count`` of the rows, evenly spaced; the last row is one of them."""
     step = -(-len(rows) // count) if rows else 1
-    return [row for _, row in rows[::-1][::step][::-1]]
+    return list(rows)[::-1][::step][::-1]

@@ -157,7 +157,10 @@ class ModeCommands:
         real_time: Callable[[], None],
         close: Callable[[str, str], None],
         now: Callable[[], int],
+        changed: Callable[[], None],
     ) -> None:
+        """``changed`` is called when a robot has become REAL or simulated."""
+        self._changed = changed
         self._config = config
         self._robots = robots
         self._events = events
@@ -220,6 +223,7 @@ class ModeCommands:
             return refused
         if given.mode == "simulation":
             self._leave(robot)
+            self._changed()
             self._log.note("mode", robot.name, "SIMULATION", self._now())
             return robot.summary()
         place = self._places[robot.name]
@@ -231,6 +235,7 @@ class ModeCommands:
         self._real_time()
         self._close(robot.name, f"{robot.name} is REAL, and this is its simulated sibling")
         connection.start()
+        self._changed()
         self._note(robot.name, f"REAL at {place}; the faces of its simulated sibling are closed")
         return robot.summary()
 

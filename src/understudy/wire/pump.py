@@ -101,6 +101,20 @@ class SilentBytes(Protocol):
     silent: re.Pattern[bytes]
 
 
+class Recorder(Protocol):
+    """Reads the cell at times of its own, and changes nothing in it."""
+
+    def next_reading(self, to: int) -> int | None:
+        """The next time up to ``to`` at which `read` is to be called; None: not before ``to``."""
+        ...
+
+    def read(self, now: int) -> None: ...
+
+    def acted(self, now: int) -> None:
+        """A command has changed something at ``now``."""
+        ...
+
+
 class Pump:
     """Runs one cell on one event loop; `PeerEvents` of its wires."""
 
@@ -128,6 +142,7 @@ class Pump:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped = False
         self._ahead: deque[tuple[int, Later]] = deque()
+        self._recorder: Recorder | None = None
         state.on_change(self._rate_changed)
 
     # ── events of the wires ──
@@ -163,6 +178,10 @@ class Pump:
     def addresses(self, endpoint: str) -> list[str]:
         return self._exchange.addresses(endpoint)
 
+    def record(self, recorder: Recorder) -> None:
+        """From now on the recorder reads the cell on its way."""
+        self._recorder = recorder
+
     # ── commands ──
 
     def now(self) -> int:
@@ -193,6 +212,8 @@ class Pump:
         """Calls ``action`` at the cell's present time, and delivers what follows from it."""
         self._catch_up()
         outcome = action(self._timed_cell.now)
+        if self._recorder is not None:
+            self._recorder.acted(self._timed_cell.now)
         self._exchange.deliver()
         self._schedule()
         return outcome
@@ -311,8 +332,15 @@ class Pump:
     def _done(self) -> bool:
         return self._until is not None and self._timed_cell.now >= self._until
 
+    def _advance(self, to: int) -> None:
+        if self._recorder is not None:
+            while (at := self._recorder.next_reading(to)) is not None:
+                self._exchange.advance(at)
+                self._recorder.read(at)
+        self._exchange.advance(to)
+
     def _leap_to(self, at: int) -> None:
-        self._exchange.advance(at)
+        self._advance(at)
         self._clock.set_now(self._timed_cell.now)
 
     def _catch_up(self) -> None:
@@ -324,8 +352,8 @@ class Pump:
         while (at := self._exchange.next_wake()) is not None and at < now:
             if self._skip_missed:
                 break
-            self._exchange.advance(at)
+            self._advance(at)
             if time.monotonic() > deadline:
                 self._clock.set_now(self._timed_cell.now)
                 return
-        self._exchange.advance(max(now, self._timed_cell.now))
+        self._advance(max(now, self._timed_cell.now))

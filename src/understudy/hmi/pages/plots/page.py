@@ -10,7 +10,8 @@ from understudy.hmi.frame.widgets import button
 from understudy.hmi.page import Page
 
 PLOTS = ("positions", "velocities", "torques", "devices")
-SPANS_S = (10, 30, 60, 120)
+SPANS_S = {10: "10 s", 60: "60 s", 120: "2 min", 600: "10 min"}
+EXPORTS = ("csv", "png", "svg")
 
 
 def build(browser: Browser) -> None:
@@ -18,16 +19,19 @@ def build(browser: Browser) -> None:
     texts = browser.texts
     with ui.element("div").classes("u-plots").props('id="plots-page"') as page:
         page.props["data-robot"] = browser.robot
-        page.props["data-texts"] = json.dumps(texts.section("plots"))
+        script_texts = {**texts.section("plots"), "not_done": texts("frame.not_done")}
+        page.props["data-texts"] = json.dumps(script_texts)
         with ui.element("div").classes("u-plot-bar"):
             ui.label(texts("plots.span")).classes("u-caption")
-            for span in SPANS_S:
-                select = button(f"{span} s", kind="u-small").props(f'data-span="{span}"')
+            for span, name in SPANS_S.items():
+                select = button(name, kind="u-small").props(f'data-span="{span}"')
                 select.on("click", js_handler=f"() => window.plots.setSpan({span})")
             hold = button(texts("plots.freeze"), icon="pause", key="h").props('data-plots="freeze"')
             hold.on("click", js_handler="() => window.plots.freeze()")
-            save = button(texts("plots.save"), icon="download")
-            save.on("click", js_handler="() => window.plots.download()")
+            for kind in EXPORTS:
+                save = button(kind.upper(), icon="download", hint=texts(f"plots.save_{kind}"))
+                save.props(f'data-export="{kind}"')
+                save.on("click", js_handler=f"() => window.plots.download({kind!r})")
         for plot in PLOTS:
             with ui.element("section").classes("u-plot"):
                 ui.label(texts(f"plots.{plot}")).classes("u-card-title")

@@ -1,0 +1,178 @@
+"""Rows for plots: recorded on the cell's time, whether or not anyone asks for them."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from tests.operator.conftest import Bench
+
+from understudy.operator.history import (
+    BURST_SECONDS,
+    COARSE_PERIOD,
+    KEPT,
+    PERIOD,
+    SHARE,
+    Budget,
+    thinned,
+)
+from understudy.units import seconds
+
+FOREVER = 86_400.0
+
+
+def rows(bench: Bench, robot: str, **parameters: Any) -> list[dict[str, Any]]:
+    wanted = {"seconds_back": FOREVER, "count": KEPT} | parameters
+    found: list[dict[str, Any]] = bench.do("sample", robot=robot, **wanted)["rows"]
+    return found
+
+
+def times(found: list[dict[str, Any]]) -> list[float]:
+    return [round(row["time_s"], 6) for row in found]
+
+
+def test_a_motion_is_recorded_though_nobody_asks_for_rows(arm: Bench) -> None:
+    arm.do("send_gcode", robot="g60", line="G1 A5 F600")
+    arm.forward(60.0)
+    found = [row for row in rows(arm, "g60") if row["time_s"] < 0.9]
+    assert {round(b - a, 6) for a, b in pairwise(times(found))} == {seconds(PERIOD)}
+    assert max(row["velocities_deg_s"][0] for row in found) == pytest.approx(10.0, abs=0.01)
+    assert found[-1]["joints_deg"][0] == pytest.approx(5.0)
+    assert ["gap" in row for row in found] == [True] + [False] * (len(found) - 1)
+
+
+def test_the_rows_do_not_depend_on_who_asks_and_when(bench_of: Callable[[str], Bench]) -> None:
+    alone, asked = bench_of("g60_welding"), bench_of("g60_welding")
+    for bench in (alone, asked):
+        bench.do("enable", robot="g60")
+        bench.do("send_gcode", robot="g60", line="G1 A20 F600")
+    alone.forward(2.0)
+    for _ in range(20):
+        asked.forward(0.1)
+        rows(asked, "g60", count=1)
+    assert rows(asked, "g60") == rows(alone, "g60")
+
+
+def test_nothing_is_recorded_at_rest_and_the_last_value_holds(arm: Bench) -> None:
+    arm.forward(1.0)
+    at_rest = len(rows(arm, "g60"))
+    arm.forward(3600.0)
+    found = rows(arm, "g60")
+    assert len(found) == at_rest
+    assert found[-1]["time_s"] == pytest.approx(3601.0)
+    arm.do("send_gcode", robot="g60", line="G1 A5 F600")
+    arm.forward(0.1)
+    begin = next(row for row in rows(arm, "g60") if row["time_s"] >= 3601.0)
+    assert begin["time_s"] == pytest.approx(3601.0)
+    assert begin["joints_deg"] == found[-1]["joints_deg"], "the motion begins here, not before"
+
+
+def test_a_jump_is_a_gap_and_not_a_slope(arm: Bench) -> None:
+    arm.forward(10.0)
+    before = rows(arm, "g60")[-1]
+    arm.forward(10.0)
+    arm.do("set_joint_positions", robot="g60", joints_deg=[30, 0, 37, 0, 53, 0])
+    arm.forward(10.0)
+    held, jumped = [row for row in rows(arm, "g60") if row["time_s"] == 20.0]
+    assert held["joints_deg"] == before["joints_deg"]
+    assert jumped["joints_deg"][0] == pytest.approx(30.0)
+    assert jumped["gap"]
+    assert jumped["tool_speed_mm_s"] == 0.0
+
+
+def test_the_current_is_recorded_while_the_arc_burns_at_rest(arm: Bench) -> None:
+    for line in ("M7", "M3 S150", "G4 P3", "M5"):
+        arm.do("send_gcode", robot="g60", line=line)
+    arm.forward(10.0)
+    found = rows(arm, "g60")
+    burning = [row for row in found if row["current_amps"] > 100.0]
+    assert burning[-1]["time_s"] - burning[0]["time_s"] > 2.0
+    assert found[-1]["current_amps"] == 0.0
+
+
+@pytest.mark.parametrize("robot", ["bench", "kuka"])
+def test_robots_that_report_no_speeds_have_them_in_the_plots(bench: Bench, robot: str) -> None:
+    x, *others = bench.pose(robot)
+    bench.do("move_to", robot=robot, pose_mm_deg=[x + 50, *others])
+    bench.forward(5.0)
+    found = rows(bench, robot)
+    assert max(row["tool_speed_mm_s"] for row in found) > 20.0
+    assert found[-1]["tool_speed_mm_s"] == 0.0
+    ends = zip(found[0]["joints_deg"], found[-1]["joints_deg"], strict=True)
+    for axis, (begin, end) in enumerate(ends):
+        fastest = max(abs(row["velocities_deg_s"][axis]) for row in found)
+        assert (fastest > 0.01) == (abs(end - begin) > 0.01)
+
+
+def test_the_axes_of_a_machine_have_their_own_units(bench_of: Callable[[str], Bench]) -> None:
+    machine = bench_of("grblhal_6axis")
+    name = machine.do("robots")["robots"][0]["name"]
+    machine.do("jog", robot=name, frame="joint", axis=0, speed=20.0, step=10.0)
+    machine.forward(5.0)
+    answer = machine.do("sample", robot=name, seconds_back=FOREVER, count=KEPT)
+    assert [axis["unit"] for axis in answer["axes"]] == ["mm"] * 3 + ["°"] * 3
+    first, last = answer["rows"][0], answer["rows"][-1]
+    assert last["joints_deg"][0] - first["joints_deg"][0] == pytest.approx(10.0)
+
+
+def test_rows_later_than_a_time(arm: Bench) -> None:
+    arm.do("send_gcode", robot="g60", line="G1 A5 F600")
+    arm.forward(1.0)
+    known = rows(arm, "g60")
+    arm.forward(1.0)
+    fresh = rows(arm, "g60", after_s=known[5]["time_s"])
+    assert fresh[0]["time_s"] == known[6]["time_s"]
+
+
+def test_a_restored_snapshot_begins_a_new_record(arm: Bench) -> None:
+    snapshot = arm.do("snapshot")
+    arm.do("send_gcode", robot="g60", line="G1 A5 F600")
+    arm.forward(1.0)
+    assert len(rows(arm, "g60")) > 10
+    arm.do("restore", **snapshot)
+    found = rows(arm, "g60")
+    assert times(found) == [0.0]
+    assert found[0]["gap"] is True
+
+
+def test_the_record_is_bounded(arm: Bench) -> None:
+    arm.do("send_gcode", robot="g60", line="G1 A5 F0.4")
+    arm.forward(700.0)
+    assert arm.facts("g60")["moving"]
+    assert 700 <= len(rows(arm, "g60")) <= KEPT
+
+
+def test_a_thinned_answer_keeps_the_gaps(arm: Bench) -> None:
+    arm.do("send_gcode", robot="g60", line="G1 A5 F60")
+    arm.forward(2.0)
+    arm.live.operator.history.follow_real()  # as after a change to REAL and back
+    arm.forward(2.0)
+    assert sum("gap" in row for row in rows(arm, "g60")) == 2
+    assert sum("gap" in row for row in rows(arm, "g60", count=8)) == 2
+
+
+# ── cost ──
+
+
+def test_reading_takes_a_bounded_share_of_the_wall_time() -> None:
+    """Each reading takes 1 ms of a wall clock on which nothing else takes time."""
+    wall = [0.0]
+    budget = Budget(lambda: wall[0])
+    fine = 0
+    while budget.period() == PERIOD:
+        with budget:
+            wall[0] += 0.001
+        fine += 1
+    assert fine * 0.001 == pytest.approx(BURST_SECONDS / (1.0 - SHARE), rel=0.05)
+    assert budget.period() == COARSE_PERIOD
+    wall[0] += 1.0  # nothing is read for a while
+    with budget:
+        pass
+    assert budget.period() == PERIOD
+
+
+@pytest.mark.parametrize(("count", "most", "kept"), [(10, 5, 5), (10, 3, 3), (1, 9, 1), (0, 3, 0)])
+def test_thinning_keeps_the_last_row(count: int, most: int, kept: int) -> None:
+    found = thinned(range(count), most)
+    assert len(found) == kept
+    assert found[-1:] == list(range(count))[-1:]
