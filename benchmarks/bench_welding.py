@@ -78,7 +78,7 @@ def recorded(duration: int, *, record: bool) -> float:
         cell.clock_state.pause()
         pump = Pump(Exchange(cell), cell.clock_state)
         if record:
-            pump.record(History(Robots(config, cell.parts, pump), cell, pump.now))
+            History(Robots(config, cell.parts, pump), cell, pump)
         robot = cell.parts["g60"]
         assert isinstance(robot, VirtualController)
         robot.connect(0)

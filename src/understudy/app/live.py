@@ -246,8 +246,7 @@ class OperatorApi:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
-        self.history = History(self.robots, cell, pump.now)
-        pump.record(self.history)
+        self.history = History(self.robots, cell, pump)
         self.slices = Slices()
         self.modes = ModeCommands(
             config, self.robots, self.events, self.log,

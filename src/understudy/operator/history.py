@@ -26,6 +26,7 @@ from understudy.ports.device import PlotRow, Plotted
 from understudy.simulation.cell import Cell
 from understudy.space.pose import pose_mm_deg
 from understudy.units import DEG, MM, NS_PER_MS, NS_PER_SECOND, nanoseconds, seconds
+from understudy.wire.pump import Pump
 
 PERIOD = 50 * NS_PER_MS
 COARSE_PERIOD = NS_PER_SECOND
@@ -56,17 +57,18 @@ class History:
         self,
         robots: Robots,
         cell: Cell,
-        now: Callable[[], int],
+        pump: Pump,
         wall: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._robots = robots
         self._cell = cell
-        self._now = now
+        self._now = pump.now
         self._loop = asyncio.get_running_loop()
         self._records = {each.name: Record(each, cell.parts) for each in robots}
         self._budget = Budget(wall)
         self._last = -COARSE_PERIOD
         self._timer: asyncio.TimerHandle | None = None
+        pump.record(self)
 
     def commands(self) -> list[Command]:
         doc = "rows of joints, speeds, torques and device values of the last ten minutes"
