@@ -8,7 +8,7 @@ a robot is REAL, the cell runs in real time, and the faces of its simulated sibl
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -174,20 +174,7 @@ class ModeCommands:
         self._connections: dict[str, RealConnection] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self.dead_man = DeadManSwitch(log, now)
-        if self._wanted == "real" and not allowed:
-            raise ConfigError(
-                "a REAL controller is wanted, but not allowed on the command line",
-                key="controller",
-                value="real",
-                allowed="--real on the command line; or simulation, or auto",
-            )
-        if self._wanted == "real" and not self._places:
-            raise ConfigError(
-                "no robot says where the real one is",
-                key="controller",
-                value="real",
-                allowed="`real: {to: …}` on a robot",
-            )
+        _check(self._wanted, self._places, allowed=allowed)
 
     def commands(self) -> list[Command]:
         return [
@@ -272,3 +259,21 @@ class ModeCommands:
     def _note(self, name: str, text: str) -> None:
         log.info("%s: %s", name, text)
         self._log.note("mode", name, text, self._now())
+
+
+def _check(wanted: str, places: Mapping[str, RealPlace], *, allowed: bool) -> None:
+    """Raises ConfigError if a REAL controller is wanted that cannot be had."""
+    if wanted == "real" and not allowed:
+        raise ConfigError(
+            "a REAL controller is wanted, but not allowed on the command line",
+            key="controller",
+            value="real",
+            allowed="--real on the command line; or simulation, or auto",
+        )
+    if wanted == "real" and not places:
+        raise ConfigError(
+            "no robot says where the real one is",
+            key="controller",
+            value="real",
+            allowed="`real: {to: …}` on a robot",
+        )
