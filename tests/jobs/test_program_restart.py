@@ -5,7 +5,7 @@ import pytest
 from understudy.errors import Refused
 from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
-from understudy.jobs.program_run import opening
+from understudy.jobs.restart import Switched, opening, process_before, restoring
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:
@@ -58,3 +58,60 @@ def test_a_start_that_depends_on_the_position_before_is_refused(
 
 def test_a_start_before_an_absolute_target_is_accepted_despite_later_relative_moves() -> None:
     assert before(2, "G90", "G0 A1", "G91", "G0 A1") == ["G90"]
+
+
+# ── what earlier lines have switched on ──
+
+SEAM = (
+    "G21 G90", "G0 X450 Y-100 Z450 A180 B0 C0", "M7", "G4 P0.5", "G1 Z350 F6000",
+    "M68 E0 Q4", "M3 S50", "M66 P0 L3 Q7", "G1 Y0 F600", "G4 P2", "G1 Y100", "M5", "M9", "G0 Z450",
+)  # fmt: skip
+
+
+def switched(first: int, *lines: str) -> tuple[Switched, ...]:
+    return process_before(list(program_lines("\n".join(lines), ARM)), first)
+
+
+def restored(first: int, *lines: str) -> list[str] | Refused:
+    return restoring(list(program_lines("\n".join(lines), ARM)), first, ARM)
+
+
+def test_what_is_on_at_a_line() -> None:
+    arc, gas = Switched("M3", 7), Switched("M7", 3)
+    assert switched(3, *SEAM) == ()
+    assert switched(5, *SEAM) == (gas,)
+    assert switched(11, *SEAM) == (gas, arc)
+    assert switched(13, *SEAM) == (gas,)
+    assert switched(14, *SEAM) == ()
+    assert switched(4, "M3", "M8", "M2", "G0 A1") == ()
+    assert switched(4, "M64 P3", "M62 P5", "M65 P3", "G0 A1") == (Switched("M62 P5", 2, 5),)
+
+
+def test_the_process_is_restored_at_the_start_of_the_line_with_its_waits() -> None:
+    """Not the dwell of line 10: it was no wait for the arc."""
+    assert restored(11, *SEAM) == [
+        "G1 X450 Y0 Z350 A180 B0 C0",
+        "M7", "G4 P0.5", "M68 E0 Q4", "M3 S50", "M66 P0 L3 Q7",
+        "G1",
+    ]  # fmt: skip
+
+
+def test_a_switch_on_a_line_that_moves_is_restored_without_the_move() -> None:
+    lines = ("G90", "G1 X1 Y2 Z3 F60 M3 S20", "G1 X2", "G1 X3")
+    assert restored(4, *lines) == ["G1 X2 Y2 Z3", "M3 S20", "G1"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("M3", "G28", "G1 Y5 F60", "G1 X10"),
+        ("G1 X1 Y1 F60", "M3", "G91", "G1 X1", "G90", "G1 X1 Y9"),
+        ("G1 X1 Y1 Z1 F60", "M3", "G55", "G1 X9"),
+        ("G1 X1 Y1 Z1 F60", "M3", "G1 A1 U3", "G1 X9"),
+    ],
+    ids=["home", "relative", "another frame", "joints"],
+)
+def test_without_a_known_start_the_process_is_not_restored(lines: tuple[str, ...]) -> None:
+    found = restored(len(lines), *lines)
+    assert isinstance(found, Refused)
+    assert "begin at an earlier line" in found.reason

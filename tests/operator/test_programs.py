@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from tests.operator.conftest import Bench
 
+from understudy.jobs.program_run import PROCESS_OFF
+
 TEXT = "G90 G21\nG1 A20 F600\n\nG1 A0\n"
 
 
@@ -158,3 +160,87 @@ def test_a_paused_program_does_not_keep_the_cell_busy(arm: Bench, waiting: int) 
     assert not arm.live._cell.busy()
     arm.do("run_program", robot="g60")
     assert arm.live._cell.busy()
+
+
+# ── start inside a seam ──
+
+SEAM = """\
+G21 G90
+G0 X450 Y-100 Z450 A180 B0 C0
+M7
+G1 Z350 F6000
+M68 E0 Q4
+M3
+G1 Y0 F1200
+G1 Y100
+M5
+M9
+G0 Z450
+"""
+
+
+@pytest.fixture
+def stopped_in_the_seam(arm: Bench) -> Bench:
+    """Stopped in line 8, with arc and gas off, and jogged away."""
+    arm.do("load_program", robot="g60", text=SEAM, name="seam")
+    arm.do("run_program", robot="g60")
+    while arm.do("program", robot="g60")["line"] < 8:
+        arm.forward(0.05)
+    arm.forward(1.0)
+    arm.do("stop_program", robot="g60")
+    arm.forward(3.0)
+    arm.do("jog", robot="g60", frame="base", axis=2, speed=50, step=60)
+    arm.forward(3.0)
+    return arm
+
+
+def welder(arm: Bench) -> Any:
+    return arm.do("status")["parts"]["g60.welder"]
+
+
+def test_a_start_inside_a_seam_is_a_question(stopped_in_the_seam: Bench) -> None:
+    arm = stopped_in_the_seam
+    refused = arm.ask("run_program", robot="g60", from_line=8)
+    assert refused.code == PROCESS_OFF
+    for words in ("M7 (line 3)", "M3 (line 6)", "'restore'", "'leave'"):
+        assert words in refused.reason
+    assert arm.do("program", robot="g60")["state"] == "idle"
+    assert arm.do("process_before", robot="g60", from_line=8) == [
+        {"word": "M7", "line": 3, "name": "Gas"},
+        {"word": "M3", "line": 6, "name": "Arc"},
+    ]
+    assert arm.do("process_before", robot="g60", from_line=2) == []
+
+
+def test_restored_the_seam_is_welded_from_the_start_of_the_line(
+    stopped_in_the_seam: Bench,
+) -> None:
+    arm = stopped_in_the_seam
+    before = welder(arm).total_weld_length_mm
+    arm.do("clear_trail", robot="g60")
+    arm.do("run_program", robot="g60", from_line=8, process="restore")
+    arm.forward(30.0)
+    shown = arm.do("program", robot="g60")
+    assert (shown["state"], shown["warning"]) == ("done", "")
+    assert welder(arm).total_weld_length_mm - before == pytest.approx(100.0, abs=1.0)
+    _, trail, _ = arm.live.watch.look({}).trail["g60"]
+    assert min(y for _, y, _ in trail) == pytest.approx(0.0, abs=0.002)
+    assert {round(z, 3) for _, _, z in trail} == {0.35}
+
+
+def test_left_off_the_program_runs_and_warns(stopped_in_the_seam: Bench) -> None:
+    arm = stopped_in_the_seam
+    before = welder(arm).total_weld_length_mm
+    arm.do("run_program", robot="g60", from_line=8, process="leave")
+    arm.forward(1.0)
+    assert arm.do("program", robot="g60")["warning"] == "runs without M7, M3"
+    arm.forward(30.0)
+    assert welder(arm).total_weld_length_mm == before
+
+
+def test_an_output_that_is_still_on_is_no_question(arm: Bench) -> None:
+    text = "G90\nM64 P20\nG1 A5 F600\nG1 A10\n"
+    arm.do("load_program", robot="g60", text=text)
+    assert "M64 P20 (line 2)" in arm.refusal("run_program", robot="g60", from_line=4)
+    arm.do("set_output", robot="g60", pin=20, value=True)
+    arm.do("run_program", robot="g60", from_line=4)

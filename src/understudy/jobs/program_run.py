@@ -11,22 +11,25 @@ filled. Empty lines are not sent: they would clear the error of a controller.
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import ARCS, Block, Group, Problem, number_text
+from understudy.gcode.blocks import Block, Problem
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine, program_lines
+from understudy.jobs.restart import Switched, opening, process_before, restoring
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
 from understudy.units import NS_PER_MS, seconds
 
 RunState = Literal["idle", "running", "paused", "done", "failed"]
+ProcessChoice = Literal["restore", "leave"]
+"""On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
 Ended = Callable[[str, int], None]
 """Called with the outcome of a run, as text, and the time."""
 
@@ -43,13 +46,16 @@ NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is running: stop it first")
 NOT_UNDER_WAY = Refused("no program is running")
 NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with step")
+PROCESS_OFF = 30
+"""Code of the question whether the process is switched on again."""
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
 class Reading(Struct, frozen=True):
     """The state of a program. `line`: the line of the file that is executed, or where it ended.
 
-    `elapsed_s`: since the start. `checksum`: of the text.
+    `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
+    and this run left off.
     """
 
     name: str
@@ -60,6 +66,7 @@ class Reading(Struct, frozen=True):
     step: bool
     elapsed_s: float
     checksum: int = 0
+    warning: str = ""
 
 
 class Sent(NamedTuple):
@@ -91,6 +98,7 @@ class Saved(Struct):
     started: int = 0
     ended: int = 0
     due: int | None = None
+    warning: str = ""
 
 
 class ProgramRun:
@@ -121,15 +129,29 @@ class ProgramRun:
         self._set_lines(lines)
         return None
 
-    def run(self, now: int, *, from_line: int = 1, step: bool = False) -> Refused | None:
-        """Starts at a line, with the modes that the lines before it set; `step`: line by line."""
+    def run(
+        self,
+        now: int,
+        *,
+        from_line: int = 1,
+        step: bool = False,
+        process: ProcessChoice | None = None,
+    ) -> Refused | None:
+        """Starts at a line, with the modes that the lines before it set; `step`: line by line.
+
+        Refused with the code `PROCESS_OFF` if earlier lines switched on what is off now (arc, gas,
+        outputs), unless ``process`` says what to do about it."""
         if refused := self._not_ready(now):
             return refused
-        if refused := self._begin(now, from_line, step):
+        missing = self.missing_process(from_line)
+        if missing and process is None:
+            return Refused(_question(from_line, missing), PROCESS_OFF)
+        left_off = missing if process == "leave" else ()
+        if refused := self._begin(now, from_line, step, restore=process == "restore"):
             self._state.state, self._state.error = "failed", refused.reason
             self._state.line = _line_in(refused.reason) or from_line
             return refused
-        self._state.state = "running"
+        self._state.state, self._state.warning = "running", _without(left_off)
         self._send_lines(now, 1 if step else AHEAD)
         return None
 
@@ -182,6 +204,18 @@ class ProgramRun:
     def text(self) -> str:
         return self._state.text
 
+    def missing_process(self, from_line: int) -> tuple[Switched, ...]:
+        """What the lines before ``from_line`` switch on and is off now. Whether arc and gas are on
+        is not known of every controller; a stop has switched them off."""
+        if any(isinstance(line.block, Problem) for line in self._lines):
+            return ()
+        outputs = self._controller.digital_io().outputs
+        return tuple(
+            each
+            for each in process_before(self._lines, from_line)
+            if each.output is None or not outputs >> each.output & 1
+        )
+
     def reading(self, now: int) -> Reading:
         state, line, until = self._state.state, self._state.line, self._state.ended
         if self.under_way():
@@ -192,8 +226,9 @@ class ProgramRun:
         ours = self._state
         elapsed = seconds(until - ours.started)
         return Reading(
-            ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed, self._checksum
-        )
+            ours.name, state, line, len(self._lines), ours.error, ours.step, elapsed,
+            self._checksum, ours.warning,
+        )  # fmt: skip
 
     # ── part ──
 
@@ -247,14 +282,14 @@ class ProgramRun:
             return Refused("the drives are not enabled: enable them first")
         return None
 
-    def _begin(self, now: int, from_line: int, step: bool) -> Refused | None:
+    def _begin(self, now: int, from_line: int, step: bool, *, restore: bool) -> Refused | None:
         lines = self._lines
         for line in lines:
             if isinstance(line.block, Problem):
                 return line.block.refused()
         if not 1 <= from_line <= len(lines):
             return Refused(f"there is no line {from_line}; there are 1…{len(lines)}")
-        before = opening(lines, from_line) if from_line > 1 else []
+        before = self._before(from_line, restore)
         if isinstance(before, Refused):
             return before
         status = self._controller.status(now)
@@ -273,6 +308,16 @@ class ProgramRun:
         self._queue = self._to_send()
         self._listen()
         return None
+
+    def _before(self, from_line: int, restore: bool) -> list[str] | Refused:
+        """The lines that are sent before a line of the file."""
+        if from_line == 1:
+            return []
+        before = opening(self._lines, from_line)
+        if isinstance(before, Refused) or not (restore and process_before(self._lines, from_line)):
+            return before
+        again = restoring(self._lines, from_line, self._dialect)
+        return again if isinstance(again, Refused) else [*before, *again]
 
     def _send_lines(self, now: int, count: int) -> None:
         """Sends `count` more lines; the opening lines come before the first."""
@@ -386,109 +431,13 @@ def _line_in(reason: str) -> int:
     return int(found[1]) if found else 0
 
 
-# ── start in the middle ─────────────────────────────────────────────────────────────────────────
-#
-# The lines before the first one are not run. Those of them that only select or store are sent as
-# they are; of those that move or switch only the modes are sent. Arc, gas, spindle and outputs stay
-# as they are: a restart switches nothing on.
-
-MODES: tuple[Group, ...] = (
-    "units", "distance", "plane", "feed mode", "coordinates", "path", "retract", "overrides",
-    "kinematics",
-)  # fmt: skip
-STORING: tuple[Group, ...] = ("tool", "tool offset", "scaling")
-HERE = ("G92", "G28.1", "G30.1")
-"""Commands that store the position of the robot."""
-RELATIVE_G10 = 20.0
+def _question(line: int, missing: Sequence[Switched]) -> str:
+    words = " and ".join(f"{each.word} (line {each.line})" for each in missing)
+    return (
+        f"line {line} lies after {words}, off now: give process 'restore' to switch on again at "
+        "the start of that line, or 'leave' to run without"
+    )
 
 
-class _Modes:
-    """The modes so far, and those that were not sent yet. F is kept with its units."""
-
-    def __init__(self) -> None:
-        self.motion = ""
-        self.codes: dict[Group, str] = {}
-        self._unsent: dict[Group, str] = {}
-        self._feed: tuple[str, float] | None = None
-
-    def note(self, block: Block) -> None:
-        for group in MODES:
-            if group in block.commands:
-                self.codes[group] = self._unsent[group] = block.commands[group]
-        self.motion = block.commands.get("motion", self.motion)
-        if "F" in block.values and self.codes.get("feed mode") != "G93":
-            self._feed = self.codes.get("units", ""), block.values["F"]
-
-    def take(self) -> list[str]:
-        """Lines for the modes that were not sent yet."""
-        lines = []
-        if self._feed is not None:
-            units, feed = self._feed
-            lines.append(f"{units} F{number_text(feed)}".strip())
-            if units:
-                self._unsent["units"] = self.codes["units"]
-        if self._unsent:
-            lines.append(" ".join(self._unsent.values()))
-        self._unsent, self._feed = {}, None
-        return lines
-
-
-def opening(lines: Sequence[ProgramLine], first: int) -> list[str] | Refused:
-    """The lines to send before line ``first`` so that it has the same effect as in a full run."""
-    modes = _Modes()
-    sent: list[str] = []
-    for line in lines[: first - 1]:
-        if refused := _stores_place(line):
-            return refused
-        block = _block(line)
-        if _only_stores(block):
-            sent += [*modes.take(), line.text.strip()]
-        modes.note(block)
-    sent += modes.take()
-    if modes.motion in ("G0", "G1"):
-        sent.append(modes.motion)
-    return _needs_its_start(lines[first - 1 :], modes) or sent
-
-
-def _block(line: ProgramLine) -> Block:
-    assert isinstance(line.block, Block), "a program is checked before it starts"
-    return line.block
-
-
-def _only_stores(block: Block) -> bool:
-    groups = set(block.commands)
-    storing = groups & set(STORING) or block.commands.get("nonmodal") == "G10"
-    others = groups - set(STORING) - set(MODES) - {"nonmodal"}
-    selects = "T" in block.values and not groups
-    return bool(storing and not others) or selects
-
-
-def _moves(block: Block) -> bool:
-    return block.axis in ("motion", "") and any(letter in block.values for letter in "XYZABCUVW")
-
-
-def _stores_place(line: ProgramLine) -> Refused | None:
-    block = _block(line)
-    code = block.commands.get("nonmodal", "")
-    if code in HERE or (code == "G10" and block.values.get("L") == RELATIVE_G10):
-        place = f"line {line.number}: {code} stores the position of the robot at that line"
-        return Refused(f"{place}; begin at that line or before it")
-    return None
-
-
-def _needs_its_start(lines: Iterable[ProgramLine], modes: _Modes) -> Refused | None:
-    """Refuses a first move that depends on the end of the line before it: an arc, or relative."""
-    for line in lines:
-        block = _block(line)
-        modes.note(block)
-        if not _moves(block):
-            continue
-        relative = modes.codes.get("distance") == "G91"
-        if relative or modes.motion in ARCS:
-            what = "is relative (G91)" if relative else "is an arc"
-            return Refused(
-                f"line {line.number} {what} and needs its starting point; "
-                "begin at a straight line to an absolute target"
-            )
-        return None
-    return None
+def _without(left_off: Sequence[Switched]) -> str:
+    return f"runs without {', '.join(each.word for each in left_off)}" if left_off else ""

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, to_builtins
 
@@ -13,6 +13,7 @@ from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
+from understudy.ports.device import NamesSwitches
 from understudy.ports.hmi import Later
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
@@ -36,11 +37,19 @@ class LoadProgram(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """`from_line`: start there, with the modes that earlier lines set. `step`: line by line."""
+    """`from_line`: start there, with the modes that earlier lines set. `step`: line by line.
+    `process`: what to do about arc, gas and outputs that earlier lines switched on; without it such
+    a start is refused."""
 
     robot: str
     from_line: Annotated[int, Meta(ge=1)] = 1
     step: bool = False
+    process: Literal["restore", "leave"] | None = None
+
+
+class StartLine(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    from_line: Annotated[int, Meta(ge=1)]
 
 
 class Preview(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,6 +131,13 @@ class ProgramCommands:
             ),
             add("load_program", "load and check a text; nothing moves", self.load, LoadProgram),
             add("run_program", "run from a line on, or go on after a pause", self.run, RunProgram),
+            add(
+                "process_before",
+                "what lines before a line switch on and is off now",
+                self._process_before,
+                StartLine,
+                role="viewer",
+            ),
             add("step_program", "run one more line", self._of("step"), OfRobot),
             add("pause_program", "hold; run_program goes on", self._of("pause"), OfRobot),
             add("stop_program", "brake and drop the rest", self._of("stop"), OfRobot),
@@ -165,9 +181,23 @@ class ProgramCommands:
         def run(program: "ProgramRun", now: int) -> Refused | None:
             if program.reading(now).state == "paused":
                 return program.step(now) if given.step else program.resume(now)
-            return program.run(now, from_line=given.from_line, step=given.step)
+            return program.run(
+                now, from_line=given.from_line, step=given.step, process=given.process
+            )
 
         return self._with(given.robot, run, moves=True)
+
+    def _process_before(self, given: StartLine) -> Any:
+        robot, program = self._robots.find(given.robot), self._program(given.robot)
+        if isinstance(robot, Refused) or isinstance(program, Refused):
+            return program
+        names: dict[str, str] = {}
+        for device in robot.devices.values():
+            names |= device.switch_names() if isinstance(device, NamesSwitches) else {}
+        return [
+            {"word": each.word, "line": each.line, "name": names.get(each.word, "")}
+            for each in program.missing_process(given.from_line)
+        ]
 
     def _of(self, verb: str) -> Callable[[OfRobot], Any]:
         return lambda given: self._with(

@@ -238,6 +238,15 @@ class Process(Device, Protocol):
 
 
 @runtime_checkable
+class NamesSwitches(Protocol):
+    """A device with names for what programs switch on."""
+
+    def switch_names(self) -> Mapping[str, str]:
+        """G-code words → what they switch on: `M3` → arc."""
+        ...
+
+
+@runtime_checkable
 class HasFindings(Protocol):
     """A device with rules for the programs that use it."""
 

@@ -54,6 +54,13 @@ WELD_FAULT = "weld fault"
 MOTOR_FAULT = 17
 """The code of a controller's error after a weld fault."""
 
+SWITCH_NAMES = {
+    "M3": "Arc", "M4": "Arc", "M7": "Gas", "M8": "Gas",
+    f"M64 P{ARC_START}": "Arc", f"M62 P{ARC_START}": "Arc",
+    f"M64 P{GAS}": "Gas", f"M62 P{GAS}": "Gas",
+}  # fmt: skip
+"""Words of programs → what they switch on."""
+
 PhaseListener = Callable[[Phase, int], None]
 
 
@@ -346,6 +353,9 @@ class Welder:
         """Notes an arc that is still on when the program ends."""
         if self._io.digital_output(ARC_START):
             self._seam.note(now, "left_on", "the arc was left on at the end of the program")
+
+    def switch_names(self) -> Mapping[str, str]:
+        return SWITCH_NAMES
 
     def cut(self, now: int) -> None:
         """Ends the arc in any phase, without crater and burnback."""

@@ -6,6 +6,7 @@
 import { ask, notice, save, text, whenReady } from "../../frame/api.js";
 import { expose } from "../../frame/expose.js";
 import { feed } from "../../frame/feed.js";
+import { question } from "../../frame/question.js";
 import { Checks, marksOf } from "./checks.js";
 import { Editor } from "./editor.js";
 import { Preview } from "./preview.js";
@@ -104,15 +105,16 @@ class Program {
     this.shownLine = status.line;
     this.banner.hidden = same;
     this.banner.dataset.running = running;
-    this.stateLine.className = `u-run-state u-run-${status.state}`;
+    this.stateLine.className = `u-run-state u-run-${status.state}${running && status.warning ? " u-run-warned" : ""}`;
     this.stateLine.textContent = this.stateText(running, failed);
     this.element.dataset.state = status.state;
   }
 
   stateText(running, failed) {
-    const { state, line, lines, error } = this.status;
+    const { state, line, lines, error, warning } = this.status;
     const at = running || failed ? ` · ${text("of_lines").replace("{line}", line).replace("{lines}", lines)}` : "";
-    return text(`state_${state}`) + at + (error ? ` · ${error}` : "");
+    const without = running && warning ? ` · ⚠ ${warning.replace(/^runs without/, text("runs_without"))}` : "";
+    return text(`state_${state}`) + at + without + (error ? ` · ${error}` : "");
   }
 
   // ── text and draft ──
@@ -230,9 +232,27 @@ class Program {
   }
 
   async run(parameters = {}) {
-    if (!ACTIVE.includes(this.status.state) && this.editor.text !== this.loaded && !(await this.load())) return;
+    const starts = !ACTIVE.includes(this.status.state);
+    if (starts && this.editor.text !== this.loaded && !(await this.load())) return;
+    const process = starts ? await this.askProcess(parameters.from_line ?? 1) : {};
+    if (!process) return;
     this.preview.close();
-    await this.command("run_program", parameters);
+    await this.command("run_program", { ...parameters, ...process });
+  }
+
+  // Asks whether to switch on again what earlier lines switched on → parameters of run_program, or
+  // null if the user does not want to start.
+  async askProcess(line) {
+    const off = line > 1 ? await ask("process_before", { robot: this.robot, from_line: line }) : [];
+    if (!off?.length) return {};
+    const named = ({ name, word, line: at }) => `${text(`switched_${name}`).replace(/^switched_/, "") || word} (${word}, ${text("line").replace("{line}", at)})`;
+    const answer = await question({
+      title: text("restore_title").replace("{what}", off.map(named).join(", ")),
+      details: text("restore_details").replaceAll("{line}", line),
+      choices: [["restore", text("restore"), "u-go"], ["leave", text("leave")], ["", text("cancel_start")]],
+      mark: "restore-process",
+    });
+    return answer && { process: answer };
   }
 
   runFrom() {
