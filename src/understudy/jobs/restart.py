@@ -197,8 +197,8 @@ def _switches(block: Block, line: int) -> Iterator[tuple[str, Switched]]:
         pin = int(values.get("P", 0))
         yield f"output {pin}", Switched(f"{command} P{pin}", line, pin)
     elif command in ANALOG_OUTPUTS:
-        channel = int(values.get("E", 0))
-        yield f"analog {channel}", Switched(f"{command} E{channel}", line, analog=True)
+        port = int(values.get("E", 0))
+        yield f"analog {port}", Switched(f"{command} E{port}", line, analog=True)
 
 
 def _switching_lines(lines: Sequence[ProgramLine], first: int) -> list[str]:
@@ -234,11 +234,15 @@ def _switch_words(block: Block) -> str:
     """The switching words of a line that also moves."""
     words = [block.commands[group] for group in PROCESS_GROUPS if group in block.commands]
     letters = "SPEQ" if "io" in block.commands else "S"
-    words += [f"{each}{number_text(block.values[each])}" for each in letters if each in block.values]
+    words += [
+        f"{each}{number_text(block.values[each])}" for each in letters if each in block.values
+    ]
     return " ".join(words)
 
 
-def _start_of(lines: Sequence[ProgramLine], first: int, dialect: Dialect) -> dict[str, float] | None:
+def _start_of(
+    lines: Sequence[ProgramLine], first: int, dialect: Dialect
+) -> dict[str, float] | None:
     """The place where line ``first`` begins: X, Y, Z and the other words that the program uses, or
     all joints; None if the lines before it do not name it in full."""
     place: dict[str, float] = {}
