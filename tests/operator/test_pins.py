@@ -58,10 +58,10 @@ def test_analog_pins_are_set_and_released(arm: Bench) -> None:
     [
         ("set_input", {"robot": "g60", "pin": 32, "value": True}, "allowed: 0…31"),
         ("set_input", {"robot": "g60", "pin": "PART", "value": True}, "unknown pin"),
-        ("set_input", {"robot": "g60", "pin": 1, "value": 1}, "$.value"),
-        ("set_input", {"robot": "g60", "pin": -1, "value": True}, "$.pin"),
+        ("set_input", {"robot": "g60", "pin": 1, "value": 1}, "value: "),
+        ("set_input", {"robot": "g60", "pin": -1, "value": True}, "pin: "),
         ("set_analog_output", {"robot": "g60", "pin": 0, "value": 11.0}, "outside 0…10 V"),
-        ("trigger", {"robot": "g60", "pin": 1, "ms": -1}, "$.ms"),
+        ("trigger", {"robot": "g60", "pin": 1, "ms": -1}, "ms: "),
         ("io", {"robot": "no_robot"}, "unknown robot"),
     ],
 )

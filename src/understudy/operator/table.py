@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from understudy.errors import Refused
+from understudy.config.typed import read
+from understudy.errors import ConfigError, Refused
 from understudy.ports.hmi import BROKEN, Later
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,8 @@ class Commands:
             checked = msgspec.convert(dict(parameters), command.parameters)
         except msgspec.ValidationError as problem:
             fields = ", ".join(_fields(command.parameters)) or "none"
-            return Refused(f"{name}: {problem}; parameters: {fields}", code=BAD_PARAMETERS)
+            words = _in_words(parameters, command.parameters, problem)
+            return Refused(f"{name}: {words}; parameters: {fields}", code=BAD_PARAMETERS)
         try:
             result = command.run(checked)
         except Exception:  # a bug of one command must not end the connection of its client
@@ -101,6 +103,17 @@ class Commands:
             return None
         answer = self.call(question.command, question.parameters, "viewer")
         return None if isinstance(answer, Refused | Later) else answer
+
+
+def _in_words(
+    given: Mapping[str, Any], wanted: type[Struct], problem: msgspec.ValidationError
+) -> str:
+    """The problem in the words of configuration errors: key, value, what is allowed."""
+    try:
+        read(given, wanted)
+    except ConfigError as found:
+        return str(found)
+    return str(problem)  # a limit that only msgspec knows, such as the length of a text
 
 
 def _fields(parameters: type[Struct]) -> Iterator[str]:

@@ -199,11 +199,11 @@ def test_a_fault_is_injected(control: Control) -> None:
 def test_refusals_suggest_names_and_parameters(control: Control) -> None:
     assert "did you mean 'advance'?" in control.refused("advence")
     assert "parameters: seconds" in control.refused("advance")
-    assert "$.seconds" in control.refused("advance", seconds=-1)
-    assert "$.seconds" in control.refused("advance", seconds="1")
-    assert "$.seconds" in control.refused("advance", seconds=86_401)
-    assert "$.rate" in control.refused("rate", rate="fast")
-    assert "$.rate" in control.refused("rate", rate=-1)
+    assert "seconds: " in control.refused("advance", seconds=-1)
+    assert "seconds: " in control.refused("advance", seconds="1")
+    assert "seconds: " in control.refused("advance", seconds=86_401)
+    assert "rate: " in control.refused("rate", rate="fast")
+    assert "rate: " in control.refused("rate", rate=-1)
     assert "parameters: none" in control.refused("now", please=True)
     assert "did you mean 'emergency_stop'?" in control.refused(
         "inject", fault="emergency", on="bench"
