@@ -192,7 +192,9 @@ def _proof(report: "Report") -> str:
     least = report.least_clearance
     text = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
     if least is not None:
+        seen = report.least_seen
         text += f"; proven clearance {least * 1e3:.1f} mm"
+        text += "" if seen is None else f", smallest distance seen {seen * 1e3:.1f} mm"
     elif moving and all(row.clearance is None for row in report.lines):
         text += "; no clearance is proven"
     elif unproven:

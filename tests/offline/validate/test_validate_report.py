@@ -232,7 +232,7 @@ def test_the_document_has_the_keys_of_the_contract() -> None:
         "times_real_time", "lines", "violations",
     } <= document.keys()  # fmt: skip
     assert set(document["lines"][0]) == {
-        "line", "text", "start_s", "end_s", "clearance_mm", "proven",
+        "line", "text", "start_s", "end_s", "clearance_mm", "seen_mm", "proven",
     }  # fmt: skip
     assert document["distance_mm"] == pytest.approx(proved(SQUARE).distance_m / MM)
 

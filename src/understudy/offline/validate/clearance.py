@@ -101,10 +101,12 @@ Seen = tuple[ContactSpot, float]
 
 
 class Proof(Struct, frozen=True, gc=False):
-    """The verdict on a line: proven clearance in metres, violations, or a warning."""
+    """The verdict on a line: proven clearance and smallest distance seen, in metres; violations,
+    or a warning."""
 
     line: int
     clearance: float
+    seen: float
     proven: bool
     violations: tuple[Finding, ...] = ()
     warning: Finding | None = None
@@ -179,16 +181,14 @@ class Clearance:
             before, self._touching = self._touching, set()
             spot = swept.spot
             if swept.verdict is Verdict.PROVEN or spot is None:
-                yield Proof(swept.line, swept.clearance, swept.proven)
+                yield Proof(swept.line, swept.clearance, swept.seen, swept.proven)
             elif swept.verdict is Verdict.CONTACT:
                 yield self._contact(swept, spot, path, when, before)
             else:
                 seen = (spot, when(spot.piece, spot.s))
                 close = self.contacts.closeness(swept.line, seen, self._least)
-                if self._asked is None:
-                    yield Proof(swept.line, swept.clearance, False, warning=close)
-                else:
-                    yield Proof(swept.line, swept.clearance, False, (close,))
+                found, warning = ((), close) if self._asked is None else ((close,), None)
+                yield Proof(swept.line, swept.clearance, swept.seen, False, found, warning)
 
     def _contact(
         self,
@@ -214,7 +214,7 @@ class Clearance:
         findings = (
             replace(each, last=swept.line) if things([each]) <= still else each for each in found
         )
-        return Proof(swept.line, 0.0, False, tuple(findings))
+        return Proof(swept.line, 0.0, swept.seen, False, tuple(findings))
 
     def _all(self, first: ContactSpot, line: Path, begins: int) -> list[ContactSpot]:
         """The first contact of a line and those of other parts, in order of time."""

@@ -33,7 +33,7 @@ from understudy.offline.validate.report import (
     LineReport,
     Options,
     Report,
-    proven_clearance,
+    finite,
 )
 from understudy.offline.validate.subject import Arm, Machine, Subject
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
@@ -259,9 +259,10 @@ class Judge:
     def _row(self, row: Row) -> LineReport:
         proof = self._proofs.get(row.line)
         proven = row.line not in self._unsure and (proof is None or proof.proven)
-        clearance = None if proof is None else proven_clearance(proof.clearance)
+        clearance = None if proof is None else finite(proof.clearance)
+        seen = None if proof is None else finite(proof.seen)
         return LineReport(
-            row.line, row.text, row.start_s, row.end_s, clearance, proven, row.kind,
+            row.line, row.text, row.start_s, row.end_s, clearance, seen, proven, row.kind,
             row.line in self._moving,
         )  # fmt: skip
 

@@ -66,14 +66,16 @@ class Finding:
 
 
 class LineReport(Struct, frozen=True, gc=False):
-    """A line of the program. `clearance` in metres; None if nothing moves or can touch. `moves`:
-    the robot moves on this line."""
+    """A line of the program. `clearance`: what is proven, `seen`: the smallest distance that was
+    computed, in metres; None if nothing moves or can touch. The true clearance lies between the
+    two. `moves`: the robot moves on this line."""
 
     line: int
     text: str
     start_s: float
     end_s: float
     clearance: float | None
+    seen: float | None
     proven: bool
     kind: str
     moves: bool = False
@@ -125,6 +127,11 @@ class Report:
             return None
         return min(row.clearance for row in moving if row.clearance is not None)
 
+    @property
+    def least_seen(self) -> float | None:
+        """Smallest distance that was computed on all moving lines, in metres."""
+        return min((row.seen for row in self.lines if row.seen is not None), default=None)
+
     def document(self) -> dict[str, Any]:
         """The report as plain values: the JSON of the command line."""
         return {
@@ -152,6 +159,7 @@ def _line(row: LineReport) -> dict[str, Any]:
         "start_s": row.start_s,
         "end_s": row.end_s,
         "clearance_mm": None if row.clearance is None else row.clearance / MM,
+        "seen_mm": None if row.seen is None else row.seen / MM,
         "proven": row.proven,
     }
 
@@ -186,6 +194,6 @@ def _contact(contact: Contact) -> dict[str, Any]:
     }
 
 
-def proven_clearance(metres: float) -> float | None:
+def finite(metres: float) -> float | None:
     """None if nothing can touch."""
     return metres if math.isfinite(metres) else None

@@ -60,8 +60,10 @@ function cells(texts) {
   return tr;
 }
 function row(line) {
-  const clear = line.clearance_mm === null ? '' : line.clearance_mm.toFixed(1);
-  const tr = cells([line.line, line.start_s.toFixed(2), clear, line.text]);
+  const mm = value => value === null ? '' : value.toFixed(1);
+  const tr = cells([
+    line.line, line.start_s.toFixed(2), mm(line.clearance_mm), mm(line.seen_mm), line.text,
+  ]);
   tr.id = `line${line.line}`;
   tr.className = `${bad.get(line.line) || ''} ${line.proven ? '' : 'unproven'}`;
   if (!line.proven) tr.title = 'not proven';

@@ -36,14 +36,16 @@ from understudy.space.transform import Array
 
 ROUNDING = 1e-9
 """Rounding error of a computed distance (m)."""
-TIGHT = 0.8
-"""Share of the smallest distance found that is proven as clearance, beyond the requested one."""
+TIGHT = 0.901
+"""Share of the smallest distance found on a line that is proven as its clearance, up to ENOUGH."""
+ENOUGH = 0.0225
+"""A clearance of 20 mm (TIGHT of this) or more may be proven less tightly."""
+TIGHT_FAR = 0.8
+"""Share of the smallest distance found that is proven beyond that, if it takes few renewals."""
 MOST_LOOKS = 20
-"""Most renewals of a pair on the rest of the path; else it is proven a smaller clearance."""
+"""Most renewals of a pair on the rest of the path for a tighter proof beyond 20 mm."""
 LOOSE = 0.1
 """Share of its own distance that is proven for every pair."""
-EXACT = 2e-3
-"""Distances of meshes up to this (m) are computed exactly."""
 CREEP = 1e-5
 """Motion (m) between two checks of a pair that is too close."""
 USED_UP = 0.8
@@ -97,6 +99,10 @@ class LineResults(NamedTuple):
     place: Array
     """(lines, 3): piece, s on it and distance there, of the contact or of the first close pair."""
     pair: Ints
+    seen: Array
+    """(lines, 3): piece, s and distance of the smallest distance that was computed."""
+    nearest: Ints
+    """(lines,): the pair at that place, as an index of the table; -1: there is none."""
 
 
 @inlined
@@ -111,7 +117,7 @@ def near(  # kernel
         d = line_distance(traits, sizes, placed, ends, one, other) - skins
     else:
         d, hint = distance(
-            solids, placed, ends, i, j, enough, EXACT, hint, look_inside, scratch
+            solids, placed, ends, i, j, enough, ENOUGH, hint, look_inside, scratch
         )  # fmt: skip
     return d, hint
 
@@ -197,11 +203,13 @@ def certify(  # kernel
     q, now, travel = borrowed(table.q), borrowed(table.now), borrowed(table.travel)
     shape, slopes, run = borrowed(path.shape), borrowed(path.slopes), borrowed(path.run)
     start, lines = borrowed(path.start), borrowed(path.line)
-    clearance = borrowed(results.clearance)
+    clearance, seen, nearest = (
+        borrowed(results.clearance), borrowed(results.seen), borrowed(results.nearest),
+    )  # fmt: skip
     pieces = len(lines)
     total = start[pieces]
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
-    least, retired, fresh = math.inf, math.inf, True
+    least, retired, last_pair, fresh, line_end = math.inf, math.inf, -1, True, 0.0
     while True:
         # After a restart, pieces of no length are checked too.
         while not fresh and piece < pieces - 1 and s >= start[piece + 1]:
@@ -213,19 +221,23 @@ def certify(  # kernel
         if fresh:
             least = restart(world, table, at, s, scratch)
             count, retired, fresh = len(pairs), math.inf, False
+            last_pair = -1
         elif lines[piece] > line:
-            least = least_of(certificates, count, LAST, -math.inf)
-        if lines[piece] > line:
-            holds = min(retired, least_of(certificates, count, FLOOR, -math.inf))
-            for between in range(line + 1, lines[piece]):
-                clearance[between] = min(clearance[between], holds)
-            line = lines[piece]
-            holds = min(retired, least_of(certificates, count, FLOOR, s))
-            clearance[line] = min(clearance[line], holds)
-        ahead, k, touched = math.inf, 0, False
+            least = lowest_first(certificates, active, count)
+        begun = lines[piece] > line
+        if begun:
+            carry_over(table, count, retired, last_pair, line + 1, lines[piece], results)
+            line, line_end = lines[piece], end_of_line(lines, start, piece)
+            clearance[line] = min(clearance[line], retired)
+        ahead, k, touched, lowest = math.inf, 0, False, math.inf
         while k < count and not touched:
             end = certificates[k, END]
-            if certificates[k, DUE] <= s:
+            renew = certificates[k, DUE] <= s
+            if begun and not renew:
+                renew = certificates[k, FLOOR] < TIGHT * min(least, ENOUGH)
+                if not renew:
+                    clearance[line] = min(clearance[line], certificates[k, FLOOR])
+            if renew:
                 p = active[k]
                 i, j = pairs[p, 0], pairs[p, 1]
                 mover, low = (j, traits[i, BODY]) if j < moving else (i, 0)
@@ -245,8 +257,12 @@ def certify(  # kernel
                     )  # fmt: skip
                     d -= ROUNDING
                     least = min(least, max(d, 0.0))
-                    tight = min(TIGHT * least, d - rest / MOST_LOOKS)
+                    tight = min(TIGHT_FAR * least, d - rest / MOST_LOOKS)
+                    tight = max(tight, TIGHT * min(least, ENOUGH))
                     floor = max(wanted, tight, min(0.5 * least, d), LOOSE * d)
+                    if d < seen[line, 2]:
+                        seen[line, 0], seen[line, 1], seen[line, 2] = piece, s - start[piece], d
+                        nearest[line] = p
                 close = d < wanted + slack
                 hints[p, 1] = close
                 limit = total
@@ -267,15 +283,19 @@ def certify(  # kernel
                 certificates[k, DUE], certificates[k, END] = s + USED_UP * (end - s), end
                 certificates[k, LAST], certificates[k, FLOOR] = d, floor
                 clearance[line] = min(clearance[line], floor)
-                if end >= total:
+                if end >= total and (floor >= TIGHT * ENOUGH or line_end >= total):
+                    last_pair = p if floor < retired else last_pair
                     retired = min(retired, floor)
                     count -= 1
                     active[k] = active[count]
                     for column in range(4):
                         certificates[k, column] = certificates[count, column]
                     continue
-            ahead = min(ahead, end)
+            ahead, lowest = min(ahead, end), min(lowest, certificates[k, FLOOR])
             k += 1
+        if lowest < TIGHT * ENOUGH:
+            # Every line needs a tight proof of its own.
+            ahead = min(ahead, line_end)
         if touched:
             clearance[line] = 0.0
             fresh = True
@@ -285,8 +305,7 @@ def certify(  # kernel
                 return stamp
             ahead = start[piece]
         elif count == 0:
-            for between in range(line + 1, len(clearance)):
-                clearance[between] = min(clearance[between], retired)
+            carry_over(table, 0, retired, last_pair, line + 1, len(clearance), results)
             return stamp
         s = ahead
 
@@ -330,13 +349,81 @@ def run_to(
 
 
 @compiled
-def least_of(certificates: Array, count: int, column: int, after: float) -> float:
-    """Smallest value in a column of the active certificates that end after a place."""
-    lowest = math.inf
+def lowest_first(certificates: Array, active: Ints, count: int) -> float:
+    """Puts the certificate with the lowest clearance first; returns a distance of the new line.
+
+    Infinite if the lowest clearance is to be proven again: its pair gives the first distance.
+    """
+    lowest, least = -1, math.inf
     for k in range(count):
-        if certificates[k, END] > after:
-            lowest = min(lowest, certificates[k, column])
-    return lowest
+        if lowest < 0 or certificates[k, FLOOR] < certificates[lowest, FLOOR]:
+            lowest = k
+        least = min(least, certificates[k, LAST])
+    if lowest < 0 or certificates[lowest, FLOOR] >= TIGHT * ENOUGH:
+        return least
+    active[0], active[lowest] = active[lowest], active[0]
+    for column in range(4):
+        first = certificates[0, column]
+        certificates[0, column] = certificates[lowest, column]
+        certificates[lowest, column] = first
+    return math.inf
+
+
+@compiled
+def carry_over(
+    table: PairCertificates, count: int, retired: float, last_pair: int,
+    first: int, last: int, results: LineResults,
+) -> None:  # fmt: skip
+    """Sets the clearance of lines that certificates of earlier lines cover completely, and the
+    nearest pair of these and of the next line."""
+    lowest, pair = retired, last_pair
+    for k in range(count):
+        if table.certificates[k, FLOOR] < lowest:
+            lowest, pair = table.certificates[k, FLOOR], table.active[k]
+    for line in range(first, min(last + 1, len(results.nearest))):
+        results.nearest[line] = pair
+        if line < last:
+            results.clearance[line] = min(results.clearance[line], lowest)
+
+
+@compiled
+def end_of_line(lines: Ints, start: Array, piece: int) -> float:
+    """Place at which the line of a piece ends."""
+    line = lines[piece]
+    while piece + 1 < len(lines) and lines[piece + 1] == line:
+        piece += 1
+    return float(start[piece + 1])
+
+
+@compiled
+def measure_seen(
+    world: World, path: SweepPath, table: PairCertificates, at: Placement, scratch: Scratch,
+    results: LineResults,
+) -> None:  # fmt: skip
+    """Sets the exact distance of each line's nearest pair, where it was found or at the beginning
+    of the line."""
+    piece, pieces = 0, len(path.line)
+    for line in range(len(results.nearest)):
+        while piece < pieces - 1 and path.line[piece] < line:
+            piece += 1
+        p = results.nearest[line]
+        if p < 0:
+            continue
+        if results.seen[line, 2] == math.inf:
+            results.seen[line, 0], results.seen[line, 1] = piece, 0.0
+        there = int(results.seen[line, 0])
+        run_to(
+            path.shape, path.slopes, path.run, there, results.seen[line, 1], table.q, table.now
+        )  # fmt: skip
+        joint_rows(table.q, world.rest, world.slides, at.frames)
+        carry(
+            world.solids.traits, world.solids.local, world.solids.axes, world.moving,
+            at.frames, at.placed, at.ends,
+        )  # fmt: skip
+        i, j = table.pairs[p, 0], table.pairs[p, 1]
+        results.seen[line, 2], _ = distance(
+            world.solids, at.placed, at.ends, i, j, math.inf, math.inf, -1, True, scratch
+        )  # fmt: skip
 
 
 @compiled
@@ -357,6 +444,4 @@ def note(
         results.place[line, 0], results.place[line, 1] = piece, s - path.start[piece]
         results.place[line, 2] = d
         results.pair[line, 0], results.pair[line, 1] = table.pairs[p, 0], table.pairs[p, 1]
-    while piece + 1 < len(path.line) and path.line[piece + 1] == line:
-        piece += 1
-    return float(path.start[piece + 1])
+    return end_of_line(path.line, path.start, piece)

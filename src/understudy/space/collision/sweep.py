@@ -68,6 +68,9 @@ class LineResult(Struct, frozen=True, gc=False):
     verdict: Verdict
     clearance: float
     """Clearance (m) proven for the whole line; infinite if there are no pairs."""
+    seen: float
+    """Smallest distance (m) that was computed on the line: the true clearance lies between the
+    two."""
     spot: ContactSpot | None = None
 
     @property
@@ -136,6 +139,9 @@ class Sweeper:
             named, which = np.unique(np.asarray(lines), return_inverse=True)
         path = _sweep_path(coefficients, lengths, which.reshape(-1), slopes)
         found = self._certify(path, self._certificates, len(named), float(clearance))
+        certify.measure_seen(
+            self._world, path, self._certificates, self._at, self._scratch, found
+        )  # fmt: skip
         # A dwell at a place that is too close has no certificate of its own.
         found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
             certify.UNDECIDED
@@ -213,16 +219,21 @@ class Sweeper:
         foot = self._detector.foot_contact
         if foot.collision:
             return tuple(
-                LineResult(line, Verdict.CONTACT, 0.0, _foot_spot(path, foot, k))
+                LineResult(line, Verdict.CONTACT, 0.0, 0.0, _foot_spot(path, foot, k))
                 for k, line in enumerate(lines)
             )
-        rows = zip(lines, found.verdict.tolist(), found.clearance.tolist(), strict=True)
+        seen = np.where(found.verdict == certify.CONTACT, found.place[:, 2], found.seen[:, 2])
+        columns = (found.verdict.tolist(), found.clearance.tolist(), seen.tolist())
         return tuple(
-            LineResult(line, VERDICTS[verdict], clearance)
-            if verdict == certify.PROVEN or found.pair[k, 0] < 0
-            else LineResult(line, VERDICTS[verdict], clearance, self._spot(path, found, k))
-            for k, (line, verdict, clearance) in enumerate(rows)
-        )
+            LineResult(
+                line, VERDICTS[verdict], clearance, distance,
+                None if verdict == certify.PROVEN or found.pair[k, 0] < 0
+                else self._spot(path, found, k),
+            )
+            for k, (line, verdict, clearance, distance) in enumerate(
+                zip(lines, *columns, strict=True)
+            )
+        )  # fmt: skip
 
     def _spot(self, path: SweepPath, found: LineResults, k: int, looks: int = LOOKS) -> ContactSpot:
         piece, s = int(found.place[k, 0]), float(found.place[k, 1])
@@ -290,6 +301,7 @@ def _blank(lines: int) -> LineResults:
     return LineResults(
         np.zeros(lines, dtype=np.int64), np.full(lines, np.inf),
         np.zeros((lines, 3)), np.full((lines, 2), -1, dtype=np.int64),
+        np.full((lines, 3), np.inf), np.full(lines, -1, dtype=np.int64),
     )  # fmt: skip
 
 
