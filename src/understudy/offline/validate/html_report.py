@@ -42,7 +42,7 @@ def page(reports: Sequence[Report], environment: Environment) -> str:
         '<main><section id="view"><canvas id="canvas" tabindex="0" aria-label="the path">'
         '</canvas><input id="time" type="range" min="0" value="0" aria-label="time"></section>'
         '<section id="side"><ul id="findings"></ul><table><thead><tr><th>line</th><th>from s</th>'
-        '<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>'
+        "<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>"
         '<tbody id="lines"></tbody></table></section></main>\n'
         f'<script id="data" type="application/json">{text}</script>\n'
         f"<script>{_file('report_page.js')}</script></body></html>\n"
