@@ -182,7 +182,7 @@ class Oracle:
     def _spheres(self, a: Placed, b: Placed) -> float:
         """Lower bound of the distance, from bounding spheres."""
         p = self._frame(a).act(a.geometry.aabb_center) - self._frame(b).act(b.geometry.aabb_center)
-        return float(np.linalg.norm(p)) - a.geometry.aabb_radius - b.geometry.aabb_radius
+        return float(np.linalg.norm(p) - a.geometry.aabb_radius - b.geometry.aabb_radius)
 
     def _distance(self, a: Placed, b: Placed) -> float:
         request = coal.DistanceRequest()

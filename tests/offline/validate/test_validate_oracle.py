@@ -6,6 +6,7 @@ stretched, the wrist above the axis of the first joint.
 
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def cell(random: Random) -> CellConfig:
     for k in range(random.randint(2, 5)):
         kind = random.choice(["box", "cylinder", "sphere", "capsule"])
         angle, away = random.uniform(-3.1, 3.1), random.uniform(450, 900)
-        thing = {
+        thing: dict[str, Any] = {
             "name": f"thing{k}",
             "type": kind,
             "position_mm": [away * np.cos(angle), away * np.sin(angle), random.uniform(0, 1100)],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from understudy.motion.path import Floats, Ints, Path, dwell_path, joined
@@ -187,8 +187,10 @@ class Clearance:
             else:
                 seen = (spot, when(spot.piece, spot.s))
                 close = self.contacts.closeness(swept.line, seen, self._least)
-                found, warning = ((), close) if self._asked is None else ((close,), None)
-                yield Proof(swept.line, swept.clearance, swept.seen, False, found, warning)
+                proof = Proof(swept.line, swept.clearance, swept.seen, proven=False, warning=close)
+                if self._asked is not None:
+                    proof = structs.replace(proof, violations=(close,), warning=None)
+                yield proof
 
     def _contact(
         self,
