@@ -203,10 +203,8 @@ def certify(  # kernel
     q, now, travel = borrowed(table.q), borrowed(table.now), borrowed(table.travel)
     shape, slopes, run = borrowed(path.shape), borrowed(path.slopes), borrowed(path.run)
     start, lines = borrowed(path.start), borrowed(path.line)
-    clearance, seen, nearest = (
-        borrowed(results.clearance), borrowed(results.seen), borrowed(results.nearest),
-    )  # fmt: skip
-    pieces = len(lines)
+    clearance, seen = borrowed(results.clearance), borrowed(results.seen)
+    nearest, pieces = borrowed(results.nearest), len(lines)
     total = start[pieces]
     piece, s, line, stamp, count = 0, 0.0, -1, 0, 0
     least, retired, last_pair, fresh, line_end = math.inf, math.inf, -1, True, 0.0
@@ -220,8 +218,7 @@ def certify(  # kernel
         stamp += 1
         if fresh:
             least = restart(world, table, at, s, scratch)
-            count, retired, fresh = len(pairs), math.inf, False
-            last_pair = -1
+            count, retired, last_pair, fresh = len(pairs), math.inf, -1, False
         elif lines[piece] > line:
             least = lowest_first(certificates, active, count)
         begun = lines[piece] > line
@@ -232,11 +229,10 @@ def certify(  # kernel
         ahead, k, touched, lowest = math.inf, 0, False, math.inf
         while k < count and not touched:
             end = certificates[k, END]
-            renew = certificates[k, DUE] <= s
+            loose = begun and certificates[k, FLOOR] < TIGHT * min(least, ENOUGH)
+            renew = loose or certificates[k, DUE] <= s
             if begun and not renew:
-                renew = certificates[k, FLOOR] < TIGHT * min(least, ENOUGH)
-                if not renew:
-                    clearance[line] = min(clearance[line], certificates[k, FLOOR])
+                clearance[line] = min(clearance[line], certificates[k, FLOOR])
             if renew:
                 p = active[k]
                 i, j = pairs[p, 0], pairs[p, 1]
