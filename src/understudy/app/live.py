@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from understudy.app.build import build_cell
@@ -19,6 +20,7 @@ from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
+from understudy.operator.library import LibraryCommands, ProjectFolder
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
@@ -26,12 +28,13 @@ from understudy.operator.pins import PinCommands
 from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
 from understudy.operator.programs import ProgramCommands, Slices
+from understudy.operator.project import ProjectCommands
 from understudy.operator.robots import Robots
 from understudy.operator.scene import SceneQuery
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
-from understudy.ports import AnyFace, Rate
+from understudy.ports import AnyFace, Part, Rate
 from understudy.ports.hmi import RobotView
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
@@ -58,6 +61,7 @@ class Options:
     for_seconds: float | None = None
     hmi: bool = False
     real: bool = False
+    project: Path | None = None
     note: Callable[[Event], None] = lambda event: None
 
 
@@ -68,6 +72,7 @@ class Live:
         self.config = config
         self.endpoints: dict[str, str] = {}
         self.finished = asyncio.Event()
+        self._project = options.project
         self._cell = build_cell(config)
         self._cell.clock_state.set_rate(options.rate)
         self._traffic = Traffic(self._cell.faces)
@@ -120,8 +125,10 @@ class Live:
             log.warning("%s is not opened: it %s", server.endpoint, problem)
 
     def go(self) -> None:
-        """Loads the programs that the cell file names, and starts time."""
+        """Loads the programs that the cell file names, and the project; starts time."""
         self.operator.play.load_named_programs()
+        if self._project is not None:
+            self.operator.project.open(self._project)
         self._pump.start()
 
     def prepare(self) -> Iterator[None]:
@@ -271,15 +278,20 @@ class OperatorApi:
             PinCommands(self.robots),
             PointCommands(self.robots, cell.parts),
             TeachCommands(self.robots),
-            *self._program_subjects(config, clock),
+            *self._program_subjects(config, clock, cell.parts),
         )
 
-    def _program_subjects(self, config: CellConfig, clock: ClockCommands) -> tuple[Subject, ...]:
+    def _program_subjects(
+        self, config: CellConfig, clock: ClockCommands, parts: dict[str, Part]
+    ) -> tuple[Subject, ...]:
         programs = ProgramCommands(config, self.robots, self.slices)
         self.play = PlayCommands(
             config, self.robots, start=clock.start, load=programs.load, run=programs.run
         )
-        return (programs, self.play)
+        folder = ProjectFolder(config)
+        self.project = ProjectCommands(config, self.robots, parts, folder, programs)
+        library = LibraryCommands(config, self.robots, folder)
+        return (programs, self.play, library, self.project)
 
     def commands(self) -> Commands:
         return Commands(command for subject in self._subjects for command in subject.commands())

@@ -40,6 +40,11 @@ COMMANDS = {
         "Cycle time of a program, line by line, without running it.",
         "cycle-time part.nc --settings machine.txt --dialect grblhal",
     ),
+    "project": Command(
+        "project",
+        "Save and load programs, points, tools and frames of a running cell as a folder.",
+        "project save my_project",
+    ),
     "check": Command("check", "Check a cell's configuration.", "check my_cell.yaml"),
     "new": Command("new", "Write a cell file of your own.", "new my_cell --robot g60"),
     "cells": Command("look", "List the shipped cells.", "cells"),

@@ -65,6 +65,10 @@ Leave = Annotated[
 RobotName = Annotated[
     str, typer.Option(help="robot that runs the program; default: the first that can")
 ]
+ProjectFolder = Annotated[
+    Path | None,
+    typer.Option("--project", help="project folder: loaded at the start if it is saved already"),
+]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
 WithPage = Annotated[
     bool | None,
@@ -87,6 +91,7 @@ def run(
     program: Program = None,
     exit_: Leave = False,
     robot: RobotName = "",
+    project: ProjectFolder = None,
     real: Real = False,
     hmi: WithPage = None,
 ) -> None:
@@ -102,6 +107,7 @@ def run(
         for_seconds=for_,
         hmi=_with_page(hmi, config, exit_),
         real=real,
+        project=project,
         note=chat.note if chat else lambda event: None,
     )
     if exit_ and program is None:

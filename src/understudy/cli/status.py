@@ -34,7 +34,7 @@ def status(
     ] = False,
 ) -> None:
     """Show the state of the running cells: robots, programs, addresses."""
-    chosen = _chosen(cells or [], ready_file)
+    chosen = chosen_cells(cells or [], ready_file)
     if as_json:
         for _, answer in _answers(chosen, "status"):
             print(json.dumps(answer))
@@ -74,7 +74,7 @@ def stop(
     all_: Annotated[bool, typer.Option("--all", help="stop several cells without asking")] = False,
 ) -> None:
     """Stop running cells: the one that runs, or those named; asks before it stops several."""
-    chosen = _chosen(cells or [], ready_file)
+    chosen = chosen_cells(cells or [], ready_file)
     if len(chosen) > 1 and not cells and not all_:
         _confirm(chosen)
     for ready, _ in _answers(chosen, "quit"):
@@ -90,7 +90,7 @@ def _confirm(cells: list[Ready]) -> None:
     typer.confirm(f"Stop {len(cells)} cells: {names}?", abort=True)
 
 
-def _chosen(names: list[str], ready_file: Path | None) -> list[Ready]:
+def chosen_cells(names: list[str], ready_file: Path | None) -> list[Ready]:
     """The cells of the ready file or of these names; all running ones if neither is given."""
     if ready_file is not None:
         if names:

@@ -32,7 +32,7 @@ Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
 NOT_DURING_PROGRAM = (
     "send_gcode", "jog", "stop_jog", "move_to", "home", "set_tool", "set_tcp",
-    "set_joint_positions",
+    "set_tcp_of", "set_work_offsets", "set_joint_positions",
 )  # fmt: skip
 """Actions that are refused while a program is running."""
 MOVES = ("send_gcode", "jog", "move_to", "home", "cycle_start", "run_program")

@@ -23,6 +23,7 @@ once: `Refused` or None.
     enable disable · home(axis) · stop emergency_stop reset · hold cycle_start
     send_gcode(text) · override_feed(percent) override_rapid(percent) · set_tool(number)
     jog(Jog) stop_jog · move_to(Target) · set_joint_positions(radians) · set_tcp(pose)
+    set_tcp_of(number, pose) · set_work_offsets(rows of mm and deg)
 """
 
 from collections.abc import Callable, Mapping

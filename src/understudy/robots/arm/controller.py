@@ -159,6 +159,8 @@ class VirtualController:
         self._clock_state = clock_state
         self._drives = Drives(arm, io)
         self.tool_offsets, self.set_tcp = self._drives.tool_offsets, self._drives.set_tip
+        self.set_tcp_of = self._drives.set_tip_of
+        self.set_work_offsets = self._drives.set_work_offsets
         self.firmware = firmware_of(arm, self._drives, self._energize)
         self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False

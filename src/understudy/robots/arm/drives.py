@@ -5,15 +5,16 @@ Also the parts that follow the motion: odometer, tool offsets, and the hooks of 
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
+from understudy.gcode.dialect import Axes
 from understudy.gcode.requests import Coolant, Spindle, ToolChange
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
@@ -313,14 +314,29 @@ class Drives:
 
     def set_tip(self, tip: Pose | None, now: int) -> Refused | None:
         """Sets the tip of the mounted tool from the flange; None: the tip of the cell file."""
+        return self.set_tip_of(self.tool, tip, now)
+
+    def set_tip_of(self, tool: int, tip: Pose | None, now: int) -> Refused | None:
+        """The same for a tool by its number."""
         if not self.at_rest(now):
             return BUSY
+        if tool != self.tool:
+            self.tool_offsets.set(tool, tip)
+            return None
         self._odometer.mark(now, self.plan.ends)
         self._notify_before_change(now)
-        self.tool_offsets.set(self.tool, tip)
+        self.tool_offsets.set(tool, tip)
         self.runner.remount()
         self.set_position(self.motion(now).position, now)
         self.hooks.tool_changed(now)
+        return None
+
+    def set_work_offsets(self, offsets: Sequence[Axes], now: int) -> Refused | None:
+        """Sets G54 … G59.3 (axis units), in the order of `COORDINATE_SYSTEMS`."""
+        if not self.at_rest(now):
+            return BUSY
+        state = self.runner.state
+        state.modal = structs.replace(state.modal, offsets=tuple(offsets))
         return None
 
     def on_other_path(self, listener: Callable[[int], None]) -> None:

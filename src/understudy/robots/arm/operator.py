@@ -73,6 +73,9 @@ class ArmActions:
         if simulated is not None:
             self.set_joint_positions = simulated.set_joint_positions
             self.set_tcp = simulated.set_tcp
+            self.set_tcp_of = simulated.set_tcp_of
+            if dialect.name == "arm":  # in grblHAL's dialect offsets shift joints
+                self.set_work_offsets = simulated.set_work_offsets
         self.hold = controller.hold
         self.cycle_start = controller.cycle_start
         self.override_feed = controller.override_feed

@@ -1,0 +1,45 @@
+"""`understudy project`: saves the work of a running cell as a folder, and loads it again."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from understudy.cli.status import ReadyOption, ask, chosen_cells
+from understudy.errors import ConfigError
+
+Action = Annotated[
+    Literal["show", "save", "load"], typer.Argument(help="what to do with the project folder")
+]
+FolderName = Annotated[
+    Path | None, typer.Argument(help="project folder; default: the one that the cell uses")
+]
+CellName = Annotated[str, typer.Option(help="name or process id of a running cell")]
+
+
+def project(
+    action: Action,
+    folder: FolderName = None,
+    cell: CellName = "",
+    ready_file: ReadyOption = None,
+) -> None:
+    """Save programs, points, tools and work frames of a running cell as plain files; load them."""
+    running = chosen_cells([cell] if cell else [], ready_file)
+    if len(running) != 1:
+        names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in running)
+        problem = f"several cells are running: {names}" if running else "no cell is running"
+        raise ConfigError(problem, allowed="--cell NAME, or --ready-file FILE")
+    request: dict[str, Any] = {"do": "project" if action == "show" else f"{action}_project"}
+    if folder is not None and action != "show":
+        request["folder"] = str(folder.absolute())
+    print(_outcome(action, ask(running[0], request)))
+
+
+def _outcome(action: str, answer: dict[str, Any]) -> str:
+    folder = answer["folder"]
+    if action == "show":
+        return f"{folder}: {'saved' if answer['saved'] else 'nothing is saved yet'}"
+    if action == "save":
+        return "\n".join(f"wrote {Path(folder) / name}" for name in answer["files"])
+    loaded = f"{folder}: loaded ({', '.join(answer['robots']) or 'no robot of this cell'})"
+    return "\n".join([loaded, *(f"  note: {note}" for note in answer["notes"])])

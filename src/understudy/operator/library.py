@@ -1,0 +1,139 @@
+"""Programs to open: the shipped ones, those beside the cell file, those of the project folder."""
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from understudy.config import CellConfig
+from understudy.config.document import parse
+from understudy.config.files import PROGRAM_FILES, SHIPPED, read_text, shipped_programs
+from understudy.config.project import PROGRAMS, program_files, program_files_in, write_file
+from understudy.errors import ConfigError, Refused
+from understudy.operator.programs import LONGEST_PROGRAM, Text
+from understudy.operator.robots import OfRobot, Robots
+from understudy.operator.table import Command
+
+Source = Literal["shipped", "cell", "project"]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+INDEX = "index.yaml"
+DEFAULT_ENDING = ".gcode"
+
+
+class ReadProgram(Struct, frozen=True, forbid_unknown_fields=True):
+    """`source`: `shipped`, `cell` (beside the cell file) or `project`."""
+
+    robot: str
+    name: Name
+    source: Source = "shipped"
+
+
+class SaveProgram(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    name: Name
+    text: Text
+
+
+class ProjectFolder:
+    """The project folder of a cell, until another is chosen: `<cell>_project` beside its file."""
+
+    def __init__(self, config: CellConfig) -> None:
+        shipped = config.document.file.endswith(SHIPPED)
+        self.beside = None if shipped else Path(config.document.file).absolute().parent
+        self.path = (self.beside or Path.cwd()) / f"{config.name}_project"
+
+    def choose(self, folder: str | None) -> Path:
+        """Uses another folder from now on; a relative name is beside the present one."""
+        if folder:
+            self.path = self.path.parent / Path(folder).expanduser()
+        return self.path
+
+
+class LibraryCommands:
+    """Lists, reads and saves programs of a robot."""
+
+    def __init__(self, config: CellConfig, robots: Robots, folder: ProjectFolder) -> None:
+        self._cell = config.name
+        self._robots = robots
+        self._folder = folder
+
+    def commands(self) -> list[Command]:
+        viewer: Literal["viewer"] = "viewer"
+        listing = "programs to open: shipped, beside the cell file, in the project folder"
+        return [
+            Command("programs", listing, self._list, OfRobot, role=viewer),
+            Command("read_program", "the text of one of them", self._read, ReadProgram, viewer),
+            Command("save_program", "write it to the project folder", self._save, SaveProgram),
+        ]
+
+    def _list(self, given: OfRobot) -> Any:
+        robot = self._robots.find(given.robot)
+        if isinstance(robot, Refused):
+            return robot
+        shipped = [
+            {"source": "shipped", "name": shipped_programs()[name].name, **row}
+            for name, row in program_index().items()
+            if row["kind"] == robot.kind
+        ]
+        shipped.sort(key=lambda row: row["cell"] != self._cell)  # those of this cell first
+        own = [
+            {"source": source, "name": path.name}
+            for source in ("project", "cell")
+            for path in self._files(robot.name, source)
+        ]
+        return {"programs": [*shipped, *own], "project": str(self._folder.path)}
+
+    def _files(self, robot: str, source: Source | str) -> list[Path]:
+        if source == "project":
+            return program_files(self._folder.path, robot)
+        return program_files_in(self._folder.beside) if self._folder.beside else []
+
+    def _read(self, given: ReadProgram) -> Any:
+        listed = self._list(OfRobot(given.robot))
+        if isinstance(listed, Refused):
+            return listed
+        known = [row["name"] for row in listed["programs"] if row["source"] == given.source]
+        if given.name not in known:
+            there = ", ".join(known) or "none"
+            return Refused(f"no program {given.name!r} ({given.source}); there are: {there}")
+        try:
+            text = self._text(given)
+        except ConfigError as problem:
+            return Refused(str(problem))
+        if len(text) > LONGEST_PROGRAM:
+            return Refused(f"{given.name} has more than {LONGEST_PROGRAM} characters")
+        return {"name": given.name, "text": text.replace("\r\n", "\n")}
+
+    def _text(self, given: ReadProgram) -> str:
+        if given.source == "shipped":
+            return shipped_programs()[Path(given.name).stem].read_text(encoding="utf-8")
+        files = {path.name: path for path in self._files(given.robot, given.source)}
+        return read_text(files[given.name])
+
+    def _save(self, given: SaveProgram) -> Any:
+        robot = self._robots.find(given.robot)
+        name = file_name(given.name)
+        if isinstance(robot, Refused) or isinstance(name, Refused):
+            return robot if isinstance(robot, Refused) else name
+        path = self._folder.path / robot.name / PROGRAMS / name
+        try:
+            write_file(path, given.text)
+        except ConfigError as problem:
+            return Refused(str(problem))
+        return {"name": name, "file": str(path)}
+
+
+def program_index() -> dict[str, dict[str, Any]]:
+    """The shipped programs by name: `kind` of robot, `cell`, and the title in every language."""
+    file = resources.files("understudy").joinpath("catalog", "programs", INDEX)
+    found: dict[str, dict[str, Any]] = parse(file.read_text(encoding="utf-8"), INDEX).value
+    return found
+
+
+def file_name(name: str) -> str | Refused:
+    """The name of a program as a file's name, with an ending; no name leads out of the folder."""
+    plain = name.strip()
+    if plain != Path(plain).name or plain.startswith(".") or "\\" in plain or "\0" in plain:
+        return Refused(f"{name!r} is not the name of a file: letters, digits, - and _ are fine")
+    return plain if Path(plain).suffix in PROGRAM_FILES else plain + DEFAULT_ENDING

@@ -1,0 +1,205 @@
+"""Commands `save_project` and `load_project`: a cell's work as a folder of plain files."""
+
+import logging
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from understudy.config import CellConfig
+from understudy.config.files import ProgramFile
+from understudy.config.project import (
+    FORMAT,
+    HEAD,
+    Project,
+    SavedHead,
+    SavedPoint,
+    SavedRobot,
+    read_project,
+    write_project,
+)
+from understudy.errors import ConfigError, Refused
+from understudy.gcode.blocks import COORDINATE_SYSTEMS
+from understudy.operator.library import ProjectFolder, file_name
+from understudy.operator.models import work_offsets_of
+from understudy.operator.points import written
+from understudy.operator.programs import LoadProgram, ProgramCommands
+from understudy.operator.robots import Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports import Part
+from understudy.ports.hmi import Later
+from understudy.simulation.points import Point, Points
+from understudy.space.pose import pose_of
+from understudy.units import DEG
+
+log = logging.getLogger(__name__)
+
+ZERO = (0.0,) * 6
+
+
+class Folder(Struct, frozen=True, forbid_unknown_fields=True):
+    """`folder`: another project folder from now on; None: the present one."""
+
+    folder: Annotated[str, Meta(max_length=1024)] | None = None
+
+
+class ProjectCommands:
+    """Gathers the work of every robot and writes it, or reads it and puts it into use."""
+
+    def __init__(
+        self,
+        config: CellConfig,
+        robots: Robots,
+        parts: dict[str, Part],
+        folder: ProjectFolder,
+        programs: ProgramCommands,
+    ) -> None:
+        self._cell = config.name
+        self._robots = robots
+        self._parts = parts
+        self._folder = folder
+        self._programs = programs
+
+    def commands(self) -> list[Command]:
+        return [
+            Command("project", "the project folder", lambda _: self._show(), role="viewer"),
+            Command("save_project", "write programs, points, tools, frames", self._save, Folder),
+            Command("load_project", "read them and put them into use", self.load, Folder),
+        ]
+
+    def _show(self) -> dict[str, Any]:
+        folder = self._folder.path
+        return {"folder": str(folder), "saved": (folder / HEAD).exists()}
+
+    def _points(self, robot: Robot) -> Points:
+        points = self._parts[f"{robot.name}.points"]
+        assert isinstance(points, Points)
+        return points
+
+    # ── saving ──
+
+    def _save(self, given: Folder) -> Any:
+        folder = self._folder.choose(given.folder)
+        programs = {robot.name: _loaded_program(robot) for robot in self._robots}
+        project = Project(
+            SavedHead(FORMAT, self._cell),
+            {robot.name: self._saved(robot, programs[robot.name]) for robot in self._robots},
+            {name: [program] for name, program in programs.items() if program},
+        )
+        try:
+            files = write_project(folder, project)
+        except ConfigError as problem:
+            return Refused(str(problem))
+        return {"folder": str(folder), "files": files}
+
+    def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
+        points = {
+            each["name"]: SavedPoint(tuple(each["pose_mm_deg"]), each["joints_deg"])
+            for each in written(self._points(robot))
+        }
+        tools = {n: tool.tcp_mm_deg for n, tool in robot.model.tools().items() if tool.measured}
+        return SavedRobot(
+            program=program.name if program else None,
+            points=points,
+            tools={number: _six(tcp) for number, tcp in tools.items()},
+            frames={name: _six(offset) for name, offset in work_offsets_of(robot).items()},
+        )
+
+    # ── loading ──
+
+    def load(self, given: Folder) -> Any:
+        """Nothing is changed if a file cannot be read or a robot is under way."""
+        folder = self._folder.path.parent / Path(given.folder or self._folder.path).expanduser()
+        try:
+            project = read_project(folder)
+        except ConfigError as problem:
+            return Refused(str(problem))
+        robots = [robot for robot in self._robots if robot.name in project.robots]
+        if refused := next((found for robot in robots if (found := _not_ready(robot))), None):
+            return refused
+        self._folder.choose(given.folder)
+        notes = [note for robot in robots for note in self._apply(robot, project)]
+        known = {robot.name for robot in robots}
+        notes += [f"the cell has no robot {name}" for name in project.robots if name not in known]
+        return {"folder": str(folder), "robots": [robot.name for robot in robots], "notes": notes}
+
+    def open(self, folder: Path) -> None:
+        """Uses a folder from now on, and loads it if it is saved already; logs what is not done."""
+        where = str(folder.absolute())
+        if not (folder / HEAD).exists():
+            self._folder.choose(where)
+            return
+        answer = self.load(Folder(where))
+        if isinstance(answer, Refused):
+            raise ConfigError(answer.reason)
+        for note in answer["notes"]:
+            log.warning("%s: %s", folder, note)
+
+    def _apply(self, robot: Robot, project: Project) -> list[str]:
+        """Puts the file of one robot into use; returns what was not possible."""
+        saved = project.robots[robot.name]
+        self._points(robot).put(
+            Point(
+                name,
+                tuple(value * DEG for value in point.joints_deg),
+                pose_of(point.pose_mm_deg),
+            )
+            for name, point in saved.points.items()
+        )
+        refusals = [_set_tools(robot, saved), _set_frames(robot, saved)]
+        refusals.append(self._load_program(robot, saved, project.programs[robot.name]))
+        return [f"{robot.name}: {refused.reason}" for refused in refusals if refused]
+
+    def _load_program(
+        self, robot: Robot, saved: SavedRobot, programs: list[ProgramFile]
+    ) -> Refused | None:
+        if saved.program is None:
+            return None
+        program = next((each for each in programs if each.name == saved.program), None)
+        if program is None:
+            return Refused(f"its program {saved.program} is not in the folder")
+        answer = self._programs.load(LoadProgram(robot.name, program.text, program.name))
+        return None if isinstance(answer, Later) or not isinstance(answer, Refused) else answer
+
+
+def _loaded_program(robot: Robot) -> ProgramFile | None:
+    program = robot.side.program
+    if program is None or not program.text.strip():
+        return None
+    name = file_name(program.reading(robot.side.time.now()).name or "program")
+    return ProgramFile("program.gcode" if isinstance(name, Refused) else name, program.text)
+
+
+def _not_ready(robot: Robot) -> Refused | None:
+    if robot.real is not None:
+        return Refused(f"{robot.name} is REAL: no load_project while it is")
+    program = robot.side.program
+    if robot.condition().moving or (program is not None and program.under_way()):
+        return Refused(f"{robot.name} moves or runs a program: stop it before load_project")
+    return None
+
+
+def _set_tools(robot: Robot, saved: SavedRobot) -> Refused | None:
+    """Measured TCPs of the file; tools that it does not name have those of the cell file."""
+    known = {number for number, tool in robot.model.tools().items() if tool.measured is not None}
+    for number in known:
+        tip = pose_of(saved.tools[number]) if number in saved.tools else None
+        if refused := robot.do("set_tcp_of", number, tip):
+            return refused
+    unknown = ", ".join(f"T{number}" for number in saved.tools if number not in known)
+    return Refused(f"the TCP of {unknown} cannot be set") if unknown else None
+
+
+def _set_frames(robot: Robot, saved: SavedRobot) -> Refused | None:
+    unknown = ", ".join(name for name in saved.frames if name not in COORDINATE_SYSTEMS)
+    if unknown:
+        return Refused(f"unknown work frames: {unknown}; there are G54 … G59.3")
+    if not hasattr(robot.side.actions, "set_work_offsets"):
+        return Refused("work frames cannot be set") if saved.frames else None
+    rows = [saved.frames.get(name, ZERO) for name in COORDINATE_SYSTEMS]
+    return robot.do("set_work_offsets", rows)
+
+
+def _six(values: Any) -> tuple[float, float, float, float, float, float]:
+    x, y, z, rx, ry, rz = (float(value) for value in values)
+    return x, y, z, rx, ry, rz
