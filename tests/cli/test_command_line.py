@@ -489,6 +489,32 @@ def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: St
     assert list(Path().rglob("*.json")) == []
 
 
+def test_a_project_is_saved_and_loaded_from_the_command_line(start: Start) -> None:
+    Path("cell.yaml").write_text("robots: {arm: {kind: arm, program: joint_tour}}\n")
+    words = ("--no-hmi", "--ephemeral", "--ready-file")
+    first = start("run", "cell.yaml", *words, "one.json")
+    first.ready("one.json")
+    assert "nothing is saved yet" in Done("project", "show").out
+    saved = Done("project", "save", "mine")
+    assert saved.code == 0, saved.err
+    assert Path("mine/arm/programs/joint_tour.gcode").is_file()
+    Path("mine/arm/robot.yaml").write_text("points: {P1: {pose_mm_deg: [1, 2, 3, 0, 0, 0]}}\n")
+    second = start("run", "cell.yaml", *words, "two.json", "--project", "mine")
+    control = second.ready("two.json")["endpoints"]["control"]
+    with connect(control) as line:
+        [answer] = ask(line, b'{"do": "points", "robot": "arm"}')
+    assert json.loads(answer)["result"]["points"][0]["name"] == "P1"
+    several = Done("project", "load", "mine")
+    assert several.code == 2
+    assert "several cells are running" in several.err
+    loaded = Done("project", "load", "mine", "--ready-file", "one.json")
+    assert "loaded (arm)" in loaded.out
+    Path("mine/project.yaml").write_text("format: 7\n")
+    assert Done("project", "load", "mine", "--ready-file", "one.json").code == 2
+    first.end(signal.SIGTERM)
+    second.end(signal.SIGTERM)
+
+
 def test_a_taken_port_exits_with_2_without_a_traceback(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
