@@ -110,9 +110,7 @@ def run(
         project=project,
         note=chat.note if chat else lambda event: None,
     )
-    if exit_ and program is None:
-        raise ConfigError("--exit needs a program to wait for", allowed="--program FILE --exit")
-    on_start = ProgramOnStart(program, robot, leave=exit_) if program else None
+    on_start = _on_start(program, robot, leave=exit_)
     files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
     try:
         interrupted = asyncio.run(_live(config, options, files, chat, on_start))
@@ -120,6 +118,12 @@ def run(
         interrupted = True
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
+
+
+def _on_start(program: Path | None, robot: str, *, leave: bool) -> "ProgramOnStart | None":
+    if leave and program is None:
+        raise ConfigError("--exit needs a program to wait for", allowed="--program FILE --exit")
+    return ProgramOnStart(program, robot, leave=leave) if program else None
 
 
 async def _live(
