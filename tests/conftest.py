@@ -3,7 +3,12 @@
 `house`: the same examples in every run, so that a verdict on the code does not depend on chance.
 `search` (`make soak`): others each time. No example has a deadline: any may have to wait for the
 compiler or for a busy machine.
+
+Results that a cell keeps on disk go to a folder of this run, never to the user's own.
 """
+
+import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -18,3 +23,5 @@ settings.register_profile(
     "search", settings.get_profile("house"), derandomize=False, max_examples=200
 )
 settings.load_profile("house")
+
+os.environ["UNDERSTUDY_CACHE_DIR"] = tempfile.mkdtemp(prefix="understudy-tests-")

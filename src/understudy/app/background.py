@@ -1,11 +1,13 @@
-"""Background work of a running cell, done in a worker process: reach maps and validation."""
+"""Background work of a running cell, in a worker process: reach, validation, links that touch."""
 
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta, Struct
 
+from understudy.app.build import build_cell
 from understudy.app.reach import arm_with_initial_tool
+from understudy.app.self_pairs import Kept, mesh_bodies
 from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
@@ -104,3 +106,23 @@ def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
         progress=report_progress,
     )
     return report.document()
+
+
+class AskedPairs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters. ``part``: the collision watch of the arm."""
+
+    cell: CellName
+    part: str
+
+
+def self_pairs(parameters: dict[str, Any], progress: Progress) -> Kept | Refused:
+    """Which links of an arm of meshes can touch each other."""
+    from understudy.space.collision.assembly import arm_parts
+    from understudy.space.collision.self_pairs import analysed
+
+    asked: AskedPairs = read(parameters, AskedPairs)
+    bodies = mesh_bodies(build_cell(loaded(asked.cell)).parts)
+    if asked.part not in bodies:
+        return Refused(f"{asked.part} is no arm of meshes; there are: {', '.join(bodies)}")
+    body = bodies[asked.part]
+    return Kept.of(analysed(body.chain, arm_parts(body.chain, body.meshes), progress))

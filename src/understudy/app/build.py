@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, RobotConfig, endpoint_name, load_config
 from understudy.config.files import append_line
 from understudy.devices.mount import mount_devices
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def build_cell(config: CellConfig) -> Cell:
+    keep_pairs_on_disk()
     try:
         return _build(config)
     except ConfigError as problem:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
+
 from understudy.app.build import build_cell
+from understudy.app.self_pairs import Kept, unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import name_of_cell
-from understudy.errors import ConfigError, NotInstalledError, unknown
-from understudy.operator.background import KINDS, BackgroundRuns, run_commands
+from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
+from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
 from understudy.operator.clock import ClockCommands
 from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
@@ -39,6 +42,7 @@ from understudy.ports.hmi import RobotView
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
+from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.exchange import Exchange
@@ -47,6 +51,8 @@ from understudy.wire.pump import Pump
 
 log = logging.getLogger(__name__)
 
+REPORT_SECONDS = 0.05
+"""Seconds between two reports of progress."""
 PAGE_LINK = "hmi_link"
 """Kind of face through which the page commands a cell; also the endpoint, if no robot has one."""
 
@@ -123,6 +129,24 @@ class Live:
             self.endpoints[server.endpoint] = await server.start()
         except NotInstalledError as problem:
             log.warning("%s is not opened: it %s", server.endpoint, problem)
+
+    async def find_self_pairs(self, report: Callable[[str, float], None]) -> None:
+        """Finds in a worker process which links of mesh arms can touch, where it is not known.
+
+        ``report``: called with the name of the robot and the share that is done. After a failure
+        the first motion of the robot finds them.
+        """
+        for name, key in unknown_bodies(self._cell.parts).items():
+            run = self._runs.start("self_pairs", {"part": name})
+            while not isinstance(run, Refused) and run.state not in OVER:
+                report(name.partition(".")[0], run.progress)
+                await asyncio.sleep(REPORT_SECONDS)
+            found = None if isinstance(run, Refused) else self._runs.result(run.id)
+            if found is None:
+                reason = run.reason if isinstance(run, Refused) else run.error or run.state
+                log.warning("%s: its links that can touch were not found: %s", name, reason)
+            else:
+                keep(key, msgspec.json.decode(found, type=Kept).pairs())
 
     def go(self) -> None:
         """Loads the programs that the cell file names, and the project; starts time."""

@@ -10,6 +10,7 @@ from time import perf_counter
 from msgspec import Struct
 
 from understudy.app.build import build_cell
+from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, load_config
 from understudy.config.cell import read_rules
 from understudy.config.files import read_program, read_text
@@ -176,6 +177,7 @@ def _prepare(
 
 def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
     """A robot of the cell, as programs are validated on it."""
+    keep_pairs_on_disk()
     subject = offline_robot(config, robot).subject(program)
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))
 

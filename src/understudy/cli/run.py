@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from understudy.app.live import Live, Options
@@ -145,10 +146,6 @@ async def _live(
                 chat.close
             )  # after the wires, so that the transcript has their closing too
         ends.push_async_callback(_stop, live, page)
-        if on_start:
-            on_start.start(live)
-            ends.push_async_callback(on_start.stop)
-        live.go()
         if chat:
             chat.transcript.open()
         for file in files:
@@ -159,9 +156,39 @@ async def _live(
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
+        await _find_self_pairs(live)
+        if on_start and not live.finished.is_set():
+            on_start.start(live)
+            ends.push_async_callback(on_start.stop)
+        live.go()
         ends.callback(asyncio.create_task(_prepare(live)).cancel)
         await live.finished.wait()
     return bool(signals)
+
+
+async def _find_self_pairs(live: Live) -> None:
+    """Waits until the links of mesh arms that can touch are known, or the cell is to end.
+
+    Wires and page are open, time does not run yet: no arm moves without its self-collision checks.
+    """
+    bar, tasks = Progress(console=Console(stderr=True), transient=True), dict[str, TaskID]()
+
+    def report(robot: str, share: float) -> None:
+        if robot not in tasks:
+            text = f"finding which links of {robot} can touch (once for each arm)"
+            log.info(text)
+            bar.start()
+            tasks[robot] = bar.add_task(text, total=1.0)
+        bar.update(tasks[robot], completed=share)
+
+    found = asyncio.create_task(live.find_self_pairs(report))
+    ended = asyncio.create_task(live.finished.wait())
+    await asyncio.wait({found, ended}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (found, ended):
+        task.cancel()
+    await asyncio.gather(found, ended, return_exceptions=True)
+    if tasks:
+        bar.stop()
 
 
 async def _prepare(live: Live) -> None:

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 KINDS = {
     "reach": "understudy.app.background:reach",
     "validate": "understudy.app.background:validate",
+    "self_pairs": "understudy.app.background:self_pairs",
 }
 """Kind of query → the function that a worker calls (`background_worker.Work`)."""
 MOST_WAITING = 8

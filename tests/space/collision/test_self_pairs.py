@@ -12,6 +12,7 @@ from understudy.space.collision.assembly import arm_parts, assembled
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.distance import distance, scratch
 from understudy.space.collision.motion_bound import furthest
+from understudy.space.collision.pair_store import SelfPairs
 from understudy.space.collision.self_pairs import apart_everywhere, bodies
 from understudy.space.collision.solids import Part
 from understudy.space.collision.world import placement, pose
@@ -187,7 +188,7 @@ def test_an_arm_is_analysed_once_for_all_its_tools(monkeypatch: pytest.MonkeyPat
     runs: list[int] = []
     analysed = self_pairs.analysed
 
-    def counted(chain: Chain, parts: Sequence[Part]) -> self_pairs.SelfPairs:
+    def counted(chain: Chain, parts: Sequence[Part]) -> SelfPairs:
         runs.append(len(parts))
         return analysed(chain, parts)
 
@@ -204,7 +205,7 @@ def test_an_arm_is_analysed_once_for_all_its_tools(monkeypatch: pytest.MonkeyPat
 def test_a_list_of_pairs_is_used_without_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
     arm, meshes = rod_in_a_channel(turn=0.42)
 
-    def analysis(*given: object) -> self_pairs.SelfPairs:
+    def analysis(*given: object) -> SelfPairs:
         raise AssertionError("analysed")
 
     monkeypatch.setattr(self_pairs, "analysed", analysis)

@@ -122,7 +122,7 @@ class CollisionWatch:
         from understudy.space.collision.sweep import straight
 
         scene, here = self._scene, np.zeros(self.body.chain.dof)
-        scene.detector.touchable_pairs()
+        assert scene.detector.self_collision_pairs is not None
         yield
         scene.sweeper.sweep(*straight(here, here + 1e-9))
 

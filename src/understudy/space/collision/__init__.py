@@ -7,4 +7,5 @@ world       arm and objects as arrays     assembly     builds a world
 detector    `CollisionDetector`           self_pairs   links that can touch each other
 certify     kernel of the sweep           motion_bound how far a shape can move
 sweep       `Sweeper`                     arm_pair     two arms against each other
+pair_store  known results of self_pairs
 """

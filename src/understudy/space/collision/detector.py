@@ -11,7 +11,8 @@ from understudy.errors import ConfigError, unknown
 from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
 from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import Scratch, scratch
-from understudy.space.collision.self_pairs import Pair, SelfPairs, candidates, self_pairs
+from understudy.space.collision.pair_store import Pair, SelfPairs
+from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
     Placement,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from understudy.space.collision.assembly import assembled
 from understudy.space.collision.distance import Scratch, distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
+from understudy.space.collision.pair_store import Pair, SelfPairs, keep, known
 from understudy.space.collision.solids import BODY, FAR, Ints, Part
 from understudy.space.collision.world import Placement, World, placement, pose
 from understudy.space.compiled import compiled
@@ -30,7 +31,6 @@ from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import Hull, TriangleMesh, convex_hull
 from understudy.space.transform import Array
 
-Pair = tuple[int, int]
 Progress = Callable[[float], None]
 """Reports the share that is done, 0…1."""
 
@@ -48,14 +48,6 @@ BY_DESIGN = 1e-3
 somewhere is never proven apart."""
 TOUCHED, PARTED = 1, 2
 BOTH = TOUCHED | PARTED
-
-
-class SelfPairs(NamedTuple):
-    """Pairs of indices of parts, smaller index first."""
-
-    touchable: tuple[Pair, ...]
-    overlapping: tuple[Pair, ...]
-    """Pairs that overlap by design, other than links joined by a joint."""
 
 
 def no_report(share: float) -> None:
@@ -86,11 +78,6 @@ def _hull(part: Part) -> Part:
     return replace(part, shape=convex_hull(part.shape))
 
 
-_known: dict[str, SelfPairs] = {}
-"""Results by digest, of this process; `remember` adds those of a worker or of a cache file."""
-MOST_KNOWN = 64
-
-
 def digest(chain: Chain, arm: Sequence[Part]) -> str:
     """Hash of everything that the analysis of an arm reads, and of its rules."""
     rules = (RULES, TRIED, MOST_CELLS, CLOSE, BY_DESIGN)
@@ -110,23 +97,14 @@ def digest(chain: Chain, arm: Sequence[Part]) -> str:
     return found.hexdigest()
 
 
-def remember(key: str, pairs: SelfPairs) -> None:
-    """Takes over the result of another process."""
-    while len(_known) >= MOST_KNOWN:
-        del _known[next(iter(_known))]
-    _known[key] = pairs
-
-
-def is_known(key: str) -> bool:
-    return key in _known
-
-
 def self_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> SelfPairs:
     """The pairs of ``parts``: the ``arm``, analysed once for each digest, and what it carries."""
     key = digest(chain, arm)
-    if key not in _known:
-        remember(key, analysed(chain, arm))
-    own, carried = _known[key], carried_pairs(chain, arm, parts)
+    own = known(key)
+    if own is None:
+        own = analysed(chain, arm)
+        keep(key, own)
+    carried = carried_pairs(chain, arm, parts)
     return SelfPairs(own.touchable + carried.touchable, own.overlapping + carried.overlapping)
 
 

@@ -18,7 +18,7 @@ from understudy.space.collision.certify import LineResults, PairCertificates, Sw
 from understudy.space.collision.detector import CollisionDetector, CollisionResult
 from understudy.space.collision.distance import scratch
 from understudy.space.collision.motion_bound import furthest
-from understudy.space.collision.self_pairs import Pair
+from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.solids import Ints
 from understudy.space.collision.world import World, placement
 from understudy.space.transform import Array

@@ -1,0 +1,99 @@
+"""Which links of arms can touch each other: kept on disk, and found by a worker process.
+
+The analysis of an arm of meshes takes seconds. Its result is a file, named by the digest of the
+arm, in the cache folder of the user.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from understudy.ports import Part
+from understudy.simulation.environment import SeesEnvironment
+from understudy.space.collision.pair_store import Pair, SelfPairs, known, use_store
+
+if TYPE_CHECKING:
+    from understudy.simulation.collision.body import Body
+
+FOLDER_VARIABLE = "UNDERSTUDY_CACHE_DIR"
+
+
+class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Contents of a file of the cache, and the result of a worker."""
+
+    touchable: tuple[Pair, ...]
+    overlapping: tuple[Pair, ...]
+
+    @classmethod
+    def of(cls, pairs: SelfPairs) -> "Kept":
+        return cls(pairs.touchable, pairs.overlapping)
+
+    def pairs(self) -> SelfPairs:
+        return SelfPairs(self.touchable, self.overlapping)
+
+
+def cache_folder() -> Path:
+    """$UNDERSTUDY_CACHE_DIR; else `understudy` in $XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get(FOLDER_VARIABLE):
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "understudy"
+
+
+class PairFiles:
+    """A `Store`. A file that cannot be read counts as missing; one that cannot be written, too."""
+
+    def load(self, key: str) -> SelfPairs | None:
+        try:
+            return msgspec.json.decode(_file(key).read_bytes(), type=Kept).pairs()
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def save(self, key: str, pairs: SelfPairs) -> None:
+        file = _file(key)
+        part = file.with_suffix(f".{os.getpid()}.part")
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(msgspec.json.encode(Kept.of(pairs)))
+            part.replace(file)
+
+
+def _file(key: str) -> Path:
+    return cache_folder() / "self_pairs" / f"{key}.json"
+
+
+def keep_pairs_on_disk() -> None:
+    use_store(PairFiles())
+
+
+def mesh_bodies(parts: Mapping[str, Part]) -> dict[str, "Body"]:
+    """The bodies of meshes whose pairs are to be found, by the name of their collision watch."""
+    if not any(isinstance(part, SeesEnvironment) for part in parts.values()):
+        return {}  # without loading compiled code
+    from understudy.simulation.collision.watch import CollisionWatch
+
+    watches = {name: part for name, part in parts.items() if isinstance(part, CollisionWatch)}
+    return {
+        name: watch.body
+        for name, watch in watches.items()
+        if watch.body.meshes
+        and watch.body.rules.check_self_collision
+        and watch.body.rules.self_collision_pairs == "auto"
+    }
+
+
+def digest_of(body: "Body") -> str:
+    from understudy.space.collision.assembly import arm_parts
+    from understudy.space.collision.self_pairs import digest
+
+    return digest(body.chain, arm_parts(body.chain, body.meshes))
+
+
+def unknown_bodies(parts: Mapping[str, Part]) -> dict[str, str]:
+    """The digests of the bodies whose pairs are not known yet."""
+    digests = {name: digest_of(body) for name, body in mesh_bodies(parts).items()}
+    return {name: key for name, key in digests.items() if known(key) is None}
