@@ -85,9 +85,32 @@ def test_usage_errors(program: Path, words: list[str], says: str) -> None:
     assert says in str(problem.value)
 
 
-def test_a_cell_without_a_robot_for_programs_is_an_error(program: Path) -> None:
+def test_a_cell_without_a_robot_for_programs_is_an_error(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("understudy.robots.text_robot.program_run")
     with pytest.raises(ConfigError, match="no robot of the cell text_robot runs programs"):
         run("text_robot", "--ephemeral", "--no-hmi", "--program", program)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "refused"),
+    [
+        ("kuka_eki", "G1 X20 F50\nG1 X0\n", "G1 X9000 F50\n"),
+        ("grblhal_6axis", "G21 G90\nG1 X-5 F600\nG1 X0\n", "G21\nG1 X5\n"),
+        ("text_robot", "MOVE_REL 0,0,10\nHOME\n", "HOME\nMOVE_ABS 1e305,0,0,0,0,0\n"),
+    ],
+)
+def test_every_robot_runs_a_program(tmp_path: Path, cell: str, text: str, refused: str) -> None:
+    program = tmp_path / "part.txt"
+    program.write_text(text)
+    headless = (cell, "--ephemeral", "--no-hmi", "--rate", "max", "--exit", "--program", program)
+    done = run(*headless)
+    assert (done.exit_code, "part.txt: done in" in done.stdout) == (0, True), done.output
+    program.write_text(refused)
+    done = run(*headless)
+    assert done.exit_code == 1
+    assert f"line {len(refused.splitlines())}" in done.stderr
 
 
 def test_a_real_controller_is_never_used_without_real(tmp_path: Path) -> None:

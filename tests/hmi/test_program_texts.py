@@ -10,7 +10,10 @@ from understudy.gcode.dialect import ARM, GRBLHAL_ARM
 from understudy.hmi.pages.log.page import KINDS
 from understudy.hmi.pages.program.points import figures, straight_to
 from understudy.hmi.texts import LANGUAGES, Texts
+from understudy.jobs.gcode_language import TO_JOINTS, TO_POSE, GcodeLanguage
 from understudy.operator.events import ADVICE_BY_CODE, ADVICE_BY_WORD, OTHER_ADVICE
+from understudy.robots.kuka.run import RecordLanguage
+from understudy.robots.text_robot.run import MoveLanguage
 
 COORDINATE = st.floats(-9999.0, 9999.0)
 SIX = st.lists(COORDINATE, min_size=6, max_size=6)
@@ -40,7 +43,7 @@ def test_every_kind_of_event_has_a_text(language: str) -> None:
 def test_a_point_becomes_a_valid_line(pose: list[float]) -> None:
     point = {"name": "P1", "pose_mm_deg": pose, "joints_deg": [0.0] * 6}
     for dialect in (ARM, GRBLHAL_ARM):
-        block = parse(straight_to(point, in_joints=not dialect.two_frames), dialect, line=1)
+        block = parse(straight_to(point, GcodeLanguage(dialect).target_line), dialect, line=1)
         assert not isinstance(block, Problem)
 
 
@@ -49,8 +52,11 @@ def test_a_line_has_the_pose_or_the_joints_of_the_point() -> None:
         "pose_mm_deg": [450.0, -100.1234, 350, 180, 0, -0.00001],
         "joints_deg": [1, 2, 3, 4, 5, 6],
     }
-    assert straight_to(point, in_joints=False) == "G1 X450 Y-100.123 Z350 A180 B0 C0"
-    assert straight_to(point, in_joints=True) == "G1 X1 Y2 Z3 A4 B5 C6"
+    assert straight_to(point, TO_POSE) == "G1 X450 Y-100.123 Z350 A180 B0 C0"
+    assert straight_to(point, TO_JOINTS) == "G1 X1 Y2 Z3 A4 B5 C6"
+    kuka = RecordLanguage(1, 1).target_line
+    assert straight_to(point, kuka) == "G1 X450 Y-100.123 Z350 A0 B0 C180"
+    assert straight_to(point, MoveLanguage.target_line) == "MOVE_ABS 450,-100.123,350,180,0,0"
 
 
 def test_figures_have_no_negative_zero() -> None:

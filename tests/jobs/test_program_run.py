@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from understudy.config.files import read_model
 from understudy.config.typed import read
 from understudy.errors import Refused
-from understudy.jobs.program_run import ProgramRun, Reading
+from understudy.jobs.gcode_language import GcodeLanguage
+from understudy.jobs.program_run import ProgramRun
 from understudy.ports import Deps
+from understudy.ports.program import Reading
 from understudy.robots.arm import Config, build
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation import scenario
@@ -32,7 +34,7 @@ class Bench:
             ClockState(),
         )
         self.arm: VirtualController = build("arm", read(settings, Config), deps)
-        self.program = ProgramRun(self.arm, self.arm.arm.options.dialect)
+        self.program = ProgramRun(self.arm, GcodeLanguage(self.arm.arm.options.dialect))
         parts = {"arm": self.arm, **self.arm.parts, "arm.program": self.program}
         self.cell = Cell("bench", digest="", parts=parts, faces={})
         self.reported: list[str] = []

@@ -72,12 +72,18 @@ def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:
     assert (shown["state"], shown["error"]) == ("failed", "stopped at line 2")
 
 
-def test_robots_without_programs_refuse_program_commands(bench: Bench) -> None:
-    assert bench.refusal("run_program", robot="bench").startswith(
-        "bench (text_robot) runs no programs"
-    )
-    assert bench.refusal("preview", robot="bench", text="G0 A0").startswith("unknown robot that")
-    assert bench.refusal("run_program", robot="g60") == "no program is loaded"
+def test_a_robot_that_declares_no_programs_refuses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("understudy.robots.text_robot.program_run")
+    cell = Bench("text_robot")
+    for name in ("run_program", "preview"):
+        refused = cell.refusal(name, robot="bench")
+        assert refused == "bench (text_robot) runs no programs"
+    cell.close()
+
+
+def test_a_run_without_a_program_is_refused(bench: Bench) -> None:
+    for robot in ("g60", "bench", "kuka"):
+        assert bench.refusal("run_program", robot=robot) == "no program is loaded"
 
 
 # ── looking ahead ──

@@ -64,7 +64,7 @@ Leave = Annotated[
     bool, typer.Option("--exit", help="end when the program ends; exit code 0 done, 1 failed")
 ]
 RobotName = Annotated[
-    str, typer.Option(help="robot that runs the program; default: the first that can")
+    str, typer.Option(help="robot that runs the program; default: the first one with a body")
 ]
 ProjectFolder = Annotated[
     Path | None,
@@ -385,7 +385,7 @@ class ProgramOnStart:
         target = {"robot": robot.name}
         load = {**target, "text": self._text, "name": self._file.name}
         refused = await _call(live, "load_program", load)
-        if robot.real is None:
+        if robot.real is None and "drives" in robot.skills():
             refused = refused or await _call(live, "enable", target)
         elif not robot.condition().enabled:
             print(f"{self._file}: waiting for the drives of {robot.name} to be enabled")
@@ -427,7 +427,8 @@ def _runner(live: Live, name: str) -> Robot:
         raise ConfigError(f"no robot of the cell {live.config.name} runs programs")
     if name and name not in able:
         raise unknown("robot that runs programs", name, able)
-    return able[name] if name else next(iter(able.values()))
+    bodies = [each for each in able if able[each].model.chain is not None]
+    return able[name or (bodies or list(able))[0]]
 
 
 def _paused(robot: Robot) -> bool:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from numba import njit
 from numpy.typing import NDArray
 
+from understudy.errors import Refused
 from understudy.gcode.blocks import (
     DOUBLE_DIGITS,
     LARGEST,
@@ -372,9 +373,20 @@ def number_forms(  # kernel
 
 
 class ProgramLine(Struct, frozen=True, gc=False):
+    """A line of a program and its block, or why it cannot be read."""
+
     number: int
     text: str
     block: Block | Problem
+
+    @property
+    def acts(self) -> bool:
+        """Whether every controller counts the line as executed: comments and messages are not."""
+        return isinstance(self.block, Block) and bool(self.block.commands or self.block.values)
+
+    @property
+    def problem(self) -> Refused | None:
+        return self.block.refused() if isinstance(self.block, Problem) else None
 
 
 def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:

@@ -11,29 +11,29 @@ filled. Empty lines are not sent: they would clear the error of a controller.
 
 import re
 import zlib
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
-from understudy.gcode.blocks import Block, Problem
-from understudy.gcode.dialect import Dialect
-from understudy.gcode.program import ProgramLine, program_lines
-from understudy.jobs.restart import Switched, opening, process_before, restoring
+from understudy.jobs.line_feed import FeedState, LineFeed
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
+from understudy.ports.program import (
+    LONGEST_PROGRAM,
+    Ended,
+    Language,
+    ProcessChoice,
+    Reading,
+    RunState,
+    SourceLine,
+    Switched,
+)
 from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
 from understudy.units import NS_PER_MS, seconds
 
-RunState = Literal["idle", "running", "paused", "done", "failed"]
-ProcessChoice = Literal["restore", "leave"]
-"""On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
-Ended = Callable[[str, int], None]
-"""Called with the outcome of a run, as text, and the time."""
-
-LONGEST_PROGRAM = 16 * 1024 * 1024
 AHEAD = 300
 """The number of lines that wait in the controller."""
 LOOK = 50 * NS_PER_MS
@@ -49,24 +49,6 @@ NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with
 PROCESS_OFF = 30
 """Code of the question whether the process is switched on again."""
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
-
-
-class Reading(Struct, frozen=True):
-    """The state of a program. `line`: the line of the file that is executed, or where it ended.
-
-    `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
-    and this run left off.
-    """
-
-    name: str
-    state: RunState
-    line: int
-    lines: int
-    error: str
-    step: bool
-    elapsed_s: float
-    checksum: int = 0
-    warning: str = ""
 
 
 class Sent(NamedTuple):
@@ -99,17 +81,23 @@ class Saved(Struct):
     ended: int = 0
     due: int | None = None
     warning: str = ""
+    feed: FeedState | None = None
 
 
 class ProgramRun:
-    """A `Part` that runs a program on a controller."""
+    """`ProgramControl` and `Part`: runs a program on a controller.
 
-    def __init__(self, controller: MotionController, dialect: Dialect) -> None:
+    A `LineFeed` counts lines by the file, and its state is saved with the program; another
+    controller counts all lines it has ever taken.
+    """
+
+    def __init__(self, controller: MotionController | LineFeed, language: Language) -> None:
         self._controller = controller
-        self._dialect = dialect
+        self._feed = controller if isinstance(controller, LineFeed) else None
+        self._language = language
         self._listeners: list[Ended] = []
         self._state = Saved()
-        self._lines: Sequence[ProgramLine] = ()
+        self._lines: Sequence[SourceLine] = ()
         self._checksum = 0
         self._queue: list[Sent] = []
         self._listens = False
@@ -117,9 +105,9 @@ class ProgramRun:
     # ── operator ──
 
     def load_text(self, text: str, name: str) -> Refused | None:
-        return self.load_lines(text, name, tuple(program_lines(text, self._dialect)))
+        return self.load_lines(text, name, tuple(self._language.lines(text)))
 
-    def load_lines(self, text: str, name: str, lines: Sequence[ProgramLine]) -> Refused | None:
+    def load_lines(self, text: str, name: str, lines: Sequence[SourceLine]) -> Refused | None:
         """Loads a program whose lines are already read."""
         if self.under_way():
             return UNDER_WAY
@@ -141,6 +129,10 @@ class ProgramRun:
 
         Refused with the code `PROCESS_OFF` if earlier lines switched on what is off now (arc, gas,
         outputs), unless ``process`` says what to do about it."""
+        if self.under_way():
+            return UNDER_WAY
+        if self._feed is not None:
+            self._feed.restart()
         if refused := self._not_ready(now):
             return refused
         missing = self.missing_process(from_line)
@@ -194,8 +186,11 @@ class ProgramRun:
     # ── readings ──
 
     @property
-    def dialect(self) -> Dialect:
-        return self._dialect
+    def target_line(self) -> str:
+        return self._language.target_line
+
+    def read_lines(self, text: str) -> Iterator[SourceLine]:
+        return self._language.lines(text)
 
     def under_way(self) -> bool:
         return self._state.state in ("running", "paused")
@@ -207,12 +202,12 @@ class ProgramRun:
     def missing_process(self, from_line: int) -> tuple[Switched, ...]:
         """What the lines before ``from_line`` switch on and is off now. Whether arc and gas are on
         is not known of every controller; a stop has switched them off."""
-        if any(isinstance(line.block, Problem) for line in self._lines):
+        if any(line.problem is not None for line in self._lines):
             return ()
         outputs = self._controller.digital_io().outputs
         return tuple(
             each
-            for each in process_before(self._lines, from_line)
+            for each in self._language.process_before(self._lines, from_line)
             if each.output is None or not outputs >> each.output & 1
         )
 
@@ -247,12 +242,15 @@ class ProgramRun:
         return self.reading(now)
 
     def save(self) -> Saved:
-        return msgspec.structs.replace(self._state, opening=list(self._state.opening))
+        feed = self._feed.save() if self._feed is not None else None
+        return msgspec.structs.replace(self._state, opening=list(self._state.opening), feed=feed)
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, Saved)
-        self._set_lines(tuple(program_lines(self._state.text, self._dialect)))
+        self._set_lines(tuple(self._language.lines(self._state.text)))
         self._queue = self._to_send()
+        if self._feed is not None:
+            self._feed.load(self._state.feed or FeedState())
         if self.under_way():
             self._listen()
 
@@ -262,13 +260,11 @@ class ProgramRun:
     def _title(self) -> str:
         return self._state.name or "program"
 
-    def _set_lines(self, lines: Sequence[ProgramLine]) -> None:
+    def _set_lines(self, lines: Sequence[SourceLine]) -> None:
         self._lines = lines
         self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
     def _not_ready(self, now: int) -> Refused | None:
-        if self.under_way():
-            return UNDER_WAY
         if not any(line.text.strip() for line in self._lines):
             return NOTHING_LOADED
         status = self._controller.status(now)
@@ -285,8 +281,8 @@ class ProgramRun:
     def _begin(self, now: int, from_line: int, step: bool, *, restore: bool) -> Refused | None:
         lines = self._lines
         for line in lines:
-            if isinstance(line.block, Problem):
-                return line.block.refused()
+            if line.problem is not None:
+                return line.problem
         if not 1 <= from_line <= len(lines):
             return Refused(f"there is no line {from_line}; there are 1…{len(lines)}")
         before = self._before(from_line, restore)
@@ -313,10 +309,13 @@ class ProgramRun:
         """The lines that are sent before a line of the file."""
         if from_line == 1:
             return []
-        before = opening(self._lines, from_line)
-        if isinstance(before, Refused) or not (restore and process_before(self._lines, from_line)):
+        language, lines = self._language, self._lines
+        before = language.opening(lines, from_line)
+        if isinstance(before, Refused):
             return before
-        again = restoring(self._lines, from_line, self._dialect)
+        if not (restore and language.process_before(lines, from_line)):
+            return before
+        again = language.restoring(lines, from_line)
         return again if isinstance(again, Refused) else [*before, *again]
 
     def _send_lines(self, now: int, count: int) -> None:
@@ -325,10 +324,16 @@ class ProgramRun:
         count += len(state.opening) if state.sent == 0 else 0
         for line in queue[state.sent : state.sent + count]:
             state.sent += 1
-            if refused := self._controller.send_gcode(line.text, now):
+            if refused := self._send(line, now):
                 self._fail(self.in_file(refused.reason), line.number, now)
                 return
         state.due = now + LOOK if state.sent < len(queue) and not state.step else now
+
+    def _send(self, line: Sent, now: int) -> Refused | None:
+        controller = self._controller
+        if isinstance(controller, LineFeed):
+            return controller.send_line(line.text, line.number, now)
+        return controller.send_gcode(line.text, now)
 
     def _to_send(self) -> list[Sent]:
         """The lines of this run in the order they are sent."""
@@ -336,7 +341,7 @@ class ProgramRun:
         acting = len(queue)
         for line in self._lines[self._state.first - 1 :]:
             if line.text.strip():
-                acting += _acts(line)
+                acting += line.acts
                 queue.append(Sent(line.number, line.text, acting))
         return queue
 
@@ -398,11 +403,15 @@ class ProgramRun:
         ours = self._state
         ours.state, ours.line, ours.error = state, line, error
         ours.ended, ours.due = now, None
+        if self._feed is not None:
+            self._feed.end(now, failed=state == "failed")
         for listener in self._listeners:
             listener(text, now)
 
     def _line(self, status: ControllerStatus) -> int:
         """The line of the file that is executed; if none, the last one that was seen."""
+        if self._feed is not None:
+            return status.line or self._state.line
         place = status.line - self._state.base
         if 1 <= place <= len(self._queue):
             return self._queue[place - 1].number or self._state.first
@@ -410,6 +419,8 @@ class ProgramRun:
 
     def in_file(self, reason: str) -> str:
         """A text with the controller's line numbers replaced by those of the file."""
+        if self._feed is not None:
+            return reason
         queue, base = self._queue, self._state.base
 
         def number(match: re.Match[str]) -> str:
@@ -418,12 +429,6 @@ class ProgramRun:
             return f"line {queue[place - 1].number}" if known else match[0]
 
         return re.sub(r"\bline (\d+)", number, reason)
-
-
-def _acts(line: ProgramLine) -> bool:
-    """Whether every controller counts the line as executed: comments and messages are not."""
-    block = line.block
-    return isinstance(block, Block) and bool(block.commands or block.values)
 
 
 def _line_in(reason: str) -> int:

@@ -11,12 +11,11 @@ reach first, or the arc would burn on the way there.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from understudy.errors import Refused
 from understudy.gcode.blocks import ARCS, Block, Group, number_text
 from understudy.gcode.dialect import Dialect
 from understudy.gcode.program import ProgramLine
+from understudy.ports.program import Switched
 
 MODES: tuple[Group, ...] = (
     "units", "distance", "plane", "feed mode", "coordinates", "path", "retract", "overrides",
@@ -128,18 +127,6 @@ ANALOG_OUTPUTS = ("M67", "M68")
 PROGRAM_ENDS, SWITCHED_OFF_AT_END = ("M2", "M30"), ("spindle", "M7", "M8")
 OFF = ("M5", "M9", *OUTPUT_OFF)
 PROCESS_GROUPS: tuple[Group, ...] = ("spindle", "coolant", "io")
-
-
-class Switched(Struct, frozen=True):
-    """A command of an earlier line that has switched something on: `M3`, `M7`, `M64 P3`.
-
-    `output`: the number of the digital output; None for spindle (arc) and coolant (gas).
-    `analog`: it sets a value, and switches nothing."""
-
-    word: str
-    line: int
-    output: int | None = None
-    analog: bool = False
 
 
 def process_before(lines: Sequence[ProgramLine], first: int) -> tuple[Switched, ...]:

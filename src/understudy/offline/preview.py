@@ -1,15 +1,22 @@
 """Preview of the tool path of a program, planned as the controller plans it."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from understudy.gcode.program import program_lines
+from understudy.gcode.program import ProgramLine, program_lines
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
 from understudy.offline.setup import Mover, Setup
-from understudy.offline.walk import PlannedMotion, Reader, Violation, Walker
+from understudy.offline.walk import (
+    Event,
+    PlannedMotion,
+    PoseMotion,
+    Reader,
+    Violation,
+    Walker,
+)
 from understudy.ports import Joints
 from understudy.units import MM
 
@@ -21,6 +28,9 @@ SHORTEST_STEP = 0.02
 
 
 Preview = dict[str, Any]
+Tip = Callable[[Floats], list[float]]
+"""The tip of the tool (m) for a position of the axes."""
+Run = tuple[PlannedMotion, Tip]
 
 
 def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Preview]:
@@ -31,7 +41,7 @@ def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Pre
     """
     walker = Walker(setup, np.array(start) if start else None)
     reader = Reader(setup, walker)
-    runs: list[tuple[PlannedMotion, Mover]] = []
+    runs: list[Run] = []
     violations: list[dict[str, Any]] = []
     truncated = False
     for line in program_lines(text, setup.dialect):
@@ -46,43 +56,88 @@ def preview(text: str, setup: Setup, start: Joints) -> Generator[None, None, Pre
     walker.rest()
     _sort(walker, held, runs, violations)
     way = yield from _way(runs)
-    return {
-        **way,
-        "duration_s": walker.now,
-        "violations": violations[:MOST_VIOLATIONS],
-        "truncated": truncated,
-    }
+    return _result(way, walker.now, violations, truncated)
+
+
+def preview_of_events(
+    events: Iterator[Event], tip: Callable[[Floats, int], list[float]]
+) -> Generator[None, None, Preview]:
+    """The same for a robot with a language of its own; ``tip``: of axes and a tool, in metres."""
+    runs: list[Run | PoseMotion] = []
+    violations: list[dict[str, Any]] = []
+    truncated, ends = False, 0.0
+    for event in events:
+        yield
+        if isinstance(event, ProgramLine) and event.number > MOST_LINES:
+            truncated = True
+            break
+        if isinstance(event, PlannedMotion):
+            runs.append((event, lambda q, tool=event.tool: tip(q, tool)))  # type: ignore[misc]
+            ends = event.plan.ends
+        elif isinstance(event, PoseMotion):
+            runs.append(event)
+            ends = float(event.times[-1])
+        elif isinstance(event, Violation):
+            violations.append(_violation(event))
+    way = yield from _way(runs)
+    return _result(way, ends, violations, truncated)
+
+
+def _result(
+    way: dict[str, list[Any]], ends: float, violations: list[dict[str, Any]], truncated: bool
+) -> Preview:
+    shown = violations[:MOST_VIOLATIONS]
+    return {**way, "duration_s": ends, "violations": shown, "truncated": truncated}
+
+
+def _violation(event: Violation) -> dict[str, Any]:
+    return {"line": event.line, "kind": event.kind, "message": event.message}
 
 
 def _sort(
     walker: Walker,
     held: Mover,
-    runs: list[tuple[PlannedMotion, Mover]],
+    runs: list[Run],
     violations: list[dict[str, Any]],
 ) -> None:
     """Sorts new events; a run that a line ends was made with the tool mounted before that line."""
     for event in walker.take():
         if isinstance(event, PlannedMotion):
-            runs.append((event, held))
+            runs.append((event, lambda q: [value * MM for value in held.pose(q)[:3]]))
         elif isinstance(event, Violation):
-            found = {"line": event.line, "kind": event.kind, "message": event.message}
-            violations.append(found)
+            violations.append(_violation(event))
 
 
-def _way(runs: list[tuple[PlannedMotion, Mover]]) -> Generator[None, None, dict[str, list[Any]]]:
-    total = sum(run.plan.duration for run, _ in runs)
+def _way(runs: Sequence[Run | PoseMotion]) -> Generator[None, None, dict[str, list[Any]]]:
+    total = sum(run[0].plan.duration for run in runs if isinstance(run, tuple))
     step = max(SHORTEST_STEP, total / max(1, MOST_POINTS - 2 * len(runs)))
     way: dict[str, list[Any]] = {name: [] for name in ("times", "tcp", "q", "lines", "arc")}
-    for run, mover in runs[: MOST_POINTS // 2]:
+    for each in runs[: MOST_POINTS // 2]:
+        if isinstance(each, PoseMotion):
+            _add_poses(each, way, MOST_POINTS // len(runs))
+            yield
+            continue
+        run, tip = each
         times = _times(run.plan, step)
         way["times"] += times.tolist()
         way["lines"] += _lines(run.plan, times)
         way["arc"] += [run.process] * len(times)
         for q in run.plan.positions(times):
             way["q"].append(q.tolist())
-            way["tcp"].append([value * MM for value in mover.pose(q)[:3]])
+            way["tcp"].append(tip(q))
             yield
     return way
+
+
+def _add_poses(run: PoseMotion, way: dict[str, list[Any]], most: int) -> None:
+    """Adds a motion without axes; from its first to its last pose, at most so many of them."""
+    count = min(len(run.times), max(2, most))
+    chosen = np.linspace(0, len(run.times) - 1, count).round().astype(int)
+    way["times"] += run.times[chosen].tolist()
+    way["tcp"] += (run.poses[chosen, :3] * MM).tolist()
+    way["q"] += [[]] * count
+    way["lines"] += [run.line] * count
+    way["arc"] += [False] * count
 
 
 def _times(plan: Plan, step: float) -> Floats:

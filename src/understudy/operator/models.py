@@ -56,21 +56,13 @@ def facts(robot: Robot) -> dict[str, Any]:
         "frames": list(robot.side.actions.frames),
         "overrides_percent": overrides_of(robot),
         "dialect": getattr(robot.config, "dialect", ""),
-        "program_targets": program_targets_of(robot),
+        "target_line": robot.side.program.target_line if robot.side.program else "",
         "state": how.state,
         "moving": how.moving,
         "connected": how.connected,
         "enabled": how.enabled,
         "error": how.error,
     }
-
-
-def program_targets_of(robot: Robot) -> str:
-    """What the axis words of a G1 are: the tool's pose, or joints; empty without programs."""
-    program = robot.side.program
-    if program is None:
-        return ""
-    return "pose" if program.dialect.two_frames else "joints"
 
 
 def view_of(robot: Robot) -> RobotView:

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct, to_builtins
 
 from understudy.config import CellConfig
-from understudy.errors import ConfigError, Refused, unknown
+from understudy.errors import ConfigError, Refused
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.device import NamesSwitches
 from understudy.ports.hmi import Later
+from understudy.ports.program import LONGEST_PROGRAM, ProgramControl, SourceLine
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
-    from understudy.gcode.program import ProgramLine
-    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.setup import Setup
 
-LONGEST_PROGRAM = 16 * 1024 * 1024
 READ_AT_ONCE = 10_000
 """Characters: some hundred lines, some milliseconds."""
 Outcome = TypeVar("Outcome")
@@ -58,6 +56,8 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
     robot: str
     text: Text | None = None
 
+
+NO_PREVIEW = Refused("programs of this robot have no preview")
 
 # ── long commands ───────────────────────────────────────────────────────────────────────────────
 
@@ -155,30 +155,28 @@ class ProgramCommands:
 
     def load(self, given: LoadProgram) -> Any:
         """Reads a short program at once, a long one in slices."""
-        from understudy.gcode.program import program_lines
-
         program = self._program(given.robot)
         if isinstance(program, Refused):
             return program
-        lines = program_lines(given.text, program.dialect)
+        lines = program.read_lines(given.text)
         if len(given.text) <= READ_AT_ONCE:
             return self._take(given, tuple(lines))
         return self._slices.do(self._reading(given, lines))
 
-    def _reading(self, given: LoadProgram, lines: "Iterator[ProgramLine]") -> Work[Any]:
+    def _reading(self, given: LoadProgram, lines: Iterator[SourceLine]) -> Work[Any]:
         read = []
         for line in lines:
             read.append(line)
             yield
         return self._take(given, tuple(read))
 
-    def _take(self, given: LoadProgram, lines: "tuple[ProgramLine, ...]") -> Any:
+    def _take(self, given: LoadProgram, lines: tuple[SourceLine, ...]) -> Any:
         return self._with(
             given.robot, lambda program, now: program.load_lines(given.text, given.name, lines)
         )
 
     def run(self, given: RunProgram) -> Any:
-        def run(program: "ProgramRun", now: int) -> Refused | None:
+        def run(program: ProgramControl, now: int) -> Refused | None:
             if program.reading(now).state == "paused":
                 return program.step(now) if given.step else program.resume(now)
             return program.run(
@@ -207,7 +205,7 @@ class ProgramCommands:
     def _with(
         self,
         name: str,
-        action: Callable[["ProgramRun", int], Refused | None],
+        action: Callable[[ProgramControl, int], Refused | None],
         *,
         text: bool = False,
         moves: bool = False,
@@ -224,7 +222,7 @@ class ProgramCommands:
         shown: dict[str, Any] = to_builtins(program.reading(time.now()))
         return {"robot": name, **shown, **({"text": program.text} if text else {})}
 
-    def _program(self, name: str) -> "ProgramRun | Refused":
+    def _program(self, name: str) -> ProgramControl | Refused:
         robot = self._robots.find(name)
         if isinstance(robot, Refused):
             return robot
@@ -235,32 +233,35 @@ class ProgramCommands:
     # ── preview ──
 
     def _preview(self, given: Preview) -> Any:
-        from understudy.offline.preview import preview
+        from understudy.offline.preview import preview, preview_of_events
 
-        robot = self._robots.find(given.robot)
-        setup = robot if isinstance(robot, Refused) else self._setup(robot)
-        if isinstance(robot, Refused) or isinstance(setup, Refused):
+        robot, program = self._robots.find(given.robot), self._program(given.robot)
+        if isinstance(robot, Refused) or isinstance(program, Refused):
+            return program
+        text = program.text if given.text is None else given.text
+        if (events := robot.model.program_events) is not None:
+            found = events(text, robot.axis_reading())
+            return self._slices.do(preview_of_events(found, robot.model.tip))
+        setup = self._setup(robot)
+        if isinstance(setup, Refused):
             return setup
-        text = given.text
-        if text is None:
-            text = robot.side.program.text if robot.side.program else ""
         here = robot.axis_reading().joints
         known = all(math.isfinite(angle) for angle in here)
         return self._slices.do(preview(text, setup, here if known else ()))
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
         """The robot that a preview is computed on, with the tool and offsets of now."""
-        from understudy.offline.robot import offline_robot
+        from understudy.offline.robot import can_be_checked, offline_robot
 
-        if robot.simulated.program is None:
-            able = [each.name for each in self._robots if each.simulated.program is not None]
-            return Refused(str(unknown("robot that runs programs", robot.name, able)))
         if robot.name not in self._setups:
+            if not can_be_checked(self._config, robot.name):
+                return NO_PREVIEW
             try:
                 found = offline_robot(self._config, robot.name).setup()
             except ConfigError as problem:
                 return Refused(str(problem))
-            assert found is not None, "a robot with a ProgramRun runs G-code"
+            if found is None:
+                return NO_PREVIEW
             self._setups[robot.name] = replace(found, devices=None)
         setup = self._setups[robot.name]
         if robot.real is not None:

@@ -26,7 +26,7 @@ from understudy.simulation.engine import SimulationEngine
 from understudy.space.pose import ORIGIN
 
 if TYPE_CHECKING:
-    from understudy.jobs.program_run import ProgramRun
+    from understudy.ports.program import ProgramControl
 
 Mode = Literal["SIMULATION", "REAL"]
 Outcome = TypeVar("Outcome")
@@ -61,7 +61,7 @@ class Side:
     controller: Any
     actions: OperatorActions
     time: TimeSource
-    program: "ProgramRun | None" = None
+    program: "ProgramControl | None" = None
 
     def in_file(self, error: str) -> str:
         """An error text with the controller's line numbers as those of the program's file."""

@@ -7,7 +7,7 @@ names; without the others the robot is part of the cell and can be stopped and r
     build(name, config, deps)            the simulated robot, a `Part` that is `Injectable`
     operator_actions(robot)              `OperatorActions` on the simulated robot
     robot_model(config, robot)           `RobotModel`: axes, tools, offsets, overrides
-    program_run(robot)                   `ProgramRun` on the simulated robot, if it runs programs
+    program_run(robot)                   `ports.program.ProgramControl`, a part that runs programs
     real_client(config, name, robot)     `RealClient`: the driver of the REAL robot
     offline_robot(config, name)          the robot without a running cell, for `validate`
     sender()                             `Sender`: how `understudy send` streams a program to it
@@ -26,15 +26,18 @@ once: `Refused` or None.
     set_tcp_of(number, pose) · set_work_offsets(rows of mm and deg)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.ports import Caller, Joints, Part
 from understudy.space.pose import Pose
+
+if TYPE_CHECKING:
+    from understudy.ports.program import ProgramControl
 
 Frame = Literal["joint", "base", "tool"]
 SixNumbers = tuple[float, float, float, float, float, float]
@@ -180,6 +183,11 @@ class RobotModel:
     """Feed and rapid override in percent."""
     live_setup: Callable[[Any], Any] = field(default=lambda setup: setup)
     """An offline `Setup` with the tool and offsets that the robot has now, for previews."""
+    program_events: Callable[[str, AxisReading], Iterator[Any]] | None = None
+    """Offline events of a program that begins at a reading, for previews of a robot that has no
+    `Setup`: its programs are not G-code as `understudy.gcode` reads it."""
+    tip: Callable[[Any, int], list[float]] = lambda axes, tool: []
+    """The tip of a tool (m) for these axes, where `program_events` has motions of axes."""
 
 
 # ── parts and REAL robots ───────────────────────────────────────────────────────────────────────
@@ -230,13 +238,13 @@ def parts_of(robot: Any) -> Mapping[str, Part]:
 class RealClient:
     """The REAL sibling of a simulated robot: a driver and what operates it.
 
-    `driver` is a `Part` too. `program`: its `ProgramRun`, if it runs programs. `connect` and
+    `driver` is a `Part` too. `program`: its `ProgramControl`, if it runs programs. `connect` and
     `disconnect` begin and end its session with the robot; neither enables, homes or resets.
     """
 
     driver: Caller
     actions: OperatorActions
-    program: Any = None
+    program: "ProgramControl | None" = None
     connect: Callable[[int], Any] = lambda now: None
     disconnect: Callable[[int], Any] = lambda now: None
 

@@ -109,9 +109,10 @@ def robot_model(config: Config, robot: "VirtualController") -> "RobotModel":
 
 
 def program_run(robot: "VirtualController") -> "ProgramRun":
+    from understudy.jobs.gcode_language import GcodeLanguage
     from understudy.jobs.program_run import ProgramRun
 
-    return ProgramRun(robot, robot.arm.options.dialect)
+    return ProgramRun(robot, GcodeLanguage(robot.arm.options.dialect))
 
 
 def real_client(config: "CellConfig", name: str, robot: "VirtualController") -> "RealClient":

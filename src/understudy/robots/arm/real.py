@@ -1,6 +1,7 @@
 """The driver of a real arm: a grblHAL driver with the joints of the simulated arm."""
 
 from understudy.config import CellConfig
+from understudy.jobs.gcode_language import GcodeLanguage
 from understudy.jobs.joint_lines import JointLines
 from understudy.jobs.program_run import ProgramRun
 from understudy.ports.operation import RealClient
@@ -24,7 +25,7 @@ def real_client(config: CellConfig, name: str, robot: VirtualController) -> Real
     return RealClient(
         driver,
         ArmActions(driver, arm, dialect=dialect),
-        program=ProgramRun(driver, dialect),
+        program=ProgramRun(driver, GcodeLanguage(dialect)),
         connect=driver.connect,
         disconnect=driver.disconnect,
     )

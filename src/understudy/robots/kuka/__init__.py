@@ -9,6 +9,7 @@ from understudy.space.model.environment import CollisionConfig, ObjectConfig
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
@@ -110,6 +111,12 @@ def robot_model(config: Config, robot: "KukaGcodeServer") -> "RobotModel":
     from understudy.robots.kuka.operator import model_of
 
     return model_of(config, robot)
+
+
+def program_run(robot: "KukaGcodeServer") -> "ProgramRun":
+    from understudy.robots.kuka.run import program_run
+
+    return program_run(robot)
 
 
 def sender() -> "Sender":

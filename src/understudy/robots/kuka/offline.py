@@ -80,28 +80,31 @@ class KukaOffline:
         """The events of a program; lines pass into each other as on the server."""
         refuse_dialect(dialect, "kuka")
         program = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        return self._walk(program)
+        model = model_of(self._config, self._cell.read_file)
+        return walk_program(program, model, self._config.blend_percent / 100.0, model.start)
 
     def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
         return None
 
-    def _walk(self, program: str) -> Iterator[Event]:
-        model = model_of(self._config, self._cell.read_file)
-        walk = _Walk(model, self._config.blend_percent / 100.0)
-        for line in read_lines(program):
-            yield from walk.read(line)
-        yield from walk.end()
+
+def walk_program(
+    program: str, model: KukaModel, blend: float, start: ModalState
+) -> Iterator[Event]:
+    walk = _Walk(model, blend, start)
+    for line in read_lines(program):
+        yield from walk.read(line)
+    yield from walk.end()
 
 
 class _Walk:
     """Carries out a program line by line, without a running cell."""
 
-    def __init__(self, model: KukaModel, blend: float) -> None:
+    def __init__(self, model: KukaModel, blend: float, start: ModalState) -> None:
         self._model = model
         self._blend = blend
-        self._modal: ModalState = model.start
+        self._modal = start
         self._segments: list[Segment] = []
-        self._tool = model.start.tool
+        self._tool = start.tool
         self._now = 0.0
         self._job = 0
         self._line = 0

@@ -1,7 +1,10 @@
 """Operator actions on a KUKA: they submit records, numbered like the last completed one."""
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from understudy.errors import Refused
 from understudy.ports import Injectable
@@ -22,6 +25,7 @@ from understudy.space.pose import Pose, pose_mm_deg
 from understudy.space.transform import matrix, pose
 
 if TYPE_CHECKING:
+    from understudy.offline.walk import Event
     from understudy.robots.kuka import Config
     from understudy.robots.kuka.robot import KukaGcodeServer
 
@@ -104,13 +108,26 @@ class KukaActions:
 
 def model_of(config: "Config", robot: "KukaGcodeServer") -> RobotModel:
     x, y, z, rx, ry, rz = config.base_mm_deg
+    foot = place((x, y, z), (rx, ry, rz))
     tools = {
         number: ModelTool(f"tool {number}", pose_mm_deg(pose(frame)))
         for number, frame in robot.model.tools.items()
     }
     return RobotModel(
         chain=robot.model.chain,
-        base=tuple(place((x, y, z), (rx, ry, rz)).reshape(-1).tolist()),
+        base=tuple(foot.reshape(-1).tolist()),
         tools=lambda: tools,
         tool=lambda now: robot.reading(now).tool,
+        program_events=lambda text, reading: _program_events(config, robot, text, reading),
+        tip=lambda axes, tool: (foot @ matrix(robot.model.tip(axes, tool)))[:3, 3].tolist(),
     )
+
+
+def _program_events(
+    config: "Config", robot: "KukaGcodeServer", text: str, reading: AxisReading
+) -> Iterator["Event"]:
+    """Offline events of a program that begins where the robot is."""
+    from understudy.robots.kuka.offline import walk_program
+
+    start = replace(robot.modal, axes=reading.joints, position=reading.pose)
+    return walk_program(text, robot.model, config.blend_percent / 100.0, start)

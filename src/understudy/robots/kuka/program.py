@@ -13,6 +13,7 @@ Everything else is a `Problem` with its line, column and word.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from understudy.errors import Refused
 from understudy.gcode.blocks import Problem, Word, tokenize
 from understudy.gcode.error_numbers import (
     AXIS_CONFLICT,
@@ -53,6 +54,14 @@ class ReadLine(NamedTuple):
     text: str
     steps: list[Step] | Problem
 
+    @property
+    def acts(self) -> bool:
+        return isinstance(self.steps, list) and bool(self.steps)
+
+    @property
+    def problem(self) -> Refused | None:
+        return self.steps.refused() if isinstance(self.steps, Problem) else None
+
 
 def read_program(text: str) -> list[Step] | Problem:
     """All steps of a program, or its first problem."""
@@ -68,19 +77,36 @@ def read_lines(text: str) -> Iterator[ReadLine]:
     """The lines up to the end of the program; reading continues after a line with a problem."""
     moves = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
-        tokens = tokenize(line, line=number)
-        if tokens.problem is not None:
-            yield ReadLine(number, line, tokens.problem)
-            continue
-        try:
-            block = _Block(number, tokens.words)
+        block = _block(line, number)
+        if isinstance(block, _Block):
             moves |= block.moves
-            yield ReadLine(number, line, list(block.steps(moves)))
-        except _LineError as broken:
-            yield ReadLine(number, line, broken.problem)
-            continue
-        if block.ends:
+        yield ReadLine(number, line, _steps(block, moves))
+        if isinstance(block, _Block) and block.ends:
             return
+
+
+def read_line(text: str, number: int) -> list[Step] | Problem:
+    """The steps of one line of a program; a G0 or G1 before it is assumed."""
+    return _steps(_block(text, number), moves=True)
+
+
+def _block(text: str, number: int) -> "_Block | Problem":
+    tokens = tokenize(text, line=number)
+    if tokens.problem is not None:
+        return tokens.problem
+    try:
+        return _Block(number, tokens.words)
+    except _LineError as broken:
+        return broken.problem
+
+
+def _steps(block: "_Block | Problem", moves: bool) -> list[Step] | Problem:
+    if isinstance(block, Problem):
+        return block
+    try:
+        return list(block.steps(moves))
+    except _LineError as broken:
+        return broken.problem
 
 
 class _Block:

@@ -23,13 +23,15 @@ def base_number(kind: int) -> int:
 class Record(Struct, frozen=True):
     """A command: its kind, and the words given (X Y Z m, A B C rad, F m/s, E without a unit).
 
-    `flaw`: the reason why the record describes no motion, if there is one.
+    `flaw`: the reason why the record describes no motion, if there is one. `line`: its line in the
+    program that an operator runs; -1 before the first line; 0 for a record of a client.
     """
 
     seq: int
     kind: int
     words: dict[str, float] = {}
     flaw: str = ""
+    line: int = 0
 
 
 class Progress(NamedTuple):
@@ -74,6 +76,14 @@ class GcodeServer(Protocol):
     def progress(self) -> Progress: ...
 
     def reading(self, now: int) -> KukaReading: ...
+
+    def line(self) -> int:
+        """The program line of the record in flight; 0 if none is, or a client has sent it."""
+        ...
+
+    def on_program_record(self, listener: Callable[[Record, str, int], None]) -> None:
+        """Calls ``listener`` with each completed record of a program, and why it was refused."""
+        ...
 
     def on_executed(self, listener: Callable[[int], None]) -> None:
         """Calls ``listener`` with the time at which each record was completed."""

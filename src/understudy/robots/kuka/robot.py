@@ -165,6 +165,7 @@ class Saved(Struct):
     outputs: SavedOutputs
     messages: list[str]
     pieces_done: int
+    stops: int = 0
 
 
 class KukaGcodeServer:
@@ -178,6 +179,7 @@ class KukaGcodeServer:
         self._options = options
         self._log = log
         self._listeners: list[Callable[[int], None]] = []
+        self._program_listeners: list[Callable[[Record, str, int], None]] = []
         self._state: ServerState = "Idle"
         self._modal = model.start
         self._waiting: deque[Record] = deque()
@@ -189,6 +191,7 @@ class KukaGcodeServer:
         self._completed = self._flying = -1
         self._taken = 0
         self._flags = 0
+        self._stops = 0
         self._next_check: int | None = None
         self._outputs = WeldingOutputs(options.post_flow)
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
@@ -217,8 +220,12 @@ class KukaGcodeServer:
     def on_executed(self, listener: Callable[[int], None]) -> None:
         self._listeners.append(listener)
 
+    def on_program_record(self, listener: Callable[[Record, str, int], None]) -> None:
+        self._program_listeners.append(listener)
+
     def stop(self, now: int) -> None:
         """Stops the motion at once and drops all records that are not completed."""
+        self._stops += 1
         self._waiting.clear()
         self._ahead.clear()
         self._taken = 0
@@ -281,6 +288,11 @@ class KukaGcodeServer:
         return self.stopped() and self._trajectory is not None
 
     @property
+    def modal(self) -> ModalState:
+        """Position, frames and speed after the last completed record."""
+        return self._modal
+
+    @property
     def tool(self) -> int:
         return self._modal.tool
 
@@ -296,6 +308,18 @@ class KukaGcodeServer:
     def stopped(self) -> bool:
         """Whether an emergency stop or a contact froze the motion and was not released yet."""
         return self._state == "Stopped"
+
+    @property
+    def records_ahead(self) -> int:
+        """Number of records that lines need to pass into each other: in flight, and planned."""
+        return self._options.advance_run + 2
+
+    def stops(self) -> int:
+        """Number of stops and emergency stops so far."""
+        return self._stops
+
+    def line(self) -> int:
+        return max(self._flight.record.line, 0) if self._flight else 0
 
     def progress(self) -> Progress:
         return Progress(self._completed, self._flying, self._taken, self.busy())
@@ -334,7 +358,7 @@ class KukaGcodeServer:
             state=self._state,
             moving=moving,
             tool=self._modal.tool,
-            line=max(self._flying, 0) if self.busy() else 0,
+            line=self.line() or (max(self._flying, 0) if self.busy() else 0),
             ghost=trajectory.plan.target.tolist() if trajectory and moving else None,
             arc=outputs.job != 0,
             io=Pins(do=sum(1 << number for number in outputs.high() if number < OUTPUTS_SHOWN)),
@@ -387,6 +411,7 @@ class KukaGcodeServer:
         if self._options.on_emergency_stop == "clear":
             self.stop(now)
         self._enter("freeze")
+        self._stops += 1
         self._outputs.weld(0, now)
         self._trajectory = self._trajectory and self._trajectory.halted(seconds(now))
         self._report(reason)
@@ -411,6 +436,7 @@ class KukaGcodeServer:
             outputs=self._outputs.save(),
             messages=list(self._messages),
             pieces_done=self._pieces_done,
+            stops=self._stops,
         )
 
     def load(self, state: State) -> None:
@@ -419,7 +445,7 @@ class KukaGcodeServer:
         self._waiting = deque(saved.waiting)
         self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
         self._flags, self._next_check = saved.flags, saved.next_check
-        self._pieces_done = saved.pieces_done
+        self._pieces_done, self._stops = saved.pieces_done, saved.stops
         self._stop_reason, self._inhibited = saved.stop_reason, saved.inhibited
         self._outputs.load(saved.outputs)
         self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
@@ -472,7 +498,8 @@ class KukaGcodeServer:
                 self._trajectory = Trajectory.from_rest(segments, seconds(now), blend)
         self._flight = Flight(record, outcome)
         if outcome.message:
-            self._report(f"record {record.seq}: {outcome.message}")
+            place = f"line {record.line}" if record.line > 0 else f"record {record.seq}"
+            self._report(f"{place}: {outcome.message}")
         if outcome.job is not None:
             self._outputs.weld(outcome.job, now)
         if outcome.segment is None:
@@ -503,6 +530,8 @@ class KukaGcodeServer:
             self._path_changed(now)
         for listener in self._listeners:
             listener(now)
+        for told in self._program_listeners if flight.record.line else ():
+            told(flight.record, flight.outcome.message, now)
 
     def _end_trajectory(self) -> None:
         self._pieces_done += len(self._trajectory.plan.path) if self._trajectory else 0
@@ -543,11 +572,13 @@ class KukaGcodeServer:
             self._report("connection lost while welding: arc off")
 
     def _clear_waiting(self, now: int) -> None:
-        """Drops the waiting records; the record in flight is finished."""
-        if not self._waiting:
+        """Drops the waiting records of the client; the record in flight is finished."""
+        kept = [record for record in self._waiting if record.line]
+        cleared = len(self._waiting) - len(kept)
+        if not cleared:
             return
-        self._report(f"connection lost: {len(self._waiting)} records cleared")
-        self._waiting.clear()
+        self._report(f"connection lost: {cleared} records cleared")
+        self._waiting = deque(kept)
         self._lookahead_ends = False
         if self._ahead and self._trajectory is not None:
             self._ahead.clear()
@@ -557,6 +588,7 @@ class KukaGcodeServer:
                 self._trajectory = self._trajectory.halted(seconds(now))
         if self._flight is None:
             self._taken = 0
+        self._advance(now)
 
     def _report(self, message: str) -> None:
         self._messages.append(message)

@@ -6,8 +6,9 @@ from understudy.robots.text_robot.robot import FAULTS, Config, TextRobot, build
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
-    from understudy.ports.operation import OperatorActions, RealClient, Sender
+    from understudy.ports.operation import OperatorActions, RealClient, RobotModel, Sender
 
 __all__ = ["FAULTS", "Config", "TextRobot", "build"]
 
@@ -22,13 +23,27 @@ def operator_actions(robot: Any) -> "OperatorActions":
     return TextRobotActions(robot)
 
 
+def robot_model(config: Config, robot: "TextRobot") -> "RobotModel":
+    from understudy.ports.operation import RobotModel
+    from understudy.robots.text_robot.offline import walk_program
+
+    return RobotModel(program_events=lambda text, reading: walk_program(text, config, reading.pose))
+
+
+def program_run(robot: Any) -> "ProgramRun":
+    from understudy.robots.text_robot.run import program_run
+
+    return program_run(robot)
+
+
 def real_client(config: "CellConfig", name: str, robot: "TextRobot") -> "RealClient":
     from understudy.ports.operation import RealClient
     from understudy.robots.text_robot.driver import Config, build
     from understudy.robots.text_robot.operator import TextRobotActions
+    from understudy.robots.text_robot.run import program_run
 
     driver = build(Config())
-    return RealClient(driver, TextRobotActions(driver))
+    return RealClient(driver, TextRobotActions(driver), program=program_run(driver))
 
 
 def sender() -> "Sender":

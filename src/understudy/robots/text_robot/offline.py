@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
@@ -12,12 +13,11 @@ from understudy.motion.path import Limits
 from understudy.offline.robot import NO_RULES, refuse_dialect
 from understudy.offline.validate.subject import Machine, Subject
 from understudy.offline.walk import Event, PoseMotion, Violation
-from understudy.ports import Deps
 from understudy.robots.text_robot.program import Move, ReadLine, read_lines
-from understudy.robots.text_robot.robot import Config, TextRobot, build
+from understudy.robots.text_robot.robot import Config, TextRobot, check
 from understudy.simulation import scenario
-from understudy.simulation.clock_state import ClockState
 from understudy.simulation.scenario import Config as Rules
+from understudy.space.pose import Pose
 from understudy.units import DEG, MM, seconds
 
 NO_BODY = "this robot has no body in this cell: collisions are not checked"
@@ -50,16 +50,24 @@ class TextRobotOffline:
         """The events of a program; each move begins when the move before it ends."""
         refuse_dialect(dialect, "text_robot")
         program = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        deps = Deps(scenario.build(NO_RULES, 0), self._cell.read_file, ClockState())
         try:
-            walk = _Walk(build(self._name, self._config, deps))
+            check(self._config)
         except ConfigError as problem:
             error = problem.within(f"robots.{self._name}")
             raise self._cell.document.error((), error) from None
-        return (event for line in read_lines(program) for event in walk.read(line))
+        return walk_program(program, self._config)
 
     def setup(self, dialect: str = "", rules: Rules = NO_RULES) -> None:
         return None
+
+
+def walk_program(program: str, config: Config, start: Pose | None = None) -> Iterator[Event]:
+    """The events of a program; it begins at ``start``, or where the robot of a cell starts."""
+    robot = TextRobot("", config, scenario.build(NO_RULES, 0))
+    if start is not None:
+        robot.load(replace(robot.save(), rest=start))
+    walk = _Walk(robot)
+    return (event for line in read_lines(program) for event in walk.read(line))
 
 
 class _Walk:

@@ -44,6 +44,14 @@ class ReadLine(NamedTuple):
     text: str
     move: Move | Refused | None
 
+    @property
+    def acts(self) -> bool:
+        return isinstance(self.move, Move)
+
+    @property
+    def problem(self) -> Refused | None:
+        return self.move if isinstance(self.move, Refused) else None
+
 
 def read_program(text: str) -> list[Move] | Refused:
     """All moves of a program, or the first refused line."""

@@ -13,7 +13,7 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button
 from understudy.hmi.pages.program.coordinates import CoordinateDialog
 
-AXIS_LETTERS = "XYZABC"
+POSE_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 TCP_POINTS = 4
 FRAME_POINTS = ("origin", "on_x", "on_y")
 WORK_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59")
@@ -201,8 +201,7 @@ class PointPanel:
         point = self._points.find(self._chosen)
         if point is None:
             return
-        in_joints = self._browser.facts.get("program_targets") == "joints"
-        move = json.dumps(straight_to(point, in_joints=in_joints))
+        move = json.dumps(straight_to(point, self._browser.facts.get("target_line", "")))
         ui.run_javascript(f"window.program.insert({move}, {json.dumps(point['name'])})")
 
 
@@ -212,11 +211,11 @@ def figures(pose_mm_deg: list[float]) -> str:
     return f"{_joined(position)}  |  {_joined(angles)}"
 
 
-def straight_to(point: Point, *, in_joints: bool) -> str:
-    """A G1 to the point: its joints, or its tool pose, as the robot's programs have targets."""
-    values = point["joints_deg"] if in_joints else point["pose_mm_deg"]
-    pairs = zip(AXIS_LETTERS, values, strict=False)
-    return "G1 " + " ".join(f"{letter}{_figure(value)}" for letter, value in pairs)
+def straight_to(point: Point, target_line: str) -> str:
+    """A straight line to the point, in the language of the robot's programs."""
+    pose = dict(zip(POSE_NAMES, point["pose_mm_deg"], strict=True))
+    joints = {f"j{n}": value for n, value in enumerate(point["joints_deg"], 1)}
+    return target_line.format(**{name: _figure(v) for name, v in (pose | joints).items()})
 
 
 def _joined(values: list[float]) -> str:

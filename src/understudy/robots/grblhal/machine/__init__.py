@@ -7,6 +7,7 @@ from understudy.robots.grblhal.machine.machine import Config
 
 if TYPE_CHECKING:
     from understudy.config import CellConfig
+    from understudy.jobs.program_run import ProgramRun
     from understudy.offline.robot import OfflineRobot
     from understudy.ports import Deps
     from understudy.ports.operation import OperatorActions, RobotModel, Sender
@@ -36,6 +37,12 @@ def robot_model(config: Config, robot: "Machine") -> "RobotModel":
     from understudy.robots.grblhal.operator import model_of
 
     return model_of(robot)
+
+
+def program_run(robot: "Machine") -> "ProgramRun":
+    from understudy.robots.grblhal.run import program_run
+
+    return program_run(robot)
 
 
 def sender() -> "Sender":

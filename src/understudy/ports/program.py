@@ -1,0 +1,185 @@
+"""Programs on a robot: what operators do with them, and what the language of a robot declares.
+
+A kind of robot offers `program_run(robot)`, a part that is a `ProgramControl`.
+`understudy.jobs.program_run.ProgramRun` is one for every robot that takes lines: it needs a
+`Language` and a controller (`understudy.jobs.line_feed.LineFeed` for a robot that has none).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from understudy.errors import Refused
+from understudy.ports import ControllerStatus, Part, Tally
+
+ProcessChoice = Literal["restore", "leave"]
+"""On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
+RunState = Literal["idle", "running", "paused", "done", "failed"]
+Ended = Callable[[str, int], None]
+"""Called with the outcome of a run, as text, and the time."""
+
+LONGEST_PROGRAM = 16 * 1024 * 1024
+"""Characters of a program."""
+
+
+class Reading(Struct, frozen=True):
+    """The state of a program. `line`: the line of the file that is executed, or where it ended.
+
+    `elapsed_s`: since the start. `checksum`: of the text. `warning`: what earlier lines switch on
+    and this run left off.
+    """
+
+    name: str
+    state: RunState
+    line: int
+    lines: int
+    error: str
+    step: bool
+    elapsed_s: float
+    checksum: int = 0
+    warning: str = ""
+
+
+class Switched(Struct, frozen=True):
+    """A command of an earlier line that has switched something on: `M3`, `M7`, `M64 P3`.
+
+    `output`: the number of the digital output; None for spindle (arc) and coolant (gas).
+    `analog`: it sets a value, and switches nothing."""
+
+    word: str
+    line: int
+    output: int | None = None
+    analog: bool = False
+
+
+class SourceLine(Protocol):
+    """A line of a program, read and not carried out."""
+
+    @property
+    def number(self) -> int:
+        """Its number in the file, from 1 on."""
+        ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def acts(self) -> bool:
+        """Whether it does something: not empty, no comment."""
+        ...
+
+    @property
+    def problem(self) -> Refused | None:
+        """Why it cannot be read."""
+        ...
+
+
+class Language(Protocol):
+    """The language in which programs of a robot are written."""
+
+    @property
+    def target_line(self) -> str:
+        """A straight line to a taught point: `{x}` … `{rz}` are its pose (mm, deg), `{j1}` … its
+        joints (deg)."""
+        ...
+
+    def lines(self, text: str) -> Iterator[SourceLine]:
+        """All lines up to the end of the program; reading goes on after one with a problem."""
+        ...
+
+    def opening(self, lines: Sequence[Any], first: int) -> list[str] | Refused:
+        """The lines to send before line ``first`` so that it has the same effect as in a full run.
+
+        ``lines`` come from `lines` and have no problem.
+        """
+        ...
+
+    def process_before(self, lines: Sequence[Any], first: int) -> tuple[Switched, ...]:
+        """What the lines before ``first`` have switched on and not off again, in their order."""
+        ...
+
+    def restoring(self, lines: Sequence[Any], first: int) -> list[str] | Refused:
+        """The lines that bring the robot to the start of ``first`` and switch it on there."""
+        ...
+
+
+class ProgramController(Protocol):
+    """A controller that carries out the lines of a program, simulated or real."""
+
+    def hold(self, now: int) -> Refused | None: ...
+
+    def cycle_start(self, now: int) -> Refused | None: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+    def status(self, now: int) -> ControllerStatus: ...
+
+    def tally(self, now: int) -> Tally: ...
+
+    def on_status(self, listener: Callable[[ControllerStatus], None]) -> None: ...
+
+
+# ── the operator's side ─────────────────────────────────────────────────────────────────────────
+
+
+class ProgramCommands(Protocol):
+    """What an operator does with a program."""
+
+    def load_lines(self, text: str, name: str, lines: Sequence[Any]) -> Refused | None:
+        """Loads a program whose lines are already read; nothing moves."""
+        ...
+
+    def run(
+        self,
+        now: int,
+        *,
+        from_line: int = 1,
+        step: bool = False,
+        process: ProcessChoice | None = None,
+    ) -> Refused | None:
+        """Starts at a line, with the modes that the lines before it set; `step`: line by line.
+
+        ``process``: about arc, gas and outputs that the lines before it switched on.
+        """
+        ...
+
+    def step(self, now: int) -> Refused | None: ...
+
+    def pause(self, now: int) -> Refused | None: ...
+
+    def resume(self, now: int) -> Refused | None: ...
+
+    def stop(self, now: int) -> Refused | None: ...
+
+
+class ProgramReadings(Protocol):
+    """What an operator sees of a program."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def target_line(self) -> str:
+        """As in `Language`."""
+        ...
+
+    def read_lines(self, text: str) -> Iterator[SourceLine]: ...
+
+    def missing_process(self, from_line: int) -> tuple[Switched, ...]:
+        """What the lines before ``from_line`` switch on and is off now."""
+        ...
+
+    def under_way(self) -> bool: ...
+
+    def reading(self, now: int) -> Reading: ...
+
+    def in_file(self, reason: str) -> str:
+        """A text with the controller's line numbers replaced by those of the file."""
+        ...
+
+    def on_end(self, listener: Ended) -> None: ...
+
+
+class ProgramControl(ProgramCommands, ProgramReadings, Part, Protocol):
+    """A program on a robot."""
