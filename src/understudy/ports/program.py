@@ -153,8 +153,8 @@ class ProgramCommands(Protocol):
     def stop(self, now: int) -> Refused | None: ...
 
 
-class ProgramReadings(Protocol):
-    """What an operator sees of a program."""
+class ProgramText(Protocol):
+    """The loaded program, and its language."""
 
     @property
     def text(self) -> str: ...
@@ -170,6 +170,9 @@ class ProgramReadings(Protocol):
         """What the lines before ``from_line`` switch on and is off now."""
         ...
 
+class ProgramReadings(Protocol):
+    """What an operator sees of a running program."""
+
     def under_way(self) -> bool: ...
 
     def reading(self, now: int) -> Reading: ...
@@ -181,5 +184,5 @@ class ProgramReadings(Protocol):
     def on_end(self, listener: Ended) -> None: ...
 
 
-class ProgramControl(ProgramCommands, ProgramReadings, Part, Protocol):
+class ProgramControl(ProgramCommands, ProgramText, ProgramReadings, Part, Protocol):
     """A program on a robot."""

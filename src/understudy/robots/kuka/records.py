@@ -77,14 +77,6 @@ class GcodeServer(Protocol):
 
     def reading(self, now: int) -> KukaReading: ...
 
-    def line(self) -> int:
-        """The program line of the record in flight; 0 if none is, or a client has sent it."""
-        ...
-
-    def on_program_record(self, listener: Callable[[Record, str, int], None]) -> None:
-        """Calls ``listener`` with each completed record of a program, and why it was refused."""
-        ...
-
     def on_executed(self, listener: Callable[[int], None]) -> None:
         """Calls ``listener`` with the time at which each record was completed."""
         ...

@@ -221,6 +221,7 @@ class KukaGcodeServer:
         self._listeners.append(listener)
 
     def on_program_record(self, listener: Callable[[Record, str, int], None]) -> None:
+        """Calls ``listener`` with each completed record of a program, and why it was refused."""
         self._program_listeners.append(listener)
 
     def stop(self, now: int) -> None:
@@ -319,6 +320,7 @@ class KukaGcodeServer:
         return self._stops
 
     def line(self) -> int:
+        """The program line of the record in flight; 0 if none is, or a client has sent it."""
         return max(self._flight.record.line, 0) if self._flight else 0
 
     def progress(self) -> Progress:
