@@ -130,7 +130,7 @@ def _way(runs: Sequence[Run | PoseMotion]) -> Generator[None, None, dict[str, li
 
 
 def _add_poses(run: PoseMotion, way: dict[str, list[Any]], most: int) -> None:
-    """Adds a motion without axes; from its first to its last pose, at most so many of them."""
+    """Adds a motion without axes; from its first to its last pose, `most` poses at most."""
     count = min(len(run.times), max(2, most))
     chosen = np.linspace(0, len(run.times) - 1, count).round().astype(int)
     way["times"] += run.times[chosen].tolist()

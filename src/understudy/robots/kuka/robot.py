@@ -532,8 +532,8 @@ class KukaGcodeServer:
             self._path_changed(now)
         for listener in self._listeners:
             listener(now)
-        for told in self._program_listeners if flight.record.line else ():
-            told(flight.record, flight.outcome.message, now)
+        for notify in self._program_listeners if flight.record.line else ():
+            notify(flight.record, flight.outcome.message, now)
 
     def _end_trajectory(self) -> None:
         self._pieces_done += len(self._trajectory.plan.path) if self._trajectory else 0
