@@ -253,6 +253,18 @@ def test_other_commands_are_refused_while_a_program_runs(cell: Bench, tour: Case
     assert "a program is running" in cell.refusal("load_program", robot=tour.robot, text="")
 
 
+def test_a_program_is_refused_while_the_cell_is_stopped(cell: Bench, tour: Case) -> None:
+    begin(cell, tour)
+    cell.forward(0.3)
+    cell.do("stop")
+    cell.forward(2.0)
+    assert state(cell, tour.robot)[0] == "failed"
+    stands = place(cell, tour.robot)
+    assert "the cell is stopped" in cell.refusal("run_program", robot=tour.robot)
+    cell.forward(5.0)
+    assert place(cell, tour.robot) == stands
+
+
 # ── snapshots ──
 
 

@@ -170,6 +170,7 @@ class ProgramText(Protocol):
         """What the lines before ``from_line`` switch on and is off now."""
         ...
 
+
 class ProgramReadings(Protocol):
     """What an operator sees of a running program."""
 

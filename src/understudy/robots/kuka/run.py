@@ -9,7 +9,7 @@ from understudy.jobs.line_feed import LineEvents, LineFeed
 from understudy.jobs.program_run import ProgramRun
 from understudy.ports.program import Switched
 from understudy.robots.kuka.frames import UNIT_OF
-from understudy.robots.kuka.operator import STOPPED, KukaActions
+from understudy.robots.kuka.operator import KukaActions
 from understudy.robots.kuka.program import ReadLine, Step, read_line, read_lines
 from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 from understudy.robots.kuka.robot import KukaGcodeServer
@@ -46,7 +46,6 @@ class RecordLanguage(NamedTuple):
             *([f"G{base}"] if base else []),
             *([f"G1 F{number_text(speed / UNIT_OF['F'])}"] if speed is not None else []),
         ]
-
 
     def process_before(self, lines: Sequence[ReadLine], first: int) -> tuple[Switched, ...]:
         """The weld job of the last E word; 0 is off."""
@@ -87,8 +86,8 @@ class RecordFeed:
         return opened < self._server.records_ahead and bool(self._server.room())
 
     def take(self, text: str, number: int, now: int) -> Sequence[int] | Refused:
-        if self._server.stopped():
-            return STOPPED
+        if refused := self._server.motion_refusal():
+            return refused
         steps = read_line(text, number)
         if isinstance(steps, Problem):
             return steps.refused()
