@@ -5,7 +5,8 @@ import pytest
 from understudy.errors import Refused
 from understudy.gcode import ARM
 from understudy.gcode.program import program_lines
-from understudy.jobs.restart import Switched, opening, process_before, restoring
+from understudy.jobs.restart import opening, process_before, restoring
+from understudy.ports.program import Switched
 
 
 def before(first: int, *lines: str) -> list[str] | Refused:
