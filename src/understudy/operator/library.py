@@ -11,9 +11,10 @@ from understudy.config.document import parse
 from understudy.config.files import PROGRAM_FILES, SHIPPED, read_text, shipped_programs
 from understudy.config.project import PROGRAMS, program_files, program_files_in, write_file
 from understudy.errors import ConfigError, Refused
-from understudy.operator.programs import LONGEST_PROGRAM, Text
+from understudy.operator.programs import Text
 from understudy.operator.robots import OfRobot, Robots
 from understudy.operator.table import Command
+from understudy.ports.program import LONGEST_PROGRAM
 
 Source = Literal["shipped", "cell", "project"]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
