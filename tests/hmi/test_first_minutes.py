@@ -1,6 +1,7 @@
 """HMI Integration: what a new user does first, on the default cell."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,3 +67,56 @@ def test_a_deleted_point_comes_back_and_coordinates_are_typed(
     screen.until(lambda: points(cell) == taught, "undone by the button")
     assert shown(screen)["name"] == "weld_block.gcode"
     assert screen.errors == []
+
+
+def test_an_example_is_opened_and_run(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("load_program", robot="g60", text="", name="")
+    screen.until(screen.at("open-example").is_visible, "the hint of an empty program")
+    screen.press("open-example")
+    screen.at("library").wait_for()
+    assert "Two seams on the block" in screen.text("library")
+    screen.page.locator('[data-program="joint_tour.gcode"]').click()
+    screen.until(lambda: shown(screen)["name"] == "joint_tour.gcode", "the example is shown")
+    assert shown(screen)["draft"]
+    before = joints(cell)
+    screen.page.locator('[data-does-program="run"]').click()
+    screen.until(lambda: cell.ask("program", robot="g60")["state"] == "running", "it runs")
+    screen.until(lambda: joints(cell) != before, "the arm moves")
+    cell.ask("stop_program", robot="g60")
+    assert screen.errors == []
+
+
+def test_a_project_is_saved_and_loaded_again(
+    screen: Screen, cell: RunningCell, tmp_path: Path
+) -> None:
+    screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "the arm stands")
+    folder = tmp_path / "mine"
+    with_library(screen, folder, "save-project")
+    screen.until(lambda: (folder / "g60/robot.yaml").exists(), "the files")
+    saved = points(cell)
+    assert saved
+    assert (folder / "g60/programs/joint_tour.gcode").exists()
+    cell.ask("delete_point", robot="g60", name="P1")
+    cell.ask("load_program", robot="g60", text="G4 P1\n", name="other.gcode")
+    with_library(screen, folder, "load-project")
+    screen.until(lambda: bool(points(cell)), "the points")
+    for key in ("pose_mm_deg", "joints_deg"):
+        assert points(cell)[0][key] == pytest.approx(saved[0][key], abs=1e-6)
+    screen.until(lambda: shown(screen)["name"] == "joint_tour.gcode", "the program")
+
+    with_library(screen, folder, "save-program")
+    screen.until(lambda: bool(own_programs(cell)), "a program of one's own")
+    assert own_programs(cell) == ["joint_tour.gcode"]
+    assert screen.errors == []
+
+
+def with_library(screen: Screen, folder: Path, action: str) -> None:
+    screen.page.locator('[data-does-program="library"]').click()
+    screen.at("project-folder").fill(str(folder))
+    screen.press(action)
+    screen.at("library").wait_for(state="detached")
+
+
+def own_programs(cell: RunningCell) -> list[str]:
+    listed = cell.ask("programs", robot="g60")["programs"]
+    return [row["name"] for row in listed if row["source"] == "project"]

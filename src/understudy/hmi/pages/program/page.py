@@ -15,7 +15,7 @@ from understudy.hmi.pages.program.jog import JogPanel, overrides
 from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
 from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
-SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_"}
+SCRIPT_TEXTS = {"program": "", "check": "", "violation": "violation_", "library": "library_"}
 """Sections of the texts that program.js uses, and the prefix of their keys there."""
 
 
@@ -23,6 +23,7 @@ def build(browser: Browser) -> None:
     with ui.element("div").classes("u-program").props('id="program-page"') as page:
         page.props["data-texts"] = json.dumps(script_texts(browser))
         page.props["data-robot"] = browser.robot
+        page.props["data-role"] = browser.role
         with ui.element("section").classes("u-source"):
             _file(browser)
             _run(browser)
@@ -56,10 +57,15 @@ def _file(browser: Browser) -> None:
         name = ui.element("input").classes("u-name").props('data-program="name" maxlength=256')
         name.props["placeholder"] = texts("program.unnamed")
         name.props["aria-label"] = texts("program.name")
+        library = button("", icon="library_books", key="l", hint=texts("library.open"))
+        _does(library, "library")
         _does(button("", icon="folder_open", key="o", hint=texts("program.open")), "open")
         _does(button("", icon="download", hint=texts("program.download")), "download")
         load = button(texts("program.load"), icon="publish", hint=texts("program.load_hint"))
         operator_only(browser, _does(load, "load"))
+    with ui.element("div").classes("u-banner").props('data-program="empty" hidden'):
+        ui.label(texts("program.empty"))
+        _does(button(texts("program.example"), kind="u-small", mark="open-example"), "library")
     with ui.element("div").classes("u-banner").props('data-program="banner" hidden'):
         ui.label(texts("program.draft"))
         _does(button(texts("program.revert"), kind="u-small"), "revert")

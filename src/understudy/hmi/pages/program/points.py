@@ -95,7 +95,6 @@ class PointPanel:
             teach.on_click(self._teach)
         self._rows = ui.element("div").classes("u-point-rows").props("data-mark=points")
         with ui.element("div").classes("u-point-buttons"):
-            self._undo = self._button("undo", "undo", self._take_back)
             self._buttons = [
                 self._button("go_joint", "route", self._go),
                 self._button("go_line", "trending_flat", lambda: self._go(line=True)),
@@ -105,6 +104,7 @@ class PointPanel:
                 self._button("rename", "edit", self._rename),
                 self._button("delete", "delete", self._delete),
             ]
+            self._undo = self._button("undo", "undo", self._take_back)
 
     def _button(self, name: str, icon: str, action: Callable[[], Any]) -> ui.button:
         made = button(self._browser.texts(f"points.{name}"), icon=icon, kind="u-action")

@@ -9,6 +9,7 @@ import { feed } from "../../frame/feed.js";
 import { question } from "../../frame/question.js";
 import { Checks, marksOf } from "./checks.js";
 import { Editor } from "./editor.js";
+import { openLibrary } from "./library.js";
 import { Preview } from "./preview.js";
 
 const FILE_LIMIT = 8 * 1024 * 1024;
@@ -27,6 +28,7 @@ class Program {
     this.commands = 0; // sent
     this.name = element.querySelector("[data-program=name]");
     this.banner = element.querySelector("[data-program=banner]");
+    this.empty = element.querySelector("[data-program=empty]");
     this.stateLine = element.querySelector("[data-program=state]");
     this.editor = new Editor(element.querySelector("#editor"), { changed: () => this.changed(), clicked: (line) => this.previewLine(line) });
     this.preview = new Preview(element.querySelector("#preview"), { moved: (line) => this.highlight(line) });
@@ -104,6 +106,7 @@ class Program {
     if (running && same && status.line !== this.shownLine) editor.show(status.line);
     this.shownLine = status.line;
     this.banner.hidden = same;
+    this.empty.hidden = Boolean(editor.text.trim()) || !same;
     this.banner.dataset.running = running;
     this.stateLine.className = `u-run-state u-run-${status.state}${running && status.warning ? " u-run-warned" : ""}`;
     this.stateLine.textContent = this.stateText(running, failed);
@@ -150,8 +153,22 @@ class Program {
   async readFile(file) {
     if (!file) return;
     if (file.size > FILE_LIMIT) return notice(text("too_large"));
-    this.setText((await file.text()).replaceAll("\r\n", "\n"), file.name);
+    this.showDraft({ text: (await file.text()).replaceAll("\r\n", "\n"), name: file.name });
+  }
+
+  // Shows an opened program; it is a draft until it is loaded.
+  showDraft({ text: content, name }) {
+    if (this.editor.locked) return notice(text("locked"));
+    this.setText(content, name);
     this.changed();
+    this.previewIfShort();
+  }
+
+  // Programs to open, and the project folder.
+  library() {
+    const current = () => ({ text: this.editor.text, name: this.name.value || "program.gcode" });
+    const operator = this.element.dataset.role === "operator";
+    return openLibrary(this.robot, { opened: (program) => this.showDraft(program), current, operator });
   }
 
   download() {
@@ -168,8 +185,12 @@ class Program {
 
   // A notice about a changed point, with a button that takes the change back.
   offerUndo(message, label) {
-    const undo = { label, color: "yellow", handler: () => document.querySelector("[data-mark=point-undo]")?.click() };
-    Quasar.Notify.create({ message, position: "top", timeout: UNDO_MS, actions: [undo] });
+    const button = document.querySelector("[data-mark=point-undo]");
+    const undo = { label, color: "yellow", handler: () => button?.click() };
+    const dismiss = Quasar.Notify.create({ message, position: "top", timeout: UNDO_MS, actions: [undo], group: false });
+    this.dismissUndo?.(); // one change at a time is offered
+    this.dismissUndo = dismiss;
+    button?.addEventListener("click", dismiss, { once: true });
   }
 
   // ── preview and validation ──
@@ -305,7 +326,7 @@ class Program {
 }
 
 const CALLS = [
-  "update", "setRobot", "insert", "offerUndo", "open", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
+  "update", "setRobot", "insert", "offerUndo", "open", "library", "download", "revert", "load", "validate", "run", "runFrom", "step", "pause", "stop",
 ];
 const ready = expose("program", CALLS, { report: () => null });
 whenReady("#program-page", (element) => ready(new Program(element)));
