@@ -1,6 +1,8 @@
 """What the page must not hide: a start inside a seam without arc, a collision, paused time, a
 connection that is not there, drives that are off."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -93,3 +95,133 @@ def test_do_not_start_starts_nothing(in_the_seam: Screen, cell: RunningCell) -> 
     answer(in_the_seam, "")
     in_the_seam.until(lambda: in_the_seam.at("restore-process").count() == 0, "no question")
     assert part(cell, "g60.program")["state"] == "idle"
+
+
+# ── collisions ──
+
+POST = {"name": "post", "type": "box", "dimensions_mm": [60, 60, 60]}
+
+
+@pytest.fixture
+def collided(screen: Screen, cell: RunningCell) -> Iterator[Screen]:
+    """A program that drives the arm through a post and ends: the contact is over."""
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[0] * 6)
+    cell.ask("add_object", object={**POST, "position_mm": [450, 450, 950]})
+    cell.ask("load_program", robot="g60", text="G21 G90\nG1 A90 F20000\n", name="swing")
+    cell.ask("rate", rate=10.0)
+    cell.ask("run_program", robot="g60")
+    screen.until(lambda: part(cell, "g60.program")["state"] == "done", "the end")
+    assert part(cell, "g60.collision")["contacts"] == []
+    yield screen
+    cell.ask("remove_object", name="post")
+
+
+def test_a_collision_is_an_alarm_until_it_is_cleared_across_page_changes(
+    collided: Screen, cell: RunningCell
+) -> None:
+    collided.reads("alarm", "collides with post")
+    assert ", line 2" in collided.text("alarm"), "the line of the file"
+    assert "jog away slowly" in collided.text("alarm")
+    for page in ("log", "plots", "cell"):
+        collided.page.locator(f"[data-tab={page}]").click()
+        collided.built()
+        assert "u-on" in collided.at("alarm").get_attribute("class")
+        assert "collides with post" in collided.text("alarm")
+    collided.until(lambda: "post" in collided.scene["red"], "red on a page opened later")
+    collided.page.reload()
+    collided.built()
+    collided.reads("alarm", "collides with post")
+    collided.until(lambda: "post" in collided.scene["red"], "red after a reload")
+    cell.ask("reset")
+    collided.reads("alarm", "collides with post")
+    collided.press("alarm-reset")
+    collided.until(lambda: collided.text("alarm") == "no alarm", "cleared")
+    collided.until(lambda: collided.scene["red"] == [], "nothing red")
+    collided.page.locator("[data-tab=program]").click()
+    collided.built()
+
+
+def test_the_log_has_the_collision_with_advice_and_clears_it(collided: Screen) -> None:
+    collided.page.locator("[data-tab=log]").click()
+    collided.built()
+    card = collided.at("alarms").locator(".u-alarm-card")
+    collided.until(lambda: "jog away slowly" in card.first.inner_text(), "what to do")
+    card.first.get_by_text("Reset").click()
+    collided.reads("alarms", "no alarm")
+    collided.page.locator("[data-tab=program]").click()
+    collided.built()
+
+
+# ── paused time ──
+
+
+def test_paused_time_is_said_while_a_program_runs(screen: Screen, cell: RunningCell) -> None:
+    assert not screen.at("play-paused").is_visible()
+    cell.ask("load_program", robot="g60", text="G4 P0.5\nG4 P30\n", name="waiting")
+    cell.ask("run_program", robot="g60")
+    cell.ask("pause")
+    screen.reads("alarm", "Time is paused: waiting:")
+    screen.press("play-paused")
+    screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "time runs")
+    screen.until(lambda: screen.text("alarm") == "no alarm", "nothing said")
+    cell.ask("stop_program", robot="g60")
+
+
+def test_paused_time_with_nothing_under_way_is_not_said(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("pause")
+    screen.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "paused")
+    screen.page.wait_for_timeout(600)
+    assert screen.text("alarm") == "no alarm"
+
+
+# ── connection and drives ──
+
+
+def test_the_page_says_connected_only_if_the_controller_is(
+    start_cell: Callable[[str], RunningCell], open_page: Callable[..., Screen]
+) -> None:
+    """A fresh cell: nothing is connected yet, and the refusal says the same and offers drives on."""
+    cell = start_cell("g60_welding")
+    screen = open_page(cell, "/program")
+    assert screen.text("connection").startswith("not connected · drives off")
+    screen.page.locator('[data-jog="0"][data-direction="1"]').click()
+    message = screen.page.locator(".q-notification")
+    screen.until(lambda: "the controller is not connected" in message.inner_text(), "the refusal")
+    message.get_by_text("Drives on").click()
+    screen.until(lambda: bool(cell.ask("robots")["robots"][0]["enabled"]), "drives on")
+    screen.reads("connection", "connected · drives on")
+    assert "not connected" not in screen.text("connection")
+
+
+@pytest.mark.parametrize("button", ['[data-does-program="run"]', '[data-mark="home"]'])
+def test_with_the_drives_off_the_message_offers_drives_on(
+    screen: Screen, cell: RunningCell, button: str
+) -> None:
+    cell.ask("load_program", robot="g60", text="G4 P0.1\n", name="short")
+    cell.ask("disable", robot="g60")
+    screen.page.locator(button).click()
+    message = screen.page.locator(".q-notification").last
+    screen.until(lambda: "the drives are not enabled" in message.inner_text(), "the refusal")
+    message.get_by_text("Drives on").click()
+    screen.until(lambda: bool(cell.ask("robots")["robots"][0]["enabled"]), "drives on")
+    screen.until(lambda: screen.page.locator(".q-notification").count() == 0, "the message gone")
+
+
+def test_a_stopped_cell_offers_to_start(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("stop")
+    screen.page.locator('[data-mark="home"]').click()
+    message = screen.page.locator(".q-notification").last
+    message.get_by_text("Start the cell").click()
+    screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "started")
+
+
+def test_without_data_nothing_is_said_to_be_connected(screen: Screen, cell: RunningCell) -> None:
+    connection = screen.at("connection")
+    assert connection.is_visible()
+    os.kill(cell.process.pid, signal.SIGSTOP)
+    try:
+        screen.until(lambda: not connection.is_visible(), "no claim about the connection")
+        assert screen.page.locator(".u-no-data").inner_text() == "no data"
+    finally:
+        os.kill(cell.process.pid, signal.SIGCONT)
+    screen.until(connection.is_visible, "data again")

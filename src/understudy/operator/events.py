@@ -17,7 +17,7 @@ from understudy.ports.controller import ReportsStatus
 from understudy.ports.device import Device, DeviceEvent, ReportsEvents
 from understudy.ports.operation import parts_of
 from understudy.simulation.cell import Cell
-from understudy.simulation.collision.contact import ReportsContacts
+from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.simulation.scenario import Scenario
 from understudy.units import seconds
 
@@ -117,6 +117,8 @@ class EventSources:
         self._fault_source = fault_source
         self._acted: dict[str, int] = {}
         self._polled: list[tuple[Robot, StatusEvents]] = []
+        self._watches: dict[str, ReportsContacts] = {}
+        self._contact_texts: dict[tuple[str, str, str], str] = {}
         for robot in robots:
             self._connect(robot)
         for name, part in cell.parts.items():
@@ -125,7 +127,11 @@ class EventSources:
 
     def commands(self) -> list[Command]:
         doc = "events after a number: at most 500 per answer, the last 2000 are kept"
-        return [Command("events", doc, self._events, Since, role="viewer")]
+        contacts = "contacts that were not cleared, ended ones too, with advice"
+        return [
+            Command("events", doc, self._events, Since, role="viewer"),
+            Command("contacts", contacts, lambda _: self._contacts(), role="viewer"),
+        ]
 
     def connect_real(self, robot: Robot, cell_time: CellTime) -> None:
         """Connects the controller of a robot that has just become REAL."""
@@ -145,13 +151,35 @@ class EventSources:
                 self._connect_device(device, kind, name, events)
         for own in parts_of(part).values():
             if isinstance(own, ReportsContacts):
-                own.on_collision(
-                    lambda contact: self._log.note("collision", name, contact.text(), contact.at)
-                )
+                self._connect_watch(own, robot)
         if robot.simulated.program is not None:
             robot.simulated.program.on_end(
                 lambda text, now: self._log.note("program", name, text, now)
             )
+
+    def _connect_watch(self, watch: ReportsContacts, robot: Robot) -> None:
+        """The text of a contact is kept: later the lines of the file may be those of another run."""
+        self._watches[robot.name] = watch
+
+        def record(contact: Contact) -> None:
+            text = robot.simulated.in_file(contact.text())
+            self._contact_texts[robot.name, *contact.names] = text
+            self._log.note("collision", robot.name, text, contact.at, what_to_do=CONTACT_ADVICE)
+
+        watch.on_collision(record)
+
+    def _contacts(self) -> list[dict[str, str]]:
+        return [
+            {
+                "robot": name,
+                "link": contact.link,
+                "object": contact.object,
+                "text": self._contact_texts.get((name, *contact.names), contact.text()),
+                "what_to_do": CONTACT_ADVICE,
+            }
+            for name, watch in self._watches.items()
+            for contact in watch.uncleared()
+        ]
 
     def _connect_device(
         self, device: ReportsEvents, kind: str, robot: str, of_robot: StatusEvents | None
@@ -202,6 +230,10 @@ ADVICE_BY_WORD: Mapping[str, str] = {
     "connect": "The connection to the controller is down: check cable and address.",
     "not enabled": "Enable the drives first.",
 }
+CONTACT_ADVICE = (
+    "The robot touched something: look at the red bodies, jog away slowly, correct the program, "
+    "then clear the collision."
+)
 OTHER_ADVICE = "Read the message, correct the cause, then reset."
 
 

@@ -51,6 +51,6 @@ class CellWatch:
             contacts=[
                 {"robot": name, "link": contact.link, "object": contact.object}
                 for name, watch in self._touching.items()
-                for contact in watch.contacts()
+                for contact in watch.uncleared()
             ],
         )

@@ -138,9 +138,9 @@ class Touch(Protocol):
 
 @runtime_checkable
 class Touching(Protocol):
-    """A part that knows the contacts that last and have not been cleared."""
+    """A part that knows the contacts that the operator has not cleared, ended ones too."""
 
-    def contacts(self) -> Sequence[Touch]: ...
+    def uncleared(self) -> Sequence[Touch]: ...
 
 
 class PanelRow(Struct, frozen=True):

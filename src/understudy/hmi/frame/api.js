@@ -1,6 +1,7 @@
 // Commands and queries of the cell from the browser, and what the scripts of all pages share.
 
 const NOTICE_MS = 6000;
+const OFFER_MS = 15000;
 const POLL_MS = 250;
 const REVOKE_MS = 60000; // by then a slow browser has read the file
 const ENDED = ["failed", "cancelled"];
@@ -28,7 +29,7 @@ export async function ask(command, parameters) {
     return await call(command, parameters);
   } catch (problem) {
     if (!(problem instanceof NotDone)) throw problem;
-    notice(text("not_done").replace("{reason}", problem.message));
+    refused(problem.message);
     return null;
   }
 }
@@ -62,6 +63,21 @@ export function save(content, name, type = "text/plain") {
 export function notice(message, type = "negative") {
   Quasar.Notify.create({ message, type, position: "top", timeout: NOTICE_MS, multiLine: true });
 }
+
+// Shows a refusal of the cell, with a button where the frame offers a remedy: drives off → drives on.
+export function refused(reason) {
+  const { notDone, words, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
+  const offer = JSON.parse(offers).find((each) => reason.includes(each.reason));
+  const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
+  let message = reason;
+  for (const [word, translated] of Object.entries(JSON.parse(words))) message = message.replace(word, translated);
+  Quasar.Notify.create({
+    message: notDone.replace("{reason}", message), type: "negative", position: "top", multiLine: true, actions,
+    timeout: offer ? OFFER_MS : NOTICE_MS,
+  });
+}
+
+const accept = ({ command }, robot) => ask(command, command === "start" ? {} : { robot });
 
 // → the text of a key in the page's language; the server writes them into `data-texts`
 export function text(key) {

@@ -11,7 +11,6 @@ from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.link import LinkError
 from understudy.hmi.texts import Texts
 
-NOTICE_MS = 6000
 Listener = tuple[Callable[[], object], ui.element]
 """A function, and the element with which it ends."""
 
@@ -68,8 +67,8 @@ class Browser:
         return await self.command(command, {"robot": self.robot, **(parameters or {})})
 
     def notify_refusal(self, reason: str) -> None:
-        text = self.texts("frame.not_done").format(reason=reason)
-        ui.notify(text, type="negative", position="top", timeout=NOTICE_MS, multi_line=True)
+        """Shows a refusal; frame.js adds a button where there is a remedy."""
+        ui.run_javascript(f"window.understudyFrame.refused({dumps(reason)})")
 
     # ── updates of the page ──
 

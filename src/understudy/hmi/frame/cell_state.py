@@ -59,6 +59,7 @@ class CellState:
         self.metrics: Facts = {}
         self.faults: Facts = {}
         self.devices: list[Facts] = []
+        self.contacts: list[Facts] = []
         self.pins: dict[str, Facts] = {}
         self.environment: Facts = {}
         self.events: deque[Facts] = deque(maxlen=EVENTS_KEPT)
@@ -95,7 +96,18 @@ class CellState:
         return f"{self.environment} {held} {tools}"
 
     def alarms(self) -> list["Alarm"]:
-        return alarms(self.robots, self.devices, self.events)
+        return alarms(self.robots, self.devices, self.events, self.contacts)
+
+    def waiting_for_time(self) -> str:
+        """What waits because time is paused: the program that runs, or the robot that moves; empty
+        if time runs or nothing waits for it."""
+        if self.status.get("rate") != 0.0:
+            return ""
+        for name, part in self.status.get("parts", {}).items():
+            if name.endswith(".program") and part.get("state") == "running":
+                title = part["name"] or name.partition(".")[0]
+                return f"{title}:{part['line']}" if part["line"] else str(title)
+        return next((name for name, facts in self.robots.items() if facts.get("moving")), "")
 
     # ── watching browsers ──
 
@@ -145,7 +157,7 @@ class CellState:
     def _shown(self) -> tuple[object, ...]:
         return (
             self._last_event, self._views, self.robots, self.status, self.metrics, self.devices,
-            self.environment, dict(self.pins),
+            self.contacts, self.environment, dict(self.pins),
         )  # fmt: skip
 
     def _notify(self) -> None:
@@ -174,6 +186,7 @@ class CellState:
             self.robots = {each["name"]: each for each in got["robots"]["robots"]}
         self.faults = got.get("faults", self.faults)
         self.devices = got.get("devices", self.devices)
+        self.contacts = got.get("contacts", self.contacts)
         self.environment = got.get("environment", self.environment)
         self.status = got.get("status", self.status)
         self.metrics = got.get("metrics", self.metrics)
@@ -185,7 +198,7 @@ class CellState:
 
     def _queries(self) -> dict[str, tuple[str, dict[str, Any]]]:
         queries: dict[str, tuple[str, dict[str, Any]]] = {
-            name: (name, {}) for name in ("robots", "status", "metrics", "devices")
+            name: (name, {}) for name in ("robots", "status", "metrics", "devices", "contacts")
         }
         queries["events"] = "events", {"since": self._last_event}
         if not self.faults:
@@ -253,18 +266,23 @@ def robot_state(facts: Facts, view: Facts) -> RobotState:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An error or fault of a robot that is active now, and the advice on it."""
+    """An error or fault of a robot that is active now, or a collision that was not cleared, and the
+    advice on it. `clears`: the command that ends it."""
 
     robot: str
     text: str
     what_to_do: str = ""
+    clears: Literal["reset", "clear_collisions"] = "reset"
 
 
 def alarms(
-    robots: Mapping[str, Facts], devices: Iterable[Facts], events: Iterable[Facts]
+    robots: Mapping[str, Facts],
+    devices: Iterable[Facts],
+    events: Iterable[Facts],
+    contacts: Iterable[Facts] = (),
 ) -> list[Alarm]:
     """For every robot the error of its controller, then the faults of its devices that the error
-    does not name already. The advice comes from the alarm event."""
+    does not name already, with the advice of the alarm event; then the collisions."""
     advice = {(e["robot"], e["text"]): e["what_to_do"] for e in events if e["kind"] == "alarm"}
     of_devices = [(device["name"], fault) for device in devices for fault in device["faults"]]
     found = []
@@ -273,4 +291,7 @@ def alarms(
         texts = [error] if error else []
         texts += [t for name, t in of_devices if _is_part_of(robot, name) and t not in error]
         found += [Alarm(robot, text, advice.get((robot, text), "")) for text in texts]
-    return found
+    return [
+        *found,
+        *(Alarm(c["robot"], c["text"], c["what_to_do"], "clear_collisions") for c in contacts),
+    ]

@@ -14,9 +14,17 @@ from understudy.hmi.frame.cell_state import robot_state
 from understudy.hmi.frame.widgets import button, operator_only, set_class, temporary_dialog
 from understudy.hmi.page import Page
 from understudy.hmi.texts import LANGUAGES, dictionary
+from understudy.ports.refusals import INHIBITED, NOT_CONNECTED, NOT_ENABLED
 
 KEY_TEXTS = ("title", "close", "escape", "held", "space")
 """Texts of the list of keys, which keys.js shows."""
+
+OFFERS = (
+    (NOT_ENABLED.reason, "drives_on", "enable"),
+    (NOT_CONNECTED.reason, "drives_on", "enable"),
+    (INHIBITED.reason, "start", "start"),
+)
+"""Part of a refusal, the label of the button that the notice offers, and its command."""
 
 
 def frame(browser: Browser, pages: Sequence[Page], first: Page) -> None:
@@ -112,26 +120,32 @@ def _state(browser: Browser) -> None:
     with ui.element("div").classes("u-field u-state-field"):
         word = ui.label().classes("u-state").props("data-mark=state")
         with ui.row(wrap=False).classes("u-state-line"):
-            ui.element("span").classes("u-dot")
-            small = ui.label().props("data-mark=connection")
+            dot = ui.element("span").classes("u-dot")
+            small = ui.label().classes("u-connection").props("data-mark=connection")
+            ui.label(browser.texts("frame.no_data")).classes("u-no-data")
 
     def update() -> None:
         now = robot_state(browser.facts, browser.cell.view(browser.robot))
         word.set_text(browser.texts.of("state", now.word))
         word.classes(replace=f"u-state u-{now.severity}")
         small.set_text(" · ".join(_connection(browser, now.line)))
+        set_class(dot, not _is_connected(browser), "u-dot-off")
 
     browser.on_update(update)
 
 
 def _connection(browser: Browser, line: int) -> Iterator[str]:
+    """One fact: whether the cell reports the robot's controller as connected."""
     texts, facts = browser.texts, browser.facts
-    lost = browser.is_real and not facts.get("connected")
-    yield texts("frame.disconnected" if lost or not browser.cell.alive else "frame.connected")
+    yield texts("frame.connected" if _is_connected(browser) else "frame.disconnected")
     if browser.can("drives"):
         yield texts("frame.enabled" if facts["enabled"] else "frame.disabled")
     if line:
         yield texts("frame.line").format(line=line)
+
+
+def _is_connected(browser: Browser) -> bool:
+    return browser.cell.alive and bool(browser.facts.get("connected"))
 
 
 def _drives(browser: Browser) -> None:
@@ -151,31 +165,45 @@ def _drives(browser: Browser) -> None:
 
 
 def _alarm(browser: Browser) -> None:
+    """Active alarms with advice and reset; without any, that time is paused while something waits
+    for it, with Play."""
+    texts = browser.texts
     with ui.element("div").classes("u-alarm-field").props("data-mark=alarm") as field:
         with ui.column().classes("u-alarm-words"):
             word = ui.label().classes("u-alarm-word")
             what_to_do = ui.label().classes("u-alarm-why")
-        reset = button(
-            browser.texts("frame.reset"),
-            icon="restart_alt",
-            key="r",
-            kind="u-ghost",
-            mark="alarm-reset",
+        play = button(
+            texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused"
         )
-        operator_only(browser, reset)
-        reset.on_click(lambda: browser.command("reset"))
+        play.on_click(lambda: browser.command("resume"))
+        reset = button(
+            texts("frame.reset"), icon="restart_alt", key="r", kind="u-ghost", mark="alarm-reset"
+        )
+        reset.on_click(lambda: _clear_alarms(browser))
+        for each in (play, reset):
+            operator_only(browser, each)
 
     def update() -> None:
-        active = browser.cell.alarms()
+        active, waiting = browser.cell.alarms(), browser.cell.waiting_for_time()
         set_class(field, bool(active))
+        set_class(field, bool(waiting), "u-paused")
         reset.set_visibility(bool(active))
-        text = " · ".join(f"{alarm.robot}: {alarm.text}" for alarm in active)
-        word.set_text(text or browser.texts("frame.no_alarm"))
+        play.set_visibility(bool(waiting))
+        paused = texts("frame.paused").format(what=waiting) if waiting else ""
+        shown = [*([paused] if paused else []), *(f"{each.robot}: {each.text}" for each in active)]
+        word.set_text(" · ".join(shown) or texts("frame.no_alarm"))
         advice = next((alarm.what_to_do for alarm in active if alarm.what_to_do), "")
-        what_to_do.set_text(browser.texts.translated("advice", advice))
-        field.props["title"] = text
+        hint = texts("frame.paused_hint") if waiting and not active else ""
+        what_to_do.set_text(hint or texts.translated("advice", advice))
+        field.props["title"] = " · ".join(shown)
 
     browser.on_update(update)
+
+
+async def _clear_alarms(browser: Browser) -> None:
+    """Sends each command that ends one of the active alarms."""
+    for command in dict.fromkeys(alarm.clears for alarm in browser.cell.alarms()):
+        await browser.command(command)
 
 
 def _languages(browser: Browser) -> None:
@@ -236,3 +264,23 @@ def _notices(browser: Browser) -> None:
             ui.icon(icon)
             ui.label(browser.texts(f"frame.{name}")).classes("u-notice-word")
             ui.label(browser.texts(f"frame.{name}_hint")).classes("u-notice-hint")
+    _refusals(browser)
+
+
+def _refusals(browser: Browser) -> None:
+    """What api.js needs to show a refusal: the texts, and a button for those that have a remedy."""
+    texts = browser.texts
+    data = ui.element("div").props("hidden data-mark=refusals")
+    data.props["data-not-done"] = texts("frame.not_done")
+    data.props["data-words"] = dumps(texts.translations("refusal"))
+    data.props["data-offers"] = dumps(
+        [
+            {"reason": reason, "label": texts(f"frame.{label}"), "command": command}
+            for reason, label, command in OFFERS
+        ]
+    )
+
+    def update() -> None:
+        data.props["data-robot"] = browser.robot
+
+    browser.on_update(update)

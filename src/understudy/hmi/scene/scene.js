@@ -25,7 +25,6 @@ const LAYER_OPTIONS = {
   trail: "show_weld_trail", workspace: "show_workspace_boundary",
 };
 
-const CONTACTS_KEPT = 50;
 const RETRY_MS = 1000;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 const fixed = ({ held, tool, tools, frames, ...rest }) => rest; // facts of a robot that never change
@@ -207,14 +206,14 @@ class Scene {
     this.viewport.changed = true;
   }
 
-  // Contacts stay red until they are cleared.
+  // The cell keeps contacts until they are cleared.
   updateContacts(contacts) {
     const among = (all) => (contact) => all.some((each) => same(each, contact));
     this.dismissed = this.dismissed.filter(among(contacts)); // one that has ended may come again
-    const known = among([...this.contacts, ...this.dismissed]);
-    const fresh = contacts.filter((contact) => !known(contact));
-    if (!fresh.length) return;
-    this.contacts = [...this.contacts, ...fresh].slice(-CONTACTS_KEPT);
+    const dismissed = among(this.dismissed);
+    const shown = contacts.filter((contact) => !dismissed(contact));
+    if (shown.length === this.contacts.length && shown.every(among(this.contacts))) return;
+    this.contacts = shown;
     this.showContacts();
   }
 

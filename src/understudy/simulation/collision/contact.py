@@ -1,6 +1,6 @@
 """Contact: which parts touched, where, when, and on which line of the program."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -82,3 +82,7 @@ class ReportsContacts(Protocol):
     """A part that reports every contact: the collision watch of a robot."""
 
     def on_collision(self, listener: CollisionListener) -> None: ...
+
+    def uncleared(self) -> Sequence[Contact]:
+        """The contacts that the operator has not cleared, ended ones too."""
+        ...

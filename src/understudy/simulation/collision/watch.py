@@ -36,6 +36,8 @@ from understudy.units import seconds, whole_ns
 if TYPE_CHECKING:
     from understudy.space.collision.arm_pair import PlacedArm
 
+MOST_UNCLEARED = 100
+
 
 class Mover(Protocol):
     """The motion that is watched."""
@@ -74,6 +76,7 @@ class State(Struct):
 
     `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events
     before that end. `replanned_at`: when the path was changed. `met`: contacts with other arms.
+    `uncleared`: contacts since the operator cleared them, ended ones too.
     """
 
     fresh: bool = True
@@ -88,6 +91,7 @@ class State(Struct):
     met: list[Contact] = []
     detected: int = 0
     stopped: bool = False
+    uncleared: list[Contact] = []
 
 
 class Status(Struct, frozen=True):
@@ -164,7 +168,7 @@ class CollisionWatch:
     def clear(self) -> None:
         """Hides the present contacts; each is reported again after the shapes have parted."""
         self._state.touching = [replace(t, shown=False) for t in self._state.touching]
-        self._state.met = []
+        self._state.met, self._state.uncleared = [], []
 
     def meet(self, contact: Contact, now: int) -> None:
         """Adds a contact with another arm."""
@@ -207,6 +211,10 @@ class CollisionWatch:
         """The present contacts."""
         by_name = {t.contact.names: t.contact for t in self._state.touching if t.shown}
         return (*by_name.values(), *self._state.met)
+
+    def uncleared(self) -> tuple[Contact, ...]:
+        """The contacts since the operator cleared them, the first of each pair of names."""
+        return tuple(self._state.uncleared)
 
     def held(self) -> tuple[CollisionObject, ...]:
         """The held objects, in the frame of the flange."""
@@ -306,7 +314,11 @@ class CollisionWatch:
             self._announce(contact, now)
 
     def _announce(self, contact: Contact, now: int) -> None:
-        self._state.detected += 1
+        state = self._state
+        state.detected += 1
+        known = any(each.names == contact.names for each in state.uncleared)
+        if not known:
+            state.uncleared = [*state.uncleared[1 - MOST_UNCLEARED :], contact]
         self._log(f"{self._name}: {contact.text()}")
         for listener in self._listeners:
             listener(contact)

@@ -6,6 +6,7 @@ from pathlib import Path
 from nicegui import ui
 
 from understudy.hmi.frame.browser import Browser
+from understudy.hmi.frame.cell_state import Alarm
 from understudy.hmi.frame.widgets import button, operator_only
 from understudy.hmi.page import Page
 from understudy.hmi.texts import Texts
@@ -44,7 +45,7 @@ def _alarms(browser: Browser) -> None:
         cards.clear()
         with cards:
             for alarm in alarms:
-                _alarm(browser, alarm.robot, alarm.text, alarm.what_to_do)
+                _alarm(browser, alarm)
             if not alarms:
                 with ui.element("div").classes("u-alarm-card u-fine"):
                     ui.icon("check_circle")
@@ -53,18 +54,19 @@ def _alarms(browser: Browser) -> None:
     browser.on_update(update)
 
 
-def _alarm(browser: Browser, robot: str, text: str, what_to_do: str) -> None:
+def _alarm(browser: Browser, alarm: Alarm) -> None:
     with ui.element("div").classes("u-alarm-card"):
         ui.icon("warning")
         with ui.element("div").classes("u-alarm-text"):
-            ui.label(f"{robot}: {text}").classes("u-alarm-title")
-            if what_to_do:
+            ui.label(f"{alarm.robot}: {alarm.text}").classes("u-alarm-title")
+            if alarm.what_to_do:
                 ui.label(browser.texts("log.what_to_do")).classes("u-caption")
-                advice = ui.label(browser.texts.translated("advice", what_to_do))
+                advice = ui.label(browser.texts.translated("advice", alarm.what_to_do))
                 advice.classes("u-advice").props("data-mark=advice")
         reset = button(browser.texts("frame.reset"), icon="restart_alt")
         operator_only(browser, reset)
-        reset.on_click(lambda: browser.command("reset", {"robot": robot}))
+        parameters = {"robot": alarm.robot} if alarm.clears == "reset" else {}
+        reset.on_click(lambda: browser.command(alarm.clears, parameters))
 
 
 def _filters(browser: Browser) -> None:
