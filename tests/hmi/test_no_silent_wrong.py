@@ -160,7 +160,7 @@ def test_paused_time_is_said_while_a_program_runs(screen: Screen, cell: RunningC
     cell.ask("load_program", robot="g60", text="G4 P0.5\nG4 P30\n", name="waiting")
     cell.ask("run_program", robot="g60")
     cell.ask("pause")
-    screen.reads("alarm", "Time is paused: waiting:")
+    screen.reads("alarm", "Time is paused: waiting, line")
     screen.press("play-paused")
     screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "time runs")
     screen.until(lambda: screen.text("alarm") == "no alarm", "nothing said")
@@ -180,7 +180,7 @@ def test_paused_time_with_nothing_under_way_is_not_said(screen: Screen, cell: Ru
 def test_the_page_says_connected_only_if_the_controller_is(
     start_cell: Callable[[str], RunningCell], open_page: Callable[..., Screen]
 ) -> None:
-    """A fresh cell: nothing is connected yet, and the refusal says the same and offers drives on."""
+    """A fresh cell: nothing is connected; the refusal says the same and offers drives on."""
     cell = start_cell("g60_welding")
     screen = open_page(cell, "/program")
     assert screen.text("connection").startswith("not connected · drives off")

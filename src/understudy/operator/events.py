@@ -158,7 +158,7 @@ class EventSources:
             )
 
     def _connect_watch(self, watch: ReportsContacts, robot: Robot) -> None:
-        """The text of a contact is kept: later the lines of the file may be those of another run."""
+        """The text of a contact is kept: a later run has other lines."""
         self._watches[robot.name] = watch
 
         def record(contact: Contact) -> None:

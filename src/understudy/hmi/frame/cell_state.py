@@ -98,16 +98,15 @@ class CellState:
     def alarms(self) -> list["Alarm"]:
         return alarms(self.robots, self.devices, self.events, self.contacts)
 
-    def waiting_for_time(self) -> str:
-        """What waits because time is paused: the program that runs, or the robot that moves; empty
-        if time runs or nothing waits for it."""
+    def waiting_for_time(self) -> tuple[str, int]:
+        """What waits because time is paused, and its line: the program that runs, or the robot that
+        moves; empty if time runs or nothing waits for it."""
         if self.status.get("rate") != 0.0:
-            return ""
+            return "", 0
         for name, part in self.status.get("parts", {}).items():
             if name.endswith(".program") and part.get("state") == "running":
-                title = part["name"] or name.partition(".")[0]
-                return f"{title}:{part['line']}" if part["line"] else str(title)
-        return next((name for name, facts in self.robots.items() if facts.get("moving")), "")
+                return part["name"] or name.partition(".")[0], int(part["line"])
+        return next((name for name, facts in self.robots.items() if facts.get("moving")), ""), 0
 
     # ── watching browsers ──
 

@@ -172,9 +172,7 @@ def _alarm(browser: Browser) -> None:
         with ui.column().classes("u-alarm-words"):
             word = ui.label().classes("u-alarm-word")
             what_to_do = ui.label().classes("u-alarm-why")
-        play = button(
-            texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused"
-        )
+        play = button(texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused")
         play.on_click(lambda: browser.command("resume"))
         reset = button(
             texts("frame.reset"), icon="restart_alt", key="r", kind="u-ghost", mark="alarm-reset"
@@ -184,12 +182,13 @@ def _alarm(browser: Browser) -> None:
             operator_only(browser, each)
 
     def update() -> None:
-        active, waiting = browser.cell.alarms(), browser.cell.waiting_for_time()
+        active, (waiting, line) = browser.cell.alarms(), browser.cell.waiting_for_time()
         set_class(field, bool(active))
         set_class(field, bool(waiting), "u-paused")
         reset.set_visibility(bool(active))
         play.set_visibility(bool(waiting))
-        paused = texts("frame.paused").format(what=waiting) if waiting else ""
+        place = f"{waiting}, {texts('frame.line').format(line=line)}" if line else waiting
+        paused = texts("frame.paused").format(what=place) if waiting else ""
         shown = [*([paused] if paused else []), *(f"{each.robot}: {each.text}" for each in active)]
         word.set_text(" · ".join(shown) or texts("frame.no_alarm"))
         advice = next((alarm.what_to_do for alarm in active if alarm.what_to_do), "")
