@@ -111,7 +111,7 @@ def test_a_project_is_saved_and_loaded_again(
 
 
 def with_library(screen: Screen, folder: Path, action: str) -> None:
-    screen.page.locator('[data-does-program="library"]').click()
+    screen.page.locator('[data-key="l"]').click()
     screen.at("project-folder").fill(str(folder))
     screen.press(action)
     screen.at("library").wait_for(state="detached")
