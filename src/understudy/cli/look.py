@@ -19,7 +19,6 @@ from understudy.config.files import shipped_robots
 from understudy.errors import install_command
 from understudy.registry import kinds, module_of
 from understudy.simulation.scenario import declared_faults
-from understudy.units import DEG
 
 PACKAGES = ("msgspec", "PyYAML", "typer", "rich", "numpy", "numba", "ruckig")
 OPTIONAL = {
@@ -53,12 +52,12 @@ def robots() -> None:
     from understudy.space.kinematics.chain import chain
     from understudy.space.model.urdf import read
 
-    table = _table("robot", "axes", "range (deg)", "fastest (deg/s)")
+    table = _table("robot", "axes", "range (deg, mm)", "fastest (deg/s, mm/s)")
     for name, file in shipped_robots().items():
         arm = chain(read(file.read_text(encoding="utf-8"), file=name))
-        bounds = zip(arm.lower / DEG, arm.upper / DEG, strict=True)
+        bounds = zip(arm.lower / arm.units, arm.upper / arm.units, strict=True)
         ranges = ", ".join(f"{low:g}…{high:g}" for low, high in bounds)
-        speeds = ", ".join(f"{speed:g}" for speed in arm.velocity / DEG)
+        speeds = ", ".join(f"{speed:g}" for speed in arm.velocity / arm.units)
         table.add_row(name, " ".join(arm.names), ranges, speeds)
     Console().print(table)
 

@@ -9,6 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from understudy.units import DEG, MM
+
 Axes = tuple[float, float, float, float, float, float]
 """One number per axis in axis units: mm where the axis is linear, deg where it is rotary."""
 
@@ -74,6 +76,11 @@ class Dialect(Struct, frozen=True):
 
     def is_rotary(self, frame: Frame) -> tuple[bool, ...]:
         return self.rotary if frame == "axes" else _TOOL_ROTARY
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """Size of each axis unit in SI: a degree, or a millimetre of an axis that is not rotary."""
+        return tuple(DEG if rotary else MM for rotary in self.rotary)
 
     def exact(self, value: float) -> float:
         """The number as this controller keeps it: the firmware computes in single precision."""

@@ -338,7 +338,7 @@ def _straight(work: Work, target: Axes, frame: Frame, *, rapid: bool = False) ->
     duration = MINUTE / work.feed if inverse_time else None
     linear, angular = _speeds(work) if not (rapid or inverse_time) else (None, None)
     if frame == "axes":
-        return JointMove(_radians(target), angular, duration)
+        return JointMove(_joints(work, target), angular, duration)
     return LineMove(_pose(target), linear, angular, duration)
 
 
@@ -353,7 +353,7 @@ def _round(work: Work, circle: Circle) -> Move:
     unit = DEG if work.frame == "axes" else MM
     centre, radius = (centre[0] * unit, centre[1] * unit), radius * unit
     if work.frame == "axes":
-        joints = _radians(work.target)
+        joints = _joints(work, work.target)
         return JointArc(joints, plane, centre, radius, angle, angular, duration)
     return ArcMove(_pose(work.target), plane, centre, radius, angle, linear, duration)
 
@@ -364,13 +364,14 @@ def _per_minute(work: Work) -> float:
 
 
 def _speeds(work: Work) -> tuple[float, float]:
-    """The feed as m/s and as rad/s."""
+    """The feed as m/s and as rad/s; see `JointMove` for joints that slide."""
     per_second = work.feed if work.dialect.feed_per_second else work.feed / MINUTE
     return per_second * MM, per_second * DEG
 
 
-def _radians(target: Axes) -> Axes:
-    return six([math.radians(value) for value in target])
+def _joints(work: Work, target: Axes) -> Axes:
+    """The joints in rad, or in m if they slide."""
+    return six([value * unit for value, unit in zip(target, work.dialect.units, strict=True)])
 
 
 def _pose(target: Axes) -> Pose:

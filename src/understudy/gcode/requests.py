@@ -43,7 +43,10 @@ class AxisArc(Struct, frozen=True, tag=True):
 
 
 class JointMove(Struct, frozen=True, tag=True):
-    """A move to joint positions in rad at `speed` rad/s, or in `duration` s; neither: rapid."""
+    """A move to joint positions in rad at `speed` rad/s, or in `duration` s; neither: rapid.
+
+    A joint that slides is in m; in the speed each of its millimetres counts as one degree.
+    """
 
     target: Axes
     speed: float | None = None

@@ -109,7 +109,7 @@ class JointLines:
         self._commanded = None
         if not len(path):
             return []
-        lines = list(_chords(path, self._q))
+        lines = list(_chords(path, self._q, self._mover))
         self._q = path.end[-1]
         return [*lines, REST] if self._exact and lines else lines
 
@@ -124,14 +124,14 @@ class JointLines:
 # ── motion ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chords(path: Path, start: Floats) -> Iterator[str]:
-    here = start
+def _chords(path: Path, start: Floats, mover: Mover) -> Iterator[str]:
+    here = mover.axes(start)
     for piece in range(len(path)):
         count = _count(path, piece)
         step = path.length[piece] / count
         for n in range(1, count + 1):
-            there = path.end[piece] if n == count else path.position(piece, n * step)
-            way, here = float(np.linalg.norm(there - here)) / DEG, there
+            there = mover.axes(path.end[piece] if n == count else path.position(piece, n * step))
+            way, here = math.dist(there, here), there
             if way == 0.0:
                 continue
             if path.rapid[piece]:
@@ -151,9 +151,10 @@ def _count(path: Path, piece: int) -> int:
     return max(1, math.ceil(length * math.sqrt(bend / (8.0 * CHORD))))
 
 
-def _words(q: Floats) -> str:
-    joints = zip(AXIS_LETTERS, q, strict=True)
-    return "".join(f"{letter}{_decimal(value / DEG)}" for letter, value in joints)
+def _words(axes: Axes) -> str:
+    return "".join(
+        f"{letter}{_decimal(value)}" for letter, value in zip(AXIS_LETTERS, axes, strict=True)
+    )
 
 
 def _decimal(value: float) -> str:

@@ -208,7 +208,7 @@ def gcode_lines(
             yield _pose_line(waypoint.target, speed)
             continue
         target = np.array(waypoint.target)
-        words = _words("ABCUVW", target / DEG)
+        words = _words("ABCUVW", np.array(setup.mover.axes(target)))
         way = tool_way(setup.mover, here, target) if speed is not None else 0.0
         yield (
             f"G93 G1 {words} F{number_text(MINUTE * speed / way)}"

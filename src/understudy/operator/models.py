@@ -1,7 +1,7 @@
 """The queries `robots` (kind, mode, joints, limits, tools, capabilities) and `devices` (panels),
 and the commands that devices declare."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -70,6 +70,7 @@ def view_of(robot: Robot) -> RobotView:
     how, axis_reading = robot.condition(), robot.axis_reading()
     controller = robot.side.controller
     digital = controller.digital_io() if isinstance(controller, HasPins) else DigitalIO()
+    chain = robot.model.chain
     return RobotView(
         q=list(axis_reading.joints),
         tcp=axis_reading.pose,
@@ -78,6 +79,7 @@ def view_of(robot: Robot) -> RobotView:
         tool=tool_of(robot),
         line=how.line,
         io=Pins(digital.inputs, digital.outputs),
+        linear=() if chain is None else chain.linear,
     )
 
 
@@ -90,16 +92,39 @@ def chain_of(robot: Robot) -> "Chain | Refused":
 
 
 def joints_of(chain: "Chain") -> list[dict[str, Any]]:
-    columns = (chain.names, chain.lower / DEG, chain.upper / DEG, chain.velocity / DEG)
+    units = chain.units
+    limits = (chain.lower / units, chain.upper / units, chain.velocity / units)
+    columns = (chain.names, chain.unit_names, *limits)
     return [
         {
             "name": name,
+            "unit": unit,
             "lower_deg": float(low),
             "upper_deg": float(high),
             "velocity_deg_s": float(fast),
         }
-        for name, low, high, fast in zip(*columns, strict=True)
+        for name, unit, low, high, fast in zip(*columns, strict=True)
     ]
+
+
+MOST_AXES = 6
+"""Axes of a robot without a kinematic chain."""
+
+
+def units_of(robot: Robot) -> tuple[float, ...]:
+    """Size of each joint's unit: a degree in rad, or a millimetre in m if the joint slides."""
+    chain = robot.model.chain
+    return (DEG,) * MOST_AXES if chain is None else tuple(chain.units.tolist())
+
+
+def figures_of(robot: Robot, values: Iterable[float]) -> list[float]:
+    """Values of the joints in deg, or in mm where they slide."""
+    return [float(value / unit) for value, unit in zip(values, units_of(robot), strict=False)]
+
+
+def joints_from(robot: Robot, figures: Iterable[float]) -> tuple[float, ...]:
+    """Values of the joints in rad (m), from deg (mm)."""
+    return tuple(value * unit for value, unit in zip(figures, units_of(robot), strict=False))
 
 
 def tools_of(robot: Robot) -> dict[str, dict[str, Any]]:

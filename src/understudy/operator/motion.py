@@ -1,10 +1,12 @@
 """Commands that move a robot: drives, homing, G-code lines, overrides, jogs, moves, tools."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
+from understudy.operator.models import joints_from, units_of
 from understudy.operator.modes import DeadManSwitch
 from understudy.operator.robots import OfRobot, Robots
 from understudy.operator.table import Command
@@ -136,10 +138,12 @@ class MotionCommands:
     def _jog(self, given: JogOrder) -> Any:
         if given.speed == 0.0:
             return Refused("speed 0 goes nowhere: its sign is the direction; stop_jog ends a jog")
-        jog = jog_of(given)
-        answer = self._robots.do(given.robot, "jog", jog)
         robot = self._robots.find(given.robot)
-        if isinstance(answer, Refused) or isinstance(robot, Refused):
+        if isinstance(robot, Refused):
+            return robot
+        jog = jog_of(given, units_of(robot))
+        answer = self._robots.do(given.robot, "jog", jog)
+        if isinstance(answer, Refused):
             return answer
         if robot.real is not None and jog.step is None:
             self._dead_man.hold(robot, jog)
@@ -171,14 +175,16 @@ class MotionCommands:
         count = len(robot.axis_reading().joints)
         if len(degrees) != count:
             return Refused(f"{name} has {count} joints, joints_deg has {len(degrees)} numbers")
-        return tuple(value * DEG for value in degrees)
+        return joints_from(robot, degrees)
 
 
-def jog_of(given: JogOrder) -> Jog:
-    """The jog in m and rad."""
-    along = given.frame != "joint" and given.axis < 3
-    unit = MM if along else DEG
+def jog_of(given: JogOrder, units: Sequence[float]) -> Jog:
+    """The jog in m and rad; ``units``: sizes of the joints' units."""
     frame: Frame = given.frame
+    if frame == "joint":
+        unit = units[given.axis] if given.axis < len(units) else DEG
+    else:
+        unit = MM if given.axis < 3 else DEG
     return Jog(
         frame, given.axis, given.speed * unit, None if given.step is None else given.step * unit
     )

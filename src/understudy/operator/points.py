@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
-from understudy.operator.models import chain_of, tool_of, tools_of
+from understudy.operator.models import chain_of, figures_of, tool_of, tools_of
 from understudy.operator.motion import Number, Six
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
@@ -15,7 +15,7 @@ from understudy.ports import Part
 from understudy.ports.operation import Target
 from understudy.simulation.points import LONGEST_NAME, Points
 from understudy.space.pose import pose_mm_deg, pose_of
-from understudy.units import DEG, MM
+from understudy.units import MM
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 Poses = Annotated[list[Six], Meta(max_length=100)]
@@ -101,7 +101,7 @@ class PointCommands:
 
     def _list(self, given: OfRobot) -> Any:
         found = self._of(given.robot)
-        return found if isinstance(found, Refused) else _answer(found[1])
+        return found if isinstance(found, Refused) else _answer(*found)
 
     def _teach(self, given: Named) -> Any:
         return self._changed(given.robot, "teach", given.name)
@@ -113,13 +113,13 @@ class PointCommands:
         found = self._of(given.robot)
         if isinstance(found, Refused):
             return found
-        return found[1].rename(given.name, given.to) or _answer(found[1])
+        return found[1].rename(given.name, given.to) or _answer(*found)
 
     def _delete(self, given: Named) -> Any:
         found = self._of(given.robot)
         if isinstance(found, Refused):
             return found
-        return found[1].delete(given.name) or _answer(found[1])
+        return found[1].delete(given.name) or _answer(*found)
 
     def _set(self, given: SetPoint) -> Any:
         found = self._of(given.robot)
@@ -134,14 +134,14 @@ class PointCommands:
         place = typed_place(robot, before, given.pose_mm_deg, given.joints_deg)
         if isinstance(place, Refused):
             return place
-        return points.set(given.name, *place) or _answer(points)
+        return points.set(given.name, *place) or _answer(robot, points)
 
     def _undo(self, given: OfRobot) -> Any:
         found = self._of(given.robot)
         if isinstance(found, Refused):
             return found
         undone = found[1].undo()
-        return undone if isinstance(undone, Refused) else _answer(found[1])
+        return undone if isinstance(undone, Refused) else _answer(*found)
 
     def _go(self, given: GoTo) -> Any:
         found = self._of(given.robot)
@@ -167,7 +167,7 @@ class PointCommands:
         robot, points = found
         axis_reading = robot.axis_reading()
         refused = getattr(points, action)(point, axis_reading.joints, axis_reading.pose)
-        return refused or _answer(points)
+        return refused or _answer(robot, points)
 
     def _of(self, name: str) -> tuple[Robot, Points] | Refused:
         robot = self._robots.find(name)
@@ -195,9 +195,9 @@ class PointCommands:
         if isinstance(taught, Refused):
             return taught
         rows = [point.joints for point in taught]
-        rows += [tuple(value * DEG for value in row) for row in given.joints_deg]
-        if any(len(row) != chain.dof for row in rows):
+        if any(len(row) != chain.dof for row in (*rows, *given.joints_deg)):
             return Refused(f"{given.robot} has {chain.dof} joints; give as many in each row")
+        rows += [tuple((np.array(row) * chain.units).tolist()) for row in given.joints_deg]
         tip = tcp_by_points(chain.flanges(np.array(rows).reshape(-1, chain.dof)))
         if isinstance(tip, Refused):
             return tip
@@ -240,18 +240,18 @@ def _taught(points: Points, names: list[str]) -> list[Any] | Refused:
     return found
 
 
-def _answer(points: Points) -> dict[str, Any]:
+def _answer(robot: Robot, points: Points) -> dict[str, Any]:
     """All points, and the command and point of the change that `undo_point` would take back."""
     last = points.last_change
     undo = None if last is None else {"command": last.command, "name": last.name}
-    return {"points": written(points), "undo": undo}
+    return {"points": written(robot, points), "undo": undo}
 
 
-def written(points: Points) -> list[dict[str, Any]]:
+def written(robot: Robot, points: Points) -> list[dict[str, Any]]:
     return [
         {
             "name": point.name,
-            "joints_deg": [value / DEG for value in point.joints],
+            "joints_deg": figures_of(robot, point.joints),
             "pose_mm_deg": pose_mm_deg(point.pose),
         }
         for point in points.all()

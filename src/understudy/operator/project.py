@@ -21,7 +21,7 @@ from understudy.config.project import (
 from understudy.errors import ConfigError, Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.operator.library import ProjectFolder, file_name
-from understudy.operator.models import work_offsets_of
+from understudy.operator.models import joints_from, work_offsets_of
 from understudy.operator.points import written
 from understudy.operator.programs import LoadProgram, ProgramCommands
 from understudy.operator.robots import Robot, Robots
@@ -30,7 +30,6 @@ from understudy.ports import Part
 from understudy.ports.hmi import Later
 from understudy.simulation.points import Point, Points
 from understudy.space.pose import pose_of
-from understudy.units import DEG
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class ProjectCommands:
     def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
         points = {
             each["name"]: SavedPoint(tuple(each["pose_mm_deg"]), each["joints_deg"])
-            for each in written(self._points(robot))
+            for each in written(robot, self._points(robot))
         }
         tools = {n: tool.tcp_mm_deg for n, tool in robot.model.tools().items() if tool.measured}
         return SavedRobot(
@@ -141,7 +140,7 @@ class ProjectCommands:
         self._points(robot).put(
             Point(
                 name,
-                tuple(value * DEG for value in point.joints_deg),
+                joints_from(robot, point.joints_deg),
                 pose_of(point.pose_mm_deg),
             )
             for name, point in saved.points.items()

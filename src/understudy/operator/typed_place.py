@@ -14,7 +14,6 @@ from understudy.space.kinematics.chain import Frames
 from understudy.space.kinematics.ik import nearest, solve
 from understudy.space.pose import Pose, pose_of
 from understudy.space.transform import inverse, matrix, pose
-from understudy.units import DEG
 
 
 def typed_place(
@@ -33,10 +32,11 @@ def typed_place(
     chain = chain_of(robot)
     if isinstance(chain, Refused):
         return chain
-    angles = tuple(value * DEG for value in joints_deg or ())
-    if len(angles) != chain.dof:
-        return Refused(f"{robot.name} has {chain.dof} joints, joints_deg has {len(angles)} numbers")
-    return angles, pose(_frames(robot).tcp(chain.flange(angles)))
+    given = joints_deg or ()
+    if len(given) != chain.dof:
+        return Refused(f"{robot.name} has {chain.dof} joints, joints_deg has {len(given)} numbers")
+    joints = tuple((np.array(given) * chain.units).tolist())
+    return joints, pose(_frames(robot).tcp(chain.flange(joints)))
 
 
 def _joints_at(robot: Robot, there: Pose, before: Point) -> Joints | Refused:

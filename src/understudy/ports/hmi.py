@@ -84,8 +84,8 @@ class Pins(Struct, frozen=True):
 class RobotView(Struct, frozen=True):
     """A robot at one time, as pages draw it: rad and m. `tcp`: x y z rx ry rz.
 
-    `ghost`: the joint target while the robot moves. `arc`: the arc burns. `linear`: number of
-    prismatic axes, counted from the first.
+    `ghost`: the joint target while the robot moves. `arc`: the arc burns. `linear`: indices
+    of the axes in m; the others are in rad.
     """
 
     q: Sequence[float]
@@ -97,7 +97,7 @@ class RobotView(Struct, frozen=True):
     ghost: Sequence[float] | None = None
     arc: bool = False
     io: Pins = Pins()
-    linear: int = 0
+    linear: Sequence[int] = ()
 
 
 Trail = tuple[int, Sequence[tuple[float, float, float]], int]

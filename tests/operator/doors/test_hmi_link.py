@@ -26,7 +26,7 @@ ARM = RobotView(
     arc=True,
     io=Pins(di=3, do=1),
 )
-MILL = RobotView(q=(0.1, 0.0, 0.0, math.pi, 0.0, 0.0), tcp=(), state="Idle", linear=3)
+MILL = RobotView(q=(0.1, 0.0, 0.0, math.pi, 0.0, 0.0), tcp=(), state="Idle", linear=(0, 1, 2))
 
 
 class Looking:

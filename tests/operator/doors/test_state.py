@@ -69,7 +69,7 @@ def test_a_frame_has_everything_that_a_page_draws() -> None:
                     "ghost": None,
                     "arc": False,
                     "io": {"di": 0, "do": 0},
-                    "linear": 0,
+                    "linear": [],
                 }
             },
             "trail": {"g60": [1, [[0.1, 0.0, 0.0], [0.2, 0.0, 0.0]], 4]},

@@ -12,7 +12,7 @@ from understudy.space.collision.sweep import Sweeper
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment
 from understudy.space.transform import Array
-from understudy.units import DEG, MINUTE, MM
+from understudy.units import MINUTE, MM
 
 EMPTY = Environment()
 
@@ -56,8 +56,7 @@ class Arm:
         return self.chain.lower, self.chain.upper
 
     def unit_of(self, joint: int) -> AxisUnit:
-        unit, name = (MM, "mm") if self.chain.slides[joint] else (DEG, "deg")
-        return AxisUnit(unit, name, 1.0, "s")
+        return AxisUnit(float(self.chain.units[joint]), self.chain.unit_names[joint], 1.0, "s")
 
     def tips(self, q: Floats) -> Floats:
         """(n, 3): positions of the tool, in metres."""

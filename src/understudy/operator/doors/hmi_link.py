@@ -11,7 +11,7 @@ Two message faces: requests and replies, and the status for all subscribers ten 
 are doors, on wall time: they command the cell's clock (docs/decisions/wire-and-faces.md).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -318,7 +318,7 @@ def _robot(view: RobotView) -> dict[str, Any]:
         "arc": view.arc,
         "inputs": view.io.di,
         "outputs": view.io.do,
-        "tcp_mm_deg": _mm_deg(view.tcp, 3),
+        "tcp_mm_deg": _mm_deg(view.tcp, (0, 1, 2)),
         **_axes(view),
     }
 
@@ -328,6 +328,6 @@ def _axes(view: RobotView) -> dict[str, Any]:
     return {key: _mm_deg(view.q, view.linear)}
 
 
-def _mm_deg(values: Any, linear: int) -> list[float]:
-    """The first ``linear`` values are lengths, the others angles."""
-    return [v / MM for v in values[:linear]] + [v / DEG for v in values[linear:]]
+def _mm_deg(values: Sequence[float], linear: Sequence[int]) -> list[float]:
+    """The values with an index in ``linear`` are lengths, the others angles."""
+    return [value / (MM if n in linear else DEG) for n, value in enumerate(values)]

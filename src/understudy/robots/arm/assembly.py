@@ -45,7 +45,7 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
         rules=config.collision,
         tools={number: _shapes(tool, read) for number, tool in config.tools.items()},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
-        fastest=chain.velocity if speeds is None else np.array(speeds) * DEG,
+        fastest=chain.velocity if speeds is None else np.array(speeds) * chain.units,
     )
 
 
@@ -75,7 +75,7 @@ def arm_of(config: Config, deps: Deps) -> Arm:
         raise ConfigError("there is no such tool", key="tool", value=config.tool)
     simulation = config.simulation
     return Arm(
-        options=_options(config, home),
+        options=_options(config, joints, home),
         movers={number: _mover(config, joints, tool) for number, tool in tools.items()},
         dynamics={number: _dynamics(config, joints, tool) for number, tool in tools.items()},
         window=config.planner_blocks,
@@ -88,11 +88,12 @@ def arm_of(config: Config, deps: Deps) -> Arm:
     )
 
 
-def _options(config: Config, home: Floats) -> ControllerOptions:
-    a, b, c, u, v, w = (home / DEG).tolist()
+def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
+    a, b, c, u, v, w = (home / joints.units).tolist()
+    rotary = tuple(unit == "deg" for unit in joints.unit_names)
     own = config.dialect == "arm"
     return ControllerOptions(
-        dialect=dialect_of(config),
+        dialect=dialect_of(config, rotary),
         modal=Modal(
             path="G64" if own else "G61",
             tool=config.tool,
@@ -103,14 +104,15 @@ def _options(config: Config, home: Floats) -> ControllerOptions:
         homing_share=config.homing_speed_percent / 100.0,
         deviation=config.junction_deviation_deg * DEG,
         process_wait=config.arc_wait == "implicit",
-        wire=dialect_of(config, wire=True),
+        wire=dialect_of(config, rotary, wire=True),
     )
 
 
-def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
-    """The dialect of a program's lines, or of lines over a wire."""
+def dialect_of(config: Config, rotary: tuple[bool, ...], *, wire: bool = False) -> Dialect:
+    """The dialect of a program's lines, or of lines over a wire; ``rotary``: joints that turn."""
     return replace(
         ARM if config.dialect == "arm" and not wire else GRBLHAL_ARM,
+        rotary=rotary,
         feed_per_second=config.feed_unit == "per_second" and not wire,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
@@ -121,9 +123,11 @@ def dialect_of(config: Config, *, wire: bool = False) -> Dialect:
 
 def _mover(config: Config, joints: Chain, tool: ToolConfig) -> ArmMover:
     limits = Limits.of(
-        _figures(config.max_velocity_deg_s, joints.velocity, "max_velocity_deg_s"),
-        _figures(config.max_acceleration_deg_s2, joints.acceleration, "max_acceleration_deg_s2"),
-        _figures(config.max_jerk_deg_s3, joints.jerk, "max_jerk_deg_s3"),
+        _figures(config.max_velocity_deg_s, joints, joints.velocity, "max_velocity_deg_s"),
+        _figures(
+            config.max_acceleration_deg_s2, joints, joints.acceleration, "max_acceleration_deg_s2"
+        ),
+        _figures(config.max_jerk_deg_s3, joints, joints.jerk, "max_jerk_deg_s3"),
     )
     # Poses are those of the cell, seen from the foot of the arm.
     frames = Frames(inverse(_matrix(config.base_mm_deg)), _matrix(tool.tcp_mm_deg))
@@ -151,22 +155,22 @@ def _angles(degrees: list[float] | None, joints: Chain, key: str) -> Floats:
     if degrees is None:
         low, high = joints.sampling_range
         return np.where((low <= 0.0) & (high >= 0.0), 0.0, 0.5 * (low + high))
-    q = _counted(degrees, joints, key) * DEG
+    q = _counted(degrees, joints, key) * joints.units
     if ((q < joints.lower - 1e-9) | (q > joints.upper + 1e-9)).any():
-        low, high = joints.lower / DEG, joints.upper / DEG
+        low, high = joints.lower / joints.units, joints.upper / joints.units
         allowed = ", ".join(f"{a:g}…{b:g}" for a, b in zip(low, high, strict=True))
         raise ConfigError("outside the joint limits", key=key, value=degrees, allowed=allowed)
     return q
 
 
-def _figures(degrees: list[float] | None, own: Floats, key: str) -> Floats:
+def _figures(degrees: list[float] | None, joints: Chain, own: Floats, key: str) -> Floats:
     if degrees is None:
         return own
     if len(degrees) != len(own):
         raise ConfigError(
             "one number per joint is needed", key=key, value=degrees, allowed=f"{len(own)} numbers"
         )
-    return np.array(degrees) * DEG
+    return np.array(degrees) * joints.units
 
 
 def _counted(values: list[float] | None, joints: Chain, key: str) -> Floats:

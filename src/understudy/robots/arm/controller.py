@@ -101,7 +101,7 @@ CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
 def firmware_of(arm: Arm, drives: Drives, energize: Callable[[int], None]) -> Firmware:
     """The arm behind a grblHAL wire: X Y Z A B C are its joints in degrees."""
     axes = ControlledAxes(
-        unit=DEG,
+        unit=arm.movers[0].chain.units,
         defaults=setting_values(arm),
         change=_changed,
         jogged=drives.jogging,
@@ -133,9 +133,10 @@ def setting_values(arm: Arm) -> Mapping[int, float]:
         SettingNumber.PLANNER_BLOCKS: float(arm.window),
     }
     for axis in range(len(arm.start)):
-        own[SettingNumber.MAXIMUM_RATE + axis] = limits.velocity[axis] / DEG * MINUTE
-        own[SettingNumber.ACCELERATION + axis] = limits.acceleration[axis] / DEG
-        own[SettingNumber.TRAVEL + axis] = (chain.upper[axis] - chain.lower[axis]) / DEG
+        unit = float(chain.units[axis])
+        own[SettingNumber.MAXIMUM_RATE + axis] = limits.velocity[axis] / unit * MINUTE
+        own[SettingNumber.ACCELERATION + axis] = limits.acceleration[axis] / unit
+        own[SettingNumber.TRAVEL + axis] = (chain.upper[axis] - chain.lower[axis]) / unit
     return {**DEFAULTS, **own}
 
 

@@ -567,4 +567,5 @@ def view_of(drives: Drives, io: VirtualIO, *, lit: bool, alarm: bool, now: int) 
         ghost=None if goal is None else goal.tolist(),
         arc=lit,
         io=Pins(digital.inputs, digital.outputs),
+        linear=mover.chain.linear,
     )

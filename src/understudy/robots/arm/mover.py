@@ -49,8 +49,8 @@ class ArmMover:
     deviation: float
 
     def axes(self, q: Floats) -> Axes:
-        """The joints in degrees."""
-        a, b, c, u, v, w = (float(value) / DEG for value in q)
+        """The joints in degrees, or in millimetres if they slide."""
+        a, b, c, u, v, w = (q / self.chain.units).tolist()
         return a, b, c, u, v, w
 
     def pose(self, q: Floats) -> Axes:
@@ -102,7 +102,7 @@ class ArmMover:
         if move.duration is not None:
             pace, inverse = 1.0 / move.duration, True
         else:
-            pace, inverse = move.speed or math.inf, False
+            pace, inverse = self._pace(move.speed, target - start), False
         return lines(
             start,
             target,
@@ -114,14 +114,23 @@ class ArmMover:
             line=line,
         )
 
+    def _pace(self, speed: float | None, way: Floats) -> float:
+        """Speed along a line of the joints. F counts deg and mm alike, as the firmware does for
+        linear and rotary axes; the line is measured in rad and m."""
+        figures = float(np.linalg.norm(way / self.chain.units))
+        if not speed or not self.chain.linear or figures == 0.0:
+            return speed or math.inf
+        return speed / DEG * float(np.linalg.norm(way)) / figures
+
     def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
         count = chord_count(move.angle, move.radius, JOINT_ARC_TOLERANCE)
         if count > MOST_CHORDS:
             return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
         turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
-        through = chords(
-            start,
-            np.array(move.target),
+        scale = self.chain.units / DEG  # round in the figures of the program, mm and deg alike
+        through = scale * chords(
+            start / scale,
+            np.array(move.target) / scale,
             move.centre,
             tolerance=JOINT_ARC_TOLERANCE,
             plane=move.plane,
@@ -133,8 +142,10 @@ class ArmMover:
         pace = move.speed or math.inf
         if move.duration is not None:
             pace = abs(move.angle) * move.radius / move.duration
+        way = np.diff(through, axis=0, prepend=start[None])
+        paces = np.array([self._pace(pace, each) for each in way])
         deviation = self.deviation
-        return lines(start, through, self.limits, feed=pace, deviation=deviation, line=line)
+        return lines(start, through, self.limits, feed=paces, deviation=deviation, line=line)
 
     def beyond(self, target: Floats) -> Refused | None:
         """The refusal of a target beyond the joint limits; None if it is within them."""

@@ -142,7 +142,8 @@ class ArmActions:
         if jog.step is None or jog.frame != "joint":
             return self._jog_tool(jog, now)
         joints[jog.axis] += math.copysign(jog.step, jog.speed)
-        return self._go_joints(joints, abs(jog.speed), now)
+        unit = float(self._arm.movers[0].chain.units[jog.axis])
+        return self._go_joints(joints, abs(jog.speed) / unit, now)
 
     def stop_jog(self, now: int) -> Refused | None:
         """Ends a jog of a joint, or the line of a jog of the tool, but no other line."""
@@ -181,9 +182,11 @@ class ArmActions:
                 return distance
         return None
 
-    def _go_joints(self, joints: Sequence[float], speed: float | None, now: int) -> Refused | None:
-        words = _words(JOINTS[self._dialect.name], np.array(joints) / DEG)
-        return self._go(words, None if speed is None else speed / DEG, now)
+    def _go_joints(
+        self, joints: Sequence[float], per_second: float | None, now: int
+    ) -> Refused | None:
+        figures = np.array(joints) / self._arm.movers[0].chain.units
+        return self._go(_words(JOINTS[self._dialect.name], figures), per_second, now)
 
     def _go_tool(self, there: Pose, per_second: float | None, now: int) -> Refused | None:
         figures = np.array(there) / np.array([MM] * 3 + [DEG] * 3)

@@ -37,4 +37,5 @@ def driver_of(config: CellConfig, robot: str, settings: GrblHalConfig) -> GrblHa
     lines, chain = JointLines(setup), getattr(setup.mover, "chain", None)
     limits = (tuple(chain.lower.tolist()), tuple(chain.upper.tolist())) if chain else None
     writer = lines if settings.dialect == "arm" else None
-    return build(settings, writer=writer, tool_pose=lines.tip, limits=limits)
+    units = setup.dialect.units
+    return build(settings, writer=writer, tool_pose=lines.tip, limits=limits, units=units)

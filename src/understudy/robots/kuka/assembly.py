@@ -53,6 +53,9 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
 def model_of(config: Config, read: Read) -> KukaModel:
     """Kinematics, frames and limits; raises a `ConfigError` if they do not fit together."""
     arm = six_joint_chain(config, read)
+    if arm.linear:
+        slides = f"{arm.names[arm.linear[0]]} slides; the axes of a KUKA turn"
+        raise ConfigError(slides, key="model", value=config.model)
     home = np.array(config.home_deg) * DEG
     if excess(arm, home).any():
         raise ConfigError("outside the axes' limits", key="home_deg", value=config.home_deg)

@@ -36,7 +36,7 @@ from understudy.simulation.program.steps import (
     SystemChosen,
     over_a_wire,
 )
-from understudy.units import DEG, nanoseconds
+from understudy.units import nanoseconds
 
 TIMED_OUT = -1.0
 """The result of an M66 after its timeout."""
@@ -196,7 +196,7 @@ def end_program(program: Program, step: requests.ProgramEnd, now: int) -> bool:
 def move_home(program: Program, step: HomingMove, now: int) -> bool:
     q = program.queue.end.copy()
     for axis in step.axes:
-        q[axis] = program.options.home[axis] * DEG
+        q[axis] = program.options.home[axis] * program.options.dialect.units[axis]
     a, b, c, u, v, w = q.tolist()
     program.state.axes = None
     return program.move(requests.JointMove((a, b, c, u, v, w)), now, program.options.homing_share)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from understudy.space.kinematics import forward
 from understudy.space.model.robot import Inertial, Joint, RobotModel, Solid
 from understudy.space.transform import Array, inverse, matrix, pose
+from understudy.units import DEG, MM
 
 Mass = tuple[float, Array, Array]
 """Mass, centre of mass, and 3×3 inertia tensor about it."""
@@ -138,6 +139,22 @@ class Chain:
     @property
     def dof(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def units(self) -> Array:
+        """Size of each joint's unit in programs, messages and pages: a degree in rad, or a
+        millimetre in m if the joint slides."""
+        return np.where(self.slides > 0, MM, DEG)
+
+    @property
+    def unit_names(self) -> tuple[str, ...]:
+        """``deg``, or ``mm`` of a joint that slides."""
+        return tuple("mm" if slides else "deg" for slides in self.slides)
+
+    @cached_property
+    def linear(self) -> tuple[int, ...]:
+        """Indices of the joints that slide."""
+        return tuple(np.flatnonzero(self.slides).tolist())
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:

@@ -26,7 +26,6 @@ from understudy.space.kinematics.ik import excess, nearest, outside, solve, unli
 from understudy.space.kinematics.refine import refined
 from understudy.space.kinematics.singular import branch, distances, kinds
 from understudy.space.transform import Array
-from understudy.units import DEG
 
 JUMP = 0.5
 """A joint that moves more than this (rad) between two targets jumps."""
@@ -190,7 +189,8 @@ def _failure(
 
 def _jump(chain: Chain, before: Array, q: Array, index: int) -> FollowFailure:
     j = int(np.argmax(np.abs(q - before)))
-    what = f"{chain.names[j]} would jump by {abs(q[j] - before[j]) / DEG:.1f}°"
+    sign = " mm" if chain.slides[j] else "°"
+    what = f"{chain.names[j]} would jump by {abs(q[j] - before[j]) / chain.units[j]:.1f}{sign}"
     share = distances(chain, np.array([before, q])).min(axis=0)
     sides = zip(kinds(chain), branch(chain, before), branch(chain, q), strict=False)
     flips = [kind for kind, one, other in sides if one != other]

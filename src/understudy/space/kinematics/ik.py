@@ -24,7 +24,7 @@ from understudy.space.kinematics.closed_form import (
 )
 from understudy.space.kinematics.refine import distinct, refined, searched
 from understudy.space.transform import Array
-from understudy.units import DEG, MM, digits_apart
+from understudy.units import MM, digits_apart
 
 ON_LIMIT = 1e-9
 """A joint outside its limit by no more than this (rad or m) is set to the limit."""
@@ -143,7 +143,7 @@ def excess(chain: Chain, q: Array) -> Array:
 
 def outside(chain: Chain, j: int, value: float) -> str:
     """``A3 = 161.2° is outside -120.0°…158.0°``"""
-    unit, sign = (MM, " mm") if chain.slides[j] else (DEG, "°")
+    unit, sign = float(chain.units[j]), " mm" if chain.slides[j] else "°"
     low, high = chain.lower[j] / unit, chain.upper[j] / unit
     shown = digits_apart(value / unit, high if value / unit > high else low, digits=1)
     return f"{chain.names[j]} = {shown}{sign} is outside {low:.1f}{sign}…{high:.1f}{sign}"

@@ -73,7 +73,7 @@ whenReady("#axes", (element) => {
     const values = joint ? robot.q : robot.tcp;
     for (const cell of element.querySelectorAll("[data-figure]")) {
       const axis = Number(cell.dataset.figure);
-      const linear = joint ? axis < (robot.linear || 0) : axis < 3;
+      const linear = joint ? (robot.linear || []).includes(axis) : axis < 3;
       cell.textContent = linear ? `${figure(values[axis] * 1000, 1)} mm` : `${figure((values[axis] * 180) / Math.PI, 2)}°`;
     }
   });

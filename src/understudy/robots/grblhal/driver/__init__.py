@@ -25,6 +25,7 @@ from understudy.ports import (
     ControllerStatus,
     DigitalIO,
     Finished,
+    Joints,
     JointState,
     Tally,
     Ticket,
@@ -48,7 +49,7 @@ from understudy.robots.grblhal.driver.exchange import (
 )
 from understudy.robots.grblhal.driver.jog import JogControl, JogLimits, no_axis
 from understudy.robots.grblhal.driver.messages import RAPID_BYTES, feed_override
-from understudy.robots.grblhal.driver.state import ControllerState, ReportedPins, ToolPose
+from understudy.robots.grblhal.driver.state import DEGREES, ControllerState, ReportedPins, ToolPose
 from understudy.robots.grblhal.numbers import (
     AXIS_LETTERS,
     OVERRIDE_RANGES,
@@ -109,11 +110,12 @@ class GrblHalDriver:
         writer: LineWriter | None,
         tool_pose: ToolPose | None,
         limits: JogLimits | None,
+        units: Joints,
     ) -> None:
         timeout = config.answer_timeout_ms * NS_PER_MS
         pauses = [nanoseconds(pause) for pause in config.reconnect_s]
         self._pins = ReportedPins(config.digital_output_names, config.analog_output_names)
-        self._state = ControllerState(self._pins, tool_pose)
+        self._state = ControllerState(self._pins, tool_pose, units)
         self._queue = LineQueue(writer, self._state.info)
         self._connection = ControllerConnection(
             self._state,
@@ -523,13 +525,15 @@ def build(
     writer: LineWriter | None = None,
     tool_pose: ToolPose | None = None,
     limits: JogLimits | None = None,
+    units: Joints = DEGREES,
 ) -> GrblHalDriver:
     """A driver; ``writer`` translates programs into joint lines, ``tool_pose`` returns the pose of
-    the tool, ``limits`` are the joint limits for jogs in rad."""
+    the tool, ``limits`` are the joint limits for jogs in rad (m), ``units`` the sizes of the axes'
+    units."""
     if (config.dialect == "arm") != (writer is not None):
         raise ConfigError(
             "dialect `arm` needs a writer of joint lines, dialect `grblhal` must have none",
             key="dialect",
             value=config.dialect,
         )
-    return GrblHalDriver(config, writer=writer, tool_pose=tool_pose, limits=limits)
+    return GrblHalDriver(config, writer=writer, tool_pose=tool_pose, limits=limits, units=units)

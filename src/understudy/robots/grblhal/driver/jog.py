@@ -16,7 +16,7 @@ from understudy.robots.grblhal.driver.exchange import LineExchange, SentLine
 from understudy.robots.grblhal.driver.messages import decimal
 from understudy.robots.grblhal.driver.state import AT_REST, AXES, ControllerInfo, ControllerState
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, Realtime
-from understudy.units import DEG, MINUTE, NS_PER_MS, nanoseconds, seconds
+from understudy.units import MINUTE, NS_PER_MS, nanoseconds, seconds
 
 STEP = 40 * NS_PER_MS
 """Duration of one increment."""
@@ -77,17 +77,21 @@ class Jog:
             return None
         start = max(self._ahead, now - STEP)
         target = [self._within(axis, self.velocity[axis]) for axis in range(AXES)]
-        step = [round((b - a) / DEG, 4) for a, b in zip(self.target, target, strict=True)]
+        ways = zip(self.target, target, self.info.units, strict=True)
+        step = [round((b - a) / unit, 4) for a, b, unit in ways]
         self._ahead = start + STEP
         if max(map(abs, step)) < SMALLEST:
             return None
-        self.target = [a + part * DEG for a, part in zip(self.target, step, strict=True)]
+        steps = zip(self.target, step, self.info.units, strict=True)
+        self.target = [a + part * unit for a, part, unit in steps]
         return f"$J=G91G21{_words(step)}F{decimal(self._feed(step))}"
 
     def still(self) -> bool:
         """Whether no axis should move, or none can."""
-        steps = (self._within(axis, v) - self.target[axis] for axis, v in enumerate(self.velocity))
-        return max(abs(step) for step in steps) < SMALLEST * DEG
+        return all(
+            abs(self._within(axis, v) - self.target[axis]) < SMALLEST * self.info.units[axis]
+            for axis, v in enumerate(self.velocity)
+        )
 
     def _within(self, axis: int, velocity: float) -> float:
         target = self.target[axis] + velocity * seconds(STEP)
@@ -97,8 +101,9 @@ class Jog:
         return max(min(low, self.target[axis]), min(max(high, self.target[axis]), target))
 
     def _feed(self, step: Sequence[float]) -> float:
-        """Feed in deg/min; an increment that a limit shortens keeps its speed."""
-        asked = [v / DEG if part else 0.0 for v, part in zip(self.velocity, step, strict=True)]
+        """Feed per minute; an increment that a limit shortens keeps its speed."""
+        speeds = zip(self.velocity, step, self.info.units, strict=True)
+        asked = [v / unit if part else 0.0 for v, part, unit in speeds]
         return math.hypot(*asked) * MINUTE
 
     def _lead(self) -> int:

@@ -35,14 +35,20 @@ ToolPose = Callable[[Joints], Pose]
 """Pose of the tool for joint positions."""
 
 
+DEGREES = (DEG,) * AXES
+"""Units of the axes of an arm whose joints all turn."""
+
+
 @dataclass
 class ControllerInfo:
-    """Answers to `$I` and `$$`: sizes of the buffers, options, settings."""
+    """Answers to `$I` and `$$`: sizes of the buffers, options, settings. `units`: size of each
+    axis unit in rad, or in m if the joint slides."""
 
     blocks: int = BLOCKS
     rx_bytes: int = RX_SIZE
     options: str = ""
     settings: dict[int, float] = field(default_factory=dict)
+    units: Joints = DEGREES
 
     def update(self, word: Info | Setting) -> None:
         if isinstance(word, Setting):
@@ -57,23 +63,25 @@ class ControllerInfo:
             self.options = word.text
 
     def top_speed(self, axis: int) -> float:
-        """rad/s; infinite if it is not known."""
-        return (
-            self.settings.get(SettingNumber.MAXIMUM_RATE + axis, 0.0) / MINUTE or math.inf
-        ) * DEG
+        """rad/s (m/s); infinite if it is not known."""
+        rate = self.settings.get(SettingNumber.MAXIMUM_RATE + axis, 0.0)
+        return (rate / MINUTE or math.inf) * self.units[axis]
 
     def acceleration(self, axis: int) -> float:
-        """rad/s²; infinite if it is not known."""
-        return (self.settings.get(SettingNumber.ACCELERATION + axis, 0.0) or math.inf) * DEG
+        """rad/s² (m/s²); infinite if it is not known."""
+        known = self.settings.get(SettingNumber.ACCELERATION + axis, 0.0)
+        return (known or math.inf) * self.units[axis]
 
 
 class ControllerState:
     """The controller as its reports describe it."""
 
-    def __init__(self, pins: "ReportedPins", tool_pose: ToolPose | None = None) -> None:
+    def __init__(
+        self, pins: "ReportedPins", tool_pose: ToolPose | None = None, units: Joints = DEGREES
+    ) -> None:
         self.pins = pins
         self._tool_pose = tool_pose
-        self.info = ControllerInfo()
+        self.info = ControllerInfo(units=units)
         self.distance = 0.0
         self.homed = False
         self.forget()
@@ -129,18 +137,20 @@ class ControllerState:
             return None
         return tuple(value + more for value, more in zip(place, shift, strict=True))
 
-    def _move(self, degrees: Joints | None, speeds: Joints | None, now: int) -> None:
+    def _move(self, figures: Joints | None, speeds: Joints | None, now: int) -> None:
         """Note the position; compute the velocity from the last two positions and FS."""
         before, at, self.reported_at = self.position, self.reported_at, now
-        if degrees is None:
+        if figures is None:
             return
-        self.position = tuple(value * DEG for value in degrees)
+        units = self.info.units
+        self.position = tuple(value * unit for value, unit in zip(figures, units, strict=True))
         step = [b - a for a, b in zip(before, self.position, strict=True)]
         length = math.hypot(*step)
         if not self.moves or not length > 0.0 or at is None or at >= now:
             self.velocity = AT_REST if not self.moves else self.velocity
         else:
-            speed = speeds[0] / MINUTE * DEG if speeds else length / seconds(now - at)
+            way = math.hypot(*(part / unit for part, unit in zip(step, units, strict=True)))
+            speed = speeds[0] / MINUTE * length / way if speeds else length / seconds(now - at)
             self.velocity = tuple(part / length * speed for part in step)
         if self._tool_pose is not None and length > 0.0:
             self.distance += math.dist(

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct, field
+from numpy.typing import ArrayLike
 
 from understudy.errors import Refused
 from understudy.gcode.dialect import ZERO, Axes
@@ -51,7 +53,7 @@ class ControlledAxes:
 
     | field | meaning |
     |---|---|
-    | ``unit`` | unit of the axes' paths: 1 for mm and deg, DEG for rad |
+    | ``unit`` | unit of the axes' paths: 1 for mm and deg; of an arm one per joint, in rad or m |
     | ``defaults`` | settings after "restore defaults" |
     | ``change`` | returns the settings with one of them changed, or why not |
     | ``build`` | options and queue for settings, position and time; None: they do not change |
@@ -65,7 +67,7 @@ class ControlledAxes:
     | ``first_line`` | the firmware numbers its own lines from here |
     """
 
-    unit: float
+    unit: ArrayLike
     defaults: SettingValues
     change: Callable[[SettingValues, int, str], SettingValues | Refused]
     build: Callable[[SettingValues, Floats, float], tuple[ControllerOptions, Queue]] | None = None
@@ -230,8 +232,10 @@ class FirmwareCore:
         if not len(plan.path) or whole_ns(plan.ends) <= now:
             return 0.0
         place = plan.place(t)
-        unit = MM if plan.path.measure[place.piece] == TOOL else self.axes.unit
-        return place.v / unit * MINUTE
+        if plan.path.measure[place.piece] == TOOL:
+            return place.v / MM * MINUTE
+        tangent = plan.path.tangent(place.piece, place.s) / np.asarray(self.axes.unit)
+        return place.v * float(np.linalg.norm(tangent)) * MINUTE
 
     def settings(self) -> SettingValues:
         return {**self.axes.defaults, **dict(self.state.settings)}

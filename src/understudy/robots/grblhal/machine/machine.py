@@ -117,7 +117,7 @@ class Machine:
             line=reading.line,
             ghost=_si(plan.target.tolist()) if nanoseconds(plan.ends) > now else None,
             io=Pins(digital.inputs, digital.outputs),
-            linear=LINEAR_AXES,
+            linear=range(LINEAR_AXES),
         )
 
     def faults(self) -> Faults:
