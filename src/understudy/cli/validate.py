@@ -167,6 +167,8 @@ def _show(console: Console, report: "Report") -> None:
         console.print(f"  and {report.omitted} more")
     for note in report.notes:
         console.print(f"  note: {escape(note)}", soft_wrap=True)
+    for left_out in report.left_out_notes():
+        console.print(f"  not compared, {escape(left_out)}", soft_wrap=True)
     console.print(_times(report))
     console.print(_proof(report))
 

@@ -79,6 +79,12 @@ def collision_notes(
     if not rules.enable:
         return ("collision checks are off in this cell: no clearance is proven",)
     notes = []
+    links = () if detector.chain is None else detector.chain.bodies[1:]
+    bare = [link.name for link in links if not link.collision]
+    if len(bare) == len(links):
+        notes.append("no link of this robot has a collision shape: no clearance is proven")
+    elif bare:
+        notes.append(f"links without a collision shape are not checked: {', '.join(bare)}")
     listed = rules.check_self_collision and rules.self_collision_pairs != "auto"
     if listed and (left := detector.unproven_pairs()):
         pairs = ", ".join(f"{a}-{b}" for a, b in left)

@@ -63,7 +63,7 @@ def _report(report: Report) -> dict[str, Any]:
             for level, found in (("violation", report.violations), ("warning", report.warnings))
             for each in found
         ],
-        "notes": list(report.notes),
+        "notes": [*report.notes, *(f"not compared, {each}" for each in report.left_out_notes())],
         "points": points,
         "at": list(course.lines),
         "times": [round(time, 3) for time in course.times],

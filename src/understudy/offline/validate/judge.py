@@ -37,6 +37,7 @@ from understudy.offline.validate.report import (
 )
 from understudy.offline.validate.subject import Arm, Machine, Subject
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
+from understudy.space.collision.detector import LeftOut
 
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
 AXES = JOINTS | POSE
@@ -128,18 +129,21 @@ class Judge:
         self._crashes: dict[int, Finding] = {}
         self._way = 0.0
         self._courses = Courses()
+        self._left_out: dict[LeftOut, None] = {}
+        self._arms: set[Arm] = set()
 
     def add(self, event: Event) -> None:
         self._ledger.add(event)
         if isinstance(event, ProgramLine):
+            self._stand_at_start(event.number)
             self._line = event
             self._position.read(event.block)
             if self._position.lost:
                 self._unsure.add(event.number)
         elif isinstance(event, PlannedMotion):
-            self._run(event, self._subject.arm(event.tool))
+            self._run(event, self._arm(event.tool))
         elif isinstance(event, ToolMounted):
-            arm = self._subject.arm(event.tool)
+            arm = self._arm(event.tool)
             self._take(self._clearance.stand(event.q, event.line, event.time_s, arm))
         elif isinstance(event, PoseMotion):
             self._glide(event)
@@ -152,6 +156,22 @@ class Judge:
             findings = self._warnings if event.slight else self._found
             findings.append(Finding(event.line, event.kind, message, event.time_s))
 
+    def _stand_at_start(self, line: int) -> None:
+        """Checks the pose in which the robot stands before the first line."""
+        start, first = self._subject.start, not self._line.number
+        if start is None or not first:
+            return
+        q, tool = start
+        self._take(self._clearance.stand(q, line, 0.0, self._arm(tool)))
+
+    def _arm(self, tool: int) -> Arm | Machine:
+        """What moves with a tool; the pairs that are not compared then are noted."""
+        arm = self._subject.arm(tool)
+        if isinstance(arm, Arm) and arm.sweeper is not None and arm not in self._arms:
+            self._arms.add(arm)
+            self._left_out |= dict.fromkeys(arm.detector.left_out())
+        return arm
+
     def _refused(self, event: Violation) -> Finding:
         """A refused line, with the error or alarm number of a firmware."""
         message, code = event.message, event.code if self._subject.numbered else 0
@@ -162,7 +182,7 @@ class Judge:
     def _run(self, run: PlannedMotion, arm: Arm | Machine) -> None:
         moving = np.unique(run.plan.path.line).tolist()
         self._moving.update(moving)
-        if arm.sweeper is None:
+        if arm.sweeper is None or not arm.has_shapes:
             self._unsure.update(moving)
         for stretch in stretches(run.plan):
             feed = feed_findings(stretch, arm)
@@ -242,6 +262,7 @@ class Judge:
             warnings=tuple(warnings),
             omitted=len(found) - len(kept),
             notes=self._notes(),
+            left_out=tuple(self._left_out),
             course=self._courses.course(),
         )
 

@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
+from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
 from understudy.units import MM
 
@@ -107,6 +108,7 @@ class Report:
     warnings: tuple[Finding, ...] = ()
     omitted: int = 0
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     wall_s: float = 0.0
     course: Course = field(default_factory=Course)
 
@@ -132,6 +134,13 @@ class Report:
         """Smallest distance that was computed on all moving lines, in metres."""
         return min((row.seen for row in self.lines if row.seen is not None), default=None)
 
+    def left_out_notes(self) -> list[str]:
+        """The pairs of parts that were not compared, a text for each reason."""
+        groups: dict[str, list[str]] = {}
+        for pair in self.left_out:
+            groups.setdefault(pair.reason, []).append(" - ".join(pair.objects))
+        return [f"{reason}: {', '.join(pairs)}" for reason, pairs in groups.items()]
+
     def document(self) -> dict[str, Any]:
         """The report as plain values: the JSON of the command line."""
         return {
@@ -149,6 +158,10 @@ class Report:
             "violations_omitted": self.omitted,
             "warnings": [finding_document(each) for each in self.warnings],
             "notes": list(self.notes),
+            "pairs_not_checked": [
+                {"objects": list(pair.objects), "reason": str(pair.reason)}
+                for pair in self.left_out
+            ],
         }
 
 

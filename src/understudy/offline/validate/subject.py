@@ -48,6 +48,11 @@ class Arm:
         return self.limits.acceleration if self.stopping is None else self.stopping
 
     @property
+    def has_shapes(self) -> bool:
+        """Whether a link that moves has a shape that can touch anything."""
+        return any(body.collision for body in self.chain.bodies[1:])
+
+    @property
     def names(self) -> tuple[str, ...]:
         return self.chain.names
 
@@ -83,6 +88,7 @@ class Machine:
     rotary: tuple[bool, ...]
     dynamics: None = None
     sweeper: None = None
+    has_shapes: bool = False
 
     @property
     def braking(self) -> Floats:
@@ -101,7 +107,8 @@ class Machine:
 @dataclass(frozen=True, eq=False)
 class Subject:
     """A program on a robot of a cell. `arm(n)`: what moves, with tool n. `notes`: notes of every
-    report on this robot. `numbered`: refusals carry the numbers of a firmware."""
+    report on this robot. `numbered`: refusals carry the numbers of a firmware. `start`: joints and
+    tool before the first line, if contacts are checked."""
 
     program: str
     cell: str
@@ -110,3 +117,4 @@ class Subject:
     environment: Environment = EMPTY
     notes: tuple[str, ...] = ()
     numbered: bool = False
+    start: tuple[Floats, int] | None = None

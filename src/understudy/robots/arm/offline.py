@@ -360,7 +360,8 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
 
     bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)
     notes = collision_notes(bare, own.collision, environment)
-    return Subject(program, config.name, robot, with_tool, environment, notes)
+    start = np.array(driven.start), own.tool
+    return Subject(program, config.name, robot, with_tool, environment, notes, start=start)
 
 
 def foot_of(config: Config) -> np.ndarray:

@@ -74,7 +74,10 @@ class KukaOffline:
             )
 
         notes = collision_notes(body.detector(Environment(), 0), own.collision, environment)
-        return Subject(program, self._cell.name, self._name, with_tool, environment, notes)
+        start = np.array(model.start.axes), model.start.tool
+        return Subject(
+            program, self._cell.name, self._name, with_tool, environment, notes, start=start
+        )
 
     def events(self, text: str | bytes, dialect: str, rules: Rules) -> Iterator[Event]:
         """The events of a program; lines pass into each other as on the server."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from enum import StrEnum
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,6 +45,24 @@ class CollisionResult:
 
 
 FREE = CollisionResult()
+
+
+class LeftOutReason(StrEnum):
+    """Why two parts of an arm are not compared."""
+
+    JOINED = "joined by a joint"
+    FIXED = "fixed to each other"
+    OVERLAP = "overlap in every configuration"
+    APART = "cannot touch in any configuration"
+    NOT_LISTED = "not in self_collision_pairs"
+    SWITCHED_OFF = "check_self_collision is off"
+
+
+class LeftOut(NamedTuple):
+    """Two parts that are not compared with each other."""
+
+    objects: tuple[str, str]
+    reason: LeftOutReason
 
 
 class CollisionDetector:
@@ -160,6 +179,34 @@ class CollisionDetector:
             return ()
         apart = self._links_of(candidates(self._moving_parts()))
         return tuple(sorted(set(apart) - self._pairs))
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The pairs of moving parts that are not compared with each other, and why. Parts of one
+        body of the arm are not listed."""
+        parts = self._moving_parts()
+        checked = {(int(i), int(j)) for i, j in self.world.partners}
+        found = {
+            (parts[i].name, parts[j].name): self._reason(i, j)
+            for j in range(len(parts))
+            for i in range(j)
+            if (i, j) not in checked and (parts[i].body != parts[j].body or i < len(self._arm) <= j)
+        }
+        return tuple(LeftOut(pair, reason) for pair, reason in found.items())
+
+    def _reason(self, i: int, j: int) -> LeftOutReason:
+        one, other = self._moving_parts()[i], self._moving_parts()[j]
+        if one.body == other.body:
+            return LeftOutReason.FIXED
+        if not self._self:
+            return LeftOutReason.SWITCHED_OFF
+        if self._pairs is not None:
+            return LeftOutReason.NOT_LISTED
+        if (i, j) in self._analysis().overlapping:
+            return LeftOutReason.OVERLAP
+        of_arm = j < len(self._arm)
+        if of_arm and (i, j) not in candidates(self._arm):
+            return LeftOutReason.JOINED
+        return LeftOutReason.APART
 
     def _links_of(self, pairs: Iterable[Iterable[int]]) -> tuple[Pair, ...]:
         parts = self._moving_parts()

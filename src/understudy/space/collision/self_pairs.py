@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from understudy.space.collision.assembly import assembled
 from understudy.space.collision.distance import Scratch, distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
+from understudy.space.collision.mounting import misplaced
 from understudy.space.collision.pair_store import Pair, SelfPairs, keep, known
 from understudy.space.collision.solids import BODY, FAR, Ints, Part
 from understudy.space.collision.world import Placement, World, placement, pose
@@ -135,12 +136,23 @@ def carried_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> S
             (i, j)
             for j in range(own, len(parts))
             for i in range(own)
-            if parts[i].link != parts[j].link
+            if parts[i].body != parts[j].body
         ],
         dtype=np.int64,
     ).reshape(-1, 2)
-    seen = _sampled(chain, bodies(chain, parts), pairs, PARTED, no_report)
-    return SelfPairs(_listed(pairs[seen & PARTED > 0]), _listed(pairs[seen & PARTED == 0]))
+    body = bodies(chain, parts)
+    seen = _sampled(chain, body, pairs, PARTED, no_report)
+    (low, high), caps = chain.sampling_range, furthest(chain, body.world.solids, len(parts))
+    pose(body.world, 0.5 * (low + high), body.at)
+    found, by_design = [], []
+    for (i, j), did in zip(_listed(pairs), seen, strict=True):
+        if not did & PARTED:
+            wrong = misplaced(chain, body.at, i, j, parts[j])
+            (found if wrong else by_design).append((i, j))
+        # The link next to the flange is as near in every configuration: it counts if it can touch.
+        elif parts[i].body < chain.dof - 1 or not apart_everywhere(body, (i, j), low, high, caps):
+            found.append((i, j))
+    return SelfPairs(tuple(found), tuple(by_design))
 
 
 def _listed(pairs: Ints) -> tuple[Pair, ...]:
