@@ -144,7 +144,8 @@ def carried_pairs(chain: Chain, arm: Sequence[Part], parts: Sequence[Part]) -> S
     seen = _sampled(chain, body, pairs, PARTED, no_report)
     (low, high), caps = chain.sampling_range, furthest(chain, body.world.solids, len(parts))
     pose(body.world, 0.5 * (low + high), body.at)
-    found, by_design = [], []
+    found: list[Pair] = []
+    by_design: list[Pair] = []
     for (i, j), did in zip(_listed(pairs), seen, strict=True):
         if not did & PARTED:
             wrong = misplaced(chain, body.at, i, j, parts[j])
