@@ -15,7 +15,7 @@ from understudy.operator.table import Command
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import ReportsStatus
 from understudy.ports.device import Device, DeviceEvent, ReportsEvents
-from understudy.ports.operation import parts_of
+from understudy.ports.operation import ReportsMessages, parts_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.simulation.scenario import Scenario
@@ -152,6 +152,8 @@ class EventSources:
         for own in parts_of(part).values():
             if isinstance(own, ReportsContacts):
                 self._connect_watch(own, robot)
+        if isinstance(part, ReportsMessages):
+            part.on_message(lambda text, now: self._log.note("message", name, text, now))
         if robot.simulated.program is not None:
             robot.simulated.program.on_end(
                 lambda text, now: self._log.note("program", name, text, now)

@@ -163,9 +163,16 @@ class DeviceCommands:
         self._pump = pump
         self._kinds = {name: device.kind for name, device in config.devices.items()}
         self._devices = {name: part for name, part in parts.items() if isinstance(part, Device)}
+        self._robots = {
+            name: (robot.kind, part)
+            for name, robot in config.robots.items()
+            if isinstance(part := parts[name], HasPanel)
+        }
 
     def commands(self) -> list[Command]:
-        doc = "devices with a panel or a fault: panel rows (label, value, unit, state), faults"
+        doc = (
+            "devices and robots with a panel, or a fault: rows (label, value, unit, state), faults"
+        )
         return [
             Command("devices", doc, lambda _: self._list(), role="viewer"),
             *(self._own(action) for action in dict.fromkeys(self._actions())),
@@ -196,8 +203,13 @@ class DeviceCommands:
         return Command(name, first.doc, run, _parameters(name, fields))
 
     def _list(self) -> list[dict[str, Any]]:
+        now = self._pump.now()
+        robots = [
+            {"name": name, "kind": kind, "panel": part.panel(now), "faults": part.active_faults()}
+            for name, (kind, part) in self._robots.items()
+        ]
         rows = [self._row(name, device) for name, device in self._devices.items()]
-        return [row for row in rows if row["panel"] or row["faults"]]
+        return [*robots, *(row for row in rows if row["panel"] or row["faults"])]
 
     def _row(self, name: str, device: Device) -> dict[str, Any]:
         return {

@@ -10,6 +10,7 @@ from understudy.errors import Refused
 from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports.device import LeavesTrail
+from understudy.units import NS_PER_MS
 
 Pin = Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(max_length=64)]
 Volts = Annotated[float, Meta(ge=-1000, le=1000)]
@@ -74,7 +75,7 @@ class PinCommands:
     def commands(self) -> list[Command]:
         add = Command
         return [
-            add("io", "every pin: value, forced, owner", self._io, OfRobot, role="viewer"),
+            add("io", "every pin: value, forced, owner; links", self._io, OfRobot, role="viewer"),
             add("set_input", "force a digital input", self._set_input, Level),
             add("release_input", "let a forced input go", self._release, ThePin),
             add("set_output", "switch a digital output", self._set_output, Level),
@@ -191,6 +192,15 @@ def pinboard(robot: Robot, io: VirtualIO, now: int) -> dict[str, Any]:
         "digital_outputs": _digital(io.do, digital.outputs, (), lambda pin: "controller"),
         "analog_inputs": _analog(io.ai, analog.inputs, forced.get("AI", ())),
         "analog_outputs": _analog(io.ao, analog.outputs, ()),
+        "links": [
+            {
+                "output": io.do.name(wire.pin),
+                "input": io.di.name(wire.to),
+                "delay_ms": wire.delay / NS_PER_MS,
+                "invert": wire.invert,
+            }
+            for wire in io.links()
+        ],
     }
 
 

@@ -154,7 +154,7 @@ class PanelRow(Struct, frozen=True):
 
 @runtime_checkable
 class HasPanel(Protocol):
-    """A device with a panel; reading it changes nothing."""
+    """A device or a robot with a panel; reading it changes nothing."""
 
     def panel(self, now: int) -> Sequence[PanelRow]:
         """The rows of the panel, the same labels at any time."""

@@ -229,6 +229,15 @@ class HasParts(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportsMessages(Protocol):
+    """A robot whose messages, such as refused commands of its client, appear in the event log."""
+
+    def on_message(self, listener: Callable[[str, int], None]) -> None:
+        """Calls ``listener(text, now)`` with every message."""
+        ...
+
+
 def parts_of(robot: Any) -> Mapping[str, Part]:
     """The parts that a robot adds to the cell."""
     return robot.parts if isinstance(robot, HasParts) else {}

@@ -313,6 +313,10 @@ class VirtualIO:
             self._drop_edges(wire.to)
         return None
 
+    def links(self) -> tuple[Wire, ...]:
+        """The links from outputs to inputs."""
+        return tuple(w for w in self._state.wires if (w.source, w.target) == ("DO", "DI"))
+
     # ── devices ──
 
     def own(self, pin: int) -> None:

@@ -22,10 +22,10 @@ from understudy.motion.path import empty_path
 from understudy.motion.plan import Plan, empty_law
 from understudy.ports import Part, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
-from understudy.ports.hmi import Pins, RobotView
+from understudy.ports.hmi import PanelRow, Pins, RobotView
 from understudy.ports.refusals import INHIBITED
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
-from understudy.robots.kuka.outputs import SavedOutputs, WeldingOutputs
+from understudy.robots.kuka.outputs import ARC, GAS, SavedOutputs, WeldingOutputs
 from understudy.robots.kuka.records import KukaReading, Progress, Record
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
@@ -139,6 +139,7 @@ class KukaGcodeServer:
         self._next_check: int | None = None
         self._outputs = WeldingOutputs(options.post_flow)
         self._messages: deque[str] = deque(maxlen=MESSAGES_KEPT)
+        self._message_listeners: list[Callable[[str, int], None]] = []
         self._pieces_done = 0
         self._stop_reason = ""
         self._inhibited = False
@@ -293,6 +294,25 @@ class KukaGcodeServer:
             messages=tuple(self._messages),
         )
 
+    def on_message(self, listener: Callable[[str, int], None]) -> None:
+        self._message_listeners.append(listener)
+
+    def panel(self, now: int) -> tuple[PanelRow, ...]:
+        outputs, high = self._outputs, self._outputs.high()
+        last = self._messages[-1] if self._messages else ""
+        return (
+            PanelRow("Arc", ARC in high),
+            PanelRow("Gas", GAS in high),
+            PanelRow("Weld job", outputs.job),
+            PanelRow("Outputs on", ", ".join(f"$OUT[{number}]" for number in high) or "–"),
+            PanelRow("Records waiting", len(self._waiting)),
+            PanelRow("Last message", last or "–", state="warn" if last else ""),
+        )
+
+    def active_faults(self) -> tuple[str, ...]:
+        """None of its own: a stop is the error of the robot."""
+        return ()
+
     def view(self, now: int) -> RobotView:
         """The view for pages; the tool is seen from the foot, not from the active base."""
         trajectory, outputs = self._trajectory, self._outputs
@@ -360,7 +380,7 @@ class KukaGcodeServer:
         self._stops += 1
         self._outputs.weld(0, now)
         self._trajectory = self._trajectory and self._trajectory.halted(seconds(now))
-        self._report(reason)
+        self._report(reason, now)
 
     # ── snapshots ──
 
@@ -445,7 +465,7 @@ class KukaGcodeServer:
         self._flight = Flight(record, outcome)
         if outcome.message:
             place = f"line {record.line}" if record.line > 0 else f"record {record.seq}"
-            self._report(f"{place}: {outcome.message}")
+            self._report(f"{place}: {outcome.message}", now)
         if outcome.job is not None:
             self._outputs.weld(outcome.job, now)
         if outcome.segment is None:
@@ -515,7 +535,7 @@ class KukaGcodeServer:
             self._next_check = _next_check(now)
         elif self._outputs.job:
             self._outputs.weld(0, now)
-            self._report("connection lost while welding: arc off")
+            self._report("connection lost while welding: arc off", now)
 
     def _clear_waiting(self, now: int) -> None:
         """Drops the waiting records of the client; the record in flight is finished."""
@@ -523,7 +543,7 @@ class KukaGcodeServer:
         cleared = len(self._waiting) - len(kept)
         if not cleared:
             return
-        self._report(f"connection lost: {cleared} records cleared")
+        self._report(f"connection lost: {cleared} records cleared", now)
         self._waiting = deque(kept)
         self._lookahead_ends = False
         if self._ahead and self._trajectory is not None:
@@ -536,9 +556,11 @@ class KukaGcodeServer:
             self._taken = 0
         self._advance(now)
 
-    def _report(self, message: str) -> None:
+    def _report(self, message: str, now: int) -> None:
         self._messages.append(message)
         self._log(f"{self._name}: {message}")
+        for listener in self._message_listeners:
+            listener(message, now)
 
 
 def _next_check(now: int) -> int:

@@ -192,6 +192,29 @@ def device_panels(browser: Browser) -> None:
     browser.on_update(update)
 
 
+def device_figures(browser: Browser) -> None:
+    """The panel rows of the robot's devices in small, over the scene: whatever tab is open."""
+    strip = ui.element("section").classes("u-figures").props("data-mark=device-figures")
+    rows: dict[tuple[str, str], tuple[ui.element, ui.label]] = {}
+
+    def update() -> None:
+        values = {
+            (device["name"], row["label"]): row
+            for device in browser.cell.devices_of(browser.robot)
+            for row in device["panel"]
+        }
+        strip.set_visibility(bool(values))
+        if list(values) != list(rows):
+            strip.clear()
+            rows.clear()
+            with strip:
+                rows.update({key: _device_row(browser, key[1]) for key in values})
+        for key, value in values.items():
+            _show_value(*rows[key], value)
+
+    browser.on_update(update)
+
+
 def _device_panel(browser: Browser, name: str) -> None:
     def device() -> Mapping[str, Any]:
         found = (each for each in browser.cell.devices if each["name"] == name)

@@ -10,7 +10,13 @@ from nicegui import ui
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, operator_only
 from understudy.hmi.page import Page
-from understudy.hmi.pages.cell.devices import analog_pins, device_panels, digital_pins
+from understudy.hmi.pages.cell.devices import (
+    analog_pins,
+    device_figures,
+    device_panels,
+    digital_pins,
+)
+from understudy.hmi.pages.cell.setup import setup
 from understudy.hmi.pages.cell.simulation import fault_buttons, metrics, time_control
 from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
@@ -23,6 +29,7 @@ PANELS = {
     "analog": ("io.analog", analog_pins),
     "devices": ("device.title", device_panels),
     "faults": ("faults.title", fault_buttons),
+    "setup": ("setup.title", setup),
 }
 REACH_RESOLUTION_MM = 100.0
 REACH_POLL_SECONDS = 0.3
@@ -35,6 +42,7 @@ def build(browser: Browser) -> None:
             with ui.element("div").classes("u-views"):
                 view_buttons(browser)
             _layers(browser)
+            device_figures(browser)
             ui.element("div").classes("u-readout").props('id="readout"')  # filled by scene.js
         with ui.element("aside").classes("u-panel"):
             _panel(browser)
