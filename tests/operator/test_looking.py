@@ -160,6 +160,7 @@ def test_states_of_robots_that_report_no_events_are_compared(bench: Bench) -> No
     bench.do("emergency_stop", robot="bench")
     bench.do("emergency_stop", robot="kuka")
     assert events(bench) == [
+        ("message", "kuka", "emergency stop"),
         ("state", "bench", "Idle → EmergencyStopped"),
         ("alarm", "bench", "Robot in emergency stop state"),
         ("state", "kuka", "Idle → EmergencyStopped"),
