@@ -2,6 +2,10 @@
 
 At a numeric rate the wall clock decides when time runs. In lock-step (`step`, `max`) time runs only
 while a peer is owed an answer, and at `max` also while something moves.
+
+If the event loop was kept from running (a loaded machine, slow work), simulated time is late. It
+then catches up in small steps, and before each step the bytes that have already arrived are
+received: a packet that waited is read whole before the motion of its first record can end.
 """
 
 import asyncio
@@ -21,6 +25,11 @@ from understudy.wire.interface import Sink
 
 TURN_SECONDS = 0.02
 """The longest time for which one turn keeps the event loop from reading bytes."""
+LATE_STEP = 10_000_000
+"""Nanoseconds of wall time: a wake that is overdue by more makes the cell late, and a late cell
+advances by as much at a time."""
+MOST_TURNS_FOR_BYTES = 64
+"""Turns in a row in which a late cell only receives bytes: a flood does not stop time."""
 SUPERSEDED = Refused("a snapshot was restored meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
@@ -75,6 +84,18 @@ class Clock:
         if self._speed == 0.0:
             return None
         return max(at - self.now(), 0) / self._speed / NS_PER_SECOND
+
+    def wall_now(self) -> int:
+        return self._wall()
+
+    def late_step(self) -> int:
+        """Simulated time in which a late cell advances at once."""
+        return round(LATE_STEP * self._speed)
+
+    def hold_back(self, since: int, simulated: int) -> None:
+        """Of the wall time since then only as much counts as was simulated."""
+        if self._speed:
+            self._since_wall += max(0, self._wall() - since - round(simulated / self._speed))
 
     def real_seconds(self) -> float:
         """Wall seconds since the clock was made."""
@@ -143,6 +164,8 @@ class Pump:
         self._stopped = False
         self._ahead: deque[tuple[int, Later]] = deque()
         self._recorder: Recorder | None = None
+        self._received = False
+        self._turns_for_bytes = 0
         state.on_change(self._rate_changed)
 
     # ── events of the wires ──
@@ -155,6 +178,7 @@ class Pump:
 
     def receive(self, connection: Connection, data: Data) -> None:
         self._catch_up()
+        self._received = True
         if self._clock.lock_step:
             self._receive_in_step(connection, data)
         else:
@@ -185,7 +209,7 @@ class Pump:
     # ── commands ──
 
     def now(self) -> int:
-        """The cell's time, after the cell has caught up with the clock."""
+        """The cell's time, after the cell has caught up with the clock, unless it is late."""
         self._catch_up()
         return self._timed_cell.now
 
@@ -267,6 +291,8 @@ class Pump:
 
     def _schedule(self) -> None:
         if self._timer is not None:
+            if self._timer.when() <= self._loop.time():
+                return  # a turn is due: a flood of bytes must not put it off again and again
             self._timer.cancel()
             self._timer = None
         if self._stopped:
@@ -309,8 +335,11 @@ class Pump:
                 self._leap_to(at)
                 if self._done() or not self._exchange.detached() or time.monotonic() > deadline:
                     break  # bytes may have arrived
+        elif self._is_late():
+            self._catch_up_late()
         else:
             self._catch_up()
+        self._received = False
         if self._done():
             self._finished()
             return
@@ -343,17 +372,43 @@ class Pump:
         self._advance(at)
         self._clock.set_now(self._timed_cell.now)
 
-    def _catch_up(self) -> None:
-        """Brings the cell to the clock's time; a cell that cannot keep up holds the clock back."""
+    def _clock_now(self) -> int:
         now = self._clock.now()
-        if self._until is not None:
-            now = min(now, self._until)
-        deadline = time.monotonic() + TURN_SECONDS
-        while (at := self._exchange.next_wake()) is not None and at < now:
-            if self._skip_missed:
-                break
+        return now if self._until is None else min(now, self._until)
+
+    def _is_late(self) -> bool:
+        """Whether a wake is overdue by more than a step."""
+        at = self._exchange.next_wake()
+        if at is None or self._skip_missed:
+            return False
+        return self._clock_now() - at > self._clock.late_step()
+
+    def _catch_up(self) -> None:
+        """Brings the cell to the clock's time; if it is late, the next turns do."""
+        if not self._is_late():
+            self._run_to(self._clock_now())
+
+    def _catch_up_late(self) -> None:
+        """Advances by one step, unless bytes were received: there may be more of them.
+
+        The clock is held back while the cell works longer than the time it simulates: a cell that
+        cannot keep up gets no later.
+        """
+        if self._received and self._turns_for_bytes < MOST_TURNS_FOR_BYTES:
+            self._turns_for_bytes += 1
+            return
+        self._turns_for_bytes = 0
+        overdue = self._exchange.next_wake()
+        assert overdue is not None
+        begun, before = self._clock.wall_now(), self._timed_cell.now
+        self._run_to(max(overdue, before) + self._clock.late_step())
+        self._clock.hold_back(begun, self._timed_cell.now - before)
+
+    def _run_to(self, end: int) -> None:
+        """Runs to ``end``, for at most one turn."""
+        limit = self._clock.wall_now() + round(TURN_SECONDS * NS_PER_SECOND)
+        while not self._skip_missed and (at := self._exchange.next_wake()) is not None and at < end:
             self._advance(at)
-            if time.monotonic() > deadline:
-                self._clock.set_now(self._timed_cell.now)
+            if self._clock.wall_now() > limit:
                 return
-        self._advance(max(now, self._timed_cell.now))
+        self._advance(max(end, self._timed_cell.now))
