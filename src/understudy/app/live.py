@@ -158,14 +158,21 @@ class Live:
     def prepare(self) -> Iterator[None]:
         """Compiles and computes in steps what the first motion would have to wait for."""
         from understudy.motion.warm import warm, warm_tool_paths
+        from understudy.simulation.collision.encounters import RobotEncounters
         from understudy.simulation.collision.watch import CollisionWatch
+        from understudy.space.warm import warm_kinematics
 
         warm()
+        for robot in self.operator.robots:
+            robot.axis_reading()
         for part in self._cell.parts.values():
             if isinstance(part, CollisionWatch):
                 yield
+                warm_kinematics(part.body.chain)
+                yield
                 warm_tool_paths(part.body.chain)
                 yield
+            if isinstance(part, CollisionWatch | RobotEncounters):
                 yield from part.prepare()
 
     async def stop(self) -> None:

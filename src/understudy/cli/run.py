@@ -33,9 +33,6 @@ from understudy.wire.chat import ChatWriter, Event, write_facts
 
 log = logging.getLogger(__name__)
 
-PREPARE_PAUSE_S = 0.02
-"""Pause in seconds between two slices of the preparation that runs beside the cell."""
-
 SIGNAL_GRACE_S = 1.0
 """Seconds that the event loop has to react to a signal before the signal interrupts it."""
 
@@ -157,11 +154,11 @@ async def _live(
         if page:
             page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
         await _find_self_pairs(live)
+        await _prepare(live)
         if on_start and not live.finished.is_set():
             on_start.start(live)
             ends.push_async_callback(on_start.stop)
         live.go()
-        ends.callback(asyncio.create_task(_prepare(live)).cancel)
         await live.finished.wait()
     return bool(signals)
 
@@ -192,7 +189,7 @@ async def _find_self_pairs(live: Live) -> None:
 
 
 async def _prepare(live: Live) -> None:
-    """Loads what a first motion needs, in slices; clients are served in between.
+    """Loads what a first motion needs, before time runs: no motion has to wait for it.
 
     Only kernels that are in the cache: compiling could take a minute, which a client that asks for
     no motion must not wait for. Loaded objects stay, so they are taken out of garbage collection
@@ -205,7 +202,7 @@ async def _prepare(live: Live) -> None:
 
     if is_warm():
         for _ in live.prepare():
-            await asyncio.sleep(PREPARE_PAUSE_S)
+            await asyncio.sleep(0)  # clients are served in between, and a signal may end the cell
         gc.freeze()
 
 

@@ -21,6 +21,7 @@ def warm(arm: Dynamics | None = None) -> None:
     lines(np.zeros(2), [1.0, 0.0], limits)  # the arrays of a single line have another layout
     plan = stream.plan
     plan.positions(np.zeros(1))
+    plan.at(0.0)
     brake(plan, 0.5)
     if arm is not None:
         arm.torques(plan.sample(np.zeros(1))._replace(**_zeros(len(arm.names))))

@@ -5,7 +5,7 @@ touch. The next comparison is at the end of this time; while both arms are at re
 Each comparison takes both positions from the plans at the same instant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,13 @@ class RobotEncounters:
     def any(self) -> bool:
         """Whether there is a pair of arms to compare."""
         return bool(self._pairs)
+
+    def prepare(self) -> Iterator[None]:
+        """Loads the compiled code of the first comparison; the state does not change."""
+        for one, other in self._pairs:
+            a, b = self._watches[one].plan.at(0.0), self._watches[other].plan.at(0.0)
+            self._between_now(one, other).distance(a.position, b.position)
+            yield
 
     # ── part ──
 
