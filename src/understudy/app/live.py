@@ -111,6 +111,7 @@ class Live:
     async def start(self) -> None:
         """Opens all wires, then starts time."""
         await self.listen()
+        self.load()
         self.go()
 
     async def listen(self) -> None:
@@ -148,11 +149,14 @@ class Live:
             else:
                 keep(key, msgspec.json.decode(found, type=Kept).pairs())
 
-    def go(self) -> None:
-        """Loads the programs that the cell file names, and the project; starts time."""
+    def load(self) -> None:
+        """Loads the programs that the cell file names, and the project."""
         self.operator.play.load_named_programs()
         if self._project is not None:
             self.operator.project.open(self._project)
+
+    def go(self) -> None:
+        """Starts time."""
         self._pump.start()
 
     def prepare(self) -> Iterator[None]:

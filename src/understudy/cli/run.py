@@ -143,6 +143,7 @@ async def _live(
                 chat.close
             )  # after the wires, so that the transcript has their closing too
         ends.push_async_callback(_stop, live, page)
+        live.load()
         if chat:
             chat.transcript.open()
         for file in files:
