@@ -33,6 +33,9 @@ def test_play_moves_the_default_cell_and_it_welds(screen: Screen, cell: RunningC
     before = joints(cell)
     cell.ask("rate", rate=10.0)
     screen.press("play")
+    for robot in ("g60", "bench", "kuka"):
+        began = ("running", "done")
+        screen.until(lambda r=robot: cell.ask("program", robot=r)["state"] in began, robot)
     screen.until(lambda: joints(cell) != before, "the arm moves")
     screen.until(lambda: bool(screen.scene["trail"]), "the arc leaves a trail")
     screen.until(lambda: cell.ask("program", robot="g60")["state"] == "done", "the end")
@@ -120,3 +123,30 @@ def with_library(screen: Screen, folder: Path, action: str) -> None:
 def own_programs(cell: RunningCell) -> list[str]:
     listed = cell.ask("programs", robot="g60")["programs"]
     return [row["name"] for row in listed if row["source"] == "project"]
+
+
+def test_a_typed_line_is_run_and_its_answer_shown(screen: Screen, cell: RunningCell) -> None:
+    cell.ask("reset")
+    cell.ask("start")
+    cell.ask("enable", robot="g60")
+    screen.press("tab-mdi")
+    field = screen.page.locator('input[data-mark="mdi-line"]')
+    field.fill("G1 A7 B0 C0 U0 V0 W0 F6000")
+    field.press("Enter")
+    screen.until(lambda: abs(joints(cell)[0] - 7.0) < 1e-6, "the first joint")
+    rows = screen.page.locator('[data-mark="mdi-history"] button')
+    screen.until(lambda: rows.first.get_attribute("data-state") == "done", "the answer")
+    field.fill("G1 A")
+    screen.press("mdi-send")
+    screen.until(lambda: rows.first.get_attribute("data-state") == "refused", "a refusal")
+    assert "column" in rows.first.inner_text()
+    field.press("ArrowUp")
+    field.press("ArrowUp")
+    screen.until(lambda: field.input_value().startswith("G1 A7"), "the line before")
+
+    cell.ask("load_program", robot="g60", text="G4 P600\n", name="long.gcode")
+    cell.ask("run_program", robot="g60")
+    field.press("Enter")
+    screen.until(lambda: "a program is running on g60" in rows.first.inner_text(), "refused")
+    cell.ask("stop_program", robot="g60")
+    assert screen.errors == []

@@ -24,6 +24,7 @@ from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
 from understudy.operator.library import LibraryCommands, ProjectFolder
+from understudy.operator.mdi import MdiCommands
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
@@ -326,7 +327,7 @@ class OperatorApi:
         folder = ProjectFolder(config)
         self.project = ProjectCommands(config, self.robots, parts, folder, programs)
         library = LibraryCommands(config, self.robots, folder)
-        return (programs, self.play, library, self.project)
+        return (programs, self.play, library, self.project, MdiCommands(self.robots))
 
     def commands(self) -> Commands:
         return Commands(command for subject in self._subjects for command in subject.commands())

@@ -25,6 +25,7 @@ from understudy.ports.program import (
     LONGEST_PROGRAM,
     Ended,
     Language,
+    LineState,
     ProcessChoice,
     Reading,
     RunState,
@@ -44,6 +45,7 @@ WAITING = ("Hold", "Door", "Tool")
 
 NOTHING_LOADED = Refused("no program is loaded")
 UNDER_WAY = Refused("a program is running: stop it first")
+ONE_LINE = Refused("type one line that does something")
 NOT_UNDER_WAY = Refused("no program is running")
 NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with step")
 PROCESS_OFF = 30
@@ -180,6 +182,26 @@ class ProgramRun:
         self._end("idle", line, "", f"{self._title} stopped at line {line}", now)
         return self._controller.stop(now)
 
+    def run_line(self, text: str, now: int) -> Refused | None:
+        """Runs one line that an operator types; the loaded program stays as it is."""
+        if self.under_way():
+            return UNDER_WAY
+        lines = tuple(self._language.lines(text))
+        if problem := next((line.problem for line in lines if line.problem), None):
+            return problem
+        if len(lines) != 1 or not lines[0].acts:
+            return ONE_LINE
+        if self._feed is not None:
+            self._feed.restart()
+        return self._robot_not_ready(now) or self._send(Sent(0, text.strip(), 1), now)
+
+    def line_outcome(self, now: int) -> tuple[LineState, str]:
+        """The state of the last line of `run_line`, and why it failed."""
+        status = self._controller.status(now)
+        if status.error:
+            return "failed", status.error_message
+        return ("running" if status.moving or status.state != "Idle" else "done"), ""
+
     def on_end(self, listener: Ended) -> None:
         self._listeners.append(listener)
 
@@ -267,6 +289,9 @@ class ProgramRun:
     def _not_ready(self, now: int) -> Refused | None:
         if not any(line.text.strip() for line in self._lines):
             return NOTHING_LOADED
+        return self._robot_not_ready(now)
+
+    def _robot_not_ready(self, now: int) -> Refused | None:
         status = self._controller.status(now)
         if status.error:
             return Refused(status.error_message, status.error_code)

@@ -15,6 +15,7 @@ from understudy.ports import ControllerStatus, Part, Tally
 
 ProcessChoice = Literal["restore", "leave"]
 """On a start in the middle: switch on again what earlier lines switched on, or leave it off."""
+LineState = Literal["running", "done", "failed"]
 RunState = Literal["idle", "running", "paused", "done", "failed"]
 Ended = Callable[[str, int], None]
 """Called with the outcome of a run, as text, and the time."""
@@ -153,6 +154,16 @@ class ProgramCommands(Protocol):
     def stop(self, now: int) -> Refused | None: ...
 
 
+class SingleLines(Protocol):
+    """Lines that an operator types, while no program runs."""
+
+    def run_line(self, text: str, now: int) -> Refused | None: ...
+
+    def line_outcome(self, now: int) -> tuple[LineState, str]:
+        """The state of the last line, and why it failed."""
+        ...
+
+
 class ProgramText(Protocol):
     """The loaded program, and its language."""
 
@@ -185,5 +196,5 @@ class ProgramReadings(Protocol):
     def on_end(self, listener: Ended) -> None: ...
 
 
-class ProgramControl(ProgramCommands, ProgramText, ProgramReadings, Part, Protocol):
+class ProgramControl(ProgramCommands, SingleLines, ProgramText, ProgramReadings, Part, Protocol):
     """A program on a robot."""

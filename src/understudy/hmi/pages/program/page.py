@@ -12,6 +12,7 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, operator_only, set_class
 from understudy.hmi.page import Page
 from understudy.hmi.pages.program.jog import JogPanel, overrides
+from understudy.hmi.pages.program.mdi import MdiPanel
 from understudy.hmi.pages.program.points import PointPanel, Points, teach_panel
 from understudy.hmi.scene.scene import SCRIPT, layer_button, scene, view_buttons
 
@@ -138,6 +139,7 @@ def _manual(browser: Browser) -> None:
         "jog": lambda: JogPanel(browser),
         "points": lambda: PointPanel(browser, points),
         "teach": lambda: teach_panel(browser, points),
+        "mdi": lambda: MdiPanel(browser),
     }
     with ui.tabs().classes("u-tabs").props("no-caps dense align=justify") as tabs:
         for name in panels:

@@ -1,0 +1,95 @@
+"""Manual data input: single lines in the language of a robot, their answers and their history."""
+
+import re
+from collections import defaultdict, deque
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, to_builtins
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.operator.robots import OfRobot, Robot, Robots
+from understudy.operator.table import Command
+from understudy.ports.program import LineState
+from understudy.units import seconds
+
+MOST_ENTRIES = 100
+Outcome = LineState | Literal["refused"]
+
+
+class Line(Struct, frozen=True, forbid_unknown_fields=True):
+    robot: str
+    line: Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class Entry(Struct, frozen=True):
+    """A line, when it was given, and what became of it. `answer`: why it failed."""
+
+    number: int
+    time_s: float
+    line: str
+    state: Outcome
+    answer: str = ""
+
+
+class MdiCommands:
+    """The history is of this run of the cell; snapshots do not hold it."""
+
+    def __init__(self, robots: Robots) -> None:
+        self._robots = robots
+        self._entries: dict[str, deque[Entry]] = defaultdict(lambda: deque(maxlen=MOST_ENTRIES))
+        self._count = 0
+
+    def commands(self) -> list[Command]:
+        doc = "run one line in the language of the robot; refused while a program runs"
+        return [
+            Command("mdi", doc, self._run, Line),
+            Command("mdi_history", "the last lines and answers", self._show, OfRobot, "viewer"),
+        ]
+
+    def _run(self, given: Line) -> Any:
+        robot = self._robots.find(given.robot)
+        if isinstance(robot, Refused):
+            return robot
+        self._settle(robot)
+        refused = _refusal(robot, given.line)
+        self._count += 1
+        at = seconds(robot.side.time.now())
+        state: Outcome = "refused" if refused else "running"
+        answer = _without_count(refused.reason) if refused else ""
+        entries = self._entries[robot.name]
+        entries.append(Entry(self._count, at, given.line.strip(), state, answer))
+        self._settle(robot)
+        return to_builtins(entries[-1])
+
+    def _show(self, given: OfRobot) -> Any:
+        robot = self._robots.find(given.robot)
+        if isinstance(robot, Refused):
+            return robot
+        self._settle(robot)
+        return {"entries": [to_builtins(entry) for entry in self._entries[robot.name]]}
+
+    def _settle(self, robot: Robot) -> None:
+        """Notes the outcome of the last line, once the robot has ended it."""
+        entries, program = self._entries[robot.name], robot.side.program
+        if not entries or entries[-1].state != "running" or program is None:
+            return
+        state, reason = program.line_outcome(robot.side.time.now())
+        if state != "running":
+            entries[-1] = replace(entries[-1], state=state, answer=_without_count(reason))
+
+
+def _refusal(robot: Robot, line: str) -> Refused | None:
+    program = robot.side.program
+    if program is None:
+        return Refused(f"{robot.name} ({robot.kind}) takes no lines")
+    if refused := robot.motion_refusal("send_gcode"):
+        return refused
+    if program.under_way():
+        return Refused(f"a program is running on {robot.name}: no MDI line until it ends")
+    return robot.side.time.act(lambda now: program.run_line(line, now))
+
+
+def _without_count(reason: str) -> str:
+    """A reason without the number of its line: the controller counts all lines of the session."""
+    return re.sub(r"\bline \d+(?:, (?=column)|: ?)", "", reason)
