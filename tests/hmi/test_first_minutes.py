@@ -8,6 +8,8 @@ import pytest
 from tests.hmi.conftest import RunningCell, Screen
 from tests.hmi.test_program_page import shown
 
+ROBOTS = ("g60", "bench", "kuka")
+
 
 @pytest.fixture(scope="module")
 def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
@@ -24,6 +26,10 @@ def joints(cell: RunningCell) -> list[float]:
     return list(rows[-1]["joints_deg"]) if rows else []
 
 
+def began(cell: RunningCell, robot: str) -> bool:
+    return cell.ask("program", robot=robot)["state"] in ("running", "done")
+
+
 def points(cell: RunningCell) -> list[Any]:
     return list(cell.ask("points", robot="g60")["points"])
 
@@ -33,9 +39,7 @@ def test_play_moves_the_default_cell_and_it_welds(screen: Screen, cell: RunningC
     before = joints(cell)
     cell.ask("rate", rate=10.0)
     screen.press("play")
-    for robot in ("g60", "bench", "kuka"):
-        began = ("running", "done")
-        screen.until(lambda r=robot: cell.ask("program", robot=r)["state"] in began, robot)
+    screen.until(lambda: all(began(cell, robot) for robot in ROBOTS), "every robot")
     screen.until(lambda: joints(cell) != before, "the arm moves")
     screen.until(lambda: bool(screen.scene["trail"]), "the arc leaves a trail")
     screen.until(lambda: cell.ask("program", robot="g60")["state"] == "done", "the end")
