@@ -12,6 +12,7 @@ from tests.operator.conftest import Bench
 from understudy.errors import Refused
 
 FILES = {"snapshot", "restore", "load_environment", "reload_environment"}
+FILES |= {"save_program", "save_project"}
 """Commands that write or read files of any path."""
 NAMES = st.sampled_from(["g60", "bench", "kuka", "", "no_robot"])
 NUMBERS = st.sampled_from([0, 1, -1, 5, 3.5, 1e6, -1e6, 1e308, math.nan, math.inf, -math.inf])

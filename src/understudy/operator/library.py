@@ -1,5 +1,6 @@
 """Programs to open: the shipped ones, those beside the cell file, those of the project folder."""
 
+import os.path
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,11 +45,11 @@ class ProjectFolder:
         self.beside = None if shipped else Path(config.document.file).absolute().parent
         self.path = (self.beside or Path.cwd()) / f"{config.name}_project"
 
-    def choose(self, folder: str | None) -> Path:
-        """Uses another folder from now on; a relative name is beside the present one."""
-        if folder:
-            self.path = self.path.parent / Path(folder).expanduser()
-        return self.path
+    def named(self, folder: str | None) -> Path | Refused:
+        """A folder by name, relative to the parent of the present one; None: the present one."""
+        if folder and "\0" in folder:
+            return Refused(f"{folder!r} is not the name of a folder")
+        return self.path.parent / os.path.expanduser(folder) if folder else self.path
 
 
 class LibraryCommands:

@@ -78,7 +78,9 @@ class ProjectCommands:
     # ── saving ──
 
     def _save(self, given: Folder) -> Any:
-        folder = self._folder.choose(given.folder)
+        folder = self._folder.named(given.folder)
+        if isinstance(folder, Refused):
+            return folder
         programs = {robot.name: _loaded_program(robot) for robot in self._robots}
         project = Project(
             SavedHead(FORMAT, self._cell),
@@ -89,6 +91,7 @@ class ProjectCommands:
             files = write_project(folder, project)
         except ConfigError as problem:
             return Refused(str(problem))
+        self._folder.path = folder
         return {"folder": str(folder), "files": files}
 
     def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
@@ -108,7 +111,9 @@ class ProjectCommands:
 
     def load(self, given: Folder) -> Any:
         """Nothing is changed if a file cannot be read or a robot is under way."""
-        folder = self._folder.path.parent / Path(given.folder or self._folder.path).expanduser()
+        folder = self._folder.named(given.folder)
+        if isinstance(folder, Refused):
+            return folder
         try:
             project = read_project(folder)
         except ConfigError as problem:
@@ -116,7 +121,7 @@ class ProjectCommands:
         robots = [robot for robot in self._robots if robot.name in project.robots]
         if refused := next((found for robot in robots if (found := _not_ready(robot))), None):
             return refused
-        self._folder.choose(given.folder)
+        self._folder.path = folder
         notes = [note for robot in robots for note in self._apply(robot, project)]
         known = {robot.name for robot in robots}
         notes += [f"the cell has no robot {name}" for name in project.robots if name not in known]
@@ -124,11 +129,10 @@ class ProjectCommands:
 
     def open(self, folder: Path) -> None:
         """Uses a folder from now on, and loads it if it is saved already; logs what is not done."""
-        where = str(folder.absolute())
         if not (folder / HEAD).exists():
-            self._folder.choose(where)
+            self._folder.path = folder.absolute()
             return
-        answer = self.load(Folder(where))
+        answer = self.load(Folder(str(folder.absolute())))
         if isinstance(answer, Refused):
             raise ConfigError(answer.reason)
         for note in answer["notes"]:
