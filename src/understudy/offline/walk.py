@@ -67,11 +67,13 @@ OBSTACLES: dict[Obstacle | None, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedMotion:
-    """Motion from rest to rest with one tool; `process`: the arc burns."""
+    """Motion from rest to rest with one tool; `process`: the arc burns; `probe`: it ends where the
+    tool touches something, or leaves it."""
 
     plan: Plan
     process: bool
     tool: int = 0
+    probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +224,12 @@ class Walker:
             probed = self.setup.devices.probe_end(probe, path, self.mover)
             path, problem = probed.path, probed.problem
         self._append(path)
-        self.rest()
+        self.rest(probe=not problem)
         if problem:
             self.events.append(Remark(line, "io", problem, self.now))
         return None
 
-    def rest(self) -> None:
+    def rest(self, *, probe: bool = False) -> None:
         """Ends the motion so far: plans it, and advances the time to its end."""
         self._gather()
         if not self._paths:
@@ -235,7 +237,7 @@ class Walker:
         setup = self.setup
         path = joined(self._paths)
         plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
-        self.events.append(PlannedMotion(plan, self.process, self.tool))
+        self.events.append(PlannedMotion(plan, self.process, self.tool, probe))
         self.now = plan.ends
         self._paths.clear()
         self._advance_devices(plan)

@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 
 from understudy.motion.path import Floats, Ints, Path, dwell_path, joined
 from understudy.motion.plan import Plan
+from understudy.motion.stream import ending_at
+from understudy.offline.validate.probing import MeantContacts
 from understudy.offline.validate.report import CLEARANCE, Contact, Finding, Kind, Options
 from understudy.offline.validate.subject import Arm, Machine
+from understudy.simulation.collision.track import Place, beginning_at
+from understudy.space.collision.pair_store import Pair
 from understudy.space.collision.sweep import ContactSpot, LineResult, Verdict
 from understudy.space.model.environment import Environment
 from understudy.units import MM
@@ -96,6 +100,8 @@ Thing = tuple[str, ...]
 """Key of a contact: its kind, and the touched object unless the arm touches itself."""
 NAMED = 3
 """Most further parts that a message names; the report has all of them."""
+When = Callable[[int, float], float]
+"""Returns the time at which the arm is at a distance along a piece of a path."""
 Seen = tuple[ContactSpot, float]
 """A place on the path, and the time at which the arm is there."""
 
@@ -111,6 +117,15 @@ class Proof(Struct, frozen=True, gc=False):
     violations: tuple[Finding, ...] = ()
     warning: Finding | None = None
 
+    def joined(self, later: "Proof") -> "Proof":
+        """The verdict on a line that was swept in two parts; findings are those of the later."""
+        return structs.replace(
+            later,
+            clearance=min(self.clearance, later.clearance),
+            seen=min(self.seen, later.seen),
+            proven=self.proven and later.proven,
+        )
+
 
 class Clearance:
     """Collects the stretches of a program and sweeps them with the tool that was mounted."""
@@ -124,6 +139,9 @@ class Clearance:
         self._arm: Arm | None = None
         self._touching: set[Thing] = set()
         self._searched = 0
+        self._environment = environment
+        self._meant: MeantContacts | None = None
+        self._ignoring: frozenset[Pair] = frozenset()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -141,11 +159,63 @@ class Clearance:
             return
         if arm is not self._arm:
             yield from self.flush()
-            self._arm = arm
+            self._arm, self._meant = arm, None
+        if self._meant is not None:
+            yield from self._retract(stretch.path, stretch.time_at, self._meant)
+            return
         self._batch.append(stretch)
         self._pieces += stretch.last - stretch.first
         if self._pieces >= PIECES_AT_ONCE:
             yield from self.flush()
+
+    def probe(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
+        """Sweeps a probing move; the touch at its end, and the retract from it, are meant."""
+        if not isinstance(arm, Arm) or arm.sweeper is None:
+            return
+        yield from self.flush()
+        self._arm, path = arm, stretch.path
+        if self._meant is not None:
+            yield from self._retract(path, stretch.time_at, self._meant)
+            return
+        end = path.position(len(path) - 1, float(path.length[-1]))
+        meant = MeantContacts(arm, end, self._environment, 1.1 * self._least)
+        if not meant.pairs:
+            yield from self._swept(path, stretch.time_at)
+            return
+        self._meant = meant
+        place = meant.touch_begins(path)
+        yield from self._in_two(path, stretch.time_at, place, (frozenset(), meant.pairs))
+
+    def _retract(self, path: Path, when: When, meant: MeantContacts) -> Iterator[Proof]:
+        """Sweeps a path that begins in a meant contact."""
+        if meant.deeper_on(path):
+            self._meant = None
+            yield from self._swept(path, when)
+            return
+        place, left = meant.touch_ends(path)
+        self._meant = None if left else meant
+        yield from self._in_two(path, when, place, (meant.pairs, frozenset()), rest=left)
+
+    def _in_two(
+        self,
+        path: Path,
+        when: When,
+        place: Place,
+        ignoring: tuple[frozenset[Pair], frozenset[Pair]],
+        *,
+        rest: bool = True,
+    ) -> Iterator[Proof]:
+        """Sweeps a path up to a place and from it on, each without its pairs; ``rest``: there is
+        more of the path after the place."""
+        self._ignoring, ignored = ignoring
+        yield from self._swept(ending_at(path, (place.piece, place.s)), when)
+        self._ignoring = ignored
+        if rest:
+            yield from self._swept(
+                beginning_at(path, place),
+                lambda piece, s: when(place.piece + piece, s + (0.0 if piece else place.s)),
+            )
+        self._ignoring = frozenset()
 
     def stand(self, q: Floats, line: int, when: float, arm: Arm | Machine) -> Iterator[Proof]:
         """Checks the standing arm after a tool change; yields a verdict only if the new tool
@@ -171,11 +241,15 @@ class Clearance:
 
         yield from self._swept(joined([stretch.path for stretch in batch]), when)
 
-    def _swept(self, path: Path, when: Callable[[int, float], float]) -> Iterator[Proof]:
+    def _swept(self, path: Path, when: When) -> Iterator[Proof]:
         if self._arm is None or self._arm.sweeper is None:
             return
         found = self._arm.sweeper.sweep(
-            path.shape, path.length, lines=path.line, clearance=self._least
+            path.shape,
+            path.length,
+            lines=path.line,
+            clearance=self._least,
+            ignoring=self._ignoring,
         )
         for swept in found:
             before, self._touching = self._touching, set()
@@ -197,7 +271,7 @@ class Clearance:
         swept: LineResult,
         spot: ContactSpot,
         path: Path,
-        when: Callable[[int, float], float],
+        when: When,
         before: set[Thing],
     ) -> Proof:
         """The verdict on a line with contacts. A contact at the very start of the line continues
@@ -225,7 +299,7 @@ class Clearance:
             return [first]
         known = replace(first, piece=first.piece - begins)
         found = self._arm.sweeper.contacts(
-            line.shape, line.length, most=MOST_PAIRS, known=known
+            line.shape, line.length, most=MOST_PAIRS, known=known, meant=self._ignoring
         )  # fmt: skip
         return [replace(each, piece=each.piece + begins) for each in found]
 

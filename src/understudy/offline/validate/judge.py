@@ -191,7 +191,8 @@ class Judge:
             self._keep_worst(overload_findings(*abrupt_samples(stretch, arm), arm))
             for times in stretch.grids():
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
-            self._take(self._clearance.add(stretch, arm))
+            sweep = self._clearance.probe if run.probe else self._clearance.add
+            self._take(sweep(stretch, arm))
 
     def _glide(self, glide: PoseMotion) -> None:
         arm = self._subject.arm(0)
@@ -221,7 +222,8 @@ class Judge:
 
     def _take(self, proofs: Iterable[Proof]) -> None:
         for proof in proofs:
-            self._proofs[proof.line] = proof
+            known = self._proofs.get(proof.line)
+            self._proofs[proof.line] = proof if known is None else known.joined(proof)
             if proof.warning is not None:
                 self._warnings.append(proof.warning)
             for found in proof.violations:

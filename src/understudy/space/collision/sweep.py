@@ -122,8 +122,9 @@ class Sweeper:
         lines: ArrayLike | None = None,
         clearance: float = EPS,
         slopes: ArrayLike | None = None,
+        ignoring: Collection[Pair] = (),
     ) -> tuple[LineResult, ...]:
-        """One verdict per line, in the order of the path.
+        """One verdict per line, in the order of the path; the ``ignoring`` pairs do not count.
 
         shape (pieces, degree + 1, dof) and length (pieces,) as in ``motion.path.Path``; lines: the
         line number of each piece, never decreasing (one line if not given); clearance: metres to
@@ -138,10 +139,9 @@ class Sweeper:
         if lines is not None:
             named, which = np.unique(np.asarray(lines), return_inverse=True)
         path = _sweep_path(coefficients, lengths, which.reshape(-1), slopes)
-        found = self._certify(path, self._certificates, len(named), float(clearance))
-        certify.measure_seen(
-            self._world, path, self._certificates, self._at, self._scratch, found
-        )  # fmt: skip
+        certificates = self._without(ignoring)
+        found = self._certify(path, certificates, len(named), float(clearance))
+        certify.measure_seen(self._world, path, certificates, self._at, self._scratch, found)
         # A dwell at a place that is too close has no certificate of its own.
         found.verdict[(found.verdict == certify.PROVEN) & (found.clearance < clearance)] = (
             certify.UNDECIDED
@@ -154,15 +154,23 @@ class Sweeper:
         return [(int(i), int(j)) for i, j in self._certificates.pairs]
 
     def contacts(
-        self, shape: ArrayLike, length: ArrayLike, *, most: int, known: ContactSpot | None = None
+        self,
+        shape: ArrayLike,
+        length: ArrayLike,
+        *,
+        most: int,
+        known: ContactSpot | None = None,
+        meant: Collection[Pair] = (),
     ) -> list[ContactSpot]:
         """The first contact of each pair of names along a path, in its order, at most ``most``;
-        ``known``: one that was already found. The foot is not checked."""
+        ``known``: one that was already found; ``meant``: pairs that do not count. The foot is not
+        checked."""
         found = [known] if known else []
         while len(found) < most:
             named = {(spot.object1_name, spot.object2_name) for spot in found}
             names = self._names
             ignoring = {(i, j) for i, j in self.pairs() if (names[i], names[j]) in named}
+            ignoring |= set(meant)
             spot = self.first_contact(shape, length, ignoring, looks=LOOKS)
             if spot is None:
                 break
@@ -187,16 +195,20 @@ class Sweeper:
         lengths = np.asarray(length, dtype=np.float64)
         if not len(lengths):
             return None
-        certificates = self._certificates
-        if ignoring:
-            left = [pair for pair in _pairs(self._world).tolist() if tuple(pair) not in ignoring]
-            pairs = np.array(left, dtype=np.int64).reshape(-1, 2)
-            certificates = _certificates(self._world, self._caps, pairs)
+        certificates = self._without(ignoring)
         path = _sweep_path(coefficients, lengths, np.zeros(len(lengths), dtype=np.int64), None)
         found = self._certify(path, certificates, 1, EPS)
         if found.verdict[0] != certify.CONTACT:
             return None
         return self._spot(path, found, 0, looks=looks)
+
+    def _without(self, ignoring: Collection[Pair]) -> PairCertificates:
+        """Certificates of all pairs but the ``ignoring`` ones."""
+        if not ignoring:
+            return self._certificates
+        left = [pair for pair in _pairs(self._world).tolist() if tuple(pair) not in ignoring]
+        pairs = np.array(left, dtype=np.int64).reshape(-1, 2)
+        return _certificates(self._world, self._caps, pairs)
 
     def _update_world(self) -> None:
         if self._detector.world is not self._world:
