@@ -121,7 +121,7 @@ def test_reach_writes_the_format_of_the_file_extension(
     with np.load(tmp_path / "reach.npz") as arrays:
         assert len(arrays["points"]) == len(rows)
         assert (arrays["collision_free"] <= (arrays["orientations"] > 0)).all()
-    assert (tmp_path / "reach.html").read_text().count("<svg") == 3
+    assert (tmp_path / "reach.html").read_text().count("<svg") == 4
 
 
 def test_reach_of_the_poses_of_a_program(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,10 +19,12 @@ from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
 from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, cycle_time_of
 from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
+from understudy.offline.validate.bodies import figure
+from understudy.offline.validate.html_report import Figures
 from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import Options as Judging
 from understudy.offline.validate.report import Report
-from understudy.offline.validate.subject import Subject
+from understudy.offline.validate.subject import Arm, Subject
 from understudy.offline.walk import Event
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.registry import module_of
@@ -180,6 +183,16 @@ def subject_of(program: str, config: CellConfig, robot: str) -> Subject:
     keep_pairs_on_disk()
     subject = offline_robot(config, robot).subject(program)
     return replace(subject, notes=(*subject.notes, *_others(config, robot)))
+
+
+def figures_of(config: CellConfig) -> Figures:
+    """The bodies of the robots of a cell, for the page of a report."""
+
+    def found(robot: str, tool: int) -> dict[str, Any] | None:
+        arm = subject_of("", config, robot).arm(tool)
+        return figure(arm, config.read_file) if isinstance(arm, Arm) else None
+
+    return found
 
 
 def _others(config: CellConfig, robot: str) -> tuple[str, ...]:

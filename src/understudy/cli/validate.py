@@ -126,6 +126,7 @@ def _write(
     sarif: Path | None,
     html: Path | None,
 ) -> None:
+    from understudy.app.validate import figures_of
     from understudy.offline.validate import ci
     from understudy.offline.validate.html_report import page
 
@@ -138,7 +139,7 @@ def _write(
     if sarif is not None:
         _save(sarif, _json(ci.sarif(reports, __version__)))
     if html is not None:
-        _save(html, page(reports, config.environment()))
+        _save(html, page(reports, config.environment(), figures_of(config)))
 
 
 def _json(document: object) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,15 +16,18 @@ from msgspec import structs
 from playwright.sync_api import sync_playwright
 from tests.offline.validate.cases import PROGRAMS, cell, proved
 
-from understudy.app.validate import validate_text
+from understudy.app.validate import figures_of, subject_of, validate_text
+from understudy.offline.validate.bodies import MOST_TRIANGLES, simplified
 from understudy.offline.validate.ci import junit, sarif
 from understudy.offline.validate.html_report import page
 from understudy.offline.validate.report import KINDS, Finding, Report
+from understudy.offline.validate.subject import Arm
 
 SCHEMA = json.loads((PROGRAMS.parents[2] / "golden/sarif/sarif-schema-2.1.0.json").read_text())
 FORMATS = jsonschema.FormatChecker(formats=())
 WHERE = ("locations", 0, "physicalLocation")
 """Of a result."""
+FIGURES = figures_of(cell("g60_welding"))
 
 
 @FORMATS.checks("uri-reference")
@@ -127,17 +131,25 @@ def test_junit_has_a_case_per_kind_and_the_line(flawed: Report) -> None:
 
 
 def test_the_page_is_self_contained(flawed: Report) -> None:
-    text = page([flawed], cell("g60_welding").environment())
+    text = page([flawed], cell("g60_welding").environment(), FIGURES)
     assert "http" not in text.replace("http-equiv", "")
     data = text.split('type="application/json">')[1].split("</script>")[0]
     (report,) = json.loads(data)["reports"]
-    assert len(report["points"]) == len(report["at"]) == len(report["times"]) > 100
+    assert (
+        len(report["tips"])
+        == len(report["joints"])
+        == len(report["at"])
+        == len(report["times"])
+        > 100
+    )
     assert {thing["name"] for thing in json.loads(data)["things"]} == {"floor", "table", "fixture"}
 
 
 def test_a_comment_cannot_break_out_of_the_page(flawed: Report) -> None:
     line = structs.replace(flawed.lines[0], text="; </script><script>alert(1)</script>")
-    text = page([replace(flawed, lines=(line,))], cell("bare").environment())
+    text = page(
+        [replace(flawed, lines=(line,))], cell("bare").environment(), figures_of(cell("bare"))
+    )
     assert text.count("<script") == 2
 
 
@@ -145,7 +157,14 @@ def test_the_view_fits_small_and_large_motions(flawed: Report, tmp_path: Path) -
     """For a machine that mills a centimetre and for an arm, on a wide and on a narrow window."""
     small = validate_text("G21 G90\nG0 X10\nG1 Y10 F300\n", cell("grblhal_6axis"))
     file = tmp_path / "report.html"
-    file.write_text(page([small, flawed], cell("g60_welding").environment()), encoding="utf-8")
+    mill = figures_of(cell("grblhal_6axis"))
+
+    def figures(robot: str, tool: int) -> dict[str, Any] | None:
+        return (mill if robot == "machine" else FIGURES)(robot, tool)
+
+    file.write_text(
+        page([small, flawed], cell("g60_welding").environment(), figures), encoding="utf-8"
+    )
     with sync_playwright() as engine:
         browser = engine.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox"]
@@ -164,7 +183,7 @@ def test_the_view_fits_small_and_large_motions(flawed: Report, tmp_path: Path) -
 
 def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    file.write_text(page([flawed], cell("g60_welding").environment()), encoding="utf-8")
+    file.write_text(page([flawed], cell("g60_welding").environment(), FIGURES), encoding="utf-8")
     asked: list[str] = []
     broken: list[str] = []
     with sync_playwright() as engine:
@@ -180,6 +199,42 @@ def test_the_page_draws_and_its_lines_can_be_clicked(flawed: Report, tmp_path: P
         assert tab.evaluate("report.at[frame]") == 6
         red = "pen.getImageData(0, 0, canvas.width, canvas.height).data"
         assert tab.evaluate(f"[...{red}].some(value => value > 0)")
+        faces = tab.evaluate("Number(canvas.dataset.faces)")
+        assert faces > 500, "links and tool are drawn as bodies"
+        tab.click("#findings li")
+        before = tab.evaluate("frame")
+        tab.click("#play")
+        tab.wait_for_function(f"frame > {before}")
+        tab.click("#play")
+        assert tab.evaluate("playing") is None
         browser.close()
+    assert len(file.read_bytes()) < 1_500_000
     assert broken == []
     assert asked == [file.as_uri()]
+
+
+def test_the_bodies_of_the_page_are_where_the_robot_has_them(flawed: Report) -> None:
+    """The page's own kinematics, run in the browser, against the flange and the tool tip."""
+    arm = subject_of("", cell("g60_welding"), "g60").arm(1)
+    assert isinstance(arm, Arm)
+    text = page([flawed], cell("g60_welding").environment(), FIGURES)
+    with sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.set_content(text)
+        figure = "figures[`${report.robot}/1`]"
+        for k in (0, len(flawed.course.joints) // 2, len(flawed.course.joints) - 1):
+            last = tab.evaluate(f"frames({figure}, report.joints[{k}]).at(-1)")
+            wanted = arm.foot @ arm.chain.flange(np.array(flawed.course.joints[k]))
+            assert np.array(last).reshape(4, 4) == pytest.approx(wanted, abs=1e-4)
+        browser.close()
+
+
+def test_a_fine_mesh_is_simplified() -> None:
+    grid = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, 60)] * 2), axis=-1).reshape(-1, 2)
+    corners = np.column_stack([grid, np.sin(3 * grid[:, 0])])
+    k = np.arange(60 * 59).reshape(59, 60)[:, :-1].reshape(-1)
+    faces = np.concatenate([np.stack([k, k + 1, k + 60], 1), np.stack([k + 1, k + 61, k + 60], 1)])
+    few, coarse = simplified(corners, faces)
+    assert 300 < len(coarse) <= MOST_TRIANGLES < len(faces)
+    assert np.ptp(few, axis=0) == pytest.approx(np.ptp(corners, axis=0), abs=0.1)

@@ -1,6 +1,7 @@
 """Reachability of poses, programs and grids."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from understudy.space.kinematics.singular import manipulability
 from understudy.space.model.robot import Box
 from understudy.space.model.shapes import as_object
 from understudy.space.pose import Pose
-from understudy.space.reach.export import arrays, csv, svg
+from understudy.space.reach.export import CELL, arrays, csv, html, svg
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, directions
 from understudy.space.transform import matrix, translation
 
@@ -143,10 +144,34 @@ def test_export(g60: Chain) -> None:
     for along in range(3):
         picture = svg(found, along)
         assert picture.startswith("<svg")
-        assert picture.count("<rect") > 10
+        assert picture.count('class="cell"') > 10
+        names = "xyz"[:along] + "xyz"[along + 1 :]
+        assert all(f">{name} in mm</text>" in picture for name in names)
 
 
 def test_nothing_reachable(g60: Chain) -> None:
     found = ReachabilityAnalyzer(g60).generate_map(0.1, (9.0, 0.0, 0.0), extent=0.1)
     assert np.isnan(found.workspace_min).all()
-    assert svg(found).count("<rect") == 0
+    assert svg(found).count('class="cell"') == 0
+
+
+def test_a_cell_is_drawn_where_the_axes_say(g60: Chain) -> None:
+    found = ReachabilityAnalyzer(g60).generate_map(0.1)
+    picture = svg(found, along=1)
+    marks = re.findall(
+        r'<text x="([\d.]+)" y="[\d.]+" text-anchor="middle">(-?\d+)</text>', picture
+    )
+    (x0, first), (x1, last) = ((float(x), float(mm)) for x, mm in (marks[0], marks[-1]))
+    cells = re.findall(r'<rect x="(\d+)"[^>]*class="cell"[^>]*><title>(-?\d+),', picture)
+    assert len(marks) >= 3
+    for x, mm in cells:
+        drawn = first + (float(x) + CELL / 2 - x0) * (last - first) / (x1 - x0)
+        assert drawn == pytest.approx(float(mm), abs=1.0)
+
+
+def test_the_page_has_a_colour_scale(g60: Chain) -> None:
+    found = ReachabilityAnalyzer(g60).generate_map(0.3)
+    text = html(found, "an <arm>")
+    assert "an &lt;arm&gt;" in text
+    assert "reachable tool directions" in text
+    assert f'text-anchor="middle">{found.tried}</text>' in text

@@ -3,7 +3,7 @@
 The page is one file without references to other files, so that it can be mailed and archived.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -24,13 +24,23 @@ MOST_ROWS = 5000
 """Rows of the table of lines; the JSON report has all lines."""
 
 
-def page(reports: Sequence[Report], environment: Environment) -> str:
+Figures = Callable[[str, int], dict[str, Any] | None]
+"""Bodies of a robot with a tool (see `bodies.figure`); None for a robot without a body."""
+
+
+def page(reports: Sequence[Report], environment: Environment, figures: Figures) -> str:
     """The HTML text; several programs are in one list to choose from."""
     things = [
         {"name": thing.name, "zone": environment.is_zone(thing.name), "lines": wireframe(thing)}
         for thing in environment.everything()
     ]
-    data = {"reports": [_report(report) for report in reports], "things": things}
+    used = {(each.robot, tool) for each in reports for tool in each.course.tools}
+    drawn = {f"{robot}/{tool}": figures(robot, tool) for robot, tool in sorted(used)}
+    data = {
+        "reports": [_report(report) for report in reports],
+        "things": things,
+        "figures": {name: found for name, found in drawn.items() if found is not None},
+    }
     # A "</script>" inside a program's comment must not end the data.
     text = msgspec.json.encode(data).decode().replace("<", "\\u003c")
     return (
@@ -40,7 +50,9 @@ def page(reports: Sequence[Report], environment: Environment) -> str:
         '<body><header><select id="program" aria-label="program"></select>'
         '<b id="verdict"></b><span id="facts"></span></header>\n'
         '<main><section id="view"><canvas id="canvas" tabindex="0" aria-label="the path">'
-        '</canvas><input id="time" type="range" min="0" value="0" aria-label="time"></section>'
+        '</canvas><footer><button id="play" aria-label="play">▶</button>'
+        '<input id="time" type="range" min="0" value="0" aria-label="time">'
+        '<output id="clock"></output></footer></section>'
         '<section id="side"><ul id="findings"></ul><table><thead><tr><th>line</th><th>from s</th>'
         "<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>"
         '<tbody id="lines"></tbody></table></section></main>\n'
@@ -53,7 +65,8 @@ def _report(report: Report) -> dict[str, Any]:
     """Data of one program for the page; rounded to 0.01 mm."""
     document = report.document()
     course = report.course
-    points = [[round(v, 5) for point in row for v in point] for row in course.points]
+    points = [[round(v, 5) for v in row[-1]] for row in course.points]
+    joints = [[round(v, 5) for v in row] for row in course.joints]
     return {
         **{key: document[key] for key in ("program", "cell", "robot", "verdict", "cycle_time")},
         "lines": document["lines"][:MOST_ROWS],
@@ -64,7 +77,9 @@ def _report(report: Report) -> dict[str, Any]:
             for each in found
         ],
         "notes": [*report.notes, *(f"not compared, {each}" for each in report.left_out_notes())],
-        "points": points,
+        "tips": points,
+        "joints": joints,
+        "tools": list(course.tools),
         "at": list(course.lines),
         "times": [round(time, 3) for time in course.times],
     }

@@ -75,7 +75,7 @@ class Courses:
     """Samples of the path for the picture; memory does not grow with the program."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[Floats, Floats, int, float]] = []
+        self._rows: list[tuple[Floats, Floats, int, float, int]] = []
         self._every = 1
         self._seen = 0
 
@@ -86,8 +86,8 @@ class Courses:
         if not len(chosen):
             return
         placed = arm.skeleton(q[chosen])
-        rows = zip(q[chosen], placed, lines[chosen].tolist(), times[chosen].tolist(), strict=True)
-        self._rows += rows
+        columns = (q[chosen], placed, lines[chosen].tolist(), times[chosen].tolist())
+        self._rows += [(*row, arm.tool) for row in zip(*columns, strict=True)]
         while len(self._rows) > 2 * MOST_POINTS:
             self._rows = self._rows[::2]
             self._every *= 2
@@ -95,12 +95,13 @@ class Courses:
     def course(self) -> Course:
         if not self._rows:
             return Course()
-        q, points, lines, times = zip(*self._rows, strict=True)
+        q, points, lines, times, tools = zip(*self._rows, strict=True)
         return Course(
             tuple(tuple(row.tolist()) for row in q),
             tuple(tuple(tuple(point) for point in row.tolist()) for row in points),
             tuple(lines),
             tuple(times),
+            tuple(tools),
         )
 
 

@@ -84,13 +84,14 @@ class LineReport(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The path for pictures: positions of the axes (m, in the cell), line and time of each
-    sample."""
+    """The path for pictures: joints, positions of the axes (m, in the cell), line, time and tool
+    of each sample."""
 
     joints: tuple[tuple[float, ...], ...] = ()
     points: tuple[tuple[tuple[float, float, float], ...], ...] = ()
     lines: tuple[int, ...] = ()
     times: tuple[float, ...] = ()
+    tools: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

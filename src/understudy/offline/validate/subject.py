@@ -11,6 +11,7 @@ from understudy.space.collision.detector import CollisionDetector
 from understudy.space.collision.sweep import Sweeper
 from understudy.space.kinematics.chain import Chain, Frames
 from understudy.space.model.environment import Environment
+from understudy.space.model.shapes import CollisionObject
 from understudy.space.transform import Array
 from understudy.units import MINUTE, MM
 
@@ -31,7 +32,8 @@ class AxisUnit:
 class Arm:
     """An arm with one tool. `foot`: pose of its base in the cell. `detector`, `sweeper`: collision
     checks; no sweeper if contacts are not checked. `stopping`: deceleration of independent joint
-    braking, if it is not the joint's limit."""
+    braking, if it is not the joint's limit. `tool`: number of the tool; `tool_shapes`: its shapes
+    in the frame of the flange."""
 
     chain: Chain
     limits: Limits
@@ -41,6 +43,8 @@ class Arm:
     dynamics: Dynamics | None = None
     sweeper: Sweeper | None = None
     stopping: Floats | None = None
+    tool: int = 0
+    tool_shapes: tuple[CollisionObject, ...] = ()
 
     @property
     def braking(self) -> Floats:
@@ -89,6 +93,7 @@ class Machine:
     dynamics: None = None
     sweeper: None = None
     has_shapes: bool = False
+    tool: int = 0
 
     @property
     def braking(self) -> Floats:

@@ -343,6 +343,7 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
     driven = arm_of(config, robot)
     environment = config.environment()
     checked = own.collision.enable
+    body = body_of(own, driven.movers[0].chain, config.read_file)
 
     @cache
     def with_tool(tool: int) -> Arm:
@@ -356,6 +357,8 @@ def arm_subject(program: str, config: CellConfig, robot: str) -> Subject:
             detector=detector,
             dynamics=driven.dynamics.get(tool, driven.dynamics[0]),
             sweeper=Sweeper(detector) if checked else None,
+            tool=tool,
+            tool_shapes=body.tools.get(tool, ()),
         )
 
     bare = detector_of(own, driven.movers[0].chain, Environment(), 0, config.read_file)

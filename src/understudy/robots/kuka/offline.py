@@ -71,6 +71,8 @@ class KukaOffline:
                 ),
                 sweeper=Sweeper(detector) if own.collision.enable else None,
                 stopping=model.home_limits.acceleration,
+                tool=tool,
+                tool_shapes=body.tools.get(tool, ()),
             )
 
         notes = collision_notes(body.detector(Environment(), 0), own.collision, environment)
