@@ -59,13 +59,13 @@ class Peer:
 class LateCell:
     """A KUKA at rate 1 on a wall clock that the test sets."""
 
-    def __init__(self, rate: float = 1.0) -> None:
+    def __init__(self, rate: float = 1.0, *, held: bool = False) -> None:
         self.wall = Wall()
         self.heard: list[Event] = []
         self.cell: Cell = build_cell(load_config("kuka_eki").without_rules())
         exchange = Exchange(self.cell, self.heard.append)
         self.state = ClockState(rate)
-        self.pump = Pump(exchange, self.state, wall=self.wall)
+        self.pump = Pump(exchange, self.state, wall=self.wall, held=held)
         self.peer = Peer()
         self.line = self.pump.open(COMMAND, self.peer, "1")
 
@@ -183,6 +183,22 @@ def test_a_cell_that_cannot_keep_up_holds_its_clock_back() -> None:
         await late.turns(50)
         behind = late.pump._clock.now() - late.cell.now
         assert behind <= STALL
+        late.pump.stop()
+
+    asyncio.run(run())
+
+
+def test_time_does_not_run_before_the_start() -> None:
+    async def run() -> None:
+        late = LateCell(held=True)
+        late.pump.receive(late.line, RECORDS[0])
+        late.wall.now += STALL
+        await late.turns(5)
+        assert late.pump.now() == 0
+        late.pump.start()
+        assert late.pump.now() == 0
+        late.wall.now += LATE_STEP
+        assert late.pump.now() == LATE_STEP
         late.pump.stop()
 
     asyncio.run(run())

@@ -89,6 +89,7 @@ class Live:
             poll_step=nanoseconds(config.head.poll_step_ms / 1000.0),
             until=None if options.for_seconds is None else nanoseconds(options.for_seconds),
             finished=self.finished.set,
+            held=True,
         )
         self.operator = OperatorApi(
             config, self._cell, self._pump, self._facts, self.finished.set, real=options.real

@@ -149,8 +149,13 @@ class Pump:
         finished: Callable[[], None] = lambda: None,
         wall: Callable[[], int] = time.monotonic_ns,
         skip_missed: bool = False,
+        held: bool = False,
     ) -> None:
-        """``skip_missed``: wakes that are late happen once, at the present time."""
+        """``skip_missed``: wakes that are late happen once, at the present time.
+
+        ``held``: time does not run before `start`.
+        """
+        self._held = held
         self._exchange = exchange
         self._timed_cell = exchange.timed_cell
         self._state = state
@@ -264,6 +269,9 @@ class Pump:
         return self._clock.real_seconds()
 
     def start(self) -> None:
+        """Lets time run, from the time that the cell has reached."""
+        self._held = False
+        self._clock.set_now(self._timed_cell.now)
         self._schedule()
 
     def stop(self) -> None:
@@ -307,7 +315,7 @@ class Pump:
         if self._done() or self._ahead:
             return 0.0
         at = self._next()
-        if at is None or self._state.paused:
+        if at is None or self._state.paused or self._held:
             return None
         return 0.0 if self._runs_free() else self._clock.seconds_until(at)
 
@@ -385,7 +393,7 @@ class Pump:
 
     def _catch_up(self) -> None:
         """Brings the cell to the clock's time; if it is late, the next turns do."""
-        if not self._is_late():
+        if not self._held and not self._is_late():
             self._run_to(self._clock_now())
 
     def _catch_up_late(self) -> None:
