@@ -53,6 +53,17 @@ def test_moves_use_the_measured_tip(arm: Bench) -> None:
     assert tip(arm) == pytest.approx(there, abs=1e-3)
 
 
+def test_g43_takes_the_measured_tip_as_length(arm: Bench) -> None:
+    """The kinematics has the measured tip of the mounted tool, so its own G43 shifts nothing."""
+    arm.do("set_joint_positions", robot="g60", joints_deg=BENT)
+    arm.do("set_tcp", robot="g60", tcp_mm=[0, 0, 90])
+    x, y, z, *_ = tip(arm)
+    for line in ("G43 H1", f"G1 X{x} Y{y} Z{z + 20} F6000"):
+        arm.do("send_gcode", robot="g60", line=line)
+    arm.forward(3.0)
+    assert tip(arm)[:3] == pytest.approx([x, y, z + 20], abs=1e-3)
+
+
 def test_a_snapshot_holds_tip_and_frame(arm: Bench) -> None:
     arm.do("set_joint_positions", robot="g60", joints_deg=BENT)
     arm.do("set_tcp", robot="g60", tcp_mm=[1, 2, 93])

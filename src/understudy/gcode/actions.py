@@ -15,7 +15,7 @@ from understudy.errors import Refused
 from understudy.gcode import error_numbers
 from understudy.gcode.blocks import COORDINATE_SYSTEMS, AxisUse, Block, Group
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
-from understudy.gcode.modal import Modal, work_offset
+from understudy.gcode.modal import Modal, Tool, work_offset
 from understudy.gcode.requests import (
     Coolant,
     Dwell,
@@ -163,7 +163,7 @@ def check_tool_words(work: Work) -> Refused | None:
         if number < 0:
             return work.refuse(error_numbers.NEGATIVE, letter, "cannot be negative")
         if letter == "T" and not _is_tool(work, number):
-            return work.refuse(error_numbers.TOOL, letter, "is not a tool of this controller")
+            return work.refuse(error_numbers.TOOL, letter, _no_tool(work))
     return None
 
 
@@ -217,7 +217,7 @@ def _set_tool_number(work: Work) -> Refused | None:
     if not _whole(number):
         return work.refuse(error_numbers.NOT_INTEGER, "Q", "should be a whole number")
     if not _is_tool(work, number):
-        return work.refuse(error_numbers.TOOL, "Q", "is not a tool of this controller")
+        return work.refuse(error_numbers.TOOL, "Q", _no_tool(work))
     work.use("Q")
     tool = int(number) % _WRAP
     work.changes.update(tool=tool, selected=tool)
@@ -396,13 +396,24 @@ def _whole(value: float) -> bool:
 
 
 def _is_tool(work: Work, number: float) -> bool:
-    if work.old.tools and number:
+    if work.old.tools and number and "G43" not in work.dialect.without:
         return work.old.tool_in_table(number) is not None
     return number <= LAST_TOOL
 
 
+def _no_tool(work: Work) -> str:
+    return f"is not a tool of this controller; {_known(work)}"
+
+
+def _known(work: Work) -> str:
+    """The tools of the table, or the range of numbers without one."""
+    table = ", ".join(f"T{number}" for number in (0, *(each.number for each in work.old.tools)))
+    return f"there are: {table}" if work.old.tools else f"allowed: 0…{LAST_TOOL}"
+
+
 _G59_3 = COORDINATE_SYSTEMS.index("G59.3")
 _TO_TABLE = (1, 10, 11)
+NO_TOOL = Tool(0)
 _OFFSET_FIELDS = frozenset({"offsets", "coordinates", "g92", "tool_length"})
 
 
@@ -434,14 +445,15 @@ def _dynamic_length(work: Work) -> Refused | None:
 def _length_from_table(work: Work, name: str) -> Refused | None:
     if not work.old.tools:
         return work.refuse(error_numbers.UNSUPPORTED, name, "there is no tool table")
-    present = work.changes.get("tool", work.value("T", work.old.tool))
-    number = work.value("H") or present
-    tool = work.old.tool_in_table(number)
+    number = work.value("H") or work.changes.get("tool", work.value("T", work.old.tool))
+    tool = work.old.tool_in_table(number) if number else NO_TOOL
     if tool is None:
         word = "H" if work.has("H") else name
-        return work.refuse(error_numbers.TOOL, word, f"tool {number:g} is not in the table")
+        return work.refuse(error_numbers.TOOL, word, f"there is no tool {number:g}; {_known(work)}")
     work.use("H")
-    work.changes.update(tool_offset=name, tool_length=tool.offset)
+    mounted = work.old.built_in_length(work.changes.get("tool", work.old.tool))
+    length = six([a - b for a, b in zip(tool.offset, mounted, strict=True)])
+    work.changes.update(tool_offset=name, tool_length=length)
     return None
 
 
@@ -495,7 +507,9 @@ def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
     tool = work.old.tool_in_table(number)
     if tool is None:
         return work.refuse(error_numbers.TOOL, "P", "is not a tool of the table")
-    offset = list(tool.offset if kind == 1 else work.old.tool_length)
+    mounted = work.old.built_in_length(work.old.tool)
+    present = [a + b for a, b in zip(work.old.tool_length, mounted, strict=True)]
+    offset = list(tool.offset) if kind == 1 else present
     for axis, value in work.named.items():
         zero = 0.0
         if kind == 10:
@@ -503,7 +517,7 @@ def _set_tool_row(work: Work, kind: int, number: int) -> Refused | None:
             zero = work.here[axis] - g5x - work.old.g92[axis]
         elif kind == 11:
             zero = work.old.offsets[_G59_3][axis]
-        offset[axis] = value if kind == 1 else zero - value
+        offset[axis] = value if kind == 1 else zero - value + mounted[axis]
     scale = MM_PER_INCH if work.imperial else 1.0
     radius = work.value("R") * scale if work.has("R") else tool.radius
     work.use("R")

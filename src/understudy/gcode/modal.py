@@ -7,11 +7,16 @@ from understudy.gcode.dialect import ZERO, Axes
 
 
 class Tool(Struct, frozen=True):
-    """A row of the tool table; offsets in axis units."""
+    """A row of the tool table; offsets in axis units.
+
+    `built_in`: the part of the offset that the controller's kinematics has while this tool is
+    mounted; G43 does not add it again.
+    """
 
     number: int
     offset: Axes = ZERO
     radius: float = 0.0
+    built_in: Axes = ZERO
 
 
 class Modal(Struct, frozen=True, omit_defaults=True):
@@ -54,6 +59,11 @@ class Modal(Struct, frozen=True, omit_defaults=True):
     def offset(self, axis: int) -> tuple[float, float, float]:
         """The offsets from the program's zero to the machine's: work, G92, tool length."""
         return self.offsets[self.coordinates][axis], self.g92[axis], self.tool_length[axis]
+
+    def built_in_length(self, tool: float) -> Axes:
+        """The offset that the kinematics has while this tool is mounted."""
+        row = self.tool_in_table(tool)
+        return row.built_in if row else ZERO
 
     def tool_in_table(self, number: float) -> Tool | None:
         return next((tool for tool in self.tools if tool.number == number), None)

@@ -236,6 +236,34 @@ def test_g43_1_shifts_z() -> None:
     assert tip_mm(controller) == pytest.approx((x, y, z - 40), abs=1e-5)
 
 
+def test_g43_takes_lengths_from_the_tools_of_the_cell() -> None:
+    """The tip of the mounted tool is in the kinematics: G43 adds what another length differs."""
+    tools = {1: TORCH, 2: {"name": "pen", "tcp_mm_deg": [0, 0, 80, 0, 0, 0]}}
+    controller = ready_arm(tools=tools, tool=1)
+    x, y, z = tip_mm(controller)
+    there = f"G1 {words('XYZ', x, y, z)} F6000"
+    shifts = {"G43": 0.0, "G43 H1": 0.0, "G43 H2": -70.0, "G49": 0.0, "G10 L1 P1 Z155": 0.0}
+    for line, shift in (shifts | {"G43 H01": 5.0}).items():
+        run(controller, line, there)
+        assert tip_mm(controller) == pytest.approx((x, y, z + shift), abs=1e-5), line
+
+
+def test_g43_without_a_mounted_tool_keeps_the_length_free() -> None:
+    controller = ready_arm(tools={1: TORCH})
+    x, y, z = tip_mm(controller)
+    run(controller, "G43 H1", f"G1 {words('XYZ', x, y, z - 150)} F6000")
+    assert tip_mm(controller) == pytest.approx((x, y, z), abs=1e-5)
+
+
+def test_g43_of_an_unknown_tool_is_refused() -> None:
+    controller = ready_arm(tools={1: TORCH}, tool=1)
+    send(controller, "G43 H7")
+    controller.advance(0.01)
+    status = controller.status()
+    assert status.error_code == 38
+    assert "there is no tool 7; there are: T0, T1" in status.error_message
+
+
 # ── tools ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -274,7 +302,10 @@ def test_an_unknown_tool_is_refused_and_the_mounted_one_stays() -> None:
     run(controller, "M6 T1")
     before = tip_mm(controller)
     send(controller, "M6 T9")
-    assert "there is no tool 9; there are: T0, T1" in controller.status().error_message
+    assert (
+        "T9: is not a tool of this controller; there are: T0, T1"
+        in controller.status().error_message
+    )
     controller.restore(controller.snapshot())
     assert tip_mm(controller) == pytest.approx(before)
     run(controller, "", "M6 T1")

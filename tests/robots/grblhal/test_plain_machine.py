@@ -8,7 +8,7 @@ import pytest
 from understudy.errors import ConfigError
 from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.machine import Config, build
-from understudy.robots.grblhal.machine.machine import Machine
+from understudy.robots.grblhal.machine.machine import Machine, ToolConfig
 
 SECOND = 1_000_000_000
 FAST = {110: 6000.0, 120: 500.0}
@@ -120,3 +120,41 @@ def test_check_mode_moves_nothing_and_keeps_modes() -> None:
     assert reading.modal.distance == "G91"
     assert machine.io.digital().outputs == 0
     assert machine.next_wake() is None
+
+
+# ── tool table ──
+
+
+def test_a_machine_without_tools_has_no_tool_table() -> None:
+    machine = Machine("machine", Config())
+    notices = Notices(machine)
+    machine.firmware.lines.execute("G43 H1", 0)
+    assert notices.of("answer") == [20], "as the firmware without a tool table"
+
+
+def test_g43_adds_the_offset_of_a_tool_of_the_cell() -> None:
+    tools = {1: ToolConfig("mill", (0.0, 0.0, 50.0)), 4: ToolConfig("drill", (1.0, 0.0, 80.0))}
+    machine = Machine("machine", Config(settings=FAST, tools=tools))
+    notices = Notices(machine)
+    for line in ("G43 H1", "G0 Z-60", "G43 H4", "G0 X0 Z-90", "M61 Q1", "G43", "G0 Z-55", "G49"):
+        machine.firmware.lines.execute(line, 0)
+    run(machine, 100 * SECOND)
+    assert notices.of("answer") == [0] * 8
+    assert machine.firmware.reading(100 * SECOND).position[:3] == pytest.approx((1.0, 0.0, -5.0))
+    for line in ("G43 H7", "T7", "M61 Q7"):
+        machine.firmware.lines.execute(line, 100 * SECOND)
+    assert notices.of("answer")[8:] == [38, 38, 38]
+
+
+def test_the_tool_table_survives_a_reset_and_a_snapshot() -> None:
+    tools = {1: ToolConfig("mill", (0.0, 0.0, 50.0))}
+    machine = Machine("machine", Config(tools=tools))
+    notices = Notices(machine)
+    machine.firmware.lines.execute("G10 L1 P1 Z55", 0)
+    machine.firmware.realtime.reset(0)
+    saved = msgspec.to_builtins(machine.save())
+    for each in (machine, Machine("machine", Config(tools=tools))):
+        each.load(saved)
+        each.firmware.lines.execute("G43 H1", 0)
+        assert each.firmware.modal.tool_length[2] == 55.0
+    assert notices.of("answer") == [0, 0]

@@ -83,6 +83,25 @@ def test_unsupported_words_are_reported_with_line_and_column(text: str, expected
     assert expected in problem(text)
 
 
+@pytest.mark.parametrize("line", ["G43", "G43 H2", "G43 H0"])
+def test_g43_of_the_selected_tool_changes_nothing(line: str) -> None:
+    """The frame of a tool has its length already."""
+    assert steps(f"T2\n{line} G1 X10\n") == steps("T2\nG1 X10\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("T2\nG43 H1", "line 2, column 5: H1: is the length of another tool: T2 is selected"),
+        ("G43 H1", "no tool is selected before it"),
+        ("T1\nG1 X1 H1", "H1: is used with G43 only"),
+        ("T1\nG49", "is not supported"),
+    ],
+)
+def test_a_length_of_another_tool_is_refused(text: str, expected: str) -> None:
+    assert expected in problem(text)
+
+
 def test_steps_are_numbered_when_they_are_sent() -> None:
     assert Step(3, 28, {}).numbered(7) == Record(7, 28)
 

@@ -14,7 +14,7 @@ from understudy.motion.path import Floats, Limits
 from understudy.ports import Deps
 from understudy.robots.arm import Config, ToolConfig
 from understudy.robots.arm.controller import VirtualController
-from understudy.robots.arm.drives import Arm
+from understudy.robots.arm.drives import Arm, tool_row
 from understudy.robots.arm.mover import ArmMover
 from understudy.simulation.collision.body import Body, six_joint_chain
 from understudy.simulation.program.steps import ControllerOptions
@@ -91,7 +91,7 @@ def arm_of(config: Config, deps: Deps) -> Arm:
 def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
     a, b, c, u, v, w = (home / joints.units).tolist()
     rotary = tuple(unit == "deg" for unit in joints.unit_names)
-    own = config.dialect == "arm"
+    own, rows = config.dialect == "arm", sorted(config.tools.items())
     return ControllerOptions(
         dialect=dialect_of(config, rotary),
         modal=Modal(
@@ -99,6 +99,9 @@ def _options(config: Config, joints: Chain, home: Floats) -> ControllerOptions:
             tool=config.tool,
             selected=config.tool,
             g28=(a, b, c, u, v, w) if own else ZERO,
+            tools=tuple(tool_row(number, tool.tcp_mm_deg[2]) for number, tool in rows)
+            if own
+            else (),
         ),
         home=(a, b, c, u, v, w),
         homing_share=config.homing_speed_percent / 100.0,

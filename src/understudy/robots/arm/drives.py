@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import Refused
 from understudy.gcode.dialect import Axes
+from understudy.gcode.modal import Tool
 from understudy.gcode.requests import Coolant, Spindle, ToolChange
 from understudy.motion.dynamics import Dynamics
 from understudy.motion.jog import Range, jog
@@ -43,7 +44,7 @@ from understudy.simulation.program.steps import (
 from understudy.space.kinematics.chain import Frames
 from understudy.space.pose import Pose
 from understudy.space.transform import matrix, pose
-from understudy.units import NS_PER_MS, NS_PER_SECOND, seconds
+from understudy.units import MM, NS_PER_MS, NS_PER_SECOND, seconds
 
 GRID = 10 * NS_PER_MS
 CHORDS = 1024
@@ -105,6 +106,12 @@ class Odometer:
         times = np.concatenate([[begins], grid, [end]]) / NS_PER_SECOND
         chords = np.diff(self._tip_positions(times), axis=0)
         return float(np.linalg.norm(chords, axis=1).sum())
+
+
+def tool_row(number: int, length_mm: float) -> Tool:
+    """The row of the tool table: its length, which the kinematics has while it is mounted."""
+    length = (0.0, 0.0, length_mm, 0.0, 0.0, 0.0)
+    return Tool(number, length, built_in=length)
 
 
 class ToolOffsets:
@@ -326,6 +333,7 @@ class Drives:
         self._odometer.mark(now, self.plan.ends)
         self._notify_before_change(now)
         self.tool_offsets.set(tool, tip)
+        self._measure_row(self.tool)
         self.runner.remount()
         self.set_position(self.motion(now).position, now)
         self.hooks.tool_changed(now)
@@ -338,6 +346,15 @@ class Drives:
         state = self.runner.state
         state.modal = structs.replace(state.modal, offsets=tuple(offsets))
         return None
+
+    def _measure_row(self, tool: int) -> None:
+        """Sets the row of the tool table to the present tip of the tool."""
+        state, mover = self.runner.state, self.tool_offsets.mover(tool)
+        if state.modal.tool_in_table(tool) is None or isinstance(mover, Refused):
+            return
+        row = tool_row(tool, float(mover.frames.tool[2, 3]) / MM)
+        rows = (row if old.number == tool else old for old in state.modal.tools)
+        state.modal = structs.replace(state.modal, tools=tuple(rows))
 
     def on_other_path(self, listener: Callable[[int], None]) -> None:
         """Calls the listener when queued motion is dropped, or runs with another tool."""

@@ -22,6 +22,7 @@ from understudy.robots.grblhal.machine.machine import (
     MachineMover,
     TravelMover,
     dialect_of,
+    modal_of,
     pins_of,
     settings_of,
 )
@@ -50,6 +51,7 @@ def machine_setup(
         dialect_of(own, settings),
         window=settings.planner_blocks,
         rests_at_offsets=settings.rests_at_offsets,
+        modal=modal_of(own),
         devices=devices,
     )
 

@@ -4,6 +4,7 @@
     G28 G30                     home
     G54 … G59                   base 1 … 6
     T1 … T9                     tool
+    G43, G43 Hn                 length of the selected tool, which its frame has already
     G21 G90                     always active: millimetres, absolute
     M2 M30                      end of the program
 
@@ -20,13 +21,15 @@ from understudy.gcode.error_numbers import (
     MISSING_WORD,
     NOT_INTEGER,
     RANGE,
+    TOOL,
     UNSUPPORTED,
+    UNUSED_WORD,
     WORD_REPEATED,
 )
 from understudy.robots.kuka.frames import UNIT_OF, WORDS
 from understudy.robots.kuka.records import BASES, HOMES, LINEAR, TOOLS, Record
 
-LINES, ALWAYS_ACTIVE, ENDS = (0, 1), (21, 90), (2, 30)
+LINES, ALWAYS_ACTIVE, ENDS, LENGTH = (0, 1), (21, 90), (2, 30), 43
 
 
 class Step(NamedTuple):
@@ -75,11 +78,12 @@ def read_program(text: str) -> list[Step] | Problem:
 
 def read_lines(text: str) -> Iterator[ReadLine]:
     """The lines up to the end of the program; reading continues after a line with a problem."""
-    moves = False
+    moves, tool = False, 0
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         block = _block(line, number)
         if isinstance(block, _Block):
-            moves |= block.moves
+            moves, tool = moves or block.moves, block.tool or tool
+            block = block.length_problem(tool) or block
         yield ReadLine(number, line, _steps(block, moves))
         if isinstance(block, _Block) and block.ends:
             return
@@ -117,12 +121,31 @@ class _Block:
         self.moves = self.ends = False
         self._commands: list[int] = []
         self._given: dict[str, float] = {}
+        self._length: Word | None = None
         seen: set[str] = set()
         for word in words:
             if word.letter in seen and word.letter not in "GM":
                 raise self._broken(WORD_REPEATED, "is given twice", word)
             seen.add(word.letter)
             self._take(word)
+        self._check_length(words)
+
+    def _check_length(self, words: tuple[Word, ...]) -> None:
+        if self._length is not None and LENGTH not in (w.value for w in words if w.letter == "G"):
+            raise self._broken(UNUSED_WORD, "is used with G43 only", self._length)
+
+    @property
+    def tool(self) -> int:
+        """The tool that the line selects; 0: none."""
+        return next((kind for kind in self._commands if kind in TOOLS), 0)
+
+    def length_problem(self, tool: int) -> Problem | None:
+        """Refuses the length of another tool than the selected one."""
+        if self._length is None or int(self._length.value) in (0, tool):
+            return None
+        selected = f"T{tool} is selected" if tool else "no tool is selected before it"
+        message = f"is the length of another tool: {selected}"
+        return self._broken(TOOL, message, self._length).problem
 
     def steps(self, moving: bool) -> Iterator[Step]:
         for kind in self._commands:
@@ -146,6 +169,9 @@ class _Block:
             if self._whole(word) not in TOOLS:
                 raise self._broken(RANGE, "is not a tool; allowed: T1…T9", word)
             self._commands.insert(0, self._whole(word))
+        elif word.letter == "H":
+            self._whole(word)
+            self._length = word
         elif word.letter == "M" and self._whole(word) in ENDS:
             self.ends = True
         elif word.letter != "N":
@@ -157,7 +183,7 @@ class _Block:
             self.moves = True
         elif number in HOMES or number in BASES:
             self._commands.append(number)
-        elif number not in ALWAYS_ACTIVE:
+        elif number not in (*ALWAYS_ACTIVE, LENGTH):
             raise self._broken(UNSUPPORTED, "is not supported by the KUKA's G-code server", word)
 
     def _whole(self, word: Word) -> int:

@@ -3,18 +3,20 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 from numpy.typing import NDArray
 
 from understudy.devices.io.pins import Config as IoConfig
 from understudy.devices.io.virtual_io import VirtualIO
 from understudy.errors import ConfigError, Refused
 from understudy.gcode import GRBLHAL_MACHINE, ZERO, Dialect, Modal
+from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
+from understudy.gcode.modal import Tool
 from understudy.gcode.requests import AxisArc, AxisMove, Move, Request, Spindle
 from understudy.motion.arcs import MOST_CHORDS
 from understudy.motion.lines import lines
@@ -38,17 +40,32 @@ HOMING_SEARCH = 1.5
 FIRST_HOMED = 2
 """Z, the axis that homes first."""
 LINEAR_AXES = 3
+TABLE_CODES = frozenset({"G43"})
+"""Codes that the firmware has only with a tool table."""
 UNITS = (MM, MM, MM, DEG, DEG, DEG)
+
+
+ToolNumber = Annotated[int, Meta(ge=1, le=LAST_TOOL)]
+
+
+class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of the tool table: its offset of X Y Z (mm), the length being that of Z."""
+
+    name: str = ""
+    offset_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    radius_mm: float = 0.0
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The machine in a cell file.
 
     `settings`: by grblHAL's numbers, where they differ from the firmware's defaults.
+    `tools`: the tool table for G43; without it the firmware has none, and G43 is error 20.
     `wired`: each input is wired to the output of the same number.
     """
 
     settings: dict[int, float] = {}
+    tools: dict[ToolNumber, ToolConfig] = {}
     wired: bool = True
     io: IoConfig = IoConfig(
         digital_inputs=8,
@@ -173,7 +190,7 @@ class Machine:
         dialect = dialect_of(self._config, settings)
         options = ControllerOptions(
             dialect=dialect,
-            modal=Modal(),
+            modal=modal_of(self._config),
             home=ZERO,
             homing_share=1.0,
             deviation=settings.junction_deviation,
@@ -205,10 +222,21 @@ def settings_of(config: Config) -> Settings:
     return Settings(config.settings)
 
 
+def modal_of(config: Config) -> Modal:
+    """The modal state after power-on, with the tool table."""
+    rows = sorted(config.tools.items())
+    return Modal(
+        tools=tuple(
+            Tool(number, (*tool.offset_mm, 0.0, 0.0, 0.0), tool.radius_mm) for number, tool in rows
+        )
+    )
+
+
 def dialect_of(config: Config, settings: Settings) -> Dialect:
     """The firmware's dialect, with the axes and pins of this machine."""
     return structs.replace(
         GRBLHAL_MACHINE,
+        without=GRBLHAL_MACHINE.without - TABLE_CODES if config.tools else GRBLHAL_MACHINE.without,
         rotary=settings.rotary,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
