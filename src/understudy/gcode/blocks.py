@@ -8,6 +8,7 @@ here.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -458,3 +459,17 @@ def format_block(block: Block) -> str:
     if block.message is not None:
         parts.append(f"(MSG,{block.message})")
     return " ".join(part for part in parts if part)
+
+
+# ── names of commands ──
+
+COMMENTS = re.compile(r"\([^)]*\)?|;.*")
+COMMAND_WORD = re.compile(r"([GMTgmt])\s*0*(\d+(?:\.[1-9]\d*)?)")
+
+
+def commands_in(text: str) -> list[str]:
+    """Commands of a line by name: `M3`, `G38.2`, `T1`, `$H`, `$J`; each once, in order."""
+    if text.startswith("$"):
+        return [text.upper().partition("=")[0].strip()]
+    words = COMMAND_WORD.findall(COMMENTS.sub("", text))
+    return list(dict.fromkeys(f"{letter.upper()}{number}" for letter, number in words))

@@ -54,7 +54,7 @@ class Restore(Struct, frozen=True, forbid_unknown_fields=True):
 class Inject(Struct, frozen=True, forbid_unknown_fields=True):
     fault: str
     on: str
-    parameters: dict[str, float] = {}
+    parameters: dict[str, float | str] = {}
 
 
 class OneRobot(Struct, frozen=True, forbid_unknown_fields=True):

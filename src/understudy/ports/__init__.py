@@ -238,6 +238,28 @@ class Injectable(Protocol):
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None: ...
 
 
+Figures = Mapping[str, float | str]
+"""Parameters of a fault as rules and operators give them: a pin may have its name."""
+
+
+@runtime_checkable
+class NamesPins(Protocol):
+    """An `Injectable` whose pins have names."""
+
+    def fault_pin(self, fault: str, name: str) -> int | Refused:
+        """The number of the pin with this name, of the sort that the fault acts on."""
+        ...
+
+
+@runtime_checkable
+class ReportsCommands(Protocol):
+    """A robot that reports each command that it takes up, wherever it comes from."""
+
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls ``listener`` with the name of the command (`M3`, `MOVE_ABS`, …) and the time."""
+        ...
+
+
 # ── requests ────────────────────────────────────────────────────────────────────────────────────
 
 Finished = Callable[[Ticket, Refused | None, int], None]

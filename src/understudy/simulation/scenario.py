@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, located_at, unknown
-from understudy.ports import ActiveFault, Injectable
+from understudy.ports import ActiveFault, Figures, Injectable, NamesPins, ReportsCommands
 from understudy.ports.faults import MESSAGE_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
@@ -60,8 +60,8 @@ def find_fault(name: str) -> Fault:
 
 
 class When(Struct, frozen=True, forbid_unknown_fields=True):
-    """The trigger of a rule: a command on a face, an edge of a pin, the tool near a point, or a
-    contact.
+    """The trigger of a rule: a command on a face or of a robot, an edge of a pin, the tool near a
+    point, or a contact.
 
     `of`: the face, the pins (`g60.io`) or the robot that is watched. `collision`: the name of
     either side of the contact; `any`: every contact.
@@ -89,7 +89,7 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     every_s: Period | None = None
     from_s: Seconds = 0.0
     until_s: Seconds | None = None
-    parameters: dict[str, float] = {}
+    parameters: dict[str, float | str] = {}
 
     def covers(self, now: int) -> bool:
         if self.from_s > 0.0 and now < nanoseconds(self.from_s):
@@ -126,7 +126,12 @@ def check(rule: Rule) -> None:
         )
     _check_times(rule, fault)
     _check_when(rule.when)
-    fault.parameters(rule.fault, rule.parameters)
+    fault.parameters(rule.fault, _numbers(rule.parameters))
+
+
+def _numbers(given: Figures) -> dict[str, float]:
+    """The parameters that are numbers: names are known only where the fault acts."""
+    return {key: value for key, value in given.items() if not isinstance(value, str)}
 
 
 def _check_when(when: When | None) -> None:
@@ -200,7 +205,7 @@ class Scenario:
         self._seed = seed
         self._state = State({name: Count() for name in rules})
         self._figures = {
-            name: find_fault(rule.fault).parameters(rule.fault, rule.parameters)
+            name: find_fault(rule.fault).parameters(rule.fault, _numbers(rule.parameters))
             for name, rule in rules.items()
         }
         self._places: Mapping[str, Injectable] = {}
@@ -213,7 +218,7 @@ class Scenario:
         for name, rule in self._rules.items():
             with located_at(f"scenario.rules.{name}"):
                 fault = self._fault_at(rule.fault, rule.on)
-                self._figures[name] = fault.parameters(rule.fault, rule.parameters)
+                self._figures[name] = self._figures_at(fault, rule.fault, rule.on, rule.parameters)
             if rule.when is not None:
                 with located_at(f"scenario.rules.{name}.when"):
                     self._watch(name, rule.when)
@@ -230,12 +235,26 @@ class Scenario:
             raise ConfigError(f"{fault} cannot act there", key="on", value=on, allowed=able)
         return known[fault]
 
+    def _figures_at(self, fault: Fault, name: str, on: str, given: Figures) -> Mapping[str, float]:
+        """The parameters with numbers for the names of pins."""
+        place, numbers = self._places[on], _numbers(given)
+        for key, value in given.items():
+            if not isinstance(value, str):
+                continue
+            number: int | Refused = Refused("is not a number")
+            if key == "pin" and isinstance(place, NamesPins):
+                number = place.fault_pin(name, value)
+            if isinstance(number, Refused):
+                raise ConfigError(number.reason, key=f"parameters.{key}", value=value)
+            numbers[key] = number
+        return fault.parameters(name, numbers)
+
     def _watch(self, name: str, when: When) -> None:
         if when.of not in self._places:
             raise unknown("part to watch", when.of, self._places, key="of")
-        if when.command is not None and when.of not in self._endpoints:
-            raise unknown("endpoint to listen to", when.of, self._endpoints, key="of")
         watched: Any = self._places[when.of]
+        if when.command is not None and when.of not in self._endpoints:
+            self._watch_commands(name, when.of, when.command.upper())
         if when.near_mm is not None and not hasattr(watched, "tcp"):
             raise ConfigError("has no tool to watch", key="of", value=when.of)
         if when.collision is not None:
@@ -247,6 +266,19 @@ class Scenario:
         refused = watched.on_edge(when.pin, when.edge, lambda now: self._trigger(name, now))
         if refused:
             raise ConfigError(refused.reason, key="pin")
+
+    def _watch_commands(self, name: str, of: str, command: str) -> None:
+        robot = self._places[of]
+        if not isinstance(robot, ReportsCommands):
+            robots = [each for each, p in self._places.items() if isinstance(p, ReportsCommands)]
+            able = [*self._endpoints, *robots]
+            raise unknown("robot or endpoint to listen to", of, able, key="of")
+
+        def taken_up(taken: str, now: int) -> None:
+            if taken.upper() == command:
+                self._trigger(name, now)
+
+        robot.on_command(taken_up)
 
     def _watch_contacts(self, name: str, when: When) -> None:
         watch = getattr(self._places[when.of], "collision", None)
@@ -350,15 +382,14 @@ class Scenario:
         rule = self._rules[name]
         self._places[rule.on].inject(rule.fault, self._figures[name], now)
 
-    def inject(
-        self, fault: str, on: str, parameters: Mapping[str, float], now: int
-    ) -> Refused | None:
+    def inject(self, fault: str, on: str, parameters: Figures, now: int) -> Refused | None:
         """Injects a fault now, as an operator does."""
         try:
             declared = self._fault_at(fault, on)
             if declared.how == "asked":
                 return Refused(f"{fault} cannot be injected: it acts only by a scenario rule")
-            return self._places[on].inject(fault, declared.parameters(fault, parameters), now)
+            figures = self._figures_at(declared, fault, on, parameters)
+            return self._places[on].inject(fault, figures, now)
         except ConfigError as problem:
             return Refused(str(problem))
 

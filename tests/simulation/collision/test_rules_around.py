@@ -6,7 +6,7 @@ from tests.parts import part
 from understudy.app.build import build_cell
 from understudy.config import read_config
 from understudy.errors import ConfigError
-from understudy.robots.grblhal.face.framing import commands_in
+from understudy.gcode.blocks import commands_in
 from understudy.robots.kuka.frames import COMMAND
 from understudy.robots.kuka.robot import KukaGcodeServer
 from understudy.simulation.collision.watch import CollisionWatch

@@ -11,6 +11,7 @@ from understudy.ports.io import PinChange
 from understudy.simulation.program.actions import TIMED_OUT, input_wait_is_over, set_output
 from understudy.simulation.program.steps import State
 from understudy.simulation.scenario import Config as Rules
+from understudy.simulation.scenario import When
 from understudy.units import nanoseconds, seconds
 
 MOST_EVENTS = 1000
@@ -22,9 +23,20 @@ def rules_of(rules: Rules, places: Sequence[str]) -> Rules:
     kept = {
         name: rule
         for name, rule in rules.rules.items()
-        if rule.on in places and (rule.when is None or rule.when.of in places)
+        if rule.on in places and (rule.when is None or _is_triggered(rule.when, places))
     }
     return Rules(kept)
+
+
+def _pin(io: VirtualIO, fault: str, pin: float | str) -> int:
+    """The number of a pin; -1 if there is none with this name, which the scenario refuses."""
+    number = io.fault_pin(fault, pin) if isinstance(pin, str) else round(pin)
+    return number if isinstance(number, int) else -1
+
+
+def _is_triggered(when: When, places: Sequence[str]) -> bool:
+    """Whether the check sees the trigger: it runs no commands."""
+    return when.of in places and when.command is None
 
 
 class OfflinePins:
@@ -37,7 +49,7 @@ class OfflinePins:
         self.events: list[tuple[int, str]] = []
         self._parts: list[Wakes] = [io]
         self._forced = {
-            round(rule.parameters["pin"])
+            _pin(io, rule.fault, rule.parameters["pin"])
             for rule in rules.rules.values()
             if rule.on == place and "pin" in rule.parameters
         }

@@ -381,6 +381,9 @@ class VirtualIO:
     def active_faults(self) -> tuple[str, ...]:
         return ()
 
+    def fault_pin(self, fault: str, name: str) -> int | Refused:
+        return (self.ai if fault == "force_analog" else self.di).number(name)
+
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         number, value = round(parameters["pin"]), parameters.get("value", 0.0)
         if fault == "force_input":

@@ -408,6 +408,10 @@ class VirtualController:
         lit = any(each.lit for each in self._devices.values() if isinstance(each, LightsTool))
         return view_of(self._drives, self.io, lit=lit, alarm=self._alarm is not None, now=now)
 
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls the listener with each command, from a client, an operator or a program."""
+        self._drives.runner.command_listeners.append(listener)
+
     def on_status(self, listener: StatusListener) -> None:
         """Calls the listener whenever the controller connects, moves, stops, fails or homes."""
         self._listeners.on_status(listener)

@@ -24,6 +24,7 @@ from understudy.ports import Part, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import PanelRow, Pins, RobotView
 from understudy.ports.refusals import INHIBITED
+from understudy.robots.kuka.frames import commands_in
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
 from understudy.robots.kuka.outputs import ARC, GAS, SavedOutputs, WeldingOutputs
 from understudy.robots.kuka.records import KukaReading, Progress, Record
@@ -123,6 +124,7 @@ class KukaGcodeServer:
         self._options = options
         self._log = log
         self._listeners: list[Callable[[int], None]] = []
+        self._command_listeners: list[Callable[[str, int], None]] = []
         self._program_listeners: list[Callable[[Record, str, int], None]] = []
         self._state: ServerState = "Idle"
         self._modal = model.start
@@ -164,6 +166,10 @@ class KukaGcodeServer:
 
     def on_executed(self, listener: Callable[[int], None]) -> None:
         self._listeners.append(listener)
+
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls the listener with each command, from a client, an operator or a program."""
+        self._command_listeners.append(listener)
 
     def on_program_record(self, listener: Callable[[Record, str, int], None]) -> None:
         """Calls ``listener`` with each completed record of a program, and why it was refused."""
@@ -452,6 +458,9 @@ class KukaGcodeServer:
         self._taken = len(self._waiting)
         self._lookahead_ends = False
         record = self._waiting.popleft()
+        for command in commands_in(record) if self._command_listeners else ():
+            for listener in self._command_listeners:
+                listener(command, now)
         self._flying = record.seq
         if self._ahead and self._trajectory is not None:
             outcome = self._ahead.popleft()

@@ -6,7 +6,7 @@ docs/robots/text_robot.md has the diagram.
 
 import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -200,6 +200,7 @@ class TextRobot:
             "home": config.load_percent.home,
         }
         self._listeners: list[Finished] = []
+        self._command_listeners: list[Callable[[str, int], None]] = []
         self._state: RobotState = "Idle"
         self._rest = pose_of(config.start_mm_deg)
         """The pose at which the last motion ended."""
@@ -270,6 +271,10 @@ class TextRobot:
 
     def note_error(self, code: int) -> None:
         self._error_code = code
+
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls the listener with each move, from a client, an operator or a program."""
+        self._command_listeners.append(listener)
 
     def on_finished(self, listener: Finished) -> None:
         self._listeners.append(listener)
@@ -386,6 +391,8 @@ class TextRobot:
     # ── the queue ──
 
     def _submit(self, kind: Kind, target: Pose, now: int) -> Ticket | Refused:
+        for listener in self._command_listeners:
+            listener(kind.upper(), now)
         if self._state == "EmergencyStopped":
             self._error_code = STATE_ERROR
             return STOPPED

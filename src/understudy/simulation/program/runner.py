@@ -13,6 +13,7 @@ from msgspec import structs
 
 from understudy.errors import Refused
 from understudy.gcode import Dialect, Modal, Problem, after_reset, interpret, jog, parse, requests
+from understudy.gcode.blocks import commands_in
 from understudy.gcode.dialect import Axes
 from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
 from understudy.motion.path import Floats, Path
@@ -84,6 +85,7 @@ class Runner:
         self._running = False
         self.process: Process | None = None
         self.probe: Probe | None = None
+        self.command_listeners: list[Callable[[str, int], None]] = []
         self._waiting: deque[Entry] = deque()
         self.mover = self._mounted(options.modal.tool)
         io.on_change(self._pin_changed)
@@ -218,6 +220,7 @@ class Runner:
     def _begin(self, entry: Entry, now: int) -> None:
         state = self.state
         state.current = entry
+        self._report_commands(entry, now)
         if isinstance(entry, Homing):
             for group in entry.groups:
                 state.todo += (Rest(), HomingMove(group), Rest(), Homed(group))
@@ -243,6 +246,17 @@ class Runner:
                 state.todo += self._steps(request, before)
         if entry.single and any(isinstance(request, MOVES) for request in found.requests):
             state.todo += (Rest(), requests.ProgramPause("M0"))
+
+    def _report_commands(self, entry: Entry, now: int) -> None:
+        """Names the commands of a line to the listeners; also those of a line that is refused."""
+        if not self.command_listeners:
+            return
+        names = ["$H"] if isinstance(entry, Homing) else commands_in(entry.text)
+        if isinstance(entry, GcodeLine) and entry.how == "jog":
+            names = ["$J"]
+        for name in names:
+            for listener in self.command_listeners:
+                listener(name, now)
 
     def _steps(self, request: requests.Request, before: Modal) -> tuple[Step, ...]:
         if isinstance(request, MOVES):

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from understudy.gcode.blocks import commands_in
 from understudy.ports import Deps, Endpoint, FaultSource
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
@@ -27,7 +28,6 @@ from understudy.robots.grblhal.face.framing import (
     FirmwareLine,
     ReceiveBuffer,
     SavedBuffer,
-    commands_in,
     pieces,
 )
 from understudy.robots.grblhal.face.reports import (

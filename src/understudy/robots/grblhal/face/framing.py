@@ -27,9 +27,6 @@ SILENT = re.compile(rb"(?s:[^\x00-\x1f?!~\x7f-\xff]+|.)")
 _ORDINARY = re.compile(rb"[^\x00-\x1f$(;\[\x7f-\xff]*")
 _LINE_END = re.compile(rb"[\r\n]")
 
-COMMENTS = re.compile(r"\([^)]*\)?|;.*")
-COMMAND_WORD = re.compile(r"([GMTgmt])\s*0*(\d+(?:\.[1-9]\d*)?)")
-
 
 class FirmwareLine(NamedTuple):
     """A line without its end, and whether it was too long."""
@@ -174,11 +171,3 @@ class ReceiveBuffer:
         self._line = bytearray(saved.part)
         self._too_long, self._last_end = saved.too_long, saved.last_end
         self._verbatim = saved.verbatim
-
-
-def commands_in(text: str) -> list[str]:
-    """Commands of a line by name: `M3`, `G38.2`, `T1`, `$H`, `$J`; each once, in order."""
-    if text.startswith("$"):
-        return [text.upper().partition("=")[0].strip()]
-    words = COMMAND_WORD.findall(COMMENTS.sub("", text))
-    return list(dict.fromkeys(f"{letter.upper()}{number}" for letter, number in words))

@@ -1,7 +1,7 @@
 """A plain six-axis machine under grblHAL: X Y Z in mm, A B C in deg, and its pins."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -136,6 +136,10 @@ class Machine:
             io=Pins(digital.inputs, digital.outputs),
             linear=range(LINEAR_AXES),
         )
+
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls the listener with each command, from a client, an operator or a program."""
+        self.firmware.runner.command_listeners.append(listener)
 
     def faults(self) -> Faults:
         return EMERGENCY_STOP
