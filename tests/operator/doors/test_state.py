@@ -1,13 +1,14 @@
 """The state socket: one frame per request, and nothing else."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.operator.conftest import Bench
 
 from understudy.operator.doors.state import LONGEST_REQUEST, StateSession, framed, state_face
 from understudy.ports import HANG_UP, UNLIMITED
@@ -134,3 +135,11 @@ def test_bytes_never_raise(packets: list[bytes]) -> None:
     for packet in packets:
         client.receive(packet, 0)
         received(client)
+
+
+@pytest.mark.parametrize("cell", ["default", "grblhal_6axis", "kuka_eki", "text_robot"])
+def test_the_state_of_every_kind_of_robot_can_be_encoded(
+    bench_of: Callable[[str], Bench], cell: str
+) -> None:
+    bench = bench_of(cell)
+    assert msgspec.msgpack.encode(bench.live.watch.look({}))

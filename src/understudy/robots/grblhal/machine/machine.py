@@ -134,7 +134,7 @@ class Machine:
             line=reading.line,
             ghost=_si(plan.target.tolist()) if nanoseconds(plan.ends) > now else None,
             io=Pins(digital.inputs, digital.outputs),
-            linear=range(LINEAR_AXES),
+            linear=tuple(range(LINEAR_AXES)),
         )
 
     def on_command(self, listener: Callable[[str, int], None]) -> None:
