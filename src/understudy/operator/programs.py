@@ -233,21 +233,30 @@ class ProgramCommands:
     # ── preview ──
 
     def _preview(self, given: Preview) -> Any:
-        from understudy.offline.preview import preview, preview_of_events
+        from understudy.offline.preview import without_approach
 
         robot, program = self._robots.find(given.robot), self._program(given.robot)
         if isinstance(robot, Refused) or isinstance(program, Refused):
             return program
-        text = program.text if given.text is None else given.text
+        work = self._planned(robot, program.text if given.text is None else given.text)
+        if isinstance(work, Refused):
+            return work
+        if given.text is None and program.under_way():
+            work = without_approach(work)
+        return self._slices.do(work)
+
+    def _planned(self, robot: Robot, text: str) -> "Work[dict[str, Any]] | Refused":
+        """The preview of a text, from where the robot is."""
+        from understudy.offline.preview import preview, preview_of_events
+
         if (events := robot.model.program_events) is not None:
-            found = events(text, robot.axis_reading())
-            return self._slices.do(preview_of_events(found, robot.model.tip))
+            return preview_of_events(events(text, robot.axis_reading()), robot.model.tip)
         setup = self._setup(robot)
         if isinstance(setup, Refused):
             return setup
         here = robot.axis_reading().joints
         known = all(math.isfinite(angle) for angle in here)
-        return self._slices.do(preview(text, setup, here if known else ()))
+        return preview(text, setup, here if known else ())
 
     def _setup(self, robot: Robot) -> "Setup | Refused":
         """The robot that a preview is computed on, with the tool and offsets of now."""

@@ -1,11 +1,13 @@
 // Marks around the robots: paths, weld trails, workspace, reach clouds, frames, the arc.
 
 import { THREE } from "../three/index.js";
-import { glow } from "./materials.js";
+import { glow, plain } from "./materials.js";
 
 const UP = new THREE.Vector3(0, 1, 0);
+const SIDES = plain ? 5 : 8; // of a pipe
+const STRAIGHT_M = 2e-4; // a point that is off the line of the last segment by less extends that segment
 
-// A polyline with a thickness: one instanced cylinder for each segment.
+// A polyline with a thickness: one instanced cylinder for each straight segment.
 export class Path {
   constructor({ radius, material, halo = null, limit = 20000, gap = Infinity }) {
     this.gap = gap; // metres; points further apart are not joined
@@ -14,11 +16,11 @@ export class Path {
     this.segments = 0;
     this.object = new THREE.Group();
     this.meshes = [this.pipe(radius, material)];
-    if (halo) this.meshes.push(this.pipe(radius * 3.2, halo));
+    if (halo && !plain) this.meshes.push(this.pipe(radius * 3.2, halo));
   }
 
   pipe(radius, material) {
-    const shape = new THREE.CylinderGeometry(radius, radius, 1, 8, 1, true);
+    const shape = new THREE.CylinderGeometry(radius, radius, 1, SIDES, 1, true);
     const mesh = new THREE.InstancedMesh(shape, material, this.limit);
     mesh.count = 0;
     mesh.frustumCulled = false;
@@ -31,22 +33,35 @@ export class Path {
   }
 
   add(points) {
+    const first = Math.max(this.segments - 1, 0);
     for (const point of points) {
       const [last, next] = [this.points[this.points.length - 1], new THREE.Vector3(...point)];
       this.points.push(next);
-      if (!last || last.distanceTo(next) > this.gap || this.segments >= this.limit) continue;
-      this.segment(last, next);
+      if (!last || last.distanceTo(next) > this.gap) this.begin = null;
+      else if (this.segments < this.limit) this.join(last, next);
     }
     for (const mesh of this.meshes) {
       mesh.count = this.segments;
+      mesh.instanceMatrix.addUpdateRange(16 * first, 16 * (this.segments - first)); // not the whole buffer
       mesh.instanceMatrix.needsUpdate = true;
     }
+  }
+
+  // Extends the last segment if the next point is on its line, else begins a segment.
+  join(last, next) {
+    const straight = this.begin && offLine(last, this.begin, next) < STRAIGHT_M;
+    if (straight) this.segments -= 1;
+    else this.begin = last;
+    this.segment(this.begin, next);
   }
 
   segment(a, b) {
     const along = b.clone().sub(a);
     const length = along.length();
-    if (length < 1e-6) return;
+    if (length < 1e-6) {
+      this.begin = null;
+      return;
+    }
     const turn = new THREE.Quaternion().setFromUnitVectors(UP, along.divideScalar(length));
     const middle = a.clone().lerp(b, 0.5);
     const at = new THREE.Matrix4().compose(middle, turn, new THREE.Vector3(1, length * 1.04, 1));
@@ -57,8 +72,18 @@ export class Path {
   clear() {
     this.points = [];
     this.segments = 0;
+    this.begin = null;
     for (const mesh of this.meshes) mesh.count = 0;
   }
+}
+
+// How far a point is off the line from `a` to `b`; infinite if it is not between them.
+function offLine(point, a, b) {
+  const along = b.clone().sub(a);
+  const length = along.length();
+  const [to, part] = [point.clone().sub(a), point.clone().sub(a).dot(along)];
+  if (length < 1e-9 || part < 0 || part > length * length) return Infinity;
+  return to.addScaledVector(along, -part / (length * length)).length();
 }
 
 export function weldTrail(color) {
@@ -78,15 +103,17 @@ export class Arc {
     });
     this.object = new THREE.Group();
     this.sprite = new THREE.Sprite(material);
-    this.lamp = new THREE.PointLight(0xcfe6ff, 0, 0.9, 1.8);
-    this.object.add(this.sprite, this.lamp);
+    this.object.add(this.sprite);
+    // Always visible: three.js compiles its shaders again when the number of lights changes.
+    this.lamp = plain ? null : new THREE.PointLight(0xcfe6ff, 0, 0.9, 1.8);
+    if (this.lamp) this.object.add(this.lamp);
     this.show(false);
   }
 
   show(on) {
-    this.object.visible = on;
+    this.sprite.visible = on;
     const flicker = 0.75 + 0.25 * Math.random();
-    this.lamp.intensity = on ? 0.32 * flicker : 0;
+    if (this.lamp) this.lamp.intensity = on ? 0.32 * flicker : 0;
     this.sprite.scale.setScalar(0.12 * flicker);
   }
 }
@@ -101,6 +128,63 @@ function star() {
   context.fillStyle = fade;
   context.fillRect(0, 0, 128, 128);
   return new THREE.CanvasTexture(canvas);
+}
+
+// Name of a robot above it; the chosen robot has a ring around its foot as well.
+export class Marker {
+  constructor(name, radius) {
+    this.object = new THREE.Group();
+    this.ring = new THREE.Mesh(
+      new THREE.RingGeometry(radius, radius * 1.12, 48),
+      new THREE.MeshBasicMaterial({ color: CHOSEN, side: THREE.DoubleSide, transparent: true, opacity: 0.9 }),
+    );
+    const labels = [false, true].map((chosen) => {
+      const label = new THREE.Sprite(new THREE.SpriteMaterial({ map: plate(name, chosen), depthTest: false, sizeAttenuation: false, transparent: true }));
+      const { width, height } = label.material.map.image;
+      label.scale.set((LABEL_HEIGHT * width) / height, LABEL_HEIGHT, 1);
+      label.center.set(0.5, 0);
+      label.renderOrder = 10;
+      return label;
+    });
+    this.labels = { false: labels[0], true: labels[1] };
+    this.object.add(this.ring, ...labels);
+    this.show(false);
+  }
+
+  // `base`: of the robot; the ring lies just above its foot.
+  place(base, height) {
+    this.ring.position.z = 0.003;
+    this.ring.applyMatrix4(base);
+    for (const label of Object.values(this.labels)) label.position.setFromMatrixPosition(base).add(new THREE.Vector3(0, 0, height + 0.06));
+  }
+
+  show(chosen) {
+    this.ring.visible = chosen;
+    for (const [of, label] of Object.entries(this.labels)) label.visible = of === String(chosen);
+  }
+}
+
+const CHOSEN = 0x6cc7ff;
+const LABEL_HEIGHT = 0.028; // part of the image's height, about
+const LABEL_PX = 44;
+
+function plate(name, chosen) {
+  const canvas = document.createElement("canvas");
+  const font = `600 ${LABEL_PX * 0.62}px Roboto, "Noto Sans", sans-serif`;
+  const measure = canvas.getContext("2d");
+  measure.font = font;
+  canvas.width = Math.ceil(measure.measureText(name).width + LABEL_PX * 0.8);
+  canvas.height = LABEL_PX;
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = chosen ? "#6cc7ff" : "rgba(16,21,26,0.85)";
+  pen.beginPath();
+  pen.roundRect(0, 0, canvas.width, canvas.height, LABEL_PX / 4);
+  pen.fill();
+  Object.assign(pen, { font, fillStyle: chosen ? "#000" : "#f2f5f7", textAlign: "center", textBaseline: "middle" });
+  pen.fillText(name, canvas.width / 2, LABEL_PX / 2 + 1);
+  const texture = new THREE.CanvasTexture(canvas);
+  texture.colorSpace = THREE.SRGBColorSpace;
+  return texture;
 }
 
 // A frame as three arrows: red x, green y, blue z.

@@ -24,6 +24,9 @@ export const paint = solid("MeshPhysicalMaterial", {
 export const steel = solid("MeshStandardMaterial", { roughness: 0.38, metalness: 0.75 });
 export const matt = solid("MeshStandardMaterial", { roughness: 0.75, metalness: 0.15 });
 
+// With the colours of the vertices; full quality has a material for each colour instead.
+export const tinted = () => new THREE.MeshLambertMaterial({ vertexColors: true });
+
 export const ghost = (color) =>
   new THREE.MeshLambertMaterial({
     color, emissive: color, emissiveIntensity: 0.5, transparent: true, opacity: 0.36, depthWrite: false,

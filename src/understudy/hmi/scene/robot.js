@@ -2,11 +2,12 @@
 // same chain again as a ghost.
 
 import { THREE } from "../three/index.js";
-import { ghost, paint, steel } from "./materials.js";
-import { body, dispose, matrix, place, roundedCylinder } from "./shapes.js";
-import { triad } from "./marks.js";
+import { ghost, paint, plain, steel, tinted } from "./materials.js";
+import { body, dispose, matrix, part, place, roundedCylinder, solid } from "./shapes.js";
+import { Marker, triad } from "./marks.js";
 
-const GRAPHITE = 0x2b3138;
+const GRAPHITE = plain ? 0x59646f : 0x2b3138; // plain materials reflect nothing
+const COVER = plain ? 0x77828d : 0x4a535c;
 const STEEL = 0xb9c2ca;
 const COPPER = 0xc9814f;
 const SECTOR_DEG = 5; // of the workspace outline
@@ -85,6 +86,36 @@ export class Robot {
     this.addBodies();
     this.showTool(facts.tool);
     this.ghost.root.visible = false;
+    this.marker = new Marker(name, this.footRadius());
+    this.marker.place(this.chain.root.matrix, this.height());
+    this.object.add(this.marker.object);
+  }
+
+  // Extends a box by the bodies of the robot in its present posture.
+  expand(box) {
+    this.chain.root.updateWorldMatrix(true, true);
+    this.chain.root.traverseVisible((each) => {
+      if (!each.isMesh || !each.userData.solid) return;
+      if (!each.geometry.boundingBox) each.geometry.computeBoundingBox();
+      box.union(each.geometry.boundingBox.clone().applyMatrix4(each.matrixWorld));
+    });
+    box.expandByPoint(this.chain.root.getWorldPosition(new THREE.Vector3()));
+  }
+
+  footRadius() {
+    const shapes = (this.facts.links || [])[0]?.shapes || [];
+    return Math.max(0.12, ...shapes.map(({ radius = 0, dimensions = [] }) => Math.max(radius, (dimensions[0] || 0) / 2))) * 1.5;
+  }
+
+  // Of the body in the posture of the model's zero, above its base.
+  height() {
+    const box = new THREE.Box3();
+    this.expand(box);
+    return box.isEmpty() ? 0.3 : box.max.z - this.chain.root.position.z;
+  }
+
+  showChosen(chosen) {
+    this.marker.show(chosen);
   }
 
   get free() {
@@ -106,16 +137,21 @@ export class Robot {
   addBodies() {
     const transparent = ghost(this.colors.ghost_robot_color);
     const volume = new THREE.MeshBasicMaterial({ color: 0x6cc7ff, wireframe: true, transparent: true, opacity: 0.22 });
+    const covers = this.covers();
     for (const [number, link] of (this.facts.links || []).entries()) {
-      const material = this.materialOf(number);
+      const color = this.colorOf(number);
+      const material = plain ? tinted() : paint(color);
       this.links.set(link.name, material);
-      this.chain.frameOf(link).add(body(link.shapes, material));
+      const parts = link.shapes.map((shape) => part(shape, color));
+      if (plain) parts.push(...(covers.get(this.chain.frameOf(link)) ?? []));
+      if (plain) covers.delete(this.chain.frameOf(link));
+      if (parts.length) this.chain.frameOf(link).add(solid(parts, material));
       this.ghost.frameOf(link).add(body(link.shapes, transparent, { shadow: false }));
       const skin = body(link.collision || link.shapes, volume, { shadow: false });
       this.volumes.push(skin);
       this.chain.frameOf(link).add(skin);
     }
-    this.addCovers();
+    for (const [frame, parts] of covers) frame.add(...parts.map((each) => solid([each], steel(each.color))));
     if (this.bodiless) this.chain.flange.add(pointer(this.colors.robot_color, this.isGantry));
     if (this.bodiless) this.chain.flange.add(triad(0.16));
     for (const frame of [this.chain.root, ...this.chain.frames]) this.addTriad(frame, 0.14);
@@ -129,16 +165,15 @@ export class Robot {
   }
 
   // Base and wrist are dark, the other links have the robot's colour.
-  materialOf(number) {
+  colorOf(number) {
     const last = (this.facts.links || []).length;
     const dark = number === 0 || (last > 4 && number >= last - 3);
-    return dark ? paint(GRAPHITE) : paint(this.colors.robot_color);
+    return dark ? GRAPHITE : this.colors.robot_color;
   }
 
-  // Joint covers: a ring if the axis is along the link, caps if it is across.
-  addCovers() {
-    const cover = steel(0x4a535c);
-    const accent = steel(STEEL);
+  // Joint covers: a ring if the axis is along the link, caps if it is across. → frame → parts
+  covers() {
+    const found = new Map();
     const before = new Map((this.facts.links || []).map((link) => [link.joint, link]));
     for (const { moved, axis, joint } of this.chain.movers) {
       const number = this.chain.frames.indexOf(moved);
@@ -147,15 +182,12 @@ export class Robot {
       const along = Math.abs(direction(shape).dot(axis)) > 0.7;
       const r = shape.radius;
       const sizes = along
-        ? [[r * 1.05, r * 0.3, cover], [r * 1.07, r * 0.08, accent]]
-        : [[r * 0.84, r * 2.1, cover], [r * 0.5, r * 2.18, accent]];
-      for (const [radius, length, material] of sizes) {
-        const ring = new THREE.Mesh(roundedCylinder(radius, length), material);
-        ring.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
-        ring.castShadow = ring.receiveShadow = true;
-        moved.add(ring);
-      }
+        ? [[r * 1.05, r * 0.3, COVER], [r * 1.07, r * 0.08, STEEL]]
+        : [[r * 0.84, r * 2.1, COVER], [r * 0.5, r * 2.18, STEEL]];
+      const turn = new THREE.Quaternion().setFromUnitVectors(new THREE.Vector3(0, 0, 1), axis);
+      found.set(moved, sizes.map(([radius, length, color]) => ({ geometry: roundedCylinder(radius, length).applyQuaternion(turn), color })));
     }
+    return found;
   }
 
   showTool(number) {

@@ -26,6 +26,7 @@ const LAYER_OPTIONS = {
 };
 
 const RETRY_MS = 1000;
+const FIGURES_MS = 100;
 const same = (one, other) => one.robot === other.robot && one.link === other.link && one.object === other.object;
 const fixed = ({ held, tool, tools, frames, ...rest }) => rest; // facts of a robot that never change
 
@@ -55,6 +56,7 @@ class Scene {
     this.loads = 0;
     this.pinned = new Map(); // robot → joints of a ghost that the page shows
     this.time = null;
+    this.figuresAt = -Infinity;
     feed.onFrame((frame) => this.update(frame));
     this.viewport.renderer.setAnimationLoop(() => this.draw());
   }
@@ -139,6 +141,7 @@ class Scene {
 
   // Of robots with the same base only the chosen one is shown.
   showRobots() {
+    for (const robot of this.robots.values()) robot.showChosen(robot.name === this.chosen);
     const taken = new Set();
     const base = (robot) => robot.facts.base.map((value) => value.toFixed(4)).join();
     const first = this.robots.get(this.chosen);
@@ -153,9 +156,7 @@ class Scene {
 
   frameCamera() {
     const box = new THREE.Box3();
-    for (const robot of this.robots.values()) {
-      if (robot.object.visible) box.expandByObject(robot.chain.root);
-    }
+    for (const robot of this.robots.values()) if (robot.object.visible) robot.expand(box);
     for (const { object, isFloor } of this.objects.values()) if (!isFloor) box.expandByObject(object);
     box.expandByPoint(new THREE.Vector3(0.5, 0.35, 0)).expandByPoint(new THREE.Vector3(-0.3, -0.35, 1));
     this.viewport.frameOn(box);
@@ -179,6 +180,8 @@ class Scene {
       if (marks.workspace) marks.workspace.visible = layers.workspace;
       if (marks.cloud) marks.cloud.visible = layers.reach;
     }
+    const legend = document.querySelector("[data-mark=reach-legend]");
+    if (legend) legend.hidden = !(layers.reach && this.marks.get(this.chosen)?.cloud);
   }
 
   addWorkspace(robot, marks) {
@@ -194,6 +197,8 @@ class Scene {
     for (const [name, points] of Object.entries(feed.trails)) this.updateTrail(name, points);
     this.updateContacts(frame.contacts || []);
     const joints = this.robots.get(this.chosen)?.chain.movers.map(({ joint }) => joint) || [];
+    if (performance.now() - this.figuresAt < FIGURES_MS) return;
+    this.figuresAt = performance.now();
     show(document.getElementById("readout"), frame.robots[this.chosen], joints);
   }
 
@@ -344,10 +349,10 @@ class Scene {
 
   report() {
     const robots = {};
-    for (const [name, { chain, ghost, object, workFrames }] of this.robots) {
+    for (const [name, { chain, ghost, object, workFrames, marker }] of this.robots) {
       robots[name] = {
         q: [...chain.q], tcp: chain.tip(), shown: object.visible,
-        ghost: ghost.root.visible, ghost_q: [...ghost.q], works: workFrames.length,
+        ghost: ghost.root.visible, ghost_q: [...ghost.q], works: workFrames.length, marked: marker.ring.visible,
       };
     }
     const each = (count) => Object.fromEntries([...this.marks].map(([name, marks]) => [name, count(marks)]));

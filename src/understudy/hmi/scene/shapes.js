@@ -1,8 +1,10 @@
 // Shapes of the cell's geometry as three.js geometries: metres, z up, axes as in the cell.
 
 import { THREE } from "../three/index.js";
+import { plain } from "./materials.js";
 
-const SEGMENTS = 48; // around a cylinder or sphere
+const SEGMENTS = plain ? 20 : 48; // around a cylinder or sphere
+const CAP_SEGMENTS = plain ? 5 : 16;
 
 export function matrix(rows) {
   return new THREE.Matrix4().set(...rows);
@@ -31,7 +33,7 @@ const GEOMETRIES = {
   sphere: (s) => new THREE.SphereGeometry(s.radius, SEGMENTS, SEGMENTS / 2),
   cylinder: (s) => roundedCylinder(s.radius, s.length || s.height, Math.min(s.radius, 0.008)),
   capsule: (s) =>
-    new THREE.CapsuleGeometry(s.radius, s.length || s.height || 0, 16, SEGMENTS).rotateX(Math.PI / 2),
+    new THREE.CapsuleGeometry(s.radius, s.length || s.height || 0, CAP_SEGMENTS, SEGMENTS).rotateX(Math.PI / 2),
   mesh: triangles,
   convex: triangles,
 };
@@ -47,14 +49,53 @@ export function place(object, rows) {
   return object;
 }
 
-// A group of shapes that share a material, so that one change of colour changes all of them.
-export function body(shapes, material, { shadow = true } = {}) {
-  const group = new THREE.Group();
-  for (const shape of shapes || []) {
-    const mesh = new THREE.Mesh(geometry(shape), material);
-    mesh.castShadow = mesh.receiveShadow = shadow;
-    group.add(place(mesh, shape.origin || shape.transform));
+// One geometry of several parts {geometry, place, color}, since every mesh costs a call to the
+// graphics library. The colours are those of the vertices.
+export function merged(parts) {
+  const found = { position: [], normal: [], color: [], index: [] };
+  let first = 0;
+  for (const { geometry: part, place: rows, color = 0xffffff } of parts) {
+    if (rows) part.applyMatrix4(matrix(rows));
+    const { position, normal } = part.attributes;
+    const index = part.index?.array ?? Array.from({ length: position.count }, (_, n) => n);
+    const tint = new THREE.Color(color).toArray();
+    found.position.push(position.array);
+    found.normal.push(normal.array);
+    found.color.push(Float32Array.from({ length: 3 * position.count }, (_, n) => tint[n % 3]));
+    found.index.push(Uint32Array.from(index, (n) => n + first));
+    first += position.count;
+    part.dispose();
   }
+  const whole = new THREE.BufferGeometry();
+  for (const name of ["position", "normal", "color"]) {
+    whole.setAttribute(name, new THREE.BufferAttribute(joined(found[name], Float32Array), 3));
+  }
+  return whole.setIndex(new THREE.BufferAttribute(joined(found.index, Uint32Array), 1));
+}
+
+function joined(arrays, Kind) {
+  const whole = new Kind(arrays.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const array of arrays) {
+    whole.set(array, at);
+    at += array.length;
+  }
+  return whole;
+}
+
+export const part = (shape, color) => ({ geometry: geometry(shape), place: shape.origin || shape.transform, color });
+
+export function solid(parts, material, { shadow = true } = {}) {
+  const mesh = new THREE.Mesh(merged(parts), material);
+  mesh.castShadow = mesh.receiveShadow = shadow;
+  mesh.userData.solid = shadow;
+  return mesh;
+}
+
+// A group with the shapes as one mesh of one material.
+export function body(shapes, material, options) {
+  const group = new THREE.Group();
+  if (shapes?.length) group.add(solid(shapes.map((shape) => part(shape)), material, options));
   return group;
 }
 

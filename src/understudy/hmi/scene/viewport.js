@@ -5,11 +5,15 @@ import { plain } from "./materials.js";
 
 THREE.Object3D.DEFAULT_UP.set(0, 0, 1);
 
-const SLOW_MS = 45; // mean drawing time above which the resolution is reduced
-const IMAGES_MEASURED = 8;
-const MIN_PERIOD_MS = plain ? 40 : 0; // between two images: leaves time on the processor
+const SLOW_MS = 48; // mean time between two images above which the resolution is reduced
+const PAUSE_MS = 250; // after a longer time nothing had to be drawn
+const IMAGES_MEASURED = 12;
+const MIN_PERIOD_MS = plain ? 30 : 0; // between two images: leaves time on the processor
+const BACKGROUND = 0x1a2129;
 const MIN_RESOLUTION = 0.6; // pixels drawn per screen pixel, along a side
 const VIEW_MS = 500;
+const FILLED = 0.94; // of the free area
+const WARM_UP_IMAGES = 20; // shaders are compiled
 const VIEWS = {
   iso: [1, -1, 0.62],
   front: [1, 0, 0.12],
@@ -21,8 +25,9 @@ export class Viewport {
   constructor(element) {
     this.element = element;
     this.scene = new THREE.Scene();
-    this.renderer = new THREE.WebGLRenderer({ antialias: !plain, alpha: true, powerPreference: "high-performance" });
-    this.renderer.toneMapping = THREE.NeutralToneMapping;
+    this.renderer = new THREE.WebGLRenderer({ antialias: true, alpha: !plain, powerPreference: "high-performance" });
+    if (plain) this.renderer.setClearColor(BACKGROUND); // opaque: the browser need not blend the page
+    this.renderer.toneMapping = plain ? THREE.NoToneMapping : THREE.NeutralToneMapping;
     this.renderer.toneMappingExposure = 1.05;
     this.renderer.shadowMap.enabled = !plain;
     this.renderer.shadowMap.type = THREE.PCFSoftShadowMap;
@@ -39,7 +44,7 @@ export class Viewport {
     this.controls.addEventListener("change", () => (this.changed = true));
 
     this.center = new THREE.Vector3(0.3, 0, 0.5);
-    this.radius = 1.2;
+    this.box = new THREE.Box3(new THREE.Vector3(-0.3, -0.6, 0), new THREE.Vector3(0.9, 0.6, 1.2));
     this.followed = null;
     light(this.scene, this.renderer);
     this.scene.add(...(plain ? [plainGrid()] : floor()));
@@ -57,30 +62,63 @@ export class Viewport {
     this.renderer.setPixelRatio(this.resolution);
     this.renderer.setSize(width, height);
     this.camera.aspect = width / height;
-    const [right, up] = [0.08 * width, 0.035 * height]; // beside the buttons and above the figures
-    this.camera.setViewOffset(width, height, -right, up, width, height);
+    const { x, y } = this.freeArea();
+    this.camera.setViewOffset(width, height, width / 2 - x, height / 2 - y, width, height);
     this.changed = true;
+  }
+
+  // The part of the scene beside the buttons and figures over it: its middle and half its size, in
+  // pixels. An element over the scene says with `data-covers` which side it covers.
+  freeArea() {
+    const area = this.element.getBoundingClientRect();
+    const free = { left: 0, right: area.width, top: 0, bottom: area.height };
+    for (const over of this.element.closest(".u-scene-area")?.querySelectorAll("[data-covers]") ?? []) {
+      const box = over.getBoundingClientRect();
+      if (!box.width || !box.height) continue;
+      if (over.dataset.covers === "left") free.left = Math.max(free.left, box.right - area.left);
+      if (over.dataset.covers === "top") free.top = Math.max(free.top, box.bottom - area.top);
+      if (over.dataset.covers === "bottom") free.bottom = Math.min(free.bottom, box.top - area.top);
+    }
+    if (free.right - free.left < area.width / 3) free.left = 0; // better behind the buttons than tiny
+    const [wide, high] = [(free.right - free.left) / 2, (free.bottom - free.top) / 2];
+    return { x: free.left + wide, y: free.top + high, wide, high };
   }
 
   // Sets the box that all views show completely.
   frameOn(box) {
     if (box.isEmpty()) return;
-    const sphere = box.getBoundingSphere(new THREE.Sphere());
-    this.center.copy(sphere.center);
-    this.radius = Math.max(sphere.radius, 0.3);
+    box.getCenter(this.center);
+    this.box = box.clone();
+  }
+
+  // → distance from the centre at which all corners of the box are in the free area
+  distance(direction) {
+    const { wide, high } = this.freeArea();
+    if (!wide || !high) return this.camera.position.length(); // no page shows the scene yet
+    const focus = this.element.clientHeight / 2 / Math.tan(((this.camera.fov / 2) * Math.PI) / 180);
+    const look = new THREE.Matrix4().lookAt(direction, new THREE.Vector3(), this.camera.up);
+    const [right, up, toward] = [0, 1, 2].map((n) => new THREE.Vector3().setFromMatrixColumn(look, n));
+    let needed = this.controls.minDistance;
+    for (const corner of corners(this.box)) {
+      const from = corner.sub(this.center);
+      const near = from.dot(toward);
+      needed = Math.max(needed, near + (focus * Math.abs(from.dot(right))) / (wide * FILLED), near + (focus * Math.abs(from.dot(up))) / (high * FILLED));
+    }
+    return Math.min(needed, this.controls.maxDistance);
   }
 
   view(name, { at = VIEW_MS, follow = null } = {}) {
     this.name = name;
     this.followed = follow;
     if (follow) return;
-    const aspect = Math.min(1, this.camera.aspect);
-    const away = (this.radius * 0.9) / Math.sin(((this.camera.fov / 2) * Math.PI) / 180) / aspect;
-    const to = new THREE.Vector3(...VIEWS[name]).normalize().multiplyScalar(away).add(this.center);
+    this.fit();
+    const direction = new THREE.Vector3(...VIEWS[name]).normalize();
+    const to = direction.clone().multiplyScalar(this.distance(direction)).add(this.center);
     this.flight = {
       from: this.camera.position.clone(), to, since: performance.now(), lasts: at,
       aim: this.controls.target.clone(),
     };
+    this.changed = true;
   }
 
   moveCamera() {
@@ -106,16 +144,19 @@ export class Viewport {
   draw() {
     this.moveCamera();
     this.controls.update();
-    const before = performance.now();
-    if (!this.changed || before - this.drawn < MIN_PERIOD_MS) return;
+    const now = performance.now();
+    if (!this.changed || now - this.drawn < MIN_PERIOD_MS) return;
     this.changed = false;
-    this.drawn = before;
+    this.adapt(now - this.drawn);
+    this.drawn = now;
     this.renderer.render(this.scene, this.camera);
-    this.adapt(performance.now() - before);
   }
 
-  // A slow machine draws fewer pixels, not fewer images.
+  // A slow machine draws fewer pixels, not fewer images. The time between images counts: the graphics
+  // library works after `render` has returned.
   adapt(milliseconds) {
+    this.images = (this.images ?? 0) + 1;
+    if (milliseconds > PAUSE_MS || this.images < WARM_UP_IMAGES) return;
     this.times.push(milliseconds);
     if (this.times.length < IMAGES_MEASURED) return;
     const mean = this.times.reduce((sum, each) => sum + each, 0) / this.times.length;
@@ -126,10 +167,15 @@ export class Viewport {
   }
 }
 
+function corners({ min, max }) {
+  const [x, y, z] = [[min.x, max.x], [min.y, max.y], [min.z, max.z]];
+  return x.flatMap((a) => y.flatMap((b) => z.map((c) => new THREE.Vector3(a, b, c))));
+}
+
 function light(scene, renderer) {
   if (!plain) scene.environment = studio(renderer);
   scene.environmentIntensity = 0.55;
-  scene.add(new THREE.HemisphereLight(0xdfeaf5, 0x2a2622, plain ? 1.6 : 0.7));
+  scene.add(new THREE.HemisphereLight(0xdfeaf5, 0x2a2622, plain ? 1.5 : 0.7));
   const key = new THREE.DirectionalLight(0xfff4e6, 2.4);
   key.position.set(2.2, -2.6, 4.2);
   key.castShadow = !plain;

@@ -39,11 +39,13 @@ def build(browser: Browser) -> None:
     with ui.element("div").classes("u-cell"):
         with ui.element("div").classes("u-scene-area"):
             scene(browser)
-            with ui.element("div").classes("u-views"):
+            with ui.element("div").classes("u-views").props("data-covers=top"):
                 view_buttons(browser)
             _layers(browser)
             device_figures(browser)
-            ui.element("div").classes("u-readout").props('id="readout"')  # filled by scene.js
+            _reach_legend(browser)
+            # filled by scene.js
+            ui.element("div").classes("u-readout").props('id="readout" data-covers=bottom')
         with ui.element("aside").classes("u-panel"):
             _panel(browser)
     _draw_preview(browser)
@@ -63,7 +65,7 @@ def _panel(browser: Browser) -> None:
 
 
 def _layers(browser: Browser) -> None:
-    with ui.element("div").classes("u-layers"):
+    with ui.element("div").classes("u-layers").props("data-covers=left"):
         ui.label(browser.texts("layer.title")).classes("u-caption")
         for layer in LAYERS:
             switch = layer_button(browser, layer)
@@ -83,6 +85,17 @@ def _layers(browser: Browser) -> None:
                 )
             elif mark == "contacts":
                 clear.on_click(lambda: browser.command("clear_collisions"))
+
+
+def _reach_legend(browser: Browser) -> None:
+    """Colours of the reach layer; scene.js shows it with the layer."""
+    texts = browser.texts
+    with ui.element("div").classes("u-legend").props("data-mark=reach-legend hidden"):
+        ui.label(texts("reach.legend"))
+        ui.element("div").classes("u-legend-bar")
+        with ui.element("div").classes("u-legend-ends"):
+            ui.label(texts("reach.few"))
+            ui.label(texts("reach.many"))
 
 
 def _draw_preview(browser: Browser) -> None:

@@ -58,9 +58,20 @@ class Log {
   }
 
   filtered() {
-    const [place, sought] = [this.where.value, this.search.value.toLowerCase()];
-    return this.kept.filter((row) =>
-      !this.hidden.has(row.kind) && (!place || row.place === place) && (!sought || row.searched.includes(sought)));
+    return this.kept.filter((row) => !this.hidden.has(row.kind) && this.passes(row));
+  }
+
+  // Whether the place and the search let a row through.
+  passes({ place, searched }) {
+    const [where, sought] = [this.where.value, this.search.value.toLowerCase()];
+    return (!where || place === where) && (!sought || searched.includes(sought));
+  }
+
+  // → rows of each kind that the other filters let through: what a click on the kind would show
+  countKinds() {
+    const counts = new Map();
+    for (const row of this.kept) if (this.passes(row)) counts.set(row.kind, (counts.get(row.kind) ?? 0) + 1);
+    return counts;
   }
 
   updatePlaces() {
@@ -70,12 +81,13 @@ class Log {
   }
 
   show() {
-    const rows = this.filtered();
+    const [rows, kinds] = [this.filtered(), this.countKinds()];
     for (const button of this.element.querySelectorAll("[data-kind]")) {
       button.classList.toggle("u-chosen", !this.hidden.has(button.dataset.kind));
+      button.dataset.count = kinds.get(button.dataset.kind) ?? 0;
     }
     this.element.querySelector("[data-log=freeze]").classList.toggle("u-chosen", Boolean(this.frozen));
-    this.element.querySelector("[data-log=count]").textContent = text("count").replace("{shown}", rows.length).replace("{all}", this.kept.length);
+    this.element.querySelector("[data-log=count]").textContent = text("count").replace("{shown}", Math.min(rows.length, ROWS_SHOWN)).replace("{all}", this.kept.length);
     this.rows.replaceChildren(...rows.slice(-ROWS_SHOWN).reverse().map(rowElement));
   }
 

@@ -124,7 +124,7 @@ export class Editor {
         CM.lineNumbers(), clearanceGutter, marked, CM.history(), CM.drawSelection(), CM.highlightActiveLineGutter(),
         CM.ViewPlugin.fromClass(Colours, { decorations: (colours) => colours.decorations }),
         CM.keymap.of([...CM.defaultKeymap, ...CM.historyKeymap]),
-        this.editable.of([]), onUpdate, onClick,
+        this.editable.of([]), onUpdate, onClick, CM.EditorView.lineWrapping,
         CM.EditorView.theme({}, { dark: true }),
       ],
     });

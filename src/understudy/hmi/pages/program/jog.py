@@ -176,7 +176,7 @@ class JogPanel:
         if list(frame.options) != list(frames):
             names = {name: browser.texts(f"manual.{name}") for name in frames}
             frame.set_options(names, value=chosen)
-        _offer_steps(browser, self._step)
+        _offer_steps(browser, self._step, frame.value)
         self._axes.clear()
         self._axes.props(f'data-robot="{browser.robot}" data-frame="{frame.value}"')
         with self._axes:
@@ -204,17 +204,26 @@ def _toggle(browser: Browser, name: str) -> ui.toggle:
     return made
 
 
-def _offer_steps(browser: Browser, toggle: ui.toggle) -> None:
+def _offer_steps(browser: Browser, toggle: ui.toggle, frame: str | None) -> None:
     """`hold` only for robots that can jog without a step."""
     held = browser.can("jog_held")
-    steps = {step: _step_text(browser, step) for step in STEPS if step or held}
-    if list(toggle.options) != list(steps):
+    unit = _step_unit(browser, frame)
+    steps = {step: _step_text(browser, step, unit) for step in STEPS if step or held}
+    if toggle.options != steps:
         first = 0 if held else DEFAULT_STEP
         toggle.set_options(steps, value=toggle.value if toggle.value in steps else first)
 
 
-def _step_text(browser: Browser, step: float) -> str:
-    return f"{step:g}" if step else browser.texts("manual.continuous")
+def _step_unit(browser: Browser, frame: str | None) -> str:
+    """Of the axes of the frame: joints may turn or slide, a pose has both."""
+    units = {joint["unit"] for joint in browser.facts.get("joints", ())}
+    if frame != "joint" or len(units) != 1:
+        return " mm·°"
+    return " mm" if units == {"mm"} else "°"
+
+
+def _step_text(browser: Browser, step: float, unit: str) -> str:
+    return f"{step:g}{unit}" if step else browser.texts("manual.continuous")
 
 
 class JogSpeed:
@@ -247,7 +256,7 @@ def _axis_row(axis: int, name: str) -> None:
     with ui.element("div").classes("u-axis"):
         _jog_button(axis, name, -1)
         with ui.element("div").classes("u-axis-figure"):
-            ui.label(name).classes("u-axis-name")
+            ui.label(name).classes("u-axis-name").props["title"] = name
             ui.element("div").classes("u-figure").props(f'data-figure="{axis}"')
         _jog_button(axis, name, 1)
 

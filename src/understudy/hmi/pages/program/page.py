@@ -30,9 +30,11 @@ def build(browser: Browser) -> None:
             _run(browser)
             ui.element("div").classes("u-editor").props('id="editor" data-own-escape')
             _checks(browser)
+        splitter = ui.element("div").classes("u-splitter").props('role=separator tabindex=0')
+        splitter.props["aria-label"] = browser.texts("program.splitter")
         with ui.element("section").classes("u-scene-area"):
             scene(browser)
-            with ui.element("div").classes("u-views"):
+            with ui.element("div").classes("u-views").props("data-covers=top"):
                 view_buttons(browser)
                 layer_button(browser, "frames")
             _preview(browser)
@@ -116,7 +118,8 @@ def _checks(browser: Browser) -> None:
 def _preview(browser: Browser) -> None:
     """Timeline of the simulated run; preview.js moves it."""
     texts = browser.texts
-    with ui.element("div").classes("u-preview").props("id=preview data-mark=preview"):
+    strip = ui.element("div").classes("u-preview").props("id=preview data-mark=preview")
+    with strip.props("data-covers=bottom"):
         play = button("", icon="play_arrow", key=" ", hint=texts("program.replay"))
         play.props('data-preview="play"')
         with ui.element("div").classes("u-strip"):
@@ -192,6 +195,6 @@ PAGE = Page(
     icon="code",
     build=build,
     folder=Path(__file__).parent,
-    scripts=(SCRIPT, "program.js", "jog.js"),
+    scripts=(SCRIPT, "program.js", "jog.js", "splitter.js"),
     styles=("program.css",),
 )
