@@ -114,6 +114,19 @@ def test_the_preview_of_the_loaded_program_has_its_violations(arm: Bench) -> Non
     ]
 
 
+def test_the_path_of_a_running_program_begins_where_the_program_has_begun(arm: Bench) -> None:
+    text = "G1 X450 Y0 Z400 A180 B0 C0 F6000\nG1 Y100\nG1 Y-100 F600\n"
+    arm.do("load_program", robot="g60", text=text)
+    assert arm.do("preview", robot="g60")["lines"][0] == 1, "at rest: with the way to the program"
+    arm.do("run_program", robot="g60")
+    arm.forward(5.0)
+    assert arm.do("program", robot="g60")["line"] == 3
+    found = arm.do("preview", robot="g60")
+    assert found["tcp"][0] == pytest.approx([0.45, 0.0, 0.4], abs=1e-6)
+    assert len({len(found[name]) for name in ("times", "tcp", "q", "lines", "arc")}) == 1
+    assert arm.do("preview", robot="g60", text=text)["lines"][0] == 1, "a text: from here"
+
+
 def test_a_preview_is_truncated(arm: Bench) -> None:
     text = "\n".join(f"G1 A{n % 7} F60" for n in range(2100))
     found = arm.do("preview", robot="g60", text=text)

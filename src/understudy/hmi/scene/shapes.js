@@ -92,10 +92,13 @@ export function solid(parts, material, { shadow = true } = {}) {
   return mesh;
 }
 
-// A group with the shapes as one mesh of one material.
+// A group with the shapes as one mesh of one material. A single shape keeps its place as that of
+// the mesh.
 export function body(shapes, material, options) {
   const group = new THREE.Group();
-  if (shapes?.length) group.add(solid(shapes.map((shape) => part(shape)), material, options));
+  const parts = (shapes ?? []).map((shape) => part(shape));
+  if (parts.length === 1) group.add(place(solid([{ geometry: parts[0].geometry }], material, options), parts[0].place));
+  else if (parts.length) group.add(solid(parts, material, options));
   return group;
 }
 

@@ -79,7 +79,9 @@ export class Viewport {
       if (over.dataset.covers === "top") free.top = Math.max(free.top, box.bottom - area.top);
       if (over.dataset.covers === "bottom") free.bottom = Math.min(free.bottom, box.top - area.top);
     }
-    if (free.right - free.left < area.width / 3) free.left = 0; // better behind the buttons than tiny
+    // better behind the buttons than tiny
+    if (free.right - free.left < area.width / 3) free.left = 0;
+    if (free.bottom - free.top < area.height * 0.6) free.top = 0;
     const [wide, high] = [(free.right - free.left) / 2, (free.bottom - free.top) / 2];
     return { x: free.left + wide, y: free.top + high, wide, high };
   }

@@ -30,7 +30,7 @@ def build(browser: Browser) -> None:
             _run(browser)
             ui.element("div").classes("u-editor").props('id="editor" data-own-escape')
             _checks(browser)
-        splitter = ui.element("div").classes("u-splitter").props('role=separator tabindex=0')
+        splitter = ui.element("div").classes("u-splitter").props("role=separator tabindex=0")
         splitter.props["aria-label"] = browser.texts("program.splitter")
         with ui.element("section").classes("u-scene-area"):
             scene(browser)

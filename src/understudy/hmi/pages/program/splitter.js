@@ -5,14 +5,16 @@ import { whenReady } from "../../frame/api.js";
 
 const KEY = "program source width";
 const STEP_PX = 24;
-const LEAST_PX = 300;
+const LEAST_PX = 300; // of the editor, and of the scene
+const STACKED = window.matchMedia("(max-width: 1200px)"); // the scene is above manual operation
 
 whenReady(".u-splitter", (splitter) => {
   const page = splitter.parentElement;
   const source = page.querySelector(".u-source");
 
   const move = (width) => {
-    const most = page.clientWidth - 2 * LEAST_PX;
+    const beside = STACKED.matches ? 0 : page.querySelector(".u-manual").clientWidth;
+    const most = page.clientWidth - LEAST_PX - beside;
     const wanted = Math.round(Math.min(Math.max(width, LEAST_PX), Math.max(most, LEAST_PX)));
     page.style.setProperty("--source", `${wanted}px`);
     localStorage.setItem(KEY, wanted);
