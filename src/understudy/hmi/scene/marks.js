@@ -152,10 +152,14 @@ export class Marker {
   }
 
   // `base`: of the robot; the ring lies just above its foot.
-  place(base, height) {
+  place(base) {
     this.ring.position.z = 0.003;
     this.ring.applyMatrix4(base);
-    for (const label of Object.values(this.labels)) label.position.setFromMatrixPosition(base).add(new THREE.Vector3(0, 0, height + 0.06));
+    for (const label of Object.values(this.labels)) label.position.setFromMatrixPosition(base);
+  }
+
+  raise(top) {
+    for (const label of Object.values(this.labels)) label.position.z = top + 0.06;
   }
 
   show(chosen) {

@@ -10,6 +10,7 @@ const GRAPHITE = plain ? 0x59646f : 0x2b3138; // plain materials reflect nothing
 const COVER = plain ? 0x77828d : 0x4a535c;
 const STEEL = 0xb9c2ca;
 const COPPER = 0xc9814f;
+const LABEL_MS = 1000;
 const SECTOR_DEG = 5; // of the workspace outline
 
 // The frames of a chain, each one in the frame of the joint before it.
@@ -87,7 +88,8 @@ export class Robot {
     this.showTool(facts.tool);
     this.ghost.root.visible = false;
     this.marker = new Marker(name, this.footRadius());
-    this.marker.place(this.chain.root.matrix, this.height());
+    this.marker.place(this.chain.root.matrix);
+    this.raiseLabel(-Infinity);
     this.object.add(this.marker.object);
   }
 
@@ -107,11 +109,13 @@ export class Robot {
     return Math.max(0.12, ...shapes.map(({ radius = 0, dimensions = [] }) => Math.max(radius, (dimensions[0] || 0) / 2))) * 1.5;
   }
 
-  // Of the body in the posture of the model's zero, above its base.
-  height() {
+  // Puts the name above the body in its present posture, at most once a second.
+  raiseLabel(now = performance.now()) {
+    if (now - (this.raised ?? -Infinity) < LABEL_MS) return;
+    this.raised = now;
     const box = new THREE.Box3();
     this.expand(box);
-    return box.isEmpty() ? 0.3 : box.max.z - this.chain.root.position.z;
+    this.marker.raise(box.max.z);
   }
 
   showChosen(chosen) {

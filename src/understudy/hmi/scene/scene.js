@@ -252,6 +252,7 @@ class Scene {
       robot.posture = posture;
       robot.showTool(b.tool);
       robot.show(q, tcp);
+      robot.raiseLabel();
       robot.showGhost(this.ghostOf(robot.name, b));
       this.marks.get(robot.name).arc.show(b.arc);
       this.viewport.changed = true;
