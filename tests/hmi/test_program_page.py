@@ -344,7 +344,7 @@ def test_a_step_along_an_axis_of_the_base(screen: Screen, cell: RunningCell) -> 
     cell.ask("set_joint_positions", robot="g60", joints_deg=put.expected)
     screen.until(lambda: joints(cell) == put, "the robot put there")
     screen.at("jog-frame").get_by_text("Base", exact=True).click()
-    screen.at("jog-step").get_by_text("10", exact=True).click()
+    screen.at("jog-step").get_by_text("10 mm·°", exact=True).click()
     figure = screen.page.locator('[data-figure="2"]')
     before = last_row(cell)["pose_mm_deg"][2]
     screen.until(lambda: figure.inner_text() == f"{before:.1f} mm", "the tool's figures")

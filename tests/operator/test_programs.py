@@ -122,7 +122,7 @@ def test_the_path_of_a_running_program_begins_where_the_program_has_begun(arm: B
     arm.forward(5.0)
     assert arm.do("program", robot="g60")["line"] == 3
     found = arm.do("preview", robot="g60")
-    assert found["tcp"][0] == pytest.approx([0.45, 0.0, 0.4], abs=1e-6)
+    assert found["tcp"][0] == pytest.approx([0.45, 0.0, 0.4], abs=2e-3)
     assert len({len(found[name]) for name in ("times", "tcp", "q", "lines", "arc")}) == 1
     assert arm.do("preview", robot="g60", text=text)["lines"][0] == 1, "a text: from here"
 
