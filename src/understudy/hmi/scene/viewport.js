@@ -76,10 +76,12 @@ export class Viewport {
       const box = over.getBoundingClientRect();
       if (!box.width || !box.height) continue;
       if (over.dataset.covers === "left") free.left = Math.max(free.left, box.right - area.left);
+      if (over.dataset.covers === "right") free.right = Math.min(free.right, box.left - area.left);
       if (over.dataset.covers === "top") free.top = Math.max(free.top, box.bottom - area.top);
       if (over.dataset.covers === "bottom") free.bottom = Math.min(free.bottom, box.top - area.top);
     }
     // better behind the buttons than tiny
+    if (free.right - free.left < area.width / 2) free.right = area.width;
     if (free.right - free.left < area.width / 3) free.left = 0;
     if (free.bottom - free.top < area.height * 0.6) free.top = 0;
     const [wide, high] = [(free.right - free.left) / 2, (free.bottom - free.top) / 2];
