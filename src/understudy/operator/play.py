@@ -52,7 +52,7 @@ class PlayCommands:
 
     def _play(self) -> dict[str, Any]:
         answer = self._start()
-        if any(_under_way(robot) for robot in self._robots):
+        if any(robot.under_way() for robot in self._robots):
             return {**answer, "started": [], "refused": {}, "under_way": True}
         ready = [robot for robot in self._robots if _has_program(robot)]
         refusals: Mapping[str, Refused | None] = {r.name: self._begin(r) for r in ready}
@@ -76,11 +76,6 @@ class PlayCommands:
 def _log_refusal(robot: str, program: str, answer: Any) -> None:
     if isinstance(answer, Refused):
         log.warning("%s: the program %s is not loaded: %s", robot, program, answer.reason)
-
-
-def _under_way(robot: Robot) -> bool:
-    program = robot.side.program
-    return robot.condition().moving or (program is not None and program.under_way())
 
 
 def _has_program(robot: Robot) -> bool:

@@ -176,8 +176,7 @@ def _loaded_program(robot: Robot) -> ProgramFile | None:
 def _not_ready(robot: Robot) -> Refused | None:
     if robot.real is not None:
         return Refused(f"{robot.name} is REAL: no load_project while it is")
-    program = robot.side.program
-    if robot.condition().moving or (program is not None and program.under_way()):
+    if robot.under_way():
         return Refused(f"{robot.name} moves or runs a program: stop it before load_project")
     return None
 

@@ -109,6 +109,11 @@ class Robot:
         how = side.actions.condition(side.time.now())
         return replace(how, error=side.in_file(how.error))
 
+    def under_way(self) -> bool:
+        """Whether the robot moves, or runs a program."""
+        program = self.side.program
+        return self.condition().moving or (program is not None and program.under_way())
+
     def axis_reading(self) -> AxisReading:
         return self.side.actions.axis_reading(self.side.time.now())
 
