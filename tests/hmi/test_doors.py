@@ -22,7 +22,7 @@ from websockets.typing import Origin
 from understudy.app.stand_in import StandIn
 
 OPENAPI = "/api/openapi.json"
-NOT_TRIED = ("quit", "snapshot", "start_run")
+NOT_TRIED = ("quit", "snapshot", "save_program", "save_project", "start_run")
 """They end the cell, write files with random names, start processes."""
 
 
