@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.build import load_cell as load_cell
+    from understudy.app.offline_classes import CollisionDetector as CollisionDetector
+    from understudy.app.offline_classes import CycleTimeEstimator as CycleTimeEstimator
+    from understudy.app.offline_classes import MotionSimulator as MotionSimulator
+    from understudy.app.offline_classes import ReachabilityAnalyzer as ReachabilityAnalyzer
     from understudy.app.simulation_engine import SimulationEngine as SimulationEngine
     from understudy.app.stand_in import StandIn as StandIn
     from understudy.app.validate import validate as validate
@@ -12,27 +16,41 @@ if TYPE_CHECKING:
     from understudy.app.virtual_controller import VirtualController as VirtualController
     from understudy.errors import ConfigError as ConfigError
     from understudy.errors import Refused as Refused
+    from understudy.offline.waypoints import Waypoint as Waypoint
+    from understudy.space.pose import Pose as Pose
 
 __version__ = "0.1.0"
 
 # name → module; imported when asked for, so that `import understudy` stays fast.
 _OFFERED = {
     "load_cell": "understudy.app.build",
+    "CollisionDetector": "understudy.app.offline_classes",
     "ConfigError": "understudy.errors",
+    "CycleTimeEstimator": "understudy.app.offline_classes",
+    "MotionSimulator": "understudy.app.offline_classes",
+    "Pose": "understudy.space.pose",
+    "ReachabilityAnalyzer": "understudy.app.offline_classes",
     "Refused": "understudy.errors",
     "SimulationConfig": "understudy.app.virtual_controller",
     "SimulationEngine": "understudy.app.simulation_engine",
     "StandIn": "understudy.app.stand_in",
     "VirtualController": "understudy.app.virtual_controller",
+    "Waypoint": "understudy.offline.waypoints",
     "validate": "understudy.app.validate",
 }
 __all__ = [
+    "CollisionDetector",
     "ConfigError",
+    "CycleTimeEstimator",
+    "MotionSimulator",
+    "Pose",
+    "ReachabilityAnalyzer",
     "Refused",
     "SimulationConfig",
     "SimulationEngine",
     "StandIn",
     "VirtualController",
+    "Waypoint",
     "load_cell",
     "validate",
 ]

@@ -158,6 +158,10 @@ class VirtualController:
             f"VirtualController has no {name!r}; its devices: {', '.join(devices) or 'io'}"
         )
 
+    def timed(self) -> tuple[Cell, ArmController]:
+        """The cell and the controller themselves, whose calls take the time."""
+        return self._cell, self._inner
+
     # ── time ──
 
     def advance(self, duration: float) -> None:

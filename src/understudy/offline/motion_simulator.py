@@ -21,6 +21,9 @@ INTERNAL_RATE_HZ = 1000.0
 """Rate at which speeds are sampled for their maximum, whatever the rate of the log."""
 
 
+STATE = ("positions", "velocities", "accelerations")
+
+
 class Controller(Protocol):
     """A controller that executes a trajectory: lines of dialect `arm` in, joint states out."""
 
@@ -113,15 +116,16 @@ class MotionSimulator:
                 return SimulationResult(False, 0.0, 0.0, 0.0, (), refused.reason)
         watch = _Recorder(controller, now, self._rate_hz)
         ended = watch.to_the_end()
+        log = tuple(self._with_torques(watch.log))
         if self._recording:
-            self._recorded += watch.log
+            self._recorded += log
         problem = _problem(controller, ended)
         return SimulationResult(
             success=not problem,
             total_time_s=seconds(ended - now),
             max_velocity=watch.max_velocity,
             max_acceleration=watch.max_acceleration,
-            trajectory_log=tuple(watch.log),
+            trajectory_log=log,
             error_message=problem,
         )
 
@@ -131,6 +135,13 @@ class MotionSimulator:
         torques = dynamics.torques(motion) if dynamics else np.zeros_like(motion.position)
         rows = zip(*(values.tolist() for values in (*motion, torques)), strict=True)
         return (JointState(tuple(q), tuple(v), tuple(a), tuple(t)) for q, v, a, t in rows)
+
+    def _with_torques(self, log: Sequence[JointState]) -> Iterator[JointState]:
+        """The states with computed torques, unless the controller reports its own."""
+        if self._setup.dynamics is None or any(any(state.torques) for state in log):
+            return iter(log)
+        columns = ([getattr(state, name) for state in log] for name in STATE)
+        return self._states(Motion(*(np.array(column) for column in columns)))
 
     # ── recording ──
 

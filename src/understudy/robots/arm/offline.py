@@ -51,6 +51,7 @@ from understudy.robots.arm import FAULTS, Config
 from understudy.robots.arm.assembly import arm_of as drives_of
 from understudy.robots.arm.assembly import body_of, detector_of
 from understudy.robots.arm.drives import ARC_START, GAS
+from understudy.robots.arm.drives import Arm as Drives
 from understudy.robots.arm.mover import ArmMover
 from understudy.robots.arm.probe import ContactProbe
 from understudy.simulation import scenario
@@ -375,14 +376,18 @@ def foot_of(config: Config) -> np.ndarray:
 def motion_setup(config: CellConfig, robot: str = "", dialect: str = "") -> Setup:
     """The setup of a robot without devices; of the first that runs programs if none is named."""
     name = robot or programmable(config)[0]
-    arm = arm_of(config, name, dialect)
+    waits = _waits(config.robots[name].devices)
+    return replace(setup_of_arm(arm_of(config, name, dialect)), switch_seconds=waits)
+
+
+def setup_of_arm(arm: Drives) -> Setup:
+    """The setup of a configured arm, in which switches take no time."""
     return Setup(
-        mover=arm.mover(arm.options.modal.tool),
+        mover=arm.movers[arm.options.modal.tool],
         dialect=arm.options.dialect,
         window=arm.window,
         profile=arm.profile,
         mount=arm.mover,
-        switch_seconds=_waits(config.robots[name].devices),
         modal=arm.options.modal,
         start=arm.start,
         dynamics=arm.dynamics[arm.options.modal.tool],
