@@ -8,12 +8,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from understudy.app.build import build_cell
 from understudy.app.self_pairs import keep_pairs_on_disk
 from understudy.config import CellConfig, load_config
-from understudy.config.cell import read_rules
+from understudy.config.cell import read_environment, read_rules
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
@@ -48,11 +48,13 @@ class Cancelled(Exception):  # noqa: N818 (a user's decision, not an error)
 
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Options of a validation; `scenario` is the path of a file with rules."""
+    """Options of a validation; `scenario` is the path of a file with rules, `held` of a file with
+    the parts that the robot carries (`objects` as in an environment file, from the flange)."""
 
     robot: str = ""
     dialect: str = ""
     scenario: str = ""
+    held: str = ""
     clearance_mm: float | None = None
     with_stops: bool = False
     max_violations: int | None = None
@@ -154,6 +156,7 @@ def validate_waypoints(
     started = perf_counter()
     config = load_config(cell) if isinstance(cell, str) else cell
     robot = chosen_robot(config, options.robot)
+    config = _holding(config, robot, options.held)
     setup = offline_robot(config, robot).setup(options.dialect, _rules(config, options.scenario))
     if setup is None:
         raise ConfigError("waypoints need a robot that runs G-code", key="robot", value=robot)
@@ -170,12 +173,26 @@ def _prepare(
 ) -> tuple[Subject, Iterator[Event]]:
     """What the program is validated on, and its events."""
     name = chosen_robot(config, options.robot)
+    config = _holding(config, name, options.held)
     _check_mode(config, name, options.mode_of_operation)
     rules, robot = _rules(config, options.scenario), offline_robot(config, name)
     subject = subject_of(program, config, name)
     if options.scenario and not robot.obeys_rules:
         subject = replace(subject, notes=(*subject.notes, RULES_IGNORED))
     return subject, robot.events(text, options.dialect, rules)
+
+
+def _holding(config: CellConfig, robot: str, file: str) -> CellConfig:
+    """The cell, with the parts of a file in the robot's hand."""
+    if not file:
+        return config
+    given = config.robots[robot]
+    if not hasattr(given.config, "collision"):
+        raise ConfigError("this robot has no body that could hold a part", key="held", value=robot)
+    rules, parts = given.config.collision, read_environment(read_text(Path(file)), file).objects
+    rules = structs.replace(rules, held=(*rules.held, *parts))
+    holding = structs.replace(given, config=structs.replace(given.config, collision=rules))
+    return replace(config, robots={**config.robots, robot: holding})
 
 
 def subject_of(program: str, config: CellConfig, robot: str) -> Subject:

@@ -92,6 +92,8 @@ PIECES_AT_ONCE = 1000
 """Path pieces of one sweep, which share their certificates."""
 AT_THE_START = 1e-9
 MOST_PAIRS = 12
+"""Most touching pairs of a line that are reported; a note says how many there are."""
+MOST_COUNTED = 200
 """Most touching pairs that are searched for on a line."""
 MOST_SEARCHED = 1000
 """Most lines that are searched for further pairs; other lines report their first pair only."""
@@ -139,6 +141,7 @@ class Clearance:
         self._arm: Arm | None = None
         self._touching: set[Thing] = set()
         self._searched = 0
+        self._cut: dict[int, int] = {}
         self._environment = environment
         self._meant: MeantContacts | None = None
         self._ignoring: frozenset[Pair] = frozenset()
@@ -146,12 +149,19 @@ class Clearance:
     @property
     def notes(self) -> tuple[str, ...]:
         """A note if further pairs were not searched for on all lines."""
-        if self._searched <= MOST_SEARCHED:
-            return ()
-        return (
-            f"{self._searched} lines have contacts: beyond the first {MOST_SEARCHED} only "
-            "the first contact of each line is reported",
-        )
+        notes = []
+        if self._cut:
+            lines = ", ".join(f"line {line}: {count}" for line, count in self._cut.items())
+            notes.append(
+                f"more than {MOST_PAIRS} pairs of parts touch on a line, the first {MOST_PAIRS} "
+                f"are reported ({lines})"
+            )
+        if self._searched > MOST_SEARCHED:
+            notes.append(
+                f"{self._searched} lines have contacts: beyond the first {MOST_SEARCHED} only "
+                "the first contact of each line is reported"
+            )
+        return tuple(notes)
 
     def add(self, stretch: Stretch, arm: Arm | Machine) -> Iterator[Proof]:
         """Adds the next stretch; yields verdicts when enough stretches are collected."""
@@ -299,9 +309,11 @@ class Clearance:
             return [first]
         known = replace(first, piece=first.piece - begins)
         found = self._arm.sweeper.contacts(
-            line.shape, line.length, most=MOST_PAIRS, known=known, meant=self._ignoring
+            line.shape, line.length, most=MOST_COUNTED, known=known, meant=self._ignoring
         )  # fmt: skip
-        return [replace(each, piece=each.piece + begins) for each in found]
+        if len(found) > MOST_PAIRS:
+            self._cut[int(line.line[0])] = len(found)
+        return [replace(each, piece=each.piece + begins) for each in found[:MOST_PAIRS]]
 
 
 # ── contacts in words ──────────────────────────────────────────────────────────────────────────

@@ -46,6 +46,7 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
         tools={number: _shapes(tool, read) for number, tool in config.tools.items()},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
         fastest=chain.velocity if speeds is None else np.array(speeds) * chain.units,
+        held=tuple(thing.build(read) for thing in config.collision.held),
     )
 
 

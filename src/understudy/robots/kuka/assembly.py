@@ -47,6 +47,7 @@ def body_of(config: Config, chain: Chain, read: Read) -> Body:
         tools={number: tuple(shape.build(read) for shape in own) for number, own in shapes},
         meshes=meshes_of([solid for body in chain.bodies for solid in body.collision], read),
         fastest=chain.velocity,
+        held=tuple(thing.build(read) for thing in config.collision.held),
     )
 
 

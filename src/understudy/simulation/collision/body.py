@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from understudy.errors import ConfigError
 from understudy.space.kinematics.chain import Chain, chain
 from understudy.space.model.environment import CollisionConfig, Environment, Read
-from understudy.space.model.shapes import CollisionObject, Meshes
+from understudy.space.model.shapes import CollisionObject, Meshes, unique
 from understudy.space.model.urdf import read
 from understudy.space.transform import Array
 from understudy.units import DEG
@@ -79,14 +79,21 @@ class Body:
     meshes: Meshes
     fastest: Array
     """Highest speeds of the joints in rad/s."""
+    held: tuple[CollisionObject, ...] = ()
+    """Parts that the arm carries all the time, with every tool."""
+
+    def carried(
+        self, tool: int, held: Iterable[CollisionObject] = ()
+    ) -> tuple[CollisionObject, ...]:
+        """Everything on the flange: the tool, and what is held."""
+        return unique((*self.tools.get(tool, ()), *self.held, *held))
 
     def figure(self, tool: int, held: Iterable[CollisionObject] = ()) -> "PlacedArm":
         """The arm with its tool and held objects, for the distance to another arm."""
         from understudy.space.collision.arm_pair import PlacedArm
         from understudy.space.collision.assembly import arm_parts, carried_part
 
-        things = (*self.tools.get(tool, ()), *held)
-        carried = (carried_part(self.chain, thing) for thing in things)
+        carried = (carried_part(self.chain, thing) for thing in self.carried(tool, held))
         parts = (*arm_parts(self.chain, self.meshes), *carried)
         return PlacedArm(self.chain, self.foot, parts, self.fastest)
 
@@ -105,7 +112,7 @@ class Body:
         )
         if self.rules.self_collision_pairs != "auto":
             found.set_self_collision_pairs(self.rules.self_collision_pairs)
-        for thing in (*self.tools.get(tool, ()), *held):
+        for thing in self.carried(tool, held):
             found.attach(thing)
         return found
 
@@ -145,6 +152,6 @@ class Scene:
         if "detector" in self.__dict__:
             for thing in self.detector.carried:
                 self.detector.detach(thing.name)
-            for thing in (*self._body.tools.get(tool, ()), *held):
+            for thing in self._body.carried(tool, held):
                 self.detector.attach(thing)
         self._tool, self._held = tool, held

@@ -165,13 +165,15 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
-    """The ``collision`` block of a simulation file: what is checked, and the reaction."""
+    """The ``collision`` block of a simulation file: what is checked, and the reaction. ``held``:
+    parts that the robot carries all the time, placed from the flange."""
 
     enable: bool = True
     check_self_collision: bool = True
     check_environment: bool = True
     self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
     on_collision: Literal["report", "stop"] = "report"
+    held: tuple[ObjectConfig, ...] = ()
 
 
 def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
