@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.app.build import load_cell
-from understudy.wire.answer_faults import garbled
 from understudy.wire.exchange import InProcessCell
+from understudy.wire.message_faults import garbled
 
 CELL = """
 robots: {{bench: {{kind: text_robot, faces: {{text_tcp: {{}}}}}}}}
@@ -126,3 +126,79 @@ def test_after_eof_a_client_still_gets_delayed_answers(cell_with: Build) -> None
     cell.advance(0.3)
     assert client.received() == POSE
     assert not client.connected
+
+
+# ── requests ──
+
+
+def test_request_loss_drops_a_request(cell_with: Build) -> None:
+    cell = cell_with(rule("request_loss", ", times: 1"))
+    assert cell.connect().ask(b"MOVE_REL 0,0,5\nGET_POS\n") == POSE, "it has not moved"
+
+
+def test_a_request_is_whole_however_it_is_cut(cell_with: Build) -> None:
+    cell = cell_with(rule("request_loss", ", times: 1"))
+    client = cell.connect()
+    for byte in b"MOVE_REL 0,0,5\nGET_POS\n":
+        client.say(bytes([byte]))
+    cell.advance(1.0)
+    assert client.received() == POSE
+
+
+def test_request_delay_lets_it_arrive_later_and_those_behind_it(cell_with: Build) -> None:
+    rules = rule("request_delay", ", times: 1, parameters: {delay_ms: 250}")
+    cell = cell_with(rules)
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    client.say(b"RESET\n")
+    cell.advance(0.249)
+    assert client.received() == b""
+    assert cell.exchange.owed()
+    moment = cell.snapshot()
+    for _ in range(2):
+        cell.advance(0.001)
+        assert client.received() == POSE + b"OK Error reset\n"
+        cell.restore(moment)
+
+
+def test_request_duplicate_lets_it_arrive_twice(cell_with: Build) -> None:
+    cell = cell_with(rule("request_duplicate", ", times: 1"))
+    client = cell.connect()
+    assert client.ask(b"MOVE_REL 0,0,5\n").count(b"OK Movement completed") == 2
+    assert client.ask(b"GET_POS\n").startswith(b"OK 0.00,0.00,110.00")
+
+
+def test_request_garble_changes_one_byte_of_it(cell_with: Build) -> None:
+    client = cell_with(rule("request_garble", ", times: 1")).connect()
+    client.say(b"GET_POS\nGET_POS\n")
+    assert client.received() != POSE * 2
+
+
+def test_a_delayed_request_is_carried_out_after_eof(cell_with: Build) -> None:
+    cell = cell_with(rule("request_delay", ", parameters: {delay_ms: 250}"))
+    client = cell.connect()
+    client.say(b"GET_POS\n")
+    client.end()
+    cell.advance(0.3)
+    assert client.received() == POSE
+    assert not client.connected
+
+
+GRBL = """
+robots: {m: {kind: machine, faces: {grblhal: {}}}}
+scenario: {rules: {late: {fault: request_loss, on: m.grblhal, times: 1, from_s: 0.5}}}
+"""
+
+
+def test_lines_and_command_bytes_of_grblhal_are_requests(tmp_path: Path) -> None:
+    (tmp_path / "cell.yaml").write_text(GRBL)
+    cell = load_cell(str(tmp_path / "cell.yaml"))
+    client = cell.connect()
+    client.received()
+    client.say(b"G21\n?G4")
+    answer = client.received()
+    assert answer.startswith(b"ok\r\n<Idle"), "a command byte does not wait for a line end"
+    cell.advance(1.0)
+    client.say(b" P0\nG90\n")
+    cell.advance(1.0)
+    assert client.received() == b"ok\r\n", "the line G4 P0 is lost"

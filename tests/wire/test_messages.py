@@ -20,7 +20,8 @@ from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
 from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, NS_PER_SECOND, nanoseconds
 from understudy.wire.chat import parse, write
-from understudy.wire.exchange import MOST_UNREAD, Client, InProcessCell
+from understudy.wire.exchange import Client, InProcessCell
+from understudy.wire.inbox import MOST_UNREAD
 from understudy.wire.play import Tolerance, play
 
 MOVE = 500 * NS_PER_MS

@@ -260,6 +260,15 @@ class ReportsCommands(Protocol):
         ...
 
 
+@runtime_checkable
+class CutsRequests(Protocol):
+    """A byte face that knows where a request ends."""
+
+    def request_size(self, data: bytes) -> int:
+        """The size of the first whole request in the data; 0 if none is whole yet."""
+        ...
+
+
 # ── requests ────────────────────────────────────────────────────────────────────────────────────
 
 Finished = Callable[[Ticket, Refused | None, int], None]

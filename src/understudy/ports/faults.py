@@ -71,4 +71,18 @@ MESSAGE_FAULTS: Faults = {
         {"bytes_per_s": Figure(100.0, 0.1, 1e9)},
     ),
 }
-"""The faults of every face: they act on its answers, between face and wire."""
+"""The faults of every face that act on its answers, between face and wire."""
+
+REQUEST_FAULTS: Faults = {
+    "request_loss": Fault("asked", "a request does not arrive"),
+    "request_delay": Fault(
+        "asked",
+        "a request arrives late, and those behind it with it",
+        {"delay_ms": Figure(100.0, 0.0, 3_600_000.0)},
+    ),
+    "request_duplicate": Fault("asked", "a request arrives twice"),
+    "request_garble": Fault("asked", "one byte of a request is changed"),
+}
+"""The faults of every face that act on what it receives, between wire and face."""
+
+FACE_FAULTS: Faults = {**MESSAGE_FAULTS, **REQUEST_FAULTS}

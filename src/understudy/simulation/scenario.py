@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from understudy.chance import draw, symmetric_draws
 from understudy.errors import ConfigError, Refused, located_at, unknown
 from understudy.ports import ActiveFault, Figures, Injectable, NamesPins, ReportsCommands
-from understudy.ports.faults import MESSAGE_FAULTS, Fault, Faults
+from understudy.ports.faults import FACE_FAULTS, Fault, Faults
 from understudy.registry import modules
 from understudy.units import MM, NS_PER_MS, nanoseconds
 
@@ -35,7 +35,7 @@ Probability = Annotated[float, Meta(ge=0, le=1)]
 
 def _declarations() -> Iterator[tuple[str, Faults]]:
     """Yields what faults act on, and those faults; imports each module when it is needed."""
-    yield "any face", MESSAGE_FAULTS
+    yield "any face", FACE_FAULTS
     for table, kind, module in modules("devices", "robots", "faces"):
         yield f"{table.removesuffix('s')} {kind}", getattr(module, "FAULTS", {})
 
@@ -228,7 +228,7 @@ class Scenario:
         if on not in self._places:
             find_fault(fault)
             raise unknown("robot or face", on, self._places, key="on")
-        known = {**self._places[on].faults(), **(MESSAGE_FAULTS if on in self._endpoints else {})}
+        known = {**self._places[on].faults(), **(FACE_FAULTS if on in self._endpoints else {})}
         if fault not in known:
             find_fault(fault)
             able = ", ".join(known) or "no fault at all"
@@ -329,8 +329,8 @@ class Scenario:
         return self._fault_at(self._rules[name].fault, self._rules[name].on)
 
     def disturbs(self) -> set[str]:
-        """The endpoints whose answers a rule may lose, delay, repeat or garble."""
-        return {rule.on for rule in self._rules.values() if rule.fault in MESSAGE_FAULTS}
+        """The endpoints whose requests or answers a rule may lose, delay, repeat or garble."""
+        return {rule.on for rule in self._rules.values() if rule.fault in FACE_FAULTS}
 
     # ── faults that parts query ──
 

@@ -18,6 +18,7 @@ from understudy.errors import ConfigError
 from understudy.ports import (
     HANG_UP,
     UNLIMITED,
+    CutsRequests,
     MessageSession,
     Session,
     Snapshot,
@@ -25,90 +26,19 @@ from understudy.ports import (
     WireMessage,
 )
 from understudy.units import NS_PER_SECOND, duration_ns, seconds
-from understudy.wire.answer_faults import AnswerFaults, Data, size_of
 from understudy.wire.chat import Event, Kind
+from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
+from understudy.wire.message_faults import Data, MessageFaults, size_of
 
 log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
 """Bytes that scenario rules may delay for one peer."""
-MOST_UNREAD = 1000
-"""Messages that wait for a session's credit. Not every wire can stop reading: more are dropped."""
 
 AnySession = Session | MessageSession
 LONGEST_RUN = 3600 * NS_PER_SECOND
 """Simulated time that a cell in this process runs at most while a condition holds."""
-
-
-# ── received data that waits for credit ─────────────────────────────────────────────────────────
-
-
-class ByteInbox:
-    """Received bytes that their session has not read yet."""
-
-    def __init__(self, session: Session, unread: bytes = b"") -> None:
-        self._session = session
-        self._unread = bytearray(unread)
-
-    def __bool__(self) -> bool:
-        return bool(self._unread)
-
-    def add(self, data: bytes) -> None:
-        self._unread += data
-
-    def feed(self, now: int) -> bool:
-        """Gives the session what its credit allows; true if it read something."""
-        fed = False
-        while self._unread and (credit := self._session.credit()) > 0:
-            data = bytes(self._unread[:credit])
-            del self._unread[:credit]
-            self._session.receive(data, now)
-            fed = True
-        return fed
-
-    def eof(self, now: int) -> None:
-        self._session.eof(now)
-
-    def save(self) -> bytes:
-        return bytes(self._unread)
-
-
-class MessageInbox:
-    """Received messages that their session has not read yet."""
-
-    def __init__(self, session: MessageSession, unread: Iterable[WireMessage] = ()) -> None:
-        self._session = session
-        self._unread = deque(unread)
-        self.dropped = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._unread)
-
-    def add(self, message: WireMessage) -> None:
-        if len(self._unread) < MOST_UNREAD:
-            self._unread.append(message)
-        else:
-            self.dropped += 1
-
-    def feed(self, now: int) -> bool:
-        """As for bytes. After a message that causes a bug, the next one is still read."""
-        fed = False
-        while self._unread and self._session.credit() > 0:
-            message = self._unread.popleft()
-            try:
-                self._session.receive(message, now)
-            except Exception:
-                log.exception("a message could not be handled")
-                self._session.failed(message, now)
-            fed = True
-        return fed
-
-    def eof(self, now: int) -> None:
-        return None
-
-    def save(self) -> list[WireMessage]:
-        return list(self._unread)
 
 
 # ── connections ─────────────────────────────────────────────────────────────────────────────────
@@ -128,6 +58,10 @@ class Connection:
     reading: bool = True
     delayed: deque[tuple[int, Data]] = field(default_factory=deque)
     delayed_size: int = 0
+    incoming: deque[tuple[int, Data]] = field(default_factory=deque)
+    """Requests that rules let arrive later, with times."""
+    part: bytes = b""
+    """The begin of a request that is not whole yet."""
 
     def __post_init__(self) -> None:
         self.join(self.session)
@@ -147,6 +81,8 @@ class SavedConnection(Struct):
     unread: bytes | list[WireMessage]
     ended: bool
     held: list[tuple[int, bytes | WireMessage]] = []
+    incoming: list[tuple[int, bytes | WireMessage]] = []
+    part: bytes = b""
 
 
 class SavedEndpoint(Struct):
@@ -171,7 +107,11 @@ class Exchange:
         self._connections: dict[tuple[str, str], Connection] = {}
         self._unread: dict[Connection, None] = {}
         self._answer_faults = {
-            endpoint: AnswerFaults(fault_source, endpoint)
+            endpoint: MessageFaults(fault_source, endpoint, "message")
+            for endpoint, fault_source in timed_cell.disturbed.items()
+        }
+        self._request_faults = {
+            endpoint: MessageFaults(fault_source, endpoint, "request")
             for endpoint, fault_source in timed_cell.disturbed.items()
         }
         self._closed: dict[str, str] = {}
@@ -199,7 +139,7 @@ class Exchange:
             connection.sink.close()
             return False
         self._record(connection, ">", data)
-        connection.inbox.add(data)
+        self._accept(connection, data)
         self._unread[connection] = None
         return self.deliver(connection)
 
@@ -207,6 +147,9 @@ class Exchange:
         if self._is_open(connection) and not connection.ended:
             connection.ended = True
             self._record(connection, "!", b"eof")
+            self._schedule(connection, connection.part)
+            connection.part = b""
+            self._admit(connection)
             self._unread[connection] = None
             self.deliver()
 
@@ -245,7 +188,8 @@ class Exchange:
         wake = self.timed_cell.next_wake()
         if not self._answer_faults:
             return wake
-        moments = [c.delayed[0][0] for c in self._connections.values() if c.delayed]
+        queues = [q for c in self._connections.values() for q in (c.delayed, c.incoming) if q]
+        moments = [queue[0][0] for queue in queues]
         return min([*moments, wake] if wake is not None else moments, default=None)
 
     def advance(self, to: int) -> None:
@@ -257,7 +201,7 @@ class Exchange:
 
     def owed(self) -> bool:
         """A peer waits for an answer that needs time."""
-        return any(c.delayed or c.session.owed() for c in self._connections.values())
+        return any(c.delayed or c.incoming or c.session.owed() for c in self._connections.values())
 
     def detached(self) -> bool:
         """No peer is connected that could send something."""
@@ -279,7 +223,9 @@ class Exchange:
             endpoint: SavedEndpoint(
                 self._opened[endpoint],
                 {
-                    c.peer: SavedConnection(c.inbox.save(), c.ended, list(c.delayed))
+                    c.peer: SavedConnection(
+                        c.inbox.save(), c.ended, list(c.delayed), list(c.incoming), c.part
+                    )
                     for c in self._connections.values()
                     if c.endpoint == endpoint
                 },
@@ -328,6 +274,8 @@ class Exchange:
         connection.join(session, was.unread if was else ())
         connection.ended = was.ended if was else False
         connection.delayed = deque(was.held if was else ())
+        connection.incoming = deque(was.incoming if was else ())
+        connection.part = was.part if was else b""
         connection.delayed_size = sum(size_of(data) for _, data in connection.delayed)
         connection.eof_delivered = False
         self._connections[connection.endpoint, connection.peer] = connection
@@ -357,7 +305,7 @@ class Exchange:
     def _feed(self, connection: Connection) -> bool:
         fed: bool = connection.inbox.feed(self.timed_cell.now)
         self._read_more(connection)
-        if not connection.inbox:
+        if not connection.inbox and not connection.incoming:
             self._unread.pop(connection, None)
             if connection.ended and not connection.eof_delivered:
                 connection.eof_delivered = True
@@ -393,7 +341,41 @@ class Exchange:
             connection.delayed_size += size_of(due[1])
         return self._send_due(connection)
 
+    def _accept(self, connection: Connection, data: Data) -> None:
+        """Passes received data on: whole requests, where rules may act on them."""
+        face = self.timed_cell.faces[connection.endpoint]
+        if connection.endpoint not in self._request_faults:
+            connection.inbox.add(data)
+            return
+        if isinstance(data, bytes) and isinstance(face, CutsRequests):
+            data = connection.part + data
+            while size := face.request_size(data):
+                self._schedule(connection, data[:size])
+                data = data[size:]
+            connection.part = data
+        else:
+            self._schedule(connection, data)
+        self._admit(connection)
+
+    def _schedule(self, connection: Connection, request: Data) -> None:
+        faults = self._request_faults.get(connection.endpoint)
+        if faults is not None and request:
+            after = connection.incoming[-1][0] if connection.incoming else 0
+            connection.incoming.extend(faults.schedule(request, self.timed_cell.now, after))
+
+    def _admit(self, connection: Connection) -> bool:
+        """Passes the requests on whose time has come; true if there were any."""
+        admitted = False
+        while connection.incoming and connection.incoming[0][0] <= self.timed_cell.now:
+            connection.inbox.add(connection.incoming.popleft()[1])
+            self._unread[connection] = None
+            admitted = True
+        return admitted
+
     def _send_delayed(self) -> None:
+        arrived = [c for c in list(self._connections.values()) if c.incoming and self._admit(c)]
+        if arrived:
+            self.deliver()
         for connection in [c for c in self._connections.values() if c.delayed]:
             if self._send_due(connection):
                 self._send_all(connection)
@@ -413,7 +395,8 @@ class Exchange:
         connection.sink.send(data)
 
     def _read_more(self, connection: Connection) -> None:
-        wanted = not connection.inbox and connection.session.credit() > 0
+        waits = sum(size_of(data) for _, data in connection.incoming) >= MOST_HELD
+        wanted = not (connection.inbox or waits) and connection.session.credit() > 0
         if wanted != connection.reading:
             connection.reading = wanted
             connection.sink.read_more(wanted)

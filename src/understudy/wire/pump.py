@@ -19,9 +19,9 @@ from understudy.errors import Refused
 from understudy.ports import Rate, RunningClock, Snapshot
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
-from understudy.wire.answer_faults import Data
 from understudy.wire.exchange import Connection, Exchange
 from understudy.wire.interface import Sink
+from understudy.wire.message_faults import Data
 
 TURN_SECONDS = 0.02
 """The longest time for which one turn keeps the event loop from reading bytes."""

@@ -174,6 +174,9 @@ class CommandFace(SessionFace[CommandSession], NotInjectable):
             self._current = None
             self.robot.connect(MAIN, False, now)
 
+    def request_size(self, data: bytes) -> int:
+        return COMMAND.size if len(data) >= COMMAND.size else 0
+
     def submit(self, record: Record, now: int) -> None:
         for command in commands_in(record):
             self._fault_source.received(self._name, command, now)

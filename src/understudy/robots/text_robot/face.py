@@ -210,6 +210,9 @@ class TextTcpFace(SessionFace[TextSession], NotInjectable):
         timed_out = verb != "STOP" and self._times_out(now)
         return Request(verb, parameters, known, timed_out, self._robot.stops())
 
+    def request_size(self, data: bytes) -> int:
+        return data.find(b"\n") + 1
+
     def received(self, request: Request, now: int) -> None:
         """Reports a command to the scenario rules; STOP acts now, before commands that wait."""
         self._fault_source.received(self._name, request.verb, now)

@@ -23,6 +23,7 @@ from understudy.robots.grblhal.controller import GrblController, GrblRobot, Noti
 from understudy.robots.grblhal.face.dollar import DollarCommands
 from understudy.robots.grblhal.face.framing import (
     BUFFER_BYTES,
+    LINE_ENDS,
     PRINTABLE_COMMANDS,
     SILENT,
     FirmwareLine,
@@ -205,6 +206,11 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
         """Whether an answer is pending; one that waits for an operator does not count."""
         waits = self._working and (peer == self._asker or self.serves(peer))
         return waits and not self._controller.lines.waits_for_operator(self._now)
+
+    def request_size(self, data: bytes) -> int:
+        """A line with its end, a command byte, or the text in front of one."""
+        text, byte = next(pieces(data))
+        return len(text) or (byte is not None) if byte is not None or text[-1:] in LINE_ENDS else 0
 
     def receive(self, data: bytes, now: int) -> None:
         self._now = now
