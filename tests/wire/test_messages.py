@@ -245,11 +245,15 @@ def test_restored_in_another_cell_a_peer_is_detached_and_its_messages_are_in_the
     assert events == [("broker", "<", b"done 1", ("_INBOX.1", ""))]
 
 
-class Garbling:
-    """`FaultSource` of one rule that garbles every answer."""
+class OneRule:
+    """`FaultSource` of one rule that always acts."""
+
+    def __init__(self, fault: str = "message_garble", **figures: float) -> None:
+        self._fault = fault
+        self._figures = figures
 
     def draw_fault(self, fault: str, place: str, now: int) -> ActiveFault | None:
-        return ActiveFault("rule", 0, {}) if fault == "message_garble" else None
+        return ActiveFault("rule", 0, self._figures) if fault == self._fault else None
 
     def ambient(self, fault: str, place: str, now: int) -> ActiveFault | None:
         return None
@@ -262,7 +266,7 @@ class Garbling:
 
 
 def test_a_rule_garbles_the_payload_and_not_the_address() -> None:
-    cell = bus({"bus": Garbling()})
+    cell = bus({"bus": OneRule()})
     client = cell.connect("bus")
     client.say(request(1))
     cell.advance(0.5)
@@ -270,6 +274,21 @@ def test_a_rule_garbles_the_payload_and_not_the_address() -> None:
     assert message.address == "_INBOX.1"
     assert message.payload != b"done 1"
     assert len(message.payload) == len(b"done 1")
+
+
+def test_rules_delay_and_repeat_messages_on_their_way_to_the_face() -> None:
+    cell = bus({"bus": OneRule("request_delay", delay_ms=200.0)})
+    client = cell.connect("bus")
+    client.say(request(1))
+    cell.advance(0.699)
+    assert client.messages() == []
+    cell.advance(0.001)
+    assert client.messages() == [WireMessage("_INBOX.1", b"done 1")]
+    cell = bus({"bus": OneRule("request_duplicate")})
+    client = cell.connect("bus")
+    client.say(request(1))
+    cell.advance(2.0)
+    assert client.messages() == [WireMessage("_INBOX.1", b"done 1")] * 2
 
 
 class Whole:
