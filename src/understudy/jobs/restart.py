@@ -148,15 +148,9 @@ def restoring(lines: Sequence[ProgramLine], first: int, dialect: Dialect) -> lis
             "place in full: begin at an earlier line"
         )
     words = " ".join(f"{letter}{number_text(value)}" for letter, value in place.items())
-    motion = next(
-        (
-            block.commands["motion"]
-            for block in map(_block, reversed(lines[: first - 1]))
-            if "motion" in block.commands
-        ),
-        "G1",
-    )
-    again = [motion] if motion in ("G0", "G1") else []
+    blocks = [_block(line) for line in lines[: first - 1]]
+    motions = [block.commands["motion"] for block in blocks if "motion" in block.commands]
+    again = [each for each in motions[-1:] if each in ("G0", "G1")]
     return [f"G1 {words}", *_switching_lines(lines, first), *again]
 
 

@@ -1,6 +1,6 @@
 """Set-up of the cell: its environment, snapshots, and links between outputs and inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nicegui import ui
@@ -123,7 +123,7 @@ def _links(browser: Browser) -> None:
         rows.clear()
         with rows:
             for each in links:
-                _link_row(browser, each, lambda name: _unlink(browser, name))
+                _link_row(browser, each)
             if not links:
                 ui.label(browser.texts("setup.no_links")).classes("u-caption")
 
@@ -135,15 +135,11 @@ def _pin_choice(browser: Browser, side: str) -> ui.select:
     return choice.props(f"dense outlined dark popup-content-class=u-menu data-mark=link-{side}")
 
 
-async def _unlink(browser: Browser, output: str) -> None:
-    await browser.robot_command("unlink", {"output": output})
-
-
-def _link_row(browser: Browser, link: Mapping[str, Any], remove: Callable[[str], Any]) -> None:
+def _link_row(browser: Browser, link: Mapping[str, Any]) -> None:
     with ui.element("div").classes("u-link").props(f'data-link="{link["output"]}"'):
         inverted = browser.texts("setup.inverted") if link["invert"] else ""
         delay = f"{link['delay_ms']:g} ms" if link["delay_ms"] else ""
         ui.label(f"{link['output']} → {link['input']}").classes("u-link-pins")
         ui.label(" · ".join(each for each in (delay, inverted) if each)).classes("u-caption")
         gone = button("", icon="delete", hint=browser.texts("setup.unlink"), kind="u-small")
-        gone.on_click(lambda: remove(link["output"]))
+        gone.on_click(lambda: browser.robot_command("unlink", {"output": link["output"]}))
