@@ -30,6 +30,7 @@ export const tinted = () => new THREE.MeshLambertMaterial({ vertexColors: true }
 export const ghost = (color) =>
   new THREE.MeshLambertMaterial({
     color, emissive: color, emissiveIntensity: 0.5, transparent: true, opacity: 0.36, depthWrite: false,
+    polygonOffset: true, polygonOffsetFactor: 2, polygonOffsetUnits: 2, // behind the robot where both are
   });
 
 export const zone = (color) =>

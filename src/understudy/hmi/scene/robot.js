@@ -150,7 +150,7 @@ export class Robot {
       if (plain) parts.push(...(covers.get(this.chain.frameOf(link)) ?? []));
       if (plain) covers.delete(this.chain.frameOf(link));
       if (parts.length) this.chain.frameOf(link).add(solid(parts, material));
-      this.ghost.frameOf(link).add(body(link.shapes, transparent, { shadow: false }));
+      if (link.joint >= 0) this.ghost.frameOf(link).add(body(link.shapes, transparent, { shadow: false }));
       const skin = body(link.collision || link.shapes, volume, { shadow: false });
       this.volumes.push(skin);
       this.chain.frameOf(link).add(skin);
