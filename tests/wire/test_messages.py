@@ -288,7 +288,8 @@ def test_rules_delay_and_repeat_messages_on_their_way_to_the_face() -> None:
     client = cell.connect("bus")
     client.say(request(1))
     cell.advance(2.0)
-    assert client.messages() == [WireMessage("_INBOX.1", b"done 1")] * 2
+    answers = [message for message in client.messages() if message.address == "_INBOX.1"]
+    assert answers == [WireMessage("_INBOX.1", b"done 1")] * 2
 
 
 class Whole:
