@@ -75,6 +75,7 @@ def test_the_environment_is_loaded_from_a_file_and_reloaded(
 def test_a_snapshot_is_saved_and_restored(
     screen: Screen, cell: RunningCell, tmp_path: Path
 ) -> None:
+    screen.press("tab-setup")
     file = tmp_path / "state.msgpack"
     cell.ask("reset")
     cell.ask("set_joint_positions", robot="g60", joints_deg=[10, 0, 0, 0, 0, 0])
@@ -92,6 +93,7 @@ def test_a_snapshot_is_saved_and_restored(
 
 
 def test_a_link_is_added_and_removed(screen: Screen, cell: RunningCell) -> None:
+    screen.press("tab-setup")
     choose(screen, "link-output", "GRIPPER_CLOSE")
     choose(screen, "link-input", "PART_DETECTED")
     screen.press("link-add")
