@@ -345,6 +345,11 @@ class Block(Struct, frozen=True, eq=False, gc=False):
     columns: tuple[int, ...] = ()
     line: int = 0
 
+    @property
+    def acts(self) -> bool:
+        """Whether it counts as executed: comments, messages and `%` do not."""
+        return bool(self.commands or self.values)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Block) and self._content() == other._content()
 

@@ -382,7 +382,7 @@ class ProgramLine(Struct, frozen=True, gc=False):
     @property
     def acts(self) -> bool:
         """Whether every controller counts the line as executed: comments and messages are not."""
-        return isinstance(self.block, Block) and bool(self.block.commands or self.block.values)
+        return isinstance(self.block, Block) and self.block.acts
 
     @property
     def problem(self) -> Refused | None:

@@ -365,19 +365,25 @@ class Queue:
         self._stream = stream
         self.cut: Callable[[int], None] = lambda now: None
         """Called when queued motion is dropped."""
+        self.before_change: Callable[[int], None] = lambda now: None
+        """Called before the plan changes."""
 
     # ── commands ──
 
     def append(self, path: Path, now: int, *, deviation: float, exact: bool) -> None:
+        self.before_change(now)
         self._stream.append(path, self._time(now), deviation=deviation, exact=exact)
 
     def hold(self, now: int) -> None:
+        self.before_change(now)
         self._stream.hold(self._time(now))
 
     def resume(self, now: int) -> None:
+        self.before_change(now)
         self._stream.resume(self._time(now))
 
     def override(self, now: int, *, feed: float | None, rapid: float | None) -> None:
+        self.before_change(now)
         self._stream.override(self._time(now), feed=feed, rapid=rapid)
 
     @property
@@ -385,14 +391,17 @@ class Queue:
         return self._stream.overrides
 
     def stop(self, now: int) -> None:
+        self.before_change(now)
         self._stream.stop(self._time(now))
         self.cut(now)
 
     def halt(self, now: int) -> None:
+        self.before_change(now)
         self._stream.halt(self._time(now))
         self.cut(now)
 
     def set_position(self, position: Floats, now: int) -> None:
+        self.before_change(now)
         self._stream.set_position(position, self._time(now))
         self.cut(now)
 

@@ -30,12 +30,20 @@ class TestCollisionDetection:
         assert controller.tally().collisions_detected == 2
 
     def test_collision_visualization(self) -> None:
-        """Values for a page: objects and contacts in millimetres."""
+        """Values for a page: objects, and a contact with its place in millimetres."""
         with StandIn("default") as cell:
             things = {thing["name"] for thing in cell.do("scene")["environment"]}
+            cell.do("enable", robot="g60")
+            cell.do("send_gcode", robot="g60", line="G0 X500 Y0 Z40 A180 B0 C0")
+            cell.forward(20.0)
             status = cell.do("status")["parts"]["g60.collision"]
+            view = cell._call(lambda live: live.watch.look())
         assert {"floor", "table", "fixture"} <= things
-        assert (status.contacts, status.on_collision) == ((), "report")
+        contact = next(each for each in status.contacts if each.object == "table")
+        assert contact.link.startswith("torch")
+        assert contact.point_mm[:2] == pytest.approx((500.0, 0.0), abs=20.0)
+        assert contact.point_mm[2] == pytest.approx(45.0, abs=10.0), "in the top of the table"
+        assert {"robot": "g60", "link": contact.link, "object": "table"} in view.contacts
 
     def test_reachability_check(self) -> None:
         analyzer = ReachabilityAnalyzer(arm()._inner.arm.movers[0].chain)

@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from understudy.errors import Refused
-from understudy.motion.path import empty_path
+from understudy.motion.odometer import Odometer, OdometerState
+from understudy.motion.path import Floats, empty_path
 from understudy.motion.plan import Plan, empty_law
 from understudy.ports import Part, State, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
@@ -30,6 +31,7 @@ from understudy.robots.kuka.outputs import ARC, GAS, SavedOutputs, WeldingOutput
 from understudy.robots.kuka.records import KukaReading, Progress, Record
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
+from understudy.space.kinematics.chain import Frames
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
 
@@ -111,6 +113,8 @@ class Saved(Struct):
     messages: list[str]
     pieces_done: int
     stops: int = 0
+    executed: int = 0
+    odometer: OdometerState = OdometerState()
 
 
 class KukaGcodeServer:
@@ -145,6 +149,8 @@ class KukaGcodeServer:
         self._pieces_done = 0
         self._stop_reason = ""
         self._inhibited = False
+        self._executed = 0
+        self._odometer = Odometer(self._tip_positions)
         self.parts: dict[str, Part] = {}
         self.collision: CollisionWatch | None = None
 
@@ -154,6 +160,7 @@ class KukaGcodeServer:
         return BUFFER - len(self._waiting)
 
     def submit(self, record: Record, now: int) -> None:
+        self._mark(now)
         self._waiting.append(record)
         self._enter("submit")
         self._advance(now)
@@ -177,6 +184,7 @@ class KukaGcodeServer:
 
     def stop(self, now: int) -> None:
         """Stops the motion at once and drops all records that are not completed."""
+        self._mark(now)
         self._stops += 1
         self._waiting.clear()
         self._ahead.clear()
@@ -254,8 +262,9 @@ class KukaGcodeServer:
     # ── readings ──
 
     def tally(self, now: int) -> Tally:
-        """Number of contacts; records are not counted here."""
-        return Tally(collisions_detected=self.collision.detected if self.collision else 0)
+        """Records that were carried out, contacts, and the path of the tool."""
+        contacts = self.collision.detected if self.collision else 0
+        return Tally(self._executed, contacts, self._odometer.at(now, self.plan.ends))
 
     def stopped(self) -> bool:
         """Whether an emergency stop or a contact froze the motion and was not released yet."""
@@ -343,6 +352,7 @@ class KukaGcodeServer:
         return min((moment for moment in moments if moment is not None), default=None)
 
     def wake(self, now: int) -> None:
+        self._mark(now)
         self._outputs.wake(now)
         ends = self._segment_ends()
         if self._flight is not None and ends is not None and ends <= now:
@@ -367,6 +377,7 @@ class KukaGcodeServer:
         if fault == "emergency_stop":
             self.freeze("emergency stop", now)
         elif fault == "emergency_release" and self.stopped():
+            self._mark(now)
             self._enter("release")
             if self.collision is not None:
                 self.collision.release()
@@ -379,6 +390,7 @@ class KukaGcodeServer:
         unless the configuration keeps them."""
         if self.stopped():
             return
+        self._mark(now)
         self._stop_reason = reason
         if self._options.on_emergency_stop == "clear":
             self.stop(now)
@@ -409,6 +421,8 @@ class KukaGcodeServer:
             messages=list(self._messages),
             pieces_done=self._pieces_done,
             stops=self._stops,
+            executed=self._executed,
+            odometer=self._odometer.state,
         )
 
     def load(self, state: State) -> None:
@@ -418,6 +432,7 @@ class KukaGcodeServer:
         self._completed, self._flying, self._taken = saved.completed, saved.flying, saved.taken
         self._flags, self._next_check = saved.flags, saved.next_check
         self._pieces_done, self._stops = saved.pieces_done, saved.stops
+        self._executed, self._odometer.state = saved.executed, saved.odometer
         self._stop_reason, self._inhibited = saved.stop_reason, saved.inhibited
         self._outputs.load(saved.outputs)
         self._messages = deque(saved.messages, maxlen=MESSAGES_KEPT)
@@ -439,6 +454,17 @@ class KukaGcodeServer:
         self._flight = Flight(record, known[0])
         self._ahead.extend(known[1:])
         self._trajectory = Trajectory.from_state(segments, trajectory, self._options.blend)
+
+    # ── odometer ──
+
+    def _mark(self, now: int) -> None:
+        """Makes the distance so far final: the plan is about to change."""
+        self._odometer.mark(now, self.plan.ends)
+
+    def _tip_positions(self, times: Floats) -> Floats:
+        tool = self.model.tools.get(self._modal.tool, np.eye(4))
+        tips = self.model.chain.flanges(self.plan.positions(times), Frames(np.eye(4), tool))
+        return np.ascontiguousarray(tips[:, :3, 3])
 
     # ── one record after the other ──
 
@@ -494,6 +520,7 @@ class KukaGcodeServer:
 
     def _complete(self, flight: Flight, now: int) -> None:
         self._completed = flight.record.seq
+        self._executed += not flight.outcome.message
         tool_changed = self._modal.tool != flight.outcome.after.tool
         self._modal = flight.outcome.after
         self._flight = None

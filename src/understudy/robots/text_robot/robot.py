@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, Refused
-from understudy.ports import Deps, FaultSource, Finished, Ticket
+from understudy.ports import Deps, FaultSource, Finished, Tally, Ticket
 from understudy.ports.faults import EMERGENCY_STOP, Fault, Faults, Figure
 from understudy.ports.hmi import RobotView
 from understudy.robots.text_robot.interface import (
@@ -180,6 +180,8 @@ class Saved(Struct):
     inhibited: bool
     emergency: bool
     overheated: bool
+    moves_done: int
+    distance: float
 
 
 class TextRobot:
@@ -212,6 +214,8 @@ class TextRobot:
         self._last_temperature = config.temperature_c.idle
         self._temperature_at = 0
         self._inhibited = self._emergency = self._overheated = False
+        self._moves_done = 0
+        self._distance = 0.0
 
     # ── requests ──
 
@@ -233,6 +237,7 @@ class TextRobot:
         self._stops += 1
         tickets = [self._motion.ticket] if self._motion else []
         tickets += [move.ticket for move in self._queue]
+        self._distance = self._distance_at(now)
         self._rest = self.tcp(now)
         self._enter("stop", now)
         self._motion = None
@@ -320,6 +325,15 @@ class TextRobot:
             self.tcp(now), self._state, self._temperature(now), self._error_code, self._load()
         )
 
+    def tally(self, now: int) -> Tally:
+        """Moves that were completed, and the path of the tool."""
+        return Tally(gcode_executed=self._moves_done, distance=self._distance_at(now))
+
+    def _distance_at(self, now: int) -> float:
+        if self._motion is None:
+            return self._distance
+        return self._distance + math.dist(self._motion.start[:3], self._motion.at(now)[:3])
+
     # ── time ──
 
     def next_wake(self) -> int | None:
@@ -329,6 +343,8 @@ class TextRobot:
         motion = self._motion
         if motion is None or now < motion.ends:
             return
+        self._distance = self._distance_at(now)
+        self._moves_done += 1
         self._rest = motion.end
         self._enter("finished", now)
         self._motion = None
@@ -372,6 +388,8 @@ class TextRobot:
             inhibited=self._inhibited,
             emergency=self._emergency,
             overheated=self._overheated,
+            moves_done=self._moves_done,
+            distance=self._distance,
         )
 
     def load(self, state: Any) -> None:
@@ -387,6 +405,7 @@ class TextRobot:
         self._temperature_at = saved.temperature_at
         self._inhibited, self._emergency = saved.inhibited, saved.emergency
         self._overheated = saved.overheated
+        self._moves_done, self._distance = saved.moves_done, saved.distance
 
     # ── the queue ──
 

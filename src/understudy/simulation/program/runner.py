@@ -208,7 +208,7 @@ class Runner:
             return done
         if state.current is not None:
             entry, state.current = state.current, None
-            state.executed += isinstance(entry, GcodeLine) and bool(entry.text.strip())
+            state.executed += state.acts
             self.hooks.finished(entry, None, now)
             return True
         if not self._waiting:
@@ -219,7 +219,7 @@ class Runner:
 
     def _begin(self, entry: Entry, now: int) -> None:
         state = self.state
-        state.current = entry
+        state.current, state.acts = entry, False
         self._report_commands(entry, now)
         if isinstance(entry, Homing):
             for group in entry.groups:
@@ -229,6 +229,7 @@ class Runner:
         if isinstance(block, Problem):
             self.refuse(block.refused(), now)
             return
+        state.acts = block.acts
         here = QueueEnd(self.mover, self.queue.end, state.axes)
         understand = jog if entry.how == "jog" else interpret
         found = understand(block, state.modal, dialect=self.dialect, position=here)

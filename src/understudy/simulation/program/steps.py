@@ -161,6 +161,7 @@ class State(Struct):
     optional_stop: bool = False
     homed: list[int] = []
     executed: int = 0
+    acts: bool = False
     stops: int = 0
     error: tuple[str, int] | None = None
     wake: int | None = None

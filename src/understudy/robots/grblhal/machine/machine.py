@@ -20,9 +20,10 @@ from understudy.gcode.modal import Tool
 from understudy.gcode.requests import AxisArc, AxisMove, Move, Request, Spindle
 from understudy.motion.arcs import MOST_CHORDS
 from understudy.motion.lines import lines
+from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.stream import FIRMWARE_COMMIT, Queue, Stream
-from understudy.ports import Deps, Part
+from understudy.ports import Deps, Part, Tally
 from understudy.ports.faults import EMERGENCY_STOP, Faults
 from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
@@ -85,6 +86,7 @@ class Saved(Struct):
 
     firmware: SavedFirmware
     program: SavedProgram
+    odometer: OdometerState
 
 
 class Machine:
@@ -105,6 +107,7 @@ class Machine:
             on_steps=lambda position: self._mover.on_steps(position),
             homing=_search_seconds,
         )
+        self._odometer = Odometer(self._tip_positions)
         self.firmware = Firmware(axes, self._runner)
 
     # ── part ──
@@ -151,6 +154,20 @@ class Machine:
             self.firmware.release(now)
         return None
 
+    # ── counters ──
+
+    def tally(self, now: int) -> Tally:
+        """Executed blocks, and the path of X Y Z."""
+        runner = self.firmware.runner
+        distance = self._odometer.at(now, runner.queue.plan.ends)
+        return Tally(gcode_executed=runner.state.executed, distance=distance)
+
+    def _mark(self, now: int) -> None:
+        self._odometer.mark(now, self.firmware.runner.queue.plan.ends)
+
+    def _tip_positions(self, times: Floats) -> Floats:
+        return self.firmware.runner.queue.plan.positions(times)[:, :LINEAR_AXES] * MM
+
     # ── supervised ──
 
     def inhibit_motion(self, now: int) -> None:
@@ -170,7 +187,7 @@ class Machine:
     # ── snapshots ──
 
     def save(self) -> Saved:
-        return Saved(self.firmware.save(), self.firmware.runner.save())
+        return Saved(self.firmware.save(), self.firmware.runner.save(), self._odometer.state)
 
     def load(self, state: Any) -> None:
         saved = msgspec.convert(state, Saved)
@@ -178,6 +195,7 @@ class Machine:
         settings = self.firmware.storage.settings()
         self.firmware.runner.adopt(*self._rebuild(settings, np.zeros(6), 0.0))
         self.firmware.runner.load(saved.program)
+        self._odometer.state = saved.odometer
 
     # ── inside ──
 
@@ -209,7 +227,9 @@ class Machine:
             commit=FIRMWARE_COMMIT,
             at=at,
         )
-        return options, Queue(stream)
+        queue = Queue(stream)
+        queue.before_change = self._mark
+        return options, queue
 
 
 def build(name: str, config: Config, deps: Deps) -> Machine:
