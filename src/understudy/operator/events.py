@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
@@ -164,6 +164,9 @@ class EventSources:
         self._watches[robot.name] = watch
 
         def record(contact: Contact) -> None:
+            program = robot.simulated.program
+            if program is not None and not program.under_way():
+                contact = structs.replace(contact, line=0)  # it is in no file
             text = robot.simulated.in_file(contact.text())
             self._contact_texts[robot.name, *contact.names] = text
             self._log.note("collision", robot.name, text, contact.at, what_to_do=CONTACT_ADVICE)

@@ -67,6 +67,12 @@ class Side:
         """An error text with the controller's line numbers as those of the program's file."""
         return self.program.in_file(error) if self.program else error
 
+    def line(self, now: int, own: int) -> int:
+        """The line of the program's file; 0 if no program runs. `own`: of a robot without one."""
+        if self.program is None:
+            return own
+        return self.program.reading(now).line if self.program.under_way() else 0
+
 
 class Robot:
     """A robot of the cell. `real`: its REAL side, None in SIMULATION; it is operated if present."""
@@ -106,8 +112,9 @@ class Robot:
 
     def condition(self) -> Condition:
         side = self.side
-        how = side.actions.condition(side.time.now())
-        return replace(how, error=side.in_file(how.error))
+        now = side.time.now()
+        how = side.actions.condition(now)
+        return replace(how, error=side.in_file(how.error), line=side.line(now, how.line))
 
     def under_way(self) -> bool:
         """Whether the robot moves, or runs a program."""

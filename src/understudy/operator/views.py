@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
+from msgspec import structs
+
 from understudy.ports import Part
 from understudy.ports.hmi import CellView, Known, RobotView, Touching, Trailing, Viewed
+from understudy.ports.program import ProgramReadings
 from understudy.simulation.clock_state import ClockState
 from understudy.units import seconds
 from understudy.wire.pump import Pump
@@ -33,7 +36,20 @@ class CellWatch:
             for name, part in parts.items()
             if isinstance(part, Touching)
         }
+        self._programs: dict[str, ProgramReadings] = {}
+        for name in self._robots:
+            program: object = parts.get(f"{name}.program")
+            if isinstance(program, ProgramReadings):
+                self._programs[name] = program
         self._seq = 0
+
+    def _view(self, name: str, now: int) -> RobotView:
+        """The view of a robot; its line is that of the file that runs, 0 if none does."""
+        view, program = self._robots[name].view(now), self._programs.get(name)
+        if program is None:
+            return view
+        line = program.reading(now).line if program.under_way() else 0
+        return structs.replace(view, line=line)
 
     def look(self, trail_from: Mapping[str, Known] | None = None) -> CellView:
         self._seq += 1
@@ -45,8 +61,7 @@ class CellWatch:
             t=seconds(now),
             real=self._pump.real_seconds(),
             rate=self._clock_state.running_rate,
-            robots={name: robot.view(now) for name, robot in self._robots.items()}
-            | dict(self._real()),
+            robots={name: self._view(name, now) for name in self._robots} | dict(self._real()),
             trail={name: robot.trail_since(known.get(name, 0)) for name, robot in trails.items()},
             contacts=[
                 {"robot": name, "link": contact.link, "object": contact.object}

@@ -6,7 +6,7 @@ A kind of robot offers `program_run(robot)`, a part that is a `ProgramControl`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -182,6 +182,7 @@ class ProgramText(Protocol):
         ...
 
 
+@runtime_checkable
 class ProgramReadings(Protocol):
     """What an operator sees of a running program."""
 
