@@ -111,6 +111,11 @@ class KukaModel:
         """Pose of a tool's tip, seen from the foot of the robot."""
         return pose(Frames(np.eye(4), self.tools.get(tool, np.eye(4))).tcp(self.chain.flange(axes)))
 
+    def tip_positions(self, axes: Floats, tool: int) -> Floats:
+        """Positions of a tool's tip for rows of axes, seen from the foot: rows of x, y, z."""
+        frames = Frames(np.eye(4), self.tools.get(tool, np.eye(4)))
+        return np.ascontiguousarray(self.chain.flanges(axes, frames)[:, :3, 3])
+
     def carry_out(self, record: Record, state: ModalState) -> Outcome:
         if record.kind == LINEAR:
             return self._linear(record, state)

@@ -31,7 +31,6 @@ from understudy.robots.kuka.outputs import ARC, GAS, SavedOutputs, WeldingOutput
 from understudy.robots.kuka.records import KukaReading, Progress, Record
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
-from understudy.space.kinematics.chain import Frames
 from understudy.space.transform import matrix, pose
 from understudy.units import NS_PER_MS, seconds, whole_ns
 
@@ -462,9 +461,7 @@ class KukaGcodeServer:
         self._odometer.mark(now, self.plan.ends)
 
     def _tip_positions(self, times: Floats) -> Floats:
-        tool = self.model.tools.get(self._modal.tool, np.eye(4))
-        tips = self.model.chain.flanges(self.plan.positions(times), Frames(np.eye(4), tool))
-        return np.ascontiguousarray(tips[:, :3, 3])
+        return self.model.tip_positions(self.plan.positions(times), self._modal.tool)
 
     # ── one record after the other ──
 
