@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, install_command
 
 PACKAGE = re.compile(r"^(?:package|model)://([^/]+)/(.*)$")
 MESH = re.compile(r"(<mesh\b[^>]*?\bfilename\s*=\s*)([\"'])(.*?)\2", re.DOTALL)
@@ -160,7 +160,7 @@ def _expanded(path: Path, arguments: list[str]) -> bytes:
         raise ConfigError(
             "the package xacro, which expands this file, is not installed",
             file=str(path),
-            allowed=f"pip install xacro, or a URDF: xacro {path.name} > arm.urdf",
+            allowed=f"{install_command('xacro')}; or a URDF, made elsewhere by xacro {path.name}",
         ) from None
     mappings = dict(argument.partition(":=")[::2] for argument in arguments)
     with _packages_found_near(path.parent):

@@ -19,7 +19,7 @@ from understudy.space.pose import pose_of
 
 if TYPE_CHECKING:
     from understudy.space.kinematics.chain import Chain
-    from understudy.space.model.robot import Geometry, Solid
+    from understudy.space.model.robot import Geometry, Mesh, Solid
     from understudy.space.model.shapes import CollisionObject
 
 
@@ -104,43 +104,61 @@ class SceneQuery:
             {
                 "name": body.name,
                 "joint": joint,
-                "shapes": [self._shape(solid) for solid in body.visual or body.collision],
-                "collision": [self._shape(solid) for solid in body.collision],
+                "shapes": [
+                    shape
+                    for solid in body.visual or body.collision
+                    for shape in self._shapes(solid)
+                ],
+                "collision": [shape for solid in body.collision for shape in self._shapes(solid)],
             }
             for body, joint in zip(chain.bodies, carried_by, strict=True)
         ]
 
-    def _shape(self, solid: "Solid") -> dict[str, Any]:
+    def _shapes(self, solid: "Solid") -> list[dict[str, Any]]:
+        """A shape; for a mesh one shape for each of its colours."""
+        from understudy.space.model.robot import Mesh
         from understudy.space.transform import matrix
 
-        origin = matrix(solid.origin).reshape(-1).tolist()
-        return {**self._sizes(solid.geometry), "origin": origin, "color": solid.color}
+        geometry, origin = solid.geometry, matrix(solid.origin).reshape(-1).tolist()
+        if isinstance(geometry, Mesh):
+            found = self._mesh(geometry)
+        else:
+            found = [_sizes(geometry)]
+        return [{"color": solid.color, **shape, "origin": origin} for shape in found]
 
-    def _sizes(self, geometry: "Geometry") -> dict[str, Any]:
-        from understudy.space.model import robot as shapes
-
-        match geometry:
-            case shapes.Box(size=size):
-                return {"type": "box", "dimensions": size}
-            case shapes.Sphere(radius=radius):
-                return {"type": "sphere", "radius": radius}
-            case shapes.Cylinder(radius=radius, length=length):
-                return {"type": "cylinder", "radius": radius, "length": length}
-            case shapes.Capsule(radius=radius, length=length):
-                return {"type": "capsule", "radius": radius, "length": length}
-        return self._mesh(geometry)
-
-    def _mesh(self, mesh: Any) -> dict[str, Any]:
-        """The triangles of a mesh file, or the problem with the file."""
-        from understudy.space.model.shapes import mesh_from_bytes
+    def _mesh(self, mesh: "Mesh") -> list[dict[str, Any]]:
+        """The triangles of a mesh file by colour, or the problem with the file."""
+        from understudy.space.model.drawn_mesh import drawn_meshes
 
         try:
             data = self._config.read_file(mesh.filename)
-            found = mesh_from_bytes(data, mesh.filename.rsplit(".", 1)[-1])
+            found = drawn_meshes(data, mesh.filename.rsplit(".", 1)[-1])
         except ConfigError as problem:
-            return {"type": "mesh", "problem": str(problem)}
-        vertices = (found.vertices * mesh.scale).tolist()
-        return {"type": "mesh", "vertices": vertices, "indices": found.triangles.tolist()}
+            return [{"type": "mesh", "problem": str(problem)}]
+        return [
+            {
+                "type": "mesh",
+                "vertices": (each.mesh.vertices * mesh.scale).round(5).tolist(),
+                "indices": each.mesh.triangles.tolist(),
+                **({"color": each.color} if each.color else {}),
+            }
+            for each in found
+        ]
+
+
+def _sizes(geometry: "Geometry") -> dict[str, Any]:
+    from understudy.space.model import robot as shapes
+
+    match geometry:
+        case shapes.Box(size=size):
+            return {"type": "box", "dimensions": size}
+        case shapes.Sphere(radius=radius):
+            return {"type": "sphere", "radius": radius}
+        case shapes.Cylinder(radius=radius, length=length):
+            return {"type": "cylinder", "radius": radius, "length": length}
+        case shapes.Capsule(radius=radius, length=length):
+            return {"type": "capsule", "radius": radius, "length": length}
+    raise TypeError(f"no plain shape: {geometry!r}")
 
 
 def joints_of(chain: "Chain") -> list[dict[str, Any]]:

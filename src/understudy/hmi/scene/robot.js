@@ -3,7 +3,7 @@
 
 import { THREE } from "../three/index.js";
 import { ghost, paint, plain, steel, tinted } from "./materials.js";
-import { body, dispose, matrix, part, place, roundedCylinder, solid } from "./shapes.js";
+import { body, dispose, drawable, matrix, meshColor, part, place, roundedCylinder, solid } from "./shapes.js";
 import { Marker, triad } from "./marks.js";
 
 const GRAPHITE = plain ? 0x59646f : 0x2b3138; // plain materials reflect nothing
@@ -134,6 +134,12 @@ export class Robot {
     return this.chain.movers.some(({ joint }) => joint.type === "prismatic");
   }
 
+  // What cannot be drawn of it: [link, reason].
+  get undrawn() {
+    return (this.facts.links || []).flatMap((link) =>
+      link.shapes.filter(({ problem }) => problem).map(({ problem }) => [link.name, problem]));
+  }
+
   get bodiless() {
     return !(this.facts.links || []).length;
   }
@@ -144,9 +150,10 @@ export class Robot {
     const covers = this.covers();
     for (const [number, link] of (this.facts.links || []).entries()) {
       const color = this.colorOf(number);
-      const material = plain ? tinted() : paint(color);
+      const shapes = drawable(link.shapes);
+      const material = plain || shapes.some(meshColor) ? tinted() : paint(color);
       this.links.set(link.name, material);
-      const parts = link.shapes.map((shape) => part(shape, color));
+      const parts = shapes.map((shape) => part(shape, meshColor(shape) ?? color));
       if (plain) parts.push(...(covers.get(this.chain.frameOf(link)) ?? []));
       if (plain) covers.delete(this.chain.frameOf(link));
       if (parts.length) this.chain.frameOf(link).add(solid(parts, material));

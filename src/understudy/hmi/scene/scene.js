@@ -64,6 +64,7 @@ class Scene {
   // Draws into the element of the page that is open now. What may have changed meanwhile is loaded.
   attach(element) {
     element.append(this.viewport.element);
+    this.undrawnText = element.dataset.undrawn;
     const robot = element.dataset.robot || this.chosen;
     if (this.robots.has(robot) && robot !== this.chosen) this.choose(robot);
     this.chosen = robot;
@@ -88,6 +89,7 @@ class Scene {
     if (key !== this.robotsKey) this.rebuildRobots(facts);
     this.robotsKey = key;
     this.rebuildObjects(facts);
+    this.showUndrawn();
     this.applyLayers();
     if (!this.ready) this.view(this.viewport.name); // keeps a view that was chosen meanwhile
     this.ready = true;
@@ -103,6 +105,20 @@ class Scene {
     for (const [name, points] of this.paths) this.marks.get(name)?.preview.add(points);
     if (!this.robots.has(this.chosen)) this.chosen = this.robots.keys().next().value ?? "";
     this.showRobots();
+  }
+
+  // Says what is missing, in place of an empty scene.
+  showUndrawn() {
+    this.viewport.element.querySelectorAll(".u-undrawn").forEach((each) => each.remove());
+    for (const robot of this.robots.values()) {
+      const [first] = robot.undrawn;
+      if (!first) continue;
+      const values = { robot: robot.name, count: robot.undrawn.length, link: first[0], reason: first[1] };
+      const sentence = this.undrawnText.replace(/{(\w+)}/g, (_, key) => values[key]);
+      const note = Object.assign(document.createElement("div"), { className: "u-undrawn", textContent: sentence });
+      note.setAttribute("role", "alert");
+      this.viewport.element.append(note);
+    }
   }
 
   rebuildObjects({ robots = {}, environment = [] }) {

@@ -20,6 +20,7 @@ def scene(browser: Browser) -> None:
     element of each page that shows it."""
     element = ui.element("div").classes("u-scene").props("id=scene")
     element.props["data-robot"] = browser.robot
+    element.props["data-undrawn"] = browser.texts("scene.undrawn")
     browser.on_robot_change(
         lambda: ui.run_javascript(f"window.understudy.choose({dumps(browser.robot)})")
     )

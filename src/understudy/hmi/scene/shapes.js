@@ -83,6 +83,16 @@ function joined(arrays, Kind) {
   return whole;
 }
 
+// Shapes without a problem (a file that is missing or cannot be read).
+export const drawable = (shapes) => (shapes ?? []).filter(({ problem }) => !problem);
+
+// Colour of a mesh as its file or the robot description states it; undefined for other shapes.
+export function meshColor(shape) {
+  if (shape.type !== "mesh" || !shape.color) return undefined;
+  const [r, g, b] = shape.color;
+  return new THREE.Color().setRGB(r, g, b, THREE.SRGBColorSpace).getHex();
+}
+
 export const part = (shape, color) => ({ geometry: geometry(shape), place: shape.origin || shape.transform, color });
 
 export function solid(parts, material, { shadow = true } = {}) {
@@ -96,7 +106,7 @@ export function solid(parts, material, { shadow = true } = {}) {
 // the mesh.
 export function body(shapes, material, options) {
   const group = new THREE.Group();
-  const parts = (shapes ?? []).map((shape) => part(shape));
+  const parts = drawable(shapes).map((shape) => part(shape));
   if (parts.length === 1) group.add(place(solid([{ geometry: parts[0].geometry }], material, options), parts[0].place));
   else if (parts.length) group.add(solid(parts, material, options));
   return group;

@@ -175,15 +175,14 @@ def mesh_mesh(  # kernel
 ) -> tuple[float, int, int]:  # fmt: skip
     """Lower bound of the distance of two meshes' surfaces, and their nearest triangles."""
     traits, _, placed, _ = shapes
-    pairs = np.empty((8 * DEPTH, 2), dtype=np.int64)
-    pairs[0, 0], pairs[0, 1] = traits[a, ROOT], traits[b, ROOT]
+    pairs, gaps = np.empty((8 * DEPTH, 2), dtype=np.int64), np.empty(8 * DEPTH)
+    pairs[0, 0], pairs[0, 1], gaps[0] = traits[a, ROOT], traits[b, ROOT], 0.0
     top, of_a, of_b, skipped = 1, -1, -1, best
     while top > 0 and best > 0.0:
         top -= 1
         n, m = pairs[top, 0], pairs[top, 1]
-        gap = _apart(placed, nodes, a, n, b, m)
-        if gap >= best - BLUR * max(best - exact, 0.0):
-            skipped = min(skipped, gap)
+        if gaps[top] >= best - BLUR * max(best - exact, 0.0):
+            skipped = min(skipped, gaps[top])
             continue
         n_leaf, m_leaf = children[n, 0] < 0, children[m, 0] < 0
         if n_leaf and m_leaf:
@@ -195,13 +194,20 @@ def mesh_mesh(  # kernel
                         best, of_a, of_b = proven, t, o
             continue
         divide_first = m_leaf or (not n_leaf and nodes[n, 6] >= nodes[m, 6])
-        split, other = (n, m) if divide_first else (m, n)
-        left, right = children[split, 0], children[split, 1]
+        split = n if divide_first else m
         for k in range(2):
-            half = left if k == 0 else right
-            pairs[top, 0] = half if divide_first else other
-            pairs[top, 1] = other if divide_first else half
-            top += 1
+            half = children[split, k]
+            pairs[top + k, 0] = half if divide_first else n
+            pairs[top + k, 1] = m if divide_first else half
+            p, q = pairs[top + k, 0], pairs[top + k, 1]
+            there, back = _apart(placed, nodes, a, p, b, q), _apart(placed, nodes, b, q, a, p)
+            gaps[top + k] = max(there, back)
+        if gaps[top] < gaps[top + 1]:  # the nearer one is searched first
+            p, q, gap = pairs[top, 0], pairs[top, 1], gaps[top]
+            pairs[top, 0], pairs[top, 1] = pairs[top + 1, 0], pairs[top + 1, 1]
+            gaps[top] = gaps[top + 1]
+            pairs[top + 1, 0], pairs[top + 1, 1], gaps[top + 1] = p, q, gap
+        top += 2
     return min(best, skipped), of_a, of_b
 
 

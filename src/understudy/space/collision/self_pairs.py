@@ -25,17 +25,17 @@ from understudy.space.collision.distance import Scratch, distance, scratch
 from understudy.space.collision.motion_bound import distances_from_axes, furthest, moved_at_most
 from understudy.space.collision.mounting import misplaced
 from understudy.space.collision.pair_store import Pair, SelfPairs, keep, known
-from understudy.space.collision.solids import BODY, FAR, Ints, Part
+from understudy.space.collision.solids import BODY, COUNT, FAR, Ints, Part
 from understudy.space.collision.world import Placement, World, placement, pose
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain
-from understudy.space.model.shapes import Hull, TriangleMesh, convex_hull
+from understudy.space.model.shapes import Hull, TriangleMesh, outer_hull
 from understudy.space.transform import Array
 
 Progress = Callable[[float], None]
 """Reports the share that is done, 0…1."""
 
-RULES = 1
+RULES = 2
 """Version of the rules above; another one makes stored results invalid."""
 TRIED = 1500
 """Number of sampled configurations."""
@@ -44,6 +44,8 @@ BATCH = 50
 MOST_CELLS = 20_000
 CLOSE = 0.02
 """Cells with more motion than this (m) are judged by the hulls of the meshes alone."""
+MOST_LOOKS, MOST_TRIANGLES = 4000, 2_000_000
+"""Distances of meshes in one proof, and their triangles in all of them."""
 BY_DESIGN = 1e-3
 """Parts that are never further apart than this (m) overlap by design. A pair that comes as near
 somewhere is never proven apart."""
@@ -56,7 +58,7 @@ def no_report(share: float) -> None:
 
 
 class Bodies(NamedTuple):
-    """The parts of an arm twice: as they are, and with the convex hulls of their meshes. A hull is
+    """The parts of an arm twice: as they are, and with convex hulls around their meshes. A hull is
     never further away than what it contains, and its distance costs far less."""
 
     world: World
@@ -76,12 +78,12 @@ def bodies(chain: Chain, parts: Sequence[Part]) -> Bodies:
 def _hull(part: Part) -> Part:
     if not isinstance(part.shape, TriangleMesh):
         return part
-    return replace(part, shape=convex_hull(part.shape))
+    return replace(part, shape=outer_hull(part.shape))
 
 
 def digest(chain: Chain, arm: Sequence[Part]) -> str:
     """Hash of everything that the analysis of an arm reads, and of its rules."""
-    rules = (RULES, TRIED, MOST_CELLS, CLOSE, BY_DESIGN)
+    rules = (RULES, TRIED, MOST_CELLS, MOST_LOOKS, MOST_TRIANGLES, CLOSE, BY_DESIGN)
     found = sha256(repr(rules).encode())
     for array in (chain.rest, chain.slides, *chain.sampling_range):
         found.update(array.tobytes())
@@ -227,9 +229,11 @@ def apart_everywhere(body: Bodies, pair: Pair, low: Array, high: Array, caps: Ar
     joints = len(low)
     cells = np.empty((MOST_CELLS + 2, 2 * joints))
     cells[0, :joints], cells[0, joints:] = 0.5 * (low + high), 0.5 * (high - low)
+    triangles = int(body.world.solids.traits[list(pair), COUNT].sum()) // 3
+    looks = np.array([min(MOST_LOOKS, MOST_TRIANGLES // max(triangles, 1))])
     marks, waiting = scratch(), 1
     for _ in range(MOST_CELLS // BATCH):
-        waiting = divide(body, *pair, caps, cells, waiting, marks)
+        waiting = divide(body, *pair, caps, cells, waiting, looks, marks)
         if waiting <= 0:
             return bool(waiting == 0)
     return False
@@ -237,10 +241,12 @@ def apart_everywhere(body: Bodies, pair: Pair, low: Array, high: Array, caps: Ar
 
 @compiled
 def divide(  # kernel
-    body: Bodies, i: int, j: int, caps: Array, cells: Array, waiting: int, scratch: Scratch
-) -> int:
+    body: Bodies, i: int, j: int, caps: Array,
+    cells: Array, waiting: int, looks: Ints, scratch: Scratch,
+) -> int:  # fmt: skip
     """Looks at up to BATCH cells: middle and half width of each joint. The first ``waiting`` rows
-    are a stack. Returns how many wait then; -1 if the shapes come within BY_DESIGN."""
+    are a stack; looks[0] distances of meshes may be computed. Returns how many cells wait then; -1
+    if the shapes come within BY_DESIGN, or looks[0] is used up."""
     world, hulls, around = body.world, body.hulls, body.around
     first, last = world.solids.traits[i, BODY], world.solids.traits[j, BODY]
     joints, far = len(world.slides), hulls.solids.sizes[j, FAR]
@@ -256,6 +262,9 @@ def divide(  # kernel
         d = _gap(hulls, around, i, j, moved + BY_DESIGN, scratch)
         exact = not (body.meshed[i] or body.meshed[j])
         if not exact and d <= moved < CLOSE:
+            looks[0] -= 1
+            if looks[0] < 0:
+                return -1
             pose(world, middle, body.at)
             d, exact = _gap(world, body.at, i, j, moved + BY_DESIGN, scratch), True
         if d > moved:

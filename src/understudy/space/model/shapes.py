@@ -4,6 +4,7 @@
 reads millimetres and degrees from cell files.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -19,6 +20,8 @@ from understudy.space.model.surface import Surface, repaired
 from understudy.space.transform import Array, is_rigid
 
 Ints = NDArray[np.int64]
+UNIT = re.compile(rb"<unit\b[^>]*\bmeter\s*=\s*[\"']([0-9.eE+-]+)[\"']")
+"""Metres per unit of a DAE file."""
 FARTHEST = 1000.0
 """Metres: largest size and coordinate of an object; larger numbers would lose precision."""
 
@@ -59,18 +62,41 @@ class TriangleMesh:
         return self.surface.closed
 
 
+MOST_CORNERS = 150
+"""Corners of a convex hull; a hull with more is replaced by a simpler one around it."""
+DIRECTIONS = 72
+HULL_MARGIN = 1e-6
+"""By how much (m) the simpler hull is larger, against rounding."""
+
+
 @lru_cache(maxsize=256)
-def convex_hull(mesh: TriangleMesh) -> Hull:
-    """The convex hull of a mesh, with its corners only where scipy is installed."""
+def outer_hull(mesh: TriangleMesh) -> Hull:
+    """A convex hull that contains a mesh: its own, or a simpler one around it."""
     points = np.unique(mesh.corners().reshape(-1, 3), axis=0)
     try:
-        from scipy.spatial import ConvexHull, QhullError
+        from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
     except ImportError:
         return Hull(points)
     try:
-        return Hull(points[ConvexHull(points).vertices])
+        corners = points[ConvexHull(points).vertices]
+        if len(corners) <= MOST_CORNERS:
+            return Hull(corners)
+        normals = _directions()
+        planes = np.column_stack([normals, -(corners @ normals.T).max(axis=0) - HULL_MARGIN])
+        around = HalfspaceIntersection(planes, corners.mean(axis=0))
+        return Hull(np.unique(around.intersections, axis=0))
     except QhullError:  # all points in one plane
         return Hull(points)
+
+
+def _directions() -> Array:
+    """Directions spread evenly over the sphere (Fibonacci), and those of the axes."""
+    k = np.arange(DIRECTIONS) + 0.5
+    z, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + np.sqrt(5.0)) * k
+    r = np.sqrt(1.0 - z * z)
+    return np.vstack(
+        [np.column_stack([r * np.cos(turn), r * np.sin(turn), z]), np.eye(3), -np.eye(3)]
+    )
 
 
 Shape = Box | Sphere | Cylinder | Capsule | Hull | TriangleMesh
@@ -192,25 +218,41 @@ def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
 
 @lru_cache(maxsize=256)
 def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> TriangleMesh:
-    """Reads the triangles of an STL, OBJ, PLY or GLB file; ``scale``: metres per unit."""
+    """Reads the triangles of an STL, OBJ, PLY, DAE or GLB file; ``scale``: metres per unit."""
+    vertices: list[Array] = []
+    triangles: list[Ints] = []
+    for found in load_scene(data, file_type):
+        triangles.append(np.array(found.faces, dtype=np.int64) + sum(map(len, vertices)))
+        vertices.append(np.array(found.vertices, dtype=np.float64) * scale)
+    if not any(map(len, triangles)):
+        raise ConfigError("the mesh has no triangles", value=file_type)
+    return TriangleMesh(np.concatenate(vertices), np.concatenate(triangles))
+
+
+def load_scene(data: bytes, file_type: str) -> list[Any]:
+    """The meshes of a file as trimesh reads them, each in its place; raises a ConfigError."""
+    kind = file_type.lower().lstrip(".")
     try:
         import trimesh
-    except ImportError:
+
+        if kind == "dae":
+            import collada  # noqa: F401
+    except ImportError as problem:
         raise ConfigError(
-            "trimesh, which reads mesh files, is not installed",
-            allowed=install_command("trimesh"),
+            f"{problem.name}, which reads {kind.upper()} files, is not installed",
+            allowed=install_command("trimesh", "pycollada", "scipy"),
         ) from None
     try:
         stream = trimesh.util.wrap_as_stream(data)
-        kind = file_type.lower().lstrip(".")
-        found: Any = trimesh.load(stream, file_type=kind, force="mesh")
-        vertices = np.array(found.vertices, dtype=np.float64) * scale
-        triangles = np.array(found.faces, dtype=np.int64)
+        scene: Any = trimesh.load(stream, file_type=kind, force="scene")
+        meshes = [each for each in scene.dump() if hasattr(each, "faces")]
     except Exception as error:
         raise ConfigError(f"not a mesh: {error}", value=file_type) from error
-    if not len(triangles):
-        raise ConfigError("the mesh has no triangles", value=file_type)
-    return TriangleMesh(vertices, triangles)
+    unit = UNIT.search(data) if kind == "dae" else None
+    if unit is not None:
+        for each in meshes:
+            each.vertices = np.asarray(each.vertices) * float(unit.group(1))
+    return meshes
 
 
 def shape_of(geometry: Geometry, meshes: Meshes, link: str) -> Shape:
