@@ -54,7 +54,6 @@ ARMS = (
     Arm("Fanuc LR Mate 200iD", f"{FANUC}_lrmate200id_support/urdf/lrmate200id.xacro"),
     Arm("Fanuc M-10iA", f"{FANUC}_m10ia_support/urdf/m10ia.xacro"),
     Arm("ABB IRB 2400", f"{ABB}_irb2400_support/urdf/irb2400.urdf"),
-    Arm("ABB IRB 6640", f"{ABB}_irb6640_support/urdf/irb6640_185_280.xacro"),
     Arm("Universal Robots UR5e", f"{UR} name:=ur5e ur_type:=ur5e"),
     Arm("Universal Robots UR10e", f"{UR} name:=ur10e ur_type:=ur10e"),
     Arm(
@@ -63,8 +62,6 @@ ARMS = (
         "tip: panda_hand_tcp, fixed_joints_deg: {panda_joint3: 0}",
     ),
     Arm("Yaskawa GP12", "motoman/motoman_gp12_support/urdf/gp12.xacro"),
-    Arm("Stäubli TX2-60", "staubli_experimental/staubli_tx2_60_support/urdf/tx2_60.xacro"),
-    Arm("Doosan M1013", "doosan-robot/dsr_description/urdf/m1013.urdf"),
 )
 ROBOT = "arm"
 TRIED = 200
@@ -158,7 +155,7 @@ def validated(config: CellConfig, chain: Chain) -> str:
     lines = ["G21 G90"]
     for k in range(9):
         q = middle + 4.0 * np.cos(0.7 * k + np.arange(6))
-        q = np.clip(q, low / DEG, high / DEG)
+        q = np.clip(q, low / DEG + 0.01, high / DEG - 0.01)
         words = zip("ABCUVW", q, strict=True)
         lines.append("G0 " + " ".join(f"{letter}{value:.3f}" for letter, value in words))
     report = validate_text("\n".join(lines), config)
