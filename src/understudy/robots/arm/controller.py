@@ -44,6 +44,7 @@ from understudy.robots.arm import FAULTS
 from understudy.robots.arm.drives import Arm, Drives, Order, SavedDrives, status_of, view_of
 from understudy.robots.arm.listeners import Listeners, ListenerState
 from understudy.robots.arm.probe import ContactProbe
+from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.firmware import IN_ALARM, ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.firmware import State as SavedFirmware
 from understudy.robots.grblhal.numbers import ErrorCode, SettingNumber
@@ -163,6 +164,7 @@ class VirtualController:
         self.set_tcp_of = self._drives.set_tip_of
         self.set_work_offsets = self._drives.set_work_offsets
         self.firmware = firmware_of(arm, self._drives, self._energize)
+        self.firmware.listen(self._on_notice)
         self.collision: CollisionWatch | None = None
         self._connected = self._enabled = False
         self._alarm: Refused | None = None
@@ -180,6 +182,12 @@ class VirtualController:
                 raise ConfigError("M3 and M5 can switch one device of a robot", key=kind)
             self._drives.runner.process = device
             device.on_process(self._process_changed)
+
+    def _on_notice(self, notice: Notice, now: int) -> None:
+        """A reset of the firmware, also by a client on the wire, clears faults of the devices."""
+        if notice.kind == "reset":
+            for device in self._devices.values():
+                device.reset(now)
 
     def guard(self, body: Body, log: Callable[[str], None]) -> None:
         """Adds the collision watch, when the cell is built."""

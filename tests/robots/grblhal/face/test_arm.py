@@ -1,11 +1,15 @@
 """The same face in front of an arm: X Y Z A B C are J1 … J6 in degrees."""
 
+from pathlib import Path
+
 import pytest
 from tests.robots.grblhal.face.bench import Bench, fields
 
+WITHOUT_WELDER = Path(__file__).parent / "arm.yaml"
+
 
 def arm() -> Bench:
-    return Bench("default", "g60.grblhal")
+    return Bench(str(WITHOUT_WELDER), "g60.grblhal")
 
 
 def joints(bench: Bench) -> list[float]:
@@ -104,7 +108,7 @@ def test_a_stop_in_process_leaves_no_line_waiting_for_its_answer() -> None:
     assert bench.ask("$G")[-1] == "ok"
 
 
-@pytest.mark.parametrize(("line", "outputs"), [("M7", 0b10), ("M3 M7", 0b11)])
+@pytest.mark.parametrize(("line", "outputs"), [("M7", 0b10), ("M3", 0b01)])
 def test_arc_and_gas_are_pins(line: str, outputs: int) -> None:
     bench = arm()
     assert bench.ask(line) == ["ok"]
@@ -236,3 +240,14 @@ def test_the_delay_of_arc_and_gas_is_a_setting() -> None:
     assert (bench.state(), bench.outputs) == ("Run", 3)
     bench.idle()
     assert bench.ask("$392=0.4") == ["error:52"]
+
+
+def test_a_welder_refuses_the_arc_without_gas_until_a_reset() -> None:
+    bench = Bench("default", "g60.grblhal")
+    assert bench.ask("M3") == ["error:17"]
+    assert bench.ask("M7") == ["error:17"]
+    bench.say(b"\x18")
+    bench.received()
+    assert bench.ask("M7") == ["ok"]
+    assert bench.ask("M3") == ["ok"]
+    assert bench.outputs == 0b11
