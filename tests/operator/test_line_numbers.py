@@ -40,3 +40,10 @@ def test_a_contact_of_a_single_line_names_no_line(arm: Bench) -> None:
     texts = [e.text for e in arm.do("events")["events"] if e.kind == "collision"]
     assert texts
     assert not any(", line" in text for text in texts)
+
+
+def test_a_single_line_has_no_number_of_the_session(arm: Bench) -> None:
+    for line in ("G0 A1", "G0 A2", "G1 X1"):
+        arm.do("send_gcode", robot="g60", line=line)
+    arm.forward(2.0)
+    assert arm.facts("g60")["error"] == "G1: needs a feed: F is 0"

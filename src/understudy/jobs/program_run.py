@@ -39,6 +39,8 @@ AHEAD = 300
 """The number of lines that wait in the controller."""
 LOOK = 50 * NS_PER_MS
 """Period in which more lines are sent; the reported line of a failure may be this old."""
+LINE_NUMBER = r"(?P<opens>\()?\bline (?P<number>\d+)(?P<rest>(?:, column \d+)?(?:: )?)"
+"""Where an error text of a controller names a line: `line 3, column 1: …`, `… (line 3: G1 X9)`."""
 
 WAITING = ("Hold", "Door", "Tool")
 """States of a controller that waits for the operator."""
@@ -443,17 +445,22 @@ class ProgramRun:
         return self._state.line
 
     def in_file(self, reason: str) -> str:
-        """A text with the controller's line numbers replaced by those of the file."""
+        """A text with the controller's line numbers replaced by those of the file.
+
+        The controller counts all lines of its session. A line that this program did not send has
+        no number in a file: its number is left out.
+        """
         if self._feed is not None:
             return reason
-        queue, base = self._queue, self._state.base
+        queue, state = self._queue, self._state
 
         def number(match: re.Match[str]) -> str:
-            place = int(match[1]) - base
-            known = 1 <= place <= len(queue)
-            return f"line {queue[place - 1].number}" if known else match[0]
+            place = int(match["number"]) - state.base
+            if not 1 <= place <= state.sent:
+                return match["opens"] or ""
+            return f"{match['opens'] or ''}line {queue[place - 1].number}{match['rest']}"
 
-        return re.sub(r"\bline (\d+)", number, reason)
+        return re.sub(LINE_NUMBER, number, reason)
 
 
 def _line_in(reason: str) -> int:
