@@ -131,6 +131,7 @@ class Judge:
         self._way = 0.0
         self._courses = Courses()
         self._left_out: dict[LeftOut, None] = {}
+        self._open_meshes: dict[str, None] = {}
         self._arms: set[Arm] = set()
 
     def add(self, event: Event) -> None:
@@ -166,11 +167,12 @@ class Judge:
         self._take(self._clearance.stand(q, line, 0.0, self._arm(tool)))
 
     def _arm(self, tool: int) -> Arm | Machine:
-        """What moves with a tool; the pairs that are not compared then are noted."""
+        """What moves with a tool; notes the pairs that are not compared then, and open meshes."""
         arm = self._subject.arm(tool)
         if isinstance(arm, Arm) and arm.sweeper is not None and arm not in self._arms:
             self._arms.add(arm)
             self._left_out |= dict.fromkeys(arm.detector.left_out())
+            self._open_meshes |= dict.fromkeys(arm.detector.open_meshes)
         return arm
 
     def _refused(self, event: Violation) -> Finding:
@@ -292,7 +294,17 @@ class Judge:
 
     def _notes(self) -> tuple[str, ...]:
         still = () if self._moving or self._found else ("no line of this program moves the robot",)
-        return self._subject.notes + self._stops() + self._clearance.notes + still
+        checks = self._stops() + self._clearance.notes + self._surfaces()
+        return self._subject.notes + checks + still
+
+    def _surfaces(self) -> tuple[str, ...]:
+        """A note that names the meshes that have no inside."""
+        if not self._open_meshes:
+            return ()
+        return (
+            "meshes with openings have no inside; contacts with them were checked at their surface "
+            f"only: {', '.join(self._open_meshes)}",
+        )
 
     def _stops(self) -> tuple[str, ...]:
         if not self._options.with_stops or not self._proofs:

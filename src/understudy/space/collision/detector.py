@@ -26,7 +26,7 @@ from understudy.space.collision.world import (
     pose,
 )
 from understudy.space.kinematics.chain import Chain
-from understudy.space.model.shapes import CollisionObject, Meshes, unique
+from understudy.space.model.shapes import CollisionObject, Meshes, TriangleMesh, unique
 from understudy.space.transform import Array
 
 SUNK = 1e-3
@@ -308,6 +308,14 @@ class CollisionDetector:
     def names(self) -> tuple[str, ...]:
         """Names of the world's shapes."""
         return tuple(part.name for part in self._built_now().parts)
+
+    @property
+    def open_meshes(self) -> tuple[str, ...]:
+        """Names of the shapes that are meshes with larger openings: they have no inside, and are
+        checked at their surface only."""
+        parts = self._built_now().parts
+        meshes = ((part.name, part.shape) for part in parts if isinstance(part.shape, TriangleMesh))
+        return tuple(dict.fromkeys(name for name, mesh in meshes if mesh.has_openings))
 
     def contact_between(self, q: ArrayLike, i: int, j: int) -> CollisionResult:
         """Contact of shapes i and j of the world in configuration q, if they touch."""

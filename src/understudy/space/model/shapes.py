@@ -61,6 +61,11 @@ class TriangleMesh:
         """Whether the mesh encloses a volume, small gaps closed."""
         return self.surface.closed
 
+    @property
+    def has_openings(self) -> bool:
+        """Whether a piece of the mesh has larger openings: only its surface can be touched."""
+        return self.surface.open_pieces > 0
+
 
 MOST_CORNERS = 150
 """Corners of a convex hull; a hull with more is replaced by a simpler one around it."""

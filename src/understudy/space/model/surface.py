@@ -24,10 +24,12 @@ SMALL_GAP = 0.02
 
 
 class Surface(NamedTuple):
-    """Corners of the triangles (m, 3, 3), and whether they enclose a volume."""
+    """Corners of the triangles (m, 3, 3), and whether they enclose a volume. ``open_pieces``:
+    number of pieces with larger openings, which have no inside."""
 
     corners: Floats
     closed: bool
+    open_pieces: int = 0
 
 
 def repaired(vertices: Floats, triangles: Ints) -> Surface:
@@ -41,12 +43,13 @@ def repaired(vertices: Floats, triangles: Ints) -> Surface:
     if _closed(corners):
         return Surface(np.asarray(vertices[triangles]), closed=True)
     pieces = [_Piece(points, piece).repaired() for piece in _pieces(corners.tolist())]
-    if not any(closed for _, closed in pieces):
-        return Surface(np.asarray(vertices[triangles]), closed=False)
+    open_pieces = sum(not closed for _, closed in pieces)
+    if open_pieces == len(pieces):
+        return Surface(np.asarray(vertices[triangles]), closed=False, open_pieces=open_pieces)
     sides = [
         piece if closed else np.concatenate([piece, piece[:, ::-1]]) for piece, closed in pieces
     ]
-    return Surface(np.concatenate(sides), closed=True)
+    return Surface(np.concatenate(sides), closed=True, open_pieces=open_pieces)
 
 
 def _closed(triangles: Ints) -> bool:
