@@ -1,5 +1,6 @@
 """Joint paths along tool paths: on the path, within joint limits, continuous, exact at the end."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,17 @@ from understudy.motion.cartesian import (
     greatest_bends,
     greatest_slopes,
     joint_path,
+    knots_along,
     path_through,
 )
 from understudy.motion.lines import lines
-from understudy.motion.path import Limits, Path
+from understudy.motion.path import Floats, Limits, Path
 from understudy.motion.plan import Plan
 from understudy.motion.stream import Stream, planned
 from understudy.motion.tool_path import ToolArc, ToolLine, ToolPath, tool_arc
+from understudy.space.kinematics.chain import Frames
 from understudy.space.kinematics.follow import FailureKind, follow
-from understudy.space.transform import angle_between
+from understudy.space.transform import angle_between, translation
 from understudy.units import DEG, MM
 
 ENDS = [
@@ -269,3 +272,30 @@ def test_cubics_go_through_their_knots() -> None:
     assert path.position(0, 0.05)[0] == pytest.approx(np.sin(0.05), abs=1e-6)
     assert path.tangent(1, 0.2)[0] == pytest.approx(np.cos(0.3))
     assert joints_at(G60.flange(AT_SCAN)) == pytest.approx(AT_SCAN, abs=1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPath(ToolLine):
+    """A line that counts how often its poses are asked for."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def poses(self, shares: Floats) -> Floats:
+        self.asked.append(len(shares))
+        return super().poses(shares)
+
+
+def test_a_joint_that_jumps_a_little_is_found_without_endless_division() -> None:
+    """Joint 4 jumps by 28° at one point of this line: less than `follow` refuses, but no knots are
+    close enough for the tool to stay on its path."""
+    start = np.array([155.5, 52.828, 95.342, -162.707, 75.626, 85.721]) * DEG
+    frames = Frames(np.eye(4), translation(0.0, 0.0, 150 * MM))
+    begin = G60.flanges(start[None], frames)[0]
+    end = translation(-12.478 * MM, 30.072 * MM, -26.067 * MM) @ begin
+    way = CountedPath(begin, end)
+    found = knots_along(G60, start, way, frames)
+    assert isinstance(found, Blocked)
+    assert found.kind is FailureKind.SINGULAR
+    assert found.share == pytest.approx(0.2275, abs=1e-4)
+    assert len(way.asked) < 100
+    assert max(way.asked) < 100

@@ -46,6 +46,9 @@ PIECES_PER_LINE = 6
 """Pieces reserved per line; short lines have four."""
 STEEPEST = 1e-5
 """Smallest distance of knots (m, or rad if the tool only rotates); a larger step is a jump."""
+CLOSEST = 1e-9
+"""Pieces of at most this length (m or rad) are not divided: if the tool leaves its path there, a
+joint jumps."""
 CLOSER = 8
 """Number of parts into which a piece with a jump is divided."""
 
@@ -236,8 +239,9 @@ def knots_along(
         wide = _path_errors(chain, knots, tool_path, middle, frames) > PATH_TOLERANCE
         if not wide.any():
             return knots
-        if len(shares) + wide.sum() > MOST_KNOTS:
-            worst = float(middle[np.flatnonzero(wide)[0]])
+        jumps = wide & (np.diff(knots.s) <= CLOSEST)
+        if jumps.any() or len(shares) + wide.sum() > MOST_KNOTS:
+            worst = float(middle[np.flatnonzero(jumps if jumps.any() else wide)[0]])
             return Blocked(
                 FailureKind.SINGULAR, worst, "the joints cannot follow the path smoothly here"
             )
