@@ -286,8 +286,8 @@ class CountedPath(ToolLine):
 
 
 def test_a_joint_that_jumps_a_little_is_found_without_endless_division() -> None:
-    """Joint 4 jumps by 28° at one point of this line: less than `follow` refuses, but no knots are
-    close enough for the tool to stay on its path."""
+    """Joint 2 reaches its limit of 60° on this line, and only a solution 28° away goes on: less
+    than `follow` refuses, but no knots are close enough for the tool to stay on its path."""
     start = np.array([155.5, 52.828, 95.342, -162.707, 75.626, 85.721]) * DEG
     frames = Frames(np.eye(4), translation(0.0, 0.0, 150 * MM))
     begin = G60.flanges(start[None], frames)[0]
@@ -295,7 +295,8 @@ def test_a_joint_that_jumps_a_little_is_found_without_endless_division() -> None
     way = CountedPath(begin, end)
     found = knots_along(G60, start, way, frames)
     assert isinstance(found, Blocked)
-    assert found.kind is FailureKind.SINGULAR
+    assert found.kind is FailureKind.LIMIT
+    assert found.reason.startswith("J2 = 60.")
     assert found.share == pytest.approx(0.2275, abs=1e-4)
     assert len(way.asked) < 100
     assert max(way.asked) < 100

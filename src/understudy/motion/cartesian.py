@@ -49,6 +49,9 @@ STEEPEST = 1e-5
 CLOSEST = 1e-9
 """Pieces of at most this length (m or rad) are not divided: if the tool leaves its path there, a
 joint jumps."""
+ONWARDS = 1e-4
+"""Distance (m or rad) behind a jump at which the joints would be without it."""
+NOT_SMOOTH = "the joints cannot follow the path smoothly here"
 CLOSER = 8
 """Number of parts into which a piece with a jump is divided."""
 
@@ -240,12 +243,24 @@ def knots_along(
         if not wide.any():
             return knots
         jumps = wide & (np.diff(knots.s) <= CLOSEST)
-        if jumps.any() or len(shares) + wide.sum() > MOST_KNOTS:
-            worst = float(middle[np.flatnonzero(jumps if jumps.any() else wide)[0]])
-            return Blocked(
-                FailureKind.SINGULAR, worst, "the joints cannot follow the path smoothly here"
-            )
+        if jumps.any():
+            piece = int(np.flatnonzero(jumps)[0])
+            return _jump(chain, knots, piece, float(shares[piece]))
+        if len(shares) + wide.sum() > MOST_KNOTS:
+            worst = float(middle[np.flatnonzero(wide)[0]])
+            return Blocked(FailureKind.SINGULAR, worst, NOT_SMOOTH)
         shares = np.sort(np.concatenate([shares, middle[wide]]))
+
+
+def _jump(chain: Chain, knots: Knots, piece: int, share: float) -> Blocked:
+    """Why the joints jump on a piece: one is at its limit, so that only other solutions of the
+    inverse kinematics go on; or the pose is singular."""
+    onwards = knots.q[piece] + knots.slope[piece] * ONWARDS
+    over = np.maximum(chain.lower - onwards, onwards - chain.upper)
+    joint = int(np.argmax(over))
+    if over[joint] > 0.0:
+        return Blocked(FailureKind.LIMIT, share, outside(chain, joint, float(onwards[joint])))
+    return Blocked(FailureKind.SINGULAR, share, NOT_SMOOTH)
 
 
 def _more_knots(shares: Floats, failure: FollowFailure, tool_path: ToolPath) -> Floats | None:
