@@ -243,6 +243,7 @@ def test_time_control_and_faults_are_refused_while_a_robot_is_real() -> None:
             }.items():
                 assert "bench is REAL" in operator.refusal(name, **parameters)
             assert operator.do("now")["rate"] == 1.0
+            assert operator.do("rate", rate=1)["rate"] == 1.0, "the rate of a REAL robot"
 
     run(test)
 

@@ -16,7 +16,7 @@ from understudy.operator.table import (
     Command,
     Commands,
 )
-from understudy.ports.hmi import BROKEN
+from understudy.ports.hmi import BROKEN, Later
 
 
 class Jump(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,6 +92,19 @@ def test_a_query_is_allowed_for_viewers_and_refused_for_unknown_roles(table: Com
     assert isinstance(table.call("look", {}, "stranger"), Refused)
 
 
+@pytest.mark.parametrize(
+    ("name", "role", "code"),
+    [
+        ("jmup", "operator", 1),
+        ("jump", "operator", 2),
+        ("jump", "viewer", 3),
+        ("sulk", "operator", 4),
+    ],
+)
+def test_clients_get_the_documented_codes(table: Commands, name: str, role: str, code: int) -> None:
+    assert table.call(name, {}, role).code == code
+
+
 def test_the_table_lists_names_and_roles(table: Commands) -> None:
     assert [(command.name, command.role) for command in table][:2] == [
         ("jump", "operator"),
@@ -110,9 +123,25 @@ def test_a_glance_runs_queries_of_viewers_only_and_refusals_are_none(
 
 
 def test_a_glance_is_bounded(table: Commands) -> None:
+    answers = table.call("glance", {"questions": [{"command": "look"}] * 50}, "viewer")
+    assert answers == [{"seen": 3}] * 50
     refused = table.call("glance", {"questions": [{"command": "look"}] * 51}, "viewer")
     assert isinstance(refused, Refused)
     assert refused.code == BAD_PARAMETERS
+
+
+def test_a_glance_does_not_wait_for_an_answer_that_needs_time() -> None:
+    table = Commands([Command("wait", "for a while", lambda _: Later(), role="viewer")])
+    assert table.call("glance", {"questions": [{"command": "wait"}]}, "viewer") == [None]
+
+
+def test_the_table_describes_itself_with_schemas(table: Commands) -> None:
+    described = {each["name"]: each for each in table.described()}
+    assert table.call("commands", {}, "viewer") == list(described.values())
+    assert list(described) == [command.name for command in table]
+    jump = described["jump"]
+    assert (jump["doc"], jump["role"]) == ("into the air", "operator")
+    assert jump["parameters"]["$defs"]["Jump"]["required"] == ["height"]
 
 
 def test_a_bug_of_a_command_is_answered_and_logged(caplog: pytest.LogCaptureFixture) -> None:

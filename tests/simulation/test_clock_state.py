@@ -52,6 +52,35 @@ def test_a_scale_that_is_refused_changes_nothing(scale: float) -> None:
     assert (clock.rate, clock.scale) == (2.0, 2.0)
 
 
+@pytest.mark.parametrize("scale", [0.1, 1e6])
+def test_a_scale_applies_at_once_and_listeners_are_called(scale: float) -> None:
+    clock = ClockState(2.0)
+    seen: list[Rate] = []
+    clock.on_change(lambda: seen.append(clock.running_rate))
+    assert clock.set_scale(scale) is None
+    assert (seen, clock.rate, clock.scale) == ([scale], scale, scale)
+
+
+def test_a_cell_that_starts_in_lock_step_or_at_rate_zero_has_scale_one() -> None:
+    assert [ClockState(rate).scale for rate in ("max", "step", 0.0)] == [1.0, 1.0, 1.0]
+
+
+def test_the_engine_sets_the_scale_or_returns_the_refusal() -> None:
+    cell = build_cell(load_config("text_robot"))
+    engine = cell.parts["engine"]
+    assert isinstance(engine, SimulationEngine)
+    assert engine.set_time_scale(4.0) is None
+    assert engine.set_time_scale(0.0) == Refused(
+        "0 is not a time scale; allowed: above 0, up to 1e+06"
+    )
+    assert engine.status(0).time_scale == 4.0
+
+
+def test_a_whole_number_is_kept_as_a_float() -> None:
+    clock = ClockState(2)
+    assert [type(value) for value in (clock.rate, clock.scale)] == [float, float]
+
+
 RATES = st.floats(0.0, 1e6, allow_nan=False) | st.sampled_from(["max", "step"])
 COMMANDS = st.tuples(st.just("rate"), RATES) | st.tuples(
     st.sampled_from(["pause", "resume", "start"]), st.none()

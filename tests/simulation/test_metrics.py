@@ -31,6 +31,19 @@ def test_the_moves_of_a_text_robot_count() -> None:
     assert metrics(cell).gcode_executed == 2
 
 
+def test_a_snapshot_holds_the_stop_and_the_counters_at_the_last_reset() -> None:
+    cell, other = quiet_cell("text_robot"), quiet_cell("text_robot")
+    client, engine = cell.connect(), part(cell, "engine", SimulationEngine)
+    client.ask(b"MOVE_ABS 300,0,100,0,0,0\n")
+    engine.reset(cell.timed_cell.now)
+    client.ask(b"MOVE_REL 0,40,0\n")
+    engine.stop(cell.timed_cell.now)
+    other.restore(cell.snapshot())
+    assert metrics(other).gcode_executed == 1
+    assert metrics(other).total_distance_mm == pytest.approx(40.0)
+    assert part(other, "engine", SimulationEngine).state(other.timed_cell.now) == "STOPPED"
+
+
 def test_the_records_of_a_kuka_count() -> None:
     cell = quiet_cell("kuka_eki")
     client = cell.connect("kuka.kuka_eki.command")

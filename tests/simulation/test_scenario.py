@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from understudy.agenda import advance
 from understudy.errors import ConfigError, Refused
 from understudy.ports.faults import Faults
-from understudy.simulation.scenario import Config, Rule, Scenario, build, find_fault
+from understudy.simulation.scenario import Config, Rule, Scenario, When, build, find_fault
 from understudy.units import nanoseconds
 
 FACE = "bench.text_tcp"
@@ -30,6 +30,17 @@ class Target:
     def inject(self, fault: str, parameters: Mapping[str, float], now: int) -> Refused | None:
         self.injected.append((fault, now))
         return None
+
+
+class Pendulum(Target):
+    """Its tool moves along X from 0 to 100 mm and back in two seconds, without end."""
+
+    def busy(self) -> bool:
+        return True
+
+    def tcp(self, now: int) -> tuple[float, ...]:
+        phase = now / 1e9 % 2.0
+        return (0.1 * min(phase, 2.0 - phase), 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def put_together(**rules: Rule) -> tuple[Scenario, Target]:
@@ -100,6 +111,42 @@ def test_each_active_fault_has_its_own_deviations() -> None:
     assert scenario.deviations(first, 6) == scenario.deviations(first, 6)
 
 
+def test_every_matching_rule_draws_and_the_first_hit_acts() -> None:
+    never = Rule("communication_timeout", FACE, probability=0.0)
+    always = Rule("communication_timeout", FACE)
+    scenario, _ = put_together(never=never, first=always, second=always)
+    hits = [scenario.draw_fault("communication_timeout", FACE, now) for now in range(3)]
+    assert [hit and (hit.rule, hit.index) for hit in hits] == [("first", n) for n in range(3)]
+    counts = scenario.status(0)
+    assert {name: (count.tries, count.strikes) for name, count in counts.items()} == {
+        "never": (3, 0),
+        "first": (3, 3),
+        "second": (3, 3),
+    }
+
+
+def test_an_ambient_fault_changes_once_per_period_within_its_window() -> None:
+    rule = Rule("position_noise", "bench", from_s=1.0, parameters={"amplitude_mm": 2.5})
+    scenario, _ = put_together(noise=rule)
+    moments = (999_999_999, 1_000_000_000, 1_009_999_999, 1_010_000_000)
+    found = [scenario.ambient("position_noise", "bench", now) for now in moments]
+    assert [fault and (fault.rule, fault.index) for fault in found] == [
+        None,
+        ("noise", 100),
+        ("noise", 100),
+        ("noise", 101),
+    ]
+    assert found[1] is not None
+    assert found[1].parameters["amplitude_mm"] == 2.5
+    assert scenario.ambient("temperature_noise", "bench", moments[1]) is None
+    assert scenario.ambient("position_noise", FACE, moments[1]) is None
+
+
+def test_rules_with_faults_of_messages_disturb_their_endpoint() -> None:
+    rules = {"loss": Rule("message_loss", FACE), "noise": Rule("position_noise", "bench")}
+    assert build(Config(rules), seed=1).disturbs() == {FACE}
+
+
 # ── injected by a rule ──
 
 
@@ -133,6 +180,38 @@ def test_rules_due_at_the_same_time_act_in_the_order_of_the_file() -> None:
     )
     advance([scenario], nanoseconds(1))
     assert [fault for fault, _ in bench.injected] == ["overheat", "emergency_stop"]
+
+
+# ── triggered by the tool near a point ──
+
+
+def swinging() -> tuple[Scenario, Pendulum]:
+    """The tool comes within 10 mm of the point at 0.405 s, 1.395 s, 2.405 s, …; another rule wakes
+    the scenario at 0.4053 s."""
+    near = Rule("emergency_stop", "arm", when=When("arm", near_mm=(50.5, 0.0, 0.0)))
+    scenario = build(Config({"near": near, "timed": Rule("overheat", "arm", at_s=0.4053)}), seed=1)
+    arm = Pendulum("emergency_stop", "overheat")
+    scenario.act_on({"arm": arm})
+    return scenario, arm
+
+
+def stops(arm: Target) -> list[float]:
+    return [now / 1e9 for fault, now in arm.injected if fault == "emergency_stop"]
+
+
+def test_each_approach_of_the_tool_triggers_once_at_the_next_check() -> None:
+    scenario, arm = swinging()
+    advance([scenario], nanoseconds(3))
+    assert stops(arm) == [0.41, 1.4, 2.41], "checked every 10 ms, whatever else wakes the scenario"
+
+
+def test_a_tool_that_was_near_in_the_snapshot_triggers_at_its_next_approach() -> None:
+    scenario, _ = swinging()
+    advance([scenario], nanoseconds(0.5))
+    other, arm = swinging()
+    other.load(msgspec.json.decode(msgspec.json.encode(scenario.save())))
+    advance([other], nanoseconds(2))
+    assert stops(arm) == [1.4]
 
 
 # ── refused rules ──
@@ -169,8 +248,8 @@ WRONG = {
         "",
     ),
     "a window around a time": (
-        Rule("emergency_stop", "bench", at_s=1.0, from_s=2.0),
-        "scenario.rules.rule.from_s: emergency_stop begins at at_s (got 2.0)",
+        Rule("emergency_stop", "bench", at_s=1.0, from_s=0.5),
+        "scenario.rules.rule.from_s: emergency_stop begins at at_s (got 0.5)",
         "",
     ),
     "a window that is never open": (
@@ -262,8 +341,20 @@ def test_a_snapshot_is_invisible(moment: int) -> None:
     assert _go_on(other, victim, start=moment, end=40) == expected
 
 
-@pytest.mark.parametrize("state", [{}, {"lost": {}, "stop": {}, "more": {}}, {"lost": 1}, None])
-def test_a_snapshot_with_other_rules_is_refused(state: object) -> None:
+@pytest.mark.parametrize(
+    ("state", "reported"),
+    [
+        ({"counts": {}}, "the snapshot has counts of other rules: none"),
+        (
+            {"counts": {"lost": {}, "stop": {}, "more": {}}},
+            "the snapshot has counts of other rules: lost, stop, more",
+        ),
+        ({"counts": {"lost": 1}}, "Expected `object`, got `int`"),
+        ({}, "missing required field `counts`"),
+        (None, "Expected `object`, got `null`"),
+    ],
+)
+def test_a_snapshot_with_other_rules_is_refused(state: object, reported: str) -> None:
     scenario, _ = put_together(**RULES)
-    with pytest.raises(msgspec.ValidationError):
+    with pytest.raises(msgspec.ValidationError, match=reported):
         scenario.load(state)

@@ -140,6 +140,7 @@ def test_a_snapshot_holds_triggered_rules(cell_with: Build) -> None:
         ("{fault: overheat, on: bench, when: {of: g60.io, near_mm: [0, 0, 0]}}", "no tool"),
         ("{fault: position_noise, on: bench, when: {of: bench, command: A}}", "queries it"),
         ("{fault: overheat, on: bench, when: {of: g60.io, command: A}}", "endpoint to listen to"),
+        ("{fault: overheat, on: bench, when: {of: g60.io, collision: any}}", "not watched for"),
         ("{fault: overheat, on: bench, at_s: 1, times: 2}", "times needs `when`"),
         ("{fault: position_noise, on: bench, times: 2}", "times needs `when`"),
     ],

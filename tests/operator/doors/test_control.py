@@ -196,6 +196,29 @@ def test_a_fault_is_injected(control: Control) -> None:
     assert control.do("status")["parts"]["bench"]["state"] == "Idle"
 
 
+def test_an_injected_fault_is_an_event_and_a_refused_one_is_not(control: Control) -> None:
+    control.do("advance", seconds=1.5)
+    control.refused("inject", fault="position_noise", on="bench")
+    control.do("inject", fault="overheat", on="bench")
+    events = [each for each in control.do("events")["events"] if each["kind"] == "fault"]
+    seen = [(each["robot"], each["text"], each["time_s"]) for each in events]
+    assert seen == [("bench", "injected: overheat", 1.5)]
+
+
+def test_faults_are_listed_with_the_parts_that_they_can_be_injected_into(control: Control) -> None:
+    faults = control.do("faults")
+    assert faults["overheat"]["places"] == ["bench"]
+    assert faults["position_noise"]["places"] == [], "it acts only by a scenario rule"
+    assert faults["axis_fault"]["places"] == [], "there is no arm in this cell"
+
+
+def test_the_time_ratio_is_simulation_time_by_real_time(control: Control) -> None:
+    control.do("advance", seconds=60)
+    metrics = control.do("metrics")
+    assert metrics["simulation_time_s"] == 60.0
+    assert metrics["time_ratio"] == pytest.approx(60.0 / metrics["real_time_s"])
+
+
 def test_refusals_suggest_names_and_parameters(control: Control) -> None:
     assert "did you mean 'advance'?" in control.refused("advence")
     assert "parameters: seconds" in control.refused("advance")
@@ -212,6 +235,8 @@ def test_refusals_suggest_names_and_parameters(control: Control) -> None:
         "inject", fault="position_noise", on="bench"
     )
     assert "give either snapshot or file" in control.refused("restore")
+    moment = control.do("snapshot")["snapshot"]
+    assert "give either" in control.refused("restore", snapshot=moment, file="moment.json")
 
 
 @pytest.mark.parametrize(
