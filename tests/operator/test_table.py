@@ -154,6 +154,7 @@ def test_a_bug_of_a_command_is_answered_and_logged(caplog: pytest.LogCaptureFixt
 
 def test_a_wrong_parameter_of_every_command_is_named_with_its_value(bench: Bench) -> None:
     for command in bench.live.commands:
+        assert command.parameters.__struct_config__.forbid_unknown_fields, command.name
         for field in msgspec.structs.fields(command.parameters):
             given = {field.name: {"no": "such value"}}
             refused = bench.live.commands.call(command.name, given, "operator")

@@ -103,8 +103,9 @@ def test_a_tool_near_a_point_triggers_a_rule(cell_with: Build) -> None:
     assert 45.0 <= x <= 55.0
 
 
-def test_faults_of_pins(cell_with: Build) -> None:
-    cell = cell_with("{fault: pulse_input, on: g60.io, at_s: 1, parameters: {pin: 10}}")
+@pytest.mark.parametrize("pin", ["10", "DI10"])
+def test_faults_of_pins(cell_with: Build, pin: str) -> None:
+    cell = cell_with(f"{{fault: pulse_input, on: g60.io, at_s: 1, parameters: {{pin: {pin}}}}}")
     io = part(cell, "g60.io", VirtualIO)
     cell.advance(1.05)
     assert io.digital_input(10)
