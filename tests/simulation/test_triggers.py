@@ -103,16 +103,16 @@ def test_a_tool_near_a_point_triggers_a_rule(cell_with: Build) -> None:
     assert 45.0 <= x <= 55.0
 
 
-@pytest.mark.parametrize("pin", ["10", "DI10"])
+@pytest.mark.parametrize("pin", ["11", "DI11"])
 def test_faults_of_pins(cell_with: Build, pin: str) -> None:
     cell = cell_with(f"{{fault: pulse_input, on: g60.io, at_s: 1, parameters: {{pin: {pin}}}}}")
     io = part(cell, "g60.io", VirtualIO)
     cell.advance(1.05)
-    assert io.digital_input(10)
-    assert io.is_forced(10)
+    assert io.digital_input(11)
+    assert io.is_forced(11)
     cell.advance(0.1)
-    assert not io.digital_input(10)
-    assert not io.is_forced(10)
+    assert not io.digital_input(11)
+    assert not io.is_forced(11)
 
 
 def test_a_snapshot_holds_triggered_rules(cell_with: Build) -> None:
