@@ -282,6 +282,10 @@ class VirtualController:
     def on_status(self, listener: Callable[[ControllerStatus], None]) -> None:
         self._inner.on_status(listener)
 
+    def on_command(self, listener: Callable[[str, int], None]) -> None:
+        """Calls the listener with each command and its time in ns."""
+        self._inner.on_command(listener)
+
     def on_joint_state(self, listener: Callable[[JointState], None]) -> None:
         self._inner.on_joint_state(listener, self._now)
 

@@ -462,7 +462,7 @@ class Reader:
         return OBSTACLES.get(mover.obstacle(move, self._walker.q))
 
     def _refuse(self, line: int, refused: Refused) -> None:
-        kind: Kind = "unsupported" if refused.code == UNSUPPORTED else "syntax"
+        kind: Kind = "unsupported" if refused.code in (UNSUPPORTED, NO_TOOL) else "syntax"
         self._walker.events.append(Violation(line, kind, refused.reason, refused.code))
 
 

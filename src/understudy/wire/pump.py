@@ -171,6 +171,7 @@ class Pump:
         self._recorder: Recorder | None = None
         self._received = False
         self._turns_for_bytes = 0
+        self._put_off = 0
         state.on_change(self._rate_changed)
 
     # ── events of the wires ──
@@ -300,7 +301,10 @@ class Pump:
     def _schedule(self) -> None:
         if self._timer is not None:
             if self._timer.when() <= self._loop.time():
-                return  # a turn is due: a flood of bytes must not put it off again and again
+                most = MOST_TURNS_FOR_BYTES if self._clock.lock_step else 0
+                if self._put_off == most:
+                    return  # a turn is due: a flood of bytes must not put it off for ever
+                self._put_off += 1
             self._timer.cancel()
             self._timer = None
         if self._stopped:
@@ -348,6 +352,7 @@ class Pump:
         else:
             self._catch_up()
         self._received = False
+        self._put_off = 0
         if self._done():
             self._finished()
             return

@@ -1,5 +1,6 @@
 """Checks the events of a program one by one and makes the report."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -42,6 +43,8 @@ from understudy.space.collision.detector import LeftOut
 JOINTS, POSE = frozenset("ABCUVW"), frozenset("XYZABC")
 AXES = JOINTS | POSE
 HOMES = ("G28", "G30")
+COMMENT = re.compile(r"\s*(?:N\d+\s*)?(?:[(;%]|$)", re.IGNORECASE)
+"""A line that no robot counts as executed."""
 MOST_POINTS = 2000
 """Points of the path that are kept for the picture; above twice as many, every second is
 dropped."""
@@ -261,7 +264,9 @@ class Judge:
             robot=self._subject.robot,
             cycle_time={name: getattr(cycle, name) for name in times},
             distance_m=self._way,
-            gcodes_executed=sum(row.kind != "refused" for row in cycle.lines),
+            gcodes_executed=sum(
+                row.kind != "refused" and not COMMENT.match(row.text) for row in cycle.lines
+            ),
             lines=tuple(self._row(row) for row in cycle.lines),
             violations=tuple(kept),
             warnings=tuple(warnings),
