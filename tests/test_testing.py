@@ -26,6 +26,19 @@ def test_faults_on_demand(text_robot: StandIn) -> None:
         text_robot.inject("overhead")
 
 
+def test_answers_of_several_lines_end_with_ok_or_an_error(grbl_robot: StandIn) -> None:
+    assert grbl_robot.ask("G1 X10 F500") == "ok"
+    assert grbl_robot.ask("G5000") == "error:20"
+    assert grbl_robot.ask("$I").splitlines()[0].startswith("[VER:")
+    assert grbl_robot.ask("$I").splitlines()[-1] == "ok"
+    assert grbl_robot.ask("G1 X20") == "ok"
+
+
+def test_ask_needs_a_face_of_text(kuka_robot: StandIn) -> None:
+    with pytest.raises(ValueError, match="lines of text: none in this cell"):
+        kuka_robot.ask("HOME")
+
+
 def test_a_client_of_ones_own(text_robot: StandIn) -> None:
     with socket.create_connection((text_robot.host, text_robot.port), timeout=60) as client:
         client.sendall(b"HOME\n")

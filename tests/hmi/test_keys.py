@@ -82,6 +82,23 @@ def test_escape_stops_with_an_open_dialog(cell_page: Screen, cell: RunningCell) 
     cell_page.press("tab-digital")
 
 
+@pytest.mark.parametrize("dialog", [".u-keys", ".q-dialog"])
+def test_the_mouse_reaches_the_emergency_stop_over_a_dialog(
+    cell_page: Screen, cell: RunningCell, dialog: str
+) -> None:
+    if dialog == ".u-keys":
+        cell_page.page.keyboard.press("?")
+    else:
+        cell_page.press("tab-faults")
+        cell_page.page.get_by_role("button", name="Set parameters").first.click()
+    cell_page.page.locator(dialog).first.wait_for()
+    assert not stopped(cell)
+    cell_page.page.locator("[data-key=Escape]").click(timeout=5000)
+    cell_page.until(lambda: stopped(cell), "the emergency stop")
+    cell_page.page.keyboard.press("Escape")
+    cell_page.until(lambda: cell_page.page.locator(dialog).count() == 0, "the dialog closed")
+
+
 def test_escape_stops_over_the_list_of_keys(cell_page: Screen, cell: RunningCell) -> None:
     cell_page.page.keyboard.press("?")
     listed = cell_page.page.locator(".u-keys")

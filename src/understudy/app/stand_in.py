@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from understudy.app.live import Live
-    from understudy.ports import Rate
+    from understudy.ports import LineAnswers, Rate
     from understudy.ports.hmi import Later
 
 TIMEOUT_SECONDS = 60.0
@@ -96,14 +96,40 @@ class StandIn:
         self.do("inject", fault=fault, on=robot, parameters=parameters)
 
     def ask(self, line: str, endpoint: str = "") -> str:
-        """Sends a line to a text face and returns the answer; the connection is kept open."""
-        if endpoint not in self._sockets:
-            raw = socket.create_connection(self.address(endpoint), TIMEOUT_SECONDS)
-            self._sockets[endpoint] = raw.makefile("rwb", buffering=0)
+        """Sends a line to a text face and returns the answer; the connection is kept open.
+
+        An answer of several lines (grblHAL: up to `ok` or `error:n`) has line breaks in it.
+        """
+        name, talk = self._line_answers(endpoint)
+        if name not in self._sockets:
+            raw = socket.create_connection(self.address(name), TIMEOUT_SECONDS)
+            self._sockets[name] = raw.makefile("rwb", buffering=0)
             raw.close()
-        stream = self._sockets[endpoint]
+            for _ in range(talk.greeting_lines):
+                self._sockets[name].readline()
+        stream = self._sockets[name]
         stream.write(line.encode() + b"\n")
-        return bytes(stream.readline()).decode().rstrip("\r\n")
+        lines = [_text_line(stream)]
+        while talk.ends and lines[-1] is not None and not lines[-1].startswith(talk.ends):
+            lines.append(_text_line(stream))
+        return "\n".join(line for line in lines if line is not None)
+
+    def _line_answers(self, endpoint: str) -> "tuple[str, LineAnswers]":
+        """A text face and how it answers lines; of the cell's only one if none is named."""
+        from understudy.ports import LineAnswers
+        from understudy.registry import module_of
+
+        faces = {
+            f"{robot}.{name}": getattr(module_of("faces", face.kind), "LINE_ANSWERS", LineAnswers())
+            for robot, config in self._running().config.robots.items()
+            for name, face in config.faces.items()
+        }
+        able: dict[str, LineAnswers] = {n: talk for n, talk in faces.items() if talk is not None}
+        name = endpoint or next(iter(able), "")
+        if name not in able or (not endpoint and len(able) > 1):
+            there = ", ".join(able) or "none in this cell"
+            raise ValueError(f"ask needs an endpoint that answers lines of text: {there}")
+        return name, able[name]
 
     # ── start and stop ──
 
@@ -158,3 +184,9 @@ class StandIn:
             return action(live)
 
         return asyncio.run_coroutine_threadsafe(do(), self._loop).result(TIMEOUT_SECONDS)
+
+
+def _text_line(stream: Any) -> str | None:
+    """The next line; None if the connection is closed."""
+    data = bytes(stream.readline())
+    return data.decode().rstrip("\r\n") if data else None

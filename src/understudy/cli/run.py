@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import re
 import signal
 import sys
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,12 +181,7 @@ async def _find_self_pairs(live: Live) -> None:
             tasks[robot] = bar.add_task(text, total=1.0)
         bar.update(tasks[robot], completed=share)
 
-    found = asyncio.create_task(live.find_self_pairs(report))
-    ended = asyncio.create_task(live.finished.wait())
-    await asyncio.wait({found, ended}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (found, ended):
-        task.cancel()
-    await asyncio.gather(found, ended, return_exceptions=True)
+    await _until_finished(live, live.find_self_pairs(report))
     if tasks:
         bar.stop()
 
@@ -192,19 +189,48 @@ async def _find_self_pairs(live: Live) -> None:
 async def _prepare(live: Live) -> None:
     """Loads what a first motion needs, before time runs: no motion has to wait for it.
 
-    Only kernels that are in the cache: compiling could take a minute, which a client that asks for
-    no motion must not wait for. Loaded objects stay, so they are taken out of garbage collection
-    (a collection over them would stop the loop for 0.1 s).
+    An empty kernel cache is filled first, by another process: wires and page answer meanwhile.
+    Loaded objects stay, so they are taken out of garbage collection (a collection over them would
+    stop the loop for 0.1 s).
     """
     gc.freeze()
     if "numba" not in sys.modules:  # no part of the cell needs a kernel
         return
     from understudy.app.kernels import is_warm
 
-    if is_warm():
-        for _ in live.prepare():
-            await asyncio.sleep(0)  # clients are served in between, and a signal may end the cell
-        gc.freeze()
+    if not is_warm():
+        await _until_finished(live, _fill_cache())
+    if live.finished.is_set():
+        return
+    for _ in live.prepare():
+        await asyncio.sleep(0)  # clients are served in between, and a signal may end the cell
+    gc.freeze()
+
+
+async def _fill_cache() -> None:
+    log.info("compiling kernels, once; simulated time starts afterwards")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "understudy",
+        "warm",
+        stdout=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        await process.wait()
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+async def _until_finished(live: Live, work: Coroutine[Any, Any, None]) -> None:
+    """Waits for the work, or until the cell is to end; then the work is cancelled."""
+    tasks = {asyncio.create_task(work), asyncio.create_task(live.finished.wait())}
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _stop(live: Live, page: page_process.PageProcess | None) -> None:

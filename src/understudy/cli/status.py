@@ -75,7 +75,7 @@ def stop(
 ) -> None:
     """Stop running cells: the one that runs, or those named; asks before it stops several."""
     chosen = chosen_cells(cells or [], ready_file)
-    if len(chosen) > 1 and not cells and not all_:
+    if len(chosen) > max(1, len(cells or [])) and not all_:
         _confirm(chosen)
     for ready, _ in _answers(chosen, "quit"):
         print(f"{ready.cell} (pid {ready.pid}) is stopping")
@@ -85,7 +85,7 @@ def _confirm(cells: list[Ready]) -> None:
     """Asks on a terminal; elsewhere raises a ConfigError that names the choices."""
     names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in cells)
     if not sys.stdin.isatty():
-        allowed = "a name or pid of a cell, --ready-file FILE or --all"
+        allowed = "the pid of a cell, a name that one of them has, --ready-file FILE or --all"
         raise ConfigError(f"{len(cells)} cells are running: {names}", allowed=allowed)
     typer.confirm(f"Stop {len(cells)} cells: {names}?", abort=True)
 

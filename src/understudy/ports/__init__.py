@@ -155,6 +155,16 @@ AnyFace = Face | MessageFace
 
 
 @dataclass(frozen=True, slots=True)
+class LineAnswers:
+    """How a text face answers a line: after `greeting_lines` at the connection, one line, or all up
+    to one that begins with a word of `ends`. A face module declares it as `LINE_ANSWERS`, None if
+    it does not speak lines of text."""
+
+    greeting_lines: int = 0
+    ends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """A socket of a face: the wires that can carry it, and their default settings.
 

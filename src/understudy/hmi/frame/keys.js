@@ -5,6 +5,8 @@
 // shows that while the focus is there. Any other key clicks the visible button with that
 // `data-key`, unless a text is typed or a dialog is open.
 
+import { openDialog } from "./dialog.js";
+
 const NO_TEXT = ["range", "checkbox", "radio", "button", "submit", "reset", "file", "color", "image"];
 const ACTIVATES = [" ", "Enter"];
 const SHOW_MS = 200;
@@ -81,8 +83,7 @@ export function showKeys(texts) {
   dialog.append(note(notes.escape), note(close));
   dialog.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog);
 }
 
 const nameShown = (key, texts) => (key === " " ? texts.dataset.space : key === "Escape" ? "Esc" : key);

@@ -1,5 +1,7 @@
 // A dialog that asks the user to choose. Escape stops the robots (keys.js) and chooses nothing.
 
+import { openDialog } from "./dialog.js";
+
 // `choices`: [[answer, text, kind], …], the first one has the focus → the answer, or null
 export function question({ title, details = "", choices, mark }) {
   const dialog = Object.assign(document.createElement("dialog"), { className: "u-question" });
@@ -9,8 +11,7 @@ export function question({ title, details = "", choices, mark }) {
   const row = dialog.appendChild(document.createElement("div"));
   row.className = "u-question-choices";
   for (const [answer, text, kind = ""] of choices) row.append(choiceButton(dialog, answer, text, kind));
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog);
   return new Promise((resolve) => dialog.addEventListener("close", () => {
     dialog.remove();
     resolve(dialog.returnValue || null);

@@ -48,6 +48,7 @@ ENDPOINTS = {
     "ex3": Endpoint(STREAM, {"port": 54603}, enabled=False),
     "ex4": Endpoint(("udp",), {"port": 60004, "local_port": 54604}, enabled=False),
 }
+LINE_ANSWERS = None
 
 
 class TelemetryTimes(NamedTuple):

@@ -2,6 +2,7 @@
 // project folder.
 
 import { ask, notice, text } from "../../frame/api.js";
+import { openDialog } from "../../frame/dialog.js";
 
 const SOURCES = ["shipped", "project", "cell"];
 
@@ -29,8 +30,7 @@ export async function openLibrary(robot, { opened, current, operator }) {
   const close = dialog.appendChild(element("button", "u-question-choice", text("library_close"), "library-close"));
   close.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog);
 }
 
 function programRow(dialog, robot, row, opened) {

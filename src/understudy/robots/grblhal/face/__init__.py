@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from understudy.gcode.blocks import commands_in
-from understudy.ports import Deps, Endpoint, FaultSource
+from understudy.ports import Deps, Endpoint, FaultSource, LineAnswers
 from understudy.protocol.sessions import NotInjectable, Outbox, ReadyPeers, SessionFace
 from understudy.robots.grblhal import numbers
 from understudy.robots.grblhal.controller import GrblController, GrblRobot, Notice, PinCounts
@@ -52,6 +52,7 @@ STATUS_BYTES = (Realtime.STATUS_LEGACY, Realtime.STATUS_8BIT)
 
 
 ENDPOINTS = {"": Endpoint()}
+LINE_ANSWERS = LineAnswers(greeting_lines=2, ends=("ok", "error:", "ALARM:"))
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
