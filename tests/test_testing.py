@@ -29,6 +29,7 @@ def test_faults_on_demand(text_robot: StandIn) -> None:
 def test_answers_of_several_lines_end_with_ok_or_an_error(grbl_robot: StandIn) -> None:
     assert grbl_robot.ask("G1 X10 F500") == "ok"
     assert grbl_robot.ask("G5000") == "error:20"
+    grbl_robot.forward(seconds=10)
     assert grbl_robot.ask("$I").splitlines()[0].startswith("[VER:")
     assert grbl_robot.ask("$I").splitlines()[-1] == "ok"
     assert grbl_robot.ask("G1 X20") == "ok"
