@@ -167,6 +167,17 @@ def test_paused_time_is_said_while_a_program_runs(screen: Screen, cell: RunningC
     cell.ask("stop_program", robot="g60")
 
 
+def test_a_stopped_cell_is_said_with_a_button_that_starts_it(
+    screen: Screen, cell: RunningCell
+) -> None:
+    assert not screen.at("start-stopped").is_visible()
+    cell.ask("stop")
+    screen.until(lambda: "The cell is stopped" in screen.at("alarm").inner_text(), "the text")
+    screen.press("start-stopped")
+    screen.until(lambda: cell.ask("metrics")["state"] == "RUNNING", "the cell started")
+    screen.until(lambda: not screen.at("start-stopped").is_visible(), "the button went")
+
+
 def test_paused_time_with_nothing_under_way_is_not_said(screen: Screen, cell: RunningCell) -> None:
     cell.ask("pause")
     screen.until(lambda: cell.ask("metrics")["state"] == "PAUSED", "paused")

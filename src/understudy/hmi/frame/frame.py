@@ -165,8 +165,8 @@ def _drives(browser: Browser) -> None:
 
 
 def _alarm(browser: Browser) -> None:
-    """Active alarms with advice and reset; without any, that time is paused while something waits
-    for it, with Play."""
+    """Active alarms with reset; a stopped cell with Start; paused time that something waits for,
+    with Play."""
     texts = browser.texts
     with ui.element("div").classes("u-alarm-field").props("data-mark=alarm") as field:
         with ui.column().classes("u-alarm-words"):
@@ -178,18 +178,25 @@ def _alarm(browser: Browser) -> None:
             texts("frame.reset"), icon="restart_alt", key="r", kind="u-ghost", mark="alarm-reset"
         )
         reset.on_click(lambda: _clear_alarms(browser))
-        for each in (play, reset):
+        start = button(
+            texts("frame.start"), icon="play_arrow", kind="u-ghost", mark="start-stopped"
+        )
+        start.on_click(lambda: browser.command("start"))
+        for each in (play, reset, start):
             operator_only(browser, each)
 
     def update() -> None:
         active, (waiting, line) = browser.cell.alarms(), browser.cell.waiting_for_time()
+        stopped = browser.cell.metrics.get("state") == "STOPPED"
         set_class(field, bool(active))
-        set_class(field, bool(waiting), "u-paused")
+        set_class(field, bool(waiting) or stopped, "u-paused")
         reset.set_visibility(bool(active))
         play.set_visibility(bool(waiting))
+        start.set_visibility(stopped)
         place = f"{waiting}, {texts('frame.line').format(line=line)}" if line else waiting
-        paused = texts("frame.paused").format(what=place) if waiting else ""
-        shown = [*([paused] if paused else []), *(f"{each.robot}: {each.text}" for each in active)]
+        shown = [texts("frame.stopped")] if stopped else []
+        shown += [texts("frame.paused").format(what=place)] if waiting else []
+        shown += [f"{each.robot}: {each.text}" for each in active]
         word.set_text(" · ".join(shown) or texts("frame.no_alarm"))
         advice = next((alarm.what_to_do for alarm in active if alarm.what_to_do), "")
         hint = texts("frame.paused_hint") if waiting and not active else ""
