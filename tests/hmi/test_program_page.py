@@ -74,10 +74,12 @@ def press(screen: Screen, action: str) -> None:
 def click_line(screen: Screen, number: int) -> None:
     """Clicks the beginning of a line; the editor renders every line of a short program."""
     line = screen.page.locator(".cm-line").nth(number - 1)
-    line.click(position={"x": 30, "y": 8})
-    screen.until(
-        lambda: screen.page.evaluate("window.program.editor.line") == number, "the cursor there"
-    )
+
+    def clicked() -> bool:
+        line.click(position={"x": 30, "y": 8})
+        return bool(screen.page.evaluate("window.program.editor.line") == number)
+
+    screen.until(clicked, "the cursor there")  # a program that arrives moves the cursor to line 1
 
 
 def last_row(cell: RunningCell) -> dict[str, Any]:

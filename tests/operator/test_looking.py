@@ -137,7 +137,7 @@ def test_events_have_weld_phases_and_a_weld_fault(arm: Bench) -> None:
     assert phases == ["PreFlow", "Ignition", "Stabilize", "Weld"]
     assert "injected: gas_fault" in texts
     gas = [event for event in arm.do("events")["events"] if event.kind == "alarm"]
-    assert [event.text for event in gas] == ["line 4: weld fault: there is no gas"]
+    assert [event.text for event in gas] == ["weld fault: there is no gas"]
     assert gas[0].what_to_do.startswith("No shielding gas")
 
 
