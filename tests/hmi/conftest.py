@@ -1,6 +1,7 @@
 """A running cell, its HMI, and a browser with a page open."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import sync_playwright
+
+from understudy.app.stand_in import StandIn
 
 CHROMIUM = Path("/usr/bin/chromium")
 SWITCHES = [
@@ -78,6 +81,37 @@ def start_cell(
         cell.process.terminate()
     for cell in running:
         cell.process.wait(TIMEOUT_SECONDS)
+
+
+@dataclass
+class PageServer:
+    """The page's process, served for a cell of this process."""
+
+    url: str
+    pid: int
+
+
+@pytest.fixture(scope="module")
+def page_process(cell: StandIn) -> Iterator[PageServer]:
+    """The HMI process for the module's `cell`."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        doors = {"link": "g60.hmi_link", "status": "g60.hmi_link.status", "state": "state"}
+        addresses = [f"--{door}={cell.endpoints[name]}" for door, name in doors.items()]
+        command = [sys.executable, "-m", "understudy.hmi"]
+        process = subprocess.Popen(
+            [*command, *addresses, f"--fd={listener.fileno()}", "--follow-stdin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+        )
+    assert process.stdin
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+    yield PageServer(f"http://127.0.0.1:{port}", process.pid)
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(10) == 0
 
 
 @dataclass

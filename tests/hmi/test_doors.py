@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from typing import Any
@@ -33,26 +30,9 @@ def cell() -> Iterator[StandIn]:
 
 
 @pytest.fixture(scope="module")
-def page(cell: StandIn) -> Iterator[str]:
+def page(page_process: Any) -> str:
     """Its address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        doors = {"link": "g60.hmi_link", "status": "g60.hmi_link.status", "state": "state"}
-        addresses = [f"--{door}={cell.endpoints[name]}" for door, name in doors.items()]
-        command = [sys.executable, "-m", "understudy.hmi"]
-        process = subprocess.Popen(
-            [*command, *addresses, f"--fd={listener.fileno()}", "--follow-stdin"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=[listener.fileno()],
-        )
-    assert process.stdin
-    assert process.stdout
-    assert process.stdout.readline() == b"ready\n"
-    yield f"http://127.0.0.1:{port}"
-    process.stdin.close()
-    process.stdout.close()
-    assert process.wait(10) == 0
+    return str(page_process.url)
 
 
 def ask(

@@ -50,6 +50,10 @@ class PageProcess:
     def __init__(self, config: Hmi, port: int, *, or_free: bool = False) -> None:
         """``or_free``: take a free port if this one is in use."""
         self._access = read_access(config.host, config.token, config.viewer_token)
+        self._limits = [
+            f"--max-clients={config.max_clients}",
+            f"--max-clients-per-address={config.max_clients_per_address}",
+        ]
         self._listener = _listen(config.host, port, or_free=or_free)
         self._was_ready = False
         self._process: asyncio.subprocess.Process | None = None
@@ -100,7 +104,7 @@ class PageProcess:
         fd = self._listener.fileno()
         own = [f"--host={self._access.host}", f"--fd={fd}", "--follow-stdin"]
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "understudy.hmi", *addresses, *own),
+            *(sys.executable, "-m", "understudy.hmi", *addresses, *own, *self._limits),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[fd],

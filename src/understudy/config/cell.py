@@ -167,12 +167,15 @@ class Include(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
-    """The web page: where it is served, and the tokens of operators and viewers."""
+    """The web page: where it is served, the tokens of operators and viewers, and how many
+    connections it serves, in all and from one address (loopback is not counted by address)."""
 
     host: str = "127.0.0.1"
     port: Port = HMI_PORT
     token: str | None = None
     viewer_token: str | None = None
+    max_clients: Annotated[int, Meta(ge=1)] = 2000
+    max_clients_per_address: Annotated[int, Meta(ge=1)] = 200
 
     def listens_on(self) -> tuple[str, int] | None:
         return self.host, self.port

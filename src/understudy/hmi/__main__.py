@@ -44,6 +44,7 @@ def main() -> int:
 
 
 async def _run(given: argparse.Namespace, access: Access, listener: socket.socket) -> None:
+    from understudy.hmi.limits import ClientLimits
     from understudy.hmi.link import Link
     from understudy.hmi.server import build, command_table, server_of
     from understudy.hmi.state import StateFeed
@@ -57,7 +58,8 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     try:
         table = await command_table(link)
         ready = lambda: print("ready", flush=True)  # noqa: E731
-        serving.append(server_of(build(link, feed, table, access, ready)))
+        limits = ClientLimits(given.max_clients, given.max_clients_per_address)
+        serving.append(server_of(build(link, feed, table, access, ready), limits))
         await serving[0].serve(sockets=[listener])
     finally:
         await feed.stop()
@@ -74,6 +76,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--fd", type=int, help="file descriptor of a listening socket, instead of --port"
     )
+    parser.add_argument("--max-clients", type=int, default=2000)
+    parser.add_argument("--max-clients-per-address", type=int, default=200)
     parser.add_argument("--follow-stdin", action="store_true", help="end when stdin is closed")
     return parser.parse_args()
 

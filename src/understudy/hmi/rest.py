@@ -26,7 +26,6 @@ from understudy.ports.hmi import (
     UNKNOWN_COMMAND,
 )
 
-LARGEST_BODY = 8 * 1024 * 1024
 TIMEOUT_SECONDS = 60.0
 REFUSED_STATUS = 409
 STATUS_OF = {
@@ -106,17 +105,13 @@ def _endpoint(link: Link, row: Row) -> Endpoint:
 
 async def _body(request: Request) -> dict[str, Any]:
     """A JSON body. It must be declared as JSON, which a form of another site cannot do."""
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > LARGEST_BODY:
-            raise RestError(413, NOT_A_REQUEST, f"at most {LARGEST_BODY} bytes")
+    data = await request.body()
     if not data:
         return {}
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise RestError(415, NOT_A_REQUEST, "Content-Type: application/json is needed")
     try:
-        body = msgspec.json.decode(bytes(data))
+        body = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise RestError(400, NOT_A_REQUEST, f"not JSON: {problem}") from None
     if not isinstance(body, dict):

@@ -21,6 +21,7 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import frame
 from understudy.hmi.frame.missing import MISSING
+from understudy.hmi.limits import Bounded, ClientLimits, protocols
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages
 from understudy.hmi.rest import rest
@@ -135,13 +136,14 @@ def _browser(request: Request, link: Caller, state: CellState) -> Browser:
     return Browser(link, state, texts, robot=robot, role=role_of(request))
 
 
-def server_of(guard: Guard) -> uvicorn.Server:
+def server_of(guard: Guard, limits: ClientLimits) -> uvicorn.Server:
     config = uvicorn.Config(
-        guard,
-        log_level="warning",
+        Bounded(guard),
+        log_level="error",
         lifespan="on",
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         server_header=False,
+        **protocols(limits),
     )
     return uvicorn.Server(config)
