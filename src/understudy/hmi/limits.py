@@ -3,7 +3,7 @@
 uvicorn's default protocol (httptools) has no limit on the headers of a request and parses all
 requests of a packet before it answers the first. The protocol of h11 bounds an incomplete header
 and stops reading while a request is under way. What it lacks is here: numbers of connections, time
-limits, bodies, open pages. No client needs an entry in the log: those that meet a limit are told.
+limits, bodies, open pages. The answer to a client that meets a limit names it; nothing is logged.
 """
 
 import asyncio
