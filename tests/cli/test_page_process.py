@@ -169,13 +169,16 @@ def test_every_shipped_cell_has_a_page_and_a_program_for_each_robot(name: str) -
 
 
 def test_tokens_come_from_the_environment_and_are_on_no_command_line(start: Start) -> None:
-    tokens = {"UNDERSTUDY_HMI_TOKEN": "hush", "UNDERSTUDY_HMI_VIEWER_TOKEN": "look"}
+    tokens = {
+        "UNDERSTUDY_HMI_TOKEN": "hush-hush-of-operators",
+        "UNDERSTUDY_HMI_VIEWER_TOKEN": "look-only-of-viewers",
+    }
     cell = start(**tokens)
     page = cell.page()
     with pytest.raises(HTTPError, match="401"):
         get(f"{page}/api/now")
-    assert get(f"{page}/api/now", Authorization="Bearer look")["rate"] == 1.0
-    stop = Request(f"{page}/api/stop", b"{}", {"Authorization": "Bearer look"})
+    assert get(f"{page}/api/now", Authorization="Bearer look-only-of-viewers")["rate"] == 1.0
+    stop = Request(f"{page}/api/stop", b"{}", {"Authorization": "Bearer look-only-of-viewers"})
     with pytest.raises(HTTPError, match="403"):
         urlopen(stop, timeout=PATIENCE_SECONDS)
     assert "hush" not in " ".join(cell.child().cmdline())

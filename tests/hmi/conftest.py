@@ -178,7 +178,12 @@ READY = {
 @pytest.fixture(scope="module")
 def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
     """Opens a page in a browser context of its own: cookies are not shared."""
-    contexts = []
+    contexts: list[Any] = []
+    violations: list[str] = []
+
+    def note(message: Any) -> None:
+        if "Content Security Policy" in message.text:
+            violations.append(message.text)
 
     def open_(cell: RunningCell, path: str = "/") -> Screen:
         contexts.append(browser.new_context(viewport=SIZE))
@@ -187,6 +192,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
         page.on("request", lambda request: screen.requests.append(request.url))
         page.on("websocket", lambda socket: screen.requests.append(socket.url))
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
+        page.on("console", note)
         page.set_default_timeout(1000 * TIMEOUT_SECONDS)
         page.goto(cell.url + path)
         screen.built()
@@ -195,3 +201,4 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
     yield open_
     for context in contexts:
         context.close()
+    assert not violations

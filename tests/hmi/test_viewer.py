@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
-LOOK = "/?token=look"
+ACT_TOKEN, LOOK_TOKEN = "token-of-the-operator", "token-of-a-viewer"
+LOOK = f"/?token={LOOK_TOKEN}"
 ACTS = {
     "/": [
         "[data-mark=drives]",
@@ -32,8 +33,8 @@ INERT = "e => e.closest('[inert]') !== null"
 @pytest.fixture(scope="module")
 def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
     patch = pytest.MonkeyPatch()
-    patch.setenv("UNDERSTUDY_HMI_TOKEN", "act")
-    patch.setenv("UNDERSTUDY_HMI_VIEWER_TOKEN", "look")
+    patch.setenv("UNDERSTUDY_HMI_TOKEN", ACT_TOKEN)
+    patch.setenv("UNDERSTUDY_HMI_VIEWER_TOKEN", LOOK_TOKEN)
     started = start_cell("g60_welding")
     patch.undo()
     return started
@@ -69,5 +70,5 @@ def test_keys_do_not_click_disabled_buttons(viewer: Screen, cell: RunningCell) -
 def test_nothing_is_disabled_for_operators(
     cell: RunningCell, open_page: Callable[..., Screen]
 ) -> None:
-    operator = open_page(cell, "/?token=act")
+    operator = open_page(cell, f"/?token={ACT_TOKEN}")
     assert operator.page.locator("[inert]").count() == 0

@@ -5,18 +5,25 @@ of another site that posts here or opens our websockets (checked by `Origin`), a
 name that resolves to 127.0.0.1 (checked by `Host`).
 """
 
+import asyncio
 import hmac
 import ipaddress
 import json
+import logging
 import os
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from understudy.errors import ConfigError
+from understudy.hmi.wrong_tokens import LOCKED_AFTER, WINDOW_S, WrongTokens
 from understudy.ports.hmi import NOT_ALLOWED
+from understudy.ports.tokens import check_token
+
+log = logging.getLogger(__name__)
 
 Role = Literal["viewer", "operator"]
 Scope = MutableMapping[str, Any]
@@ -30,11 +37,17 @@ VIEWER_TOKEN_VARIABLE = "UNDERSTUDY_HMI_VIEWER_TOKEN"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 POLICY_VIOLATION = 1008
-LOGIN = b"""<!doctype html><meta charset="utf-8"><title>Understudy</title>
+FORM = "application/x-www-form-urlencoded"
+LARGEST_FORM = 4096
+"""Bytes of a login form."""
+LOGIN = """<!doctype html><meta charset="utf-8"><title>Understudy</title>
 <style>body{background:#1b1d21;color:#eee;font:20px sans-serif;display:grid;place-items:center;
 height:90vh}input,button{font:inherit;padding:12px;min-height:48px}</style>
-<form><label>Token <input name="token" type="password" autofocus></label> <button>Open</button>
+<form method="post"><p>%s</p><label>Token <input name="token" type="password" autofocus
+autocomplete="current-password"></label> <button>Open</button>
 </form>"""
+WRONG = "Wrong token."
+LOCKED = f"More than {LOCKED_AFTER} wrong tokens came from this address; a right one still opens."
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,8 @@ class Access:
                 f"the page on {self.host} can be reached from other machines and has no token; "
                 f"set hmi.token or {TOKEN_VARIABLE}, or serve it on 127.0.0.1"
             )
+        check_token(self.token, "hmi.token")
+        check_token(self.viewer_token, "hmi.viewer_token")
         if self.viewer_token and not self.token:
             raise ConfigError(
                 "hmi.viewer_token needs hmi.token: without it every visitor is operator"
@@ -88,26 +103,41 @@ def read_access(host: str, token: str | None = None, viewer_token: str | None = 
     )
 
 
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+
 class Guard:
     """ASGI middleware: refuses a request, or passes it on with its role (`role_of`)."""
 
-    def __init__(self, app: App, access: Access) -> None:
+    def __init__(
+        self,
+        app: App,
+        access: Access,
+        *,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._app = app
         self._access = access
+        self._clock = clock
+        self._sleep = sleep
+        self._wrong = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         visit = visit_of(dict(scope))
+        if self._access.token and _is_login(scope, visit):
+            visit = replace(visit, origin=None, tokens=await _token_in_form(receive))
         reason = self._reason_against(visit)
         if reason:
             return await _refuse(scope, receive, send, 403, reason)
         token = next((each for each in visit.tokens if self._access.role(each)), None)
         role = self._access.role(token)
         if role is None:
-            reason = "a token is needed: Authorization: Bearer …, or ?token=… in a browser"
-            return await _refuse(scope, receive, send, 401, reason)
-        if token and self._access.token and _is_first_visit(scope):
+            return await self._refuse_token(scope, receive, send, visit)
+        if token and self._access.token and _gives_token(scope, visit):
             return await _set_cookie(scope, send, token)
         state = {**scope.get("state", {}), "role": role}
         return await self._app({**scope, "state": state}, receive, send)
@@ -116,6 +146,29 @@ class Guard:
         if not self._access.knows(visit.host):
             return f"{visit.host!r} is not a name of this page; it is served on loopback alone"
         return f"not from a page of {visit.origin}" if visit.is_foreign() else None
+
+    async def _refuse_token(
+        self, scope: Scope, receive: Receive, send: Send, visit: "Visit"
+    ) -> None:
+        """Asks for a token; answers a wrong one after a delay that grows (wrong_tokens.py)."""
+        if not visit.tokens:
+            reason = "a token is needed: Authorization: Bearer …, or open the page in a browser"
+            return await _refuse(scope, receive, send, 401, reason)
+        address = (scope.get("client") or ("",))[0]
+        penalty = self._wrong.add(address, visit.tokens[0], self._clock())
+        if penalty.newly_locked:
+            log.warning(
+                "%s sent %d wrong tokens: its wrong tokens are refused for %.0f s",
+                *(address, LOCKED_AFTER, WINDOW_S),
+            )
+        if penalty.delay_s and self._wrong.begin_wait(address):
+            try:
+                await self._sleep(penalty.delay_s)
+            finally:
+                self._wrong.end_wait(address)
+        status, reason = (429, LOCKED) if penalty.locked_s else (401, WRONG)
+        retry = f"{penalty.locked_s:.0f}" if penalty.locked_s else ""
+        return await _refuse(scope, receive, send, status, reason, retry_after=retry)
 
 
 def role_of(request: Any) -> Role:
@@ -137,6 +190,7 @@ class Visit:
     origin: str | None
     tokens: tuple[str, ...]
     """The most recent first: a token just typed takes precedence over an older cookie."""
+    content_type: str = ""
 
     def is_foreign(self) -> bool:
         """Sent by a page of another site, and able to change something."""
@@ -158,6 +212,7 @@ def visit_of(scope: dict[str, Any]) -> Visit:
         host=headers.get("host"),
         origin=headers.get("origin"),
         tokens=tuple(token for token in found if token),
+        content_type=headers.get("content-type", "").partition(";")[0].strip().lower(),
     )
 
 
@@ -174,10 +229,33 @@ def _token_in_cookie(text: str) -> str | None:
     return unquote(morsel.value) if morsel else None
 
 
-def _is_first_visit(scope: Scope) -> bool:
-    """A browser that opens a page with the token in the address; a cookie replaces it."""
-    page = scope["type"] == "http" and not scope["path"].startswith("/api")
-    return page and scope["method"] == "GET" and _token_in_address(dict(scope)) is not None
+def _is_login(scope: Scope, visit: Visit) -> bool:
+    """The login form was sent. Its `Origin` is `null`, since no page here sends a referrer; a
+    foreign page that sends it must know the token and learns nothing."""
+    own = visit.origin in (None, "null") or not visit.is_foreign()
+    return own and visit.method == "POST" and visit.content_type == FORM and _is_page(scope)
+
+
+async def _token_in_form(receive: Receive) -> tuple[str, ...]:
+    body = b""
+    while len(body) <= LARGEST_FORM:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    found = parse_qs(body[:LARGEST_FORM].decode("latin-1"))
+    return tuple(found.get("token", ()))[-1:]
+
+
+def _gives_token(scope: Scope, visit: Visit) -> bool:
+    """A browser that sends the token in a form or in the address; a cookie replaces it."""
+    in_address = visit.method == "GET" and _token_in_address(dict(scope)) is not None
+    return _is_page(scope) and (in_address or _is_login(scope, visit))
+
+
+def _is_page(scope: Scope) -> bool:
+    path = scope["path"]
+    return scope["type"] == "http" and not path.startswith(("/api", "/_nicegui"))
 
 
 def _same(given: str | None, wanted: str | None) -> bool:
@@ -198,22 +276,28 @@ def _is_plain(text: str) -> bool:
 
 
 async def _set_cookie(scope: Scope, send: Send, token: str) -> None:
-    cookie = f"{COOKIE}={quote(token, safe='')}; Path=/; HttpOnly; SameSite=Strict"
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    cookie = f"{COOKIE}={quote(token, safe='')}; Path=/; HttpOnly; SameSite=Strict{secure}"
     # one slash only: two would name another host
     place = "/" + quote(scope["path"].lstrip("/"))
     headers = [(b"location", place.encode()), (b"set-cookie", cookie.encode())]
     await _answer(send, 303, headers, b"")
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, reason: str) -> None:
+async def _refuse(
+    scope: Scope, receive: Receive, send: Send, status: int, reason: str, *, retry_after: str = ""
+) -> None:
     if scope["type"] == "websocket":
         await receive()
         close = {"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason[:100]}
         return await send(close)
-    if status == 401 and not scope["path"].startswith("/api"):
-        return await _answer(send, status, [(b"content-type", b"text/html")], LOGIN)
+    headers = [(b"retry-after", retry_after.encode())] if retry_after else []
+    if status in (401, 429) and _is_page(scope):
+        said = reason if reason in (WRONG, LOCKED) else ""
+        headers.append((b"content-type", b"text/html; charset=utf-8"))
+        return await _answer(send, status, headers, (LOGIN % said).encode())
     body = json.dumps({"code": NOT_ALLOWED, "message": reason}).encode()
-    headers = [(b"content-type", b"application/json")]
+    headers.append((b"content-type", b"application/json"))
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     return await _answer(send, status, headers, body)

@@ -138,7 +138,7 @@ class BoundedHttp(H11Protocol):
         if isinstance(problem, h11.RemoteProtocolError) and problem.error_status_hint == 431:
             self._refuse(431, f"the headers have more than {LARGEST_HEADER} bytes")
         else:
-            super().send_400_response(msg)
+            self._refuse(400, msg)
 
     # ── time ──
 
@@ -171,9 +171,10 @@ class BoundedHttp(H11Protocol):
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             body = json.dumps({"code": NOT_A_REQUEST, "message": reason}).encode()
+            fixed = b"".join(b"%s: %s\r\n" % each for each in self.server_state.default_headers)
             self.transport.write(
-                b"HTTP/1.1 %d \r\ncontent-type: application/json\r\nconnection: close\r\n"
-                b"content-length: %d\r\n\r\n%s" % (status, len(body), body)
+                b"HTTP/1.1 %d \r\ncontent-type: application/json\r\nconnection: close\r\n%s"
+                b"content-length: %d\r\n\r\n%s" % (status, fixed, len(body), body)
             )
             self.transport.close()
         else:

@@ -21,6 +21,7 @@ from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import frame
 from understudy.hmi.frame.missing import MISSING
+from understudy.hmi.headers import FIXED, SecurityHeaders
 from understudy.hmi.limits import Bounded, ClientLimits, protocols
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages
@@ -138,12 +139,14 @@ def _browser(request: Request, link: Caller, state: CellState) -> Browser:
 
 def server_of(guard: Guard, limits: ClientLimits) -> uvicorn.Server:
     config = uvicorn.Config(
-        Bounded(guard),
+        SecurityHeaders(Bounded(guard)),
         log_level="error",
+        access_log=False,  # an address may contain a token
         lifespan="on",
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         server_header=False,
+        headers=list(FIXED),
         **protocols(limits),
     )
     return uvicorn.Server(config)
