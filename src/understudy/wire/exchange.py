@@ -3,93 +3,43 @@
 A session gets as many bytes or messages as its credit allows; what is beyond waits here, and the
 wire stops reading. Received data comes after the wakes of the same instant. `InProcessCell` is a
 cell on virtual time whose clients are in the same process, without sockets.
+
+At rate `step` a byte is received in its turn: when everything that the peer was owed for the bytes
+before it is answered, and the time after a query has passed. So the simulated time at which it is
+received follows from the bytes before it, however the stream is cut into packets and whenever they
+arrive. Until then it waits in `Connection.unheard`.
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import (
     HANG_UP,
     UNLIMITED,
     CutsRequests,
-    MessageSession,
-    Session,
     Snapshot,
     TimedCell,
     WireMessage,
 )
 from understudy.units import NS_PER_SECOND, duration_ns, seconds
 from understudy.wire.chat import Event, Kind
-from understudy.wire.inbox import ByteInbox, MessageInbox
+from understudy.wire.connection import AnySession, Connection, SavedConnection, SavedEndpoint
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 from understudy.wire.message_faults import Data, MessageFaults, size_of
+from understudy.wire.turns import Turns
 
 log = logging.getLogger(__name__)
 
 MOST_HELD = 1 << 20
 """Bytes that scenario rules may delay for one peer."""
 
-AnySession = Session | MessageSession
 LONGEST_RUN = 3600 * NS_PER_SECOND
 """Simulated time that a cell in this process runs at most while a condition holds."""
-
-
-# ── connections ─────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(eq=False)
-class Connection:
-    """One peer's connection to a face; ``delayed``: answers that rules send later, with times."""
-
-    endpoint: str
-    peer: str
-    session: AnySession
-    sink: Sink[Any]
-    inbox: Any = None
-    ended: bool = False
-    eof_delivered: bool = False
-    reading: bool = True
-    delayed: deque[tuple[int, Data]] = field(default_factory=deque)
-    delayed_size: int = 0
-    incoming: deque[tuple[int, Data]] = field(default_factory=deque)
-    """Requests that rules let arrive later, with times."""
-    part: bytes = b""
-    """The begin of a request that is not whole yet."""
-
-    def __post_init__(self) -> None:
-        self.join(self.session)
-
-    def join(self, session: AnySession, unread: Any = ()) -> None:
-        """Continues with this session, and with what it has not read yet."""
-        self.session = session
-        if isinstance(session, MessageSession):
-            self.inbox = MessageInbox(session, unread)
-        else:
-            self.inbox = ByteInbox(session, bytes(unread))
-
-
-class SavedConnection(Struct):
-    """Snapshot of a connection: unread data, and answers that are sent later."""
-
-    unread: bytes | list[WireMessage]
-    ended: bool
-    held: list[tuple[int, bytes | WireMessage]] = []
-    incoming: list[tuple[int, bytes | WireMessage]] = []
-    part: bytes = b""
-
-
-class SavedEndpoint(Struct):
-    """Snapshot of an endpoint's connections; ``opened``: the number of the last one."""
-
-    opened: int
-    lines: dict[str, SavedConnection]
 
 
 # ── the exchange ────────────────────────────────────────────────────────────────────────────────
@@ -115,6 +65,7 @@ class Exchange:
             for endpoint, fault_source in timed_cell.disturbed.items()
         }
         self._closed: dict[str, str] = {}
+        self.turns: Turns[Connection] = Turns()
 
     # ── events of the wires ──
 
@@ -134,23 +85,22 @@ class Exchange:
         return connection
 
     def receive(self, connection: Connection, data: Data) -> bool:
-        """Gives data to the session; true if it answered at once."""
+        """Gives data to the session, bytes in their turn; true if it answered at once."""
         if not self._is_open(connection):
             connection.sink.close()
             return False
-        self._record(connection, ">", data)
-        self._accept(connection, data)
-        self._unread[connection] = None
-        return self.deliver(connection)
+        if not isinstance(data, bytes) or not (self.turns.active or connection.unheard):
+            return self._hear(connection, data)
+        connection.unheard += data
+        self.turns.wait(connection)
+        answered = self.deliver(connection)
+        self._read_more(connection)
+        return answered
 
     def eof(self, connection: Connection) -> None:
         if self._is_open(connection) and not connection.ended:
-            connection.ended = True
-            self._record(connection, "!", b"eof")
-            self._schedule(connection, connection.part)
-            connection.part = b""
-            self._admit(connection)
-            self._unread[connection] = None
+            connection.end_unheard = True
+            self.turns.wait(connection)
             self.deliver()
 
     def closed(self, connection: Connection) -> None:
@@ -185,23 +135,24 @@ class Exchange:
 
     def next_wake(self) -> int | None:
         """The next instant at which something happens: in the cell, or to a delayed answer."""
-        wake = self.timed_cell.next_wake()
-        if not self._answer_faults:
-            return wake
-        queues = [q for c in self._connections.values() for q in (c.delayed, c.incoming) if q]
-        moments = [queue[0][0] for queue in queues]
-        return min([*moments, wake] if wake is not None else moments, default=None)
+        moments = [self.timed_cell.next_wake(), self.turns.next_moment()]
+        if self._answer_faults:
+            queues = [q for c in self._connections.values() for q in (c.delayed, c.incoming) if q]
+            moments += [queue[0][0] for queue in queues]
+        return min((at for at in moments if at is not None), default=None)
 
     def advance(self, to: int) -> None:
-        while self._answer_faults and (at := self.next_wake()) is not None and at < to:
-            self.timed_cell.advance(at, self._settled)
-            self._send_delayed()
-        self.timed_cell.advance(to, self._settled)
-        self._send_delayed()
+        while self._stops_at_wakes() and (at := self.next_wake()) is not None and at < to:
+            self._advance(at)
+        self._advance(to)
 
     def owed(self) -> bool:
         """A peer waits for an answer that needs time."""
-        return any(c.delayed or c.incoming or c.session.owed() for c in self._connections.values())
+        return any(connection.owed() for connection in self._connections.values())
+
+    def polled(self) -> bool:
+        """A query was answered, and the time that follows it has not passed yet."""
+        return self.turns.next_moment() is not None
 
     def detached(self) -> bool:
         """No peer is connected that could send something."""
@@ -210,10 +161,9 @@ class Exchange:
     def deliver(self, asking: Connection | None = None) -> bool:
         """Carries data both ways until nothing more happens at this instant; true if ``asking`` was
         answered."""
-        answered = self._deliver_once(asking)
-        while (at := self.timed_cell.next_wake()) is not None and at <= self.timed_cell.now:
-            self.timed_cell.advance(self.timed_cell.now, lambda now: None)
-            answered |= self._deliver_once(asking)
+        answered = self._settle(asking)
+        while (connection := self._next_turn()) is not None:
+            answered |= self._take_turn(connection) and connection is asking
         return answered
 
     # ── snapshots ──
@@ -224,7 +174,14 @@ class Exchange:
                 self._opened[endpoint],
                 {
                     c.peer: SavedConnection(
-                        c.inbox.save(), c.ended, list(c.delayed), list(c.incoming), c.part
+                        c.inbox.save(),
+                        c.ended,
+                        list(c.delayed),
+                        list(c.incoming),
+                        c.part,
+                        bytes(c.unheard),
+                        c.end_unheard,
+                        self.turns.resumes_at(c),
                     )
                     for c in self._connections.values()
                     if c.endpoint == endpoint
@@ -249,6 +206,7 @@ class Exchange:
             raise
         live, self._connections = self._connections, {}
         self._unread.clear()
+        self.turns.clear()
         for endpoint, face in self.timed_cell.faces.items():
             was = saved.get(endpoint, SavedEndpoint(0, {}))
             self._opened[endpoint] = was.opened
@@ -271,11 +229,17 @@ class Exchange:
     def _reattach(
         self, connection: Connection, session: AnySession, was: SavedConnection | None
     ) -> None:
-        connection.join(session, was.unread if was else ())
-        connection.ended = was.ended if was else False
-        connection.delayed = deque(was.held if was else ())
-        connection.incoming = deque(was.incoming if was else ())
-        connection.part = was.part if was else b""
+        was = was or SavedConnection([], ended=False)
+        connection.join(session, was.unread)
+        connection.ended = was.ended
+        connection.delayed = deque(was.held)
+        connection.incoming = deque(was.incoming)
+        connection.part = was.part
+        connection.unheard = bytearray(was.unheard)
+        connection.end_unheard = was.end_unheard
+        if was.unheard or was.end_unheard:
+            self.turns.wait(connection)
+        self.turns.resume(connection, was.resumes_at, self.timed_cell.now)
         connection.delayed_size = sum(size_of(data) for _, data in connection.delayed)
         connection.eof_delivered = False
         self._connections[connection.endpoint, connection.peer] = connection
@@ -284,8 +248,75 @@ class Exchange:
 
     # ── inside ──
 
+    def _stops_at_wakes(self) -> bool:
+        """Something may happen here at a wake of the cell, or between two of them."""
+        return bool(self._answer_faults or self.turns.waiting())
+
+    def _advance(self, to: int) -> None:
+        self.timed_cell.advance(to, self._settled)
+        self._send_delayed()
+        self.turns.passed(self.timed_cell.now)
+        if self.turns.waiting():
+            self.deliver()
+
     def _settled(self, now: int) -> None:
         self._deliver_once(None)
+
+    def _settle(self, asking: Connection | None) -> bool:
+        """Carries data both ways, and wakes the parts that are due at this instant."""
+        answered = self._deliver_once(asking)
+        while (at := self.timed_cell.next_wake()) is not None and at <= self.timed_cell.now:
+            self.timed_cell.advance(self.timed_cell.now, lambda now: None)
+            answered |= self._deliver_once(asking)
+        return answered
+
+    def _next_turn(self) -> Connection | None:
+        """The first connection whose next bytes can be received now."""
+        return next((c for c in self.turns.waiting() if self._has_turn(c)), None)
+
+    def _has_turn(self, connection: Connection) -> bool:
+        if not self.turns.active:
+            return True
+        waits = connection.inbox or connection.owed()
+        now = self.timed_cell.now
+        return not waits and self.turns.resumes_at(connection) <= now and self._accepts(connection)
+
+    def _accepts(self, connection: Connection) -> bool:
+        """The session reads; the end of the bytes can always be received."""
+        return not connection.unheard or connection.session.credit() > 0
+
+    def _take_turn(self, connection: Connection) -> bool:
+        """Receives the next bytes, or the end; true if they were answered at once."""
+        unheard, answered = connection.unheard, False
+        if unheard:
+            answered = self._hear(connection, connection.take_unheard(piece=self.turns.active))
+        elif connection.end_unheard:
+            connection.end_unheard = False
+            self._end(connection)
+        if not unheard and not connection.end_unheard:
+            self.turns.done(connection)
+            self._read_more(connection)
+        return answered
+
+    def _hear(self, connection: Connection, data: Data) -> bool:
+        """Gives data to the session; true if it answered at once."""
+        self._record(connection, ">", data)
+        self._accept(connection, data)
+        self._unread[connection] = None
+        answered = self._settle(connection)
+        if answered and self.turns.active and self.timed_cell.busy() and not self.owed():
+            self.turns.queried(connection, self.timed_cell.now)
+        return answered
+
+    def _end(self, connection: Connection) -> None:
+        """The peer sends nothing more."""
+        connection.ended = True
+        self._record(connection, "!", b"eof")
+        self._schedule(connection, connection.part)
+        connection.part = b""
+        self._admit(connection)
+        self._unread[connection] = None
+        self._settle(None)
 
     def _deliver_once(self, asking: Connection | None) -> bool:
         """Feeds unread data to the sessions and sends their answers, until neither goes on."""
@@ -297,9 +328,10 @@ class Exchange:
             for endpoint, face in self.timed_cell.faces.items():
                 for peer in face.ready_peers():
                     connection = self._connections.get((endpoint, peer))
-                    if connection is not None and self._send_all(connection):
-                        moved = True
-                        answered |= connection is asking
+                    if connection is None:
+                        continue
+                    answered |= connection is asking  # also if the peer has no room for it now
+                    moved |= self._send_all(connection)
         return answered
 
     def _feed(self, connection: Connection) -> bool:
@@ -396,7 +428,8 @@ class Exchange:
 
     def _read_more(self, connection: Connection) -> None:
         waits = sum(size_of(data) for _, data in connection.incoming) >= MOST_HELD
-        wanted = not (connection.inbox or waits) and connection.session.credit() > 0
+        waits |= bool(connection.inbox or connection.unheard)
+        wanted = not waits and connection.session.credit() > 0
         if wanted != connection.reading:
             connection.reading = wanted
             connection.sink.read_more(wanted)
@@ -412,6 +445,7 @@ class Exchange:
     def _drop(self, connection: Connection) -> None:
         del self._connections[connection.endpoint, connection.peer]
         self._unread.pop(connection, None)
+        self.turns.drop(connection)
         connection.session.closed(self.timed_cell.now)
 
     def _is_open(self, connection: Connection) -> bool:

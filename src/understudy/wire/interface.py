@@ -14,7 +14,7 @@ from msgspec import Meta
 from understudy.ports import HANG_UP, UNLIMITED, WireMessage
 
 if TYPE_CHECKING:
-    from understudy.wire.exchange import Connection
+    from understudy.wire.connection import Connection
 
 D_contra = TypeVar("D_contra", contravariant=True)
 

@@ -15,7 +15,7 @@ from typing import Any
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire import tcp
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import LARGEST_BACKLOG, PeerEvents, Server
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

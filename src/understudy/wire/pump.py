@@ -9,19 +9,20 @@ received: a packet that waited is read whole before the motion of its first reco
 """
 
 import asyncio
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 from understudy.errors import Refused
 from understudy.ports import Rate, RunningClock, Snapshot
 from understudy.ports.hmi import Later
 from understudy.units import NS_PER_SECOND
-from understudy.wire.exchange import Connection, Exchange
+from understudy.wire.connection import Connection
+from understudy.wire.exchange import Exchange
 from understudy.wire.interface import Sink
 from understudy.wire.message_faults import Data
+from understudy.wire.turns import Turns, pieces_of
 
 TURN_SECONDS = 0.02
 """The longest time for which one turn keeps the event loop from reading bytes."""
@@ -33,8 +34,6 @@ MOST_TURNS_FOR_BYTES = 64
 SUPERSEDED = Refused("a snapshot was restored meanwhile", code=4)
 
 Outcome = TypeVar("Outcome")
-
-EACH_BYTE = re.compile(rb"(?s:.)")
 
 
 # ── the clock ───────────────────────────────────────────────────────────────────────────────────
@@ -114,14 +113,6 @@ class Clock:
 # ── the pump ────────────────────────────────────────────────────────────────────────────────────
 
 
-@runtime_checkable
-class SilentBytes(Protocol):
-    """A session that says which bytes it never answers: `silent` matches a run of them, and every
-    other byte alone."""
-
-    silent: re.Pattern[bytes]
-
-
 class Recorder(Protocol):
     """Reads the cell at times of its own, and changes nothing in it."""
 
@@ -172,6 +163,7 @@ class Pump:
         self._received = False
         self._turns_for_bytes = 0
         self._put_off = 0
+        exchange.turns = Turns(self._turn_step)
         state.on_change(self._rate_changed)
 
     # ── events of the wires ──
@@ -185,8 +177,8 @@ class Pump:
     def receive(self, connection: Connection, data: Data) -> None:
         self._catch_up()
         self._received = True
-        if self._clock.lock_step:
-            self._receive_in_step(connection, data)
+        if self._state.rate == "max":
+            self._receive_at_max(connection, data)
         else:
             self._exchange.receive(connection, data)
         self._schedule()
@@ -285,14 +277,20 @@ class Pump:
     def _rate_changed(self) -> None:
         self._catch_up()
         self._clock.set_now(self._timed_cell.now)
+        self._exchange.deliver()  # bytes that waited for their turn need not, at another rate
         self._schedule()
 
-    def _receive_in_step(self, connection: Connection, data: Data) -> None:
-        """Receives a message whole and bytes one by one, so that packets make no difference to when
-        time runs; bytes that are never answered are received together."""
-        session = connection.session
-        silent = session.silent if isinstance(session, SilentBytes) else EACH_BYTE
-        for piece in silent.findall(data) if isinstance(data, bytes) else [data]:
+    def _turn_step(self) -> int | None:
+        """At `step` the bytes of a peer are received in turns; a pause lets no time pass."""
+        if self._state.rate != "step":
+            return None
+        return 0 if self._state.paused else self._poll_step
+
+    def _receive_at_max(self, connection: Connection, data: Data) -> None:
+        """Receives a message whole and bytes one by one: a query while something moves lets time
+        pass, as at `step`. Bytes that are never answered are received together."""
+        pieces = pieces_of(connection.session).findall(data) if isinstance(data, bytes) else [data]
+        for piece in pieces:
             answered = self._exchange.receive(connection, piece)
             runs = answered and not self._state.paused
             if runs and self._timed_cell.busy() and not self._exchange.owed():
@@ -331,7 +329,7 @@ class Pump:
         """In lock-step time runs now, as fast as it can."""
         if not self._clock.lock_step or self._state.paused:
             return False
-        if self._exchange.owed():
+        if self._exchange.owed() or self._exchange.polled():
             return True
         if self._state.rate != "max":
             return False
@@ -345,7 +343,8 @@ class Pump:
         elif self._runs_free():
             while self._runs_free() and (at := self._next()) is not None:
                 self._leap_to(at)
-                if self._done() or not self._exchange.detached() or time.monotonic() > deadline:
+                awaited = self._exchange.polled() or self._exchange.detached()
+                if self._done() or not awaited or time.monotonic() > deadline:
                     break  # bytes may have arrived
         elif self._is_late():
             self._catch_up_late()

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, PeerEvents, Port, Server
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Port, RemotePort, Server
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.ports import SUBSCRIBE, UNLIMITED, UNSUBSCRIBE, WireMessage
 from understudy.wire import zmq_router
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Server
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from understudy.errors import NotInstalledError, install_command
 from understudy.ports import UNLIMITED, WireMessage
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Port, Server
 from understudy.wire.tcp import cannot_listen
 

@@ -41,6 +41,8 @@ LONGEST_ECHO = 32
 WAITING_LIMIT = 1024
 OUTBOX_LIMIT = 64 * 1024
 READ_SIZE = 4096
+SILENT = re.compile(rb"[^\n]+|\n")
+"""Splits a stream into the text of lines, and line ends."""
 
 PLAIN_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
 COMMANDS = ("MOVE_ABS", "MOVE_REL", "GET_POS", "GET_STATUS", "STOP", "HOME", "RESET")
@@ -85,6 +87,8 @@ class SavedSession(Struct):
 
 class TextSession:
     """`Session` of one client."""
+
+    silent = SILENT
 
     def __init__(self, face: "TextTcpFace", peer: str, saved: SavedSession | None = None) -> None:
         was = saved or SavedSession(SavedLine(), [], None, None, [], False)
