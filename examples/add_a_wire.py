@@ -20,7 +20,7 @@ from msgspec import Struct
 from understudy.app.stand_in import StandIn
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED, WireMessage
-from understudy.wire.exchange import Connection
+from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Port, Server
 
 SELECTED_BY: dict[str, Any] = {}
