@@ -16,6 +16,7 @@ from understudy.config import CellConfig, Wire, endpoint_name, read_wire
 from understudy.config.files import name_of_cell
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
+from understudy.operator.changes import Changes
 from understudy.operator.clock import ClockCommands
 from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
@@ -91,10 +92,16 @@ class Live:
             finished=self.finished.set,
             held=True,
         )
-        self.operator = OperatorApi(
-            config, self._cell, self._pump, self._facts, self.finished.set, real=options.real
-        )
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
+        self.operator = OperatorApi(
+            config,
+            self._cell,
+            self._pump,
+            self._runs,
+            facts=self._facts,
+            quit_=self.finished.set,
+            real=options.real,
+        )
         traffic = self._traffic.commands()
         self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(
@@ -282,9 +289,10 @@ class OperatorApi:
         config: CellConfig,
         cell: Cell,
         pump: Pump,
+        runs: BackgroundRuns,
+        *,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
-        *,
         real: bool = False,
     ) -> None:
         self.robots = Robots(config, cell.parts, pump)
@@ -300,7 +308,8 @@ class OperatorApi:
             now=pump.now,
             changed=self.history.follow_real,
         )  # fmt: skip
-        around = EnvironmentCommands(config, cell.parts, pump)
+        changes = Changes(pump)
+        around = EnvironmentCommands(config, cell.parts, pump, runs, changes)
         clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects: tuple[Subject, ...] = (
             clock,

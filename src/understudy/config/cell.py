@@ -26,7 +26,13 @@ from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
 from understudy.registry import kinds, module_of, with_present_names
 from understudy.simulation.scenario import Config as Scenario
-from understudy.space.model.environment import CollisionConfig, Environment, EnvironmentConfig
+from understudy.space.model.environment import (
+    CollisionConfig,
+    Environment,
+    EnvironmentConfig,
+    Read,
+)
+from understudy.space.model.shapes import ReadMesh, mesh_from_bytes
 from understudy.wire import tcp
 from understudy.wire.dial import Destination, Device, parse_place
 from understudy.wire.interface import Port, Wire
@@ -235,10 +241,12 @@ class CellConfig:
         """A shipped robot by name, or a file beside the cell file."""
         return read_model(name, beside=self.document.file)
 
-    def environment(self) -> Environment:
-        """The environment of the cell, with its files read."""
+    def environment(
+        self, read: Read | None = None, read_mesh: ReadMesh = mesh_from_bytes
+    ) -> Environment:
+        """The environment of the cell, with its files read; ``read`` in place of `read_file`."""
         try:
-            return self.head.environment.build(self.read_file)
+            return self.head.environment.build(read or self.read_file, read_mesh)
         except ConfigError as problem:
             raise self.document.error(("environment",), problem) from None
 

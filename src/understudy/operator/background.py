@@ -1,18 +1,26 @@
-"""Long queries in worker processes: one runs at a time, a few wait, the latest results are kept."""
+"""Long work beside the event loop, in worker processes and threads.
+
+Long queries of clients run one at a time, a few wait, the latest results are kept. Work that a
+command needs before it can answer (meshes, files, contacts between objects) has a line of its own:
+a client that fills the queue with long queries does not delay it. `runs` lists both.
+"""
 
 import asyncio
 import contextlib
 import logging
 import sys
+import threading
 import time
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Coroutine, Mapping
+from typing import IO, Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
+from understudy.operator.background_worker import Progress
 from understudy.operator.table import Command
+from understudy.ports.hmi import BROKEN, Later
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +30,11 @@ KINDS = {
     "self_pairs": "understudy.app.background:self_pairs",
 }
 """Kind of query → the function that a worker calls (`background_worker.Work`)."""
+MESHES = "meshes"
+FOR_COMMANDS = {MESHES: "understudy.app.meshes:meshes"}
+"""The same for work that commands need; clients cannot start it."""
 MOST_WAITING = 8
+"""Long queries that wait; as many pieces of work of commands may wait besides."""
 MOST_KEPT = 16
 LARGEST_RESULT = 16 * 1024 * 1024
 
@@ -55,8 +67,14 @@ class WorkerMessage(Struct, frozen=True):
 _decoder = msgspec.json.Decoder(WorkerMessage)
 
 
+ENDED = Refused("the cell has ended")
+CANCELLED = Refused("cancelled: cancel_run")
+SHARED_FILE = "shared"
+"""Parameter with the descriptor of the file that the cell and the worker share."""
+
+
 class BackgroundRuns:
-    """The long queries of a cell, on one event loop."""
+    """The long work of a cell, on one event loop."""
 
     def __init__(self, kinds: Mapping[str, str], given: Mapping[str, Any]) -> None:
         """``given``: parameters of every query besides its own, such as the cell."""
@@ -67,19 +85,72 @@ class BackgroundRuns:
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._next = 1
         self._free = asyncio.Lock()
+        self._for_commands: dict[int, Later] = {}
+        self._free_for_commands = asyncio.Lock()
+        self._stopped = False
 
     def start(self, kind: str, parameters: Mapping[str, Any]) -> BackgroundRun | Refused:
         if kind not in self._kinds:
             return Refused(f"there is no run {kind!r}; there are: {', '.join(self._kinds)}")
-        if len(self._tasks) > MOST_WAITING:
+        if len(self._tasks) - len(self._for_commands) > MOST_WAITING:
             return Refused(f"{MOST_WAITING} runs wait already; cancel one, or wait")
-        run = BackgroundRun(self._next, kind)
-        self._next += 1
-        self._runs[run.id] = run
+        run = self._listed(kind)
         work = self._work(run, {**parameters, **self._given})
         self._tasks[run.id] = asyncio.get_running_loop().create_task(work)
-        self._forget_old()
         return run
+
+    # ── work that a command waits for ──
+
+    def in_process(
+        self, kind: str, parameters: Mapping[str, Any], shared: IO[bytes]
+    ) -> Later | Refused:
+        """Calls a function of `FOR_COMMANDS` in a worker process; settles the answer with its
+        result as JSON, or with a refusal. ``shared``: a file that both processes read and write."""
+
+        async def work(run: BackgroundRun) -> Any:
+            task = {**parameters, SHARED_FILE: shared.fileno()}
+            message = await self._process(run, FOR_COMMANDS[kind], task, (shared.fileno(),))
+            self._end(run, message)
+            return self._results.pop(run.id, None) or Refused(run.error)
+
+        return self._for_command(kind, work)
+
+    def in_thread(self, kind: str, work: Callable[[Progress], Any]) -> Later | Refused:
+        """Calls ``work`` in a thread; settles the answer with its outcome. The thread ends with
+        the process, even if its work is not done."""
+
+        async def begin(run: BackgroundRun) -> Any:
+            run.state, begun = "running", time.monotonic()
+            outcome = await _outcome_in_thread(work, lambda share: setattr(run, "progress", share))
+            run.seconds = time.monotonic() - begun
+            refused = isinstance(outcome, Refused)
+            run.state, run.error = ("failed", outcome.reason) if refused else ("done", "")
+            run.progress = run.progress if refused else 1.0
+            return outcome
+
+        return self._for_command(kind, begin)
+
+    def _for_command(
+        self, kind: str, work: Callable[[BackgroundRun], Coroutine[Any, Any, Any]]
+    ) -> Later | Refused:
+        if self._stopped:
+            return ENDED
+        if len(self._for_commands) > MOST_WAITING:
+            return Refused(f"{MOST_WAITING} long commands wait already: try again later")
+        run, later = self._listed(kind), Later()
+        self._for_commands[run.id] = later
+
+        async def in_line() -> None:
+            answer: Any = CANCELLED
+            try:
+                async with self._free_for_commands:
+                    answer = await work(run)
+            finally:
+                del self._tasks[run.id], self._for_commands[run.id]
+                later.settle(ENDED if self._stopped else answer)
+
+        self._tasks[run.id] = asyncio.get_running_loop().create_task(in_line())
+        return later
 
     def all(self) -> list[BackgroundRun]:
         return list(self._runs.values())
@@ -100,27 +171,42 @@ class BackgroundRuns:
         return run
 
     async def stop(self) -> None:
+        self._stopped = True
         for number in list(self._tasks):
             self.cancel(number)
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     # ── inside ──
 
+    def _listed(self, kind: str) -> BackgroundRun:
+        run = BackgroundRun(self._next, kind)
+        self._next += 1
+        self._runs[run.id] = run
+        self._forget_old()
+        return run
+
     async def _work(self, run: BackgroundRun, parameters: dict[str, Any]) -> None:
         try:
             async with self._free:
-                self._end(run, await self._process(run, parameters))
+                self._end(run, await self._process(run, self._kinds[run.kind], parameters))
         finally:
             self._tasks.pop(run.id, None)
 
-    async def _process(self, run: BackgroundRun, parameters: dict[str, Any]) -> WorkerMessage:
-        task = {"target": self._kinds[run.kind], "parameters": parameters}
+    async def _process(
+        self,
+        run: BackgroundRun,
+        target: str,
+        parameters: dict[str, Any],
+        descriptors: tuple[int, ...] = (),
+    ) -> WorkerMessage:
+        task = {"target": target, "parameters": parameters}
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "understudy.operator.background_worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=LARGEST_RESULT,
+            pass_fds=descriptors,
         )
         run.state = "running"
         try:
@@ -162,6 +248,30 @@ class BackgroundRuns:
         for number in over[: max(0, len(self._runs) - MOST_KEPT)]:
             del self._runs[number]
             self._results.pop(number, None)
+
+
+async def _outcome_in_thread(work: Callable[[Progress], Any], progress: Progress) -> Any:
+    """The outcome of ``work``. An executor is not used: the end of the cell would wait for it."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Any] = loop.create_future()
+
+    def settle(outcome: Any) -> None:
+        if not ended.done():  # the command was cancelled
+            ended.set_result(outcome)
+
+    def run() -> None:
+        try:
+            outcome = work(progress)
+        except ConfigError as problem:
+            outcome = Refused(str(problem))
+        except Exception:
+            log.exception("long work failed")
+            outcome = Refused("a bug; see the log", code=BROKEN)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the cell has ended
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await ended
 
 
 # ── commands ────────────────────────────────────────────────────────────────────────────────────

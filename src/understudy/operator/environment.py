@@ -1,22 +1,31 @@
 """Commands for the environment of a running cell, and for objects that robots hold.
 
-A file with an error changes nothing.
+A file with an error changes nothing. Files and meshes are read beside the event loop; changes take
+effect in the order in which they were asked for, also those behind one that takes time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
 from msgspec import Struct
 
 from understudy.config import CellConfig, read_config
 from understudy.config.cell import read_environment
 from understudy.config.files import found_beside, read_model, read_text
 from understudy.errors import ConfigError, Refused, unknown
+from understudy.operator.background import BackgroundRuns
+from understudy.operator.background_worker import Progress
+from understudy.operator.changes import Changes
+from understudy.operator.mesh_builder import Build, MeshBuilder
 from understudy.operator.table import Command
 from understudy.ports import Part
+from understudy.ports.hmi import Later
+from understudy.simulation.collision.contact import report_of
 from understudy.simulation.engine import SimulationEngine
-from understudy.simulation.environment import CellEnvironment, SavedObject, moved
+from understudy.simulation.environment import CellEnvironment, moved
 from understudy.space.model.environment import Environment, ObjectConfig
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
@@ -25,6 +34,10 @@ from understudy.wire.pump import Pump
 if TYPE_CHECKING:
     from understudy.motion.path import Floats
     from understudy.space.model.shapes import CollisionObject
+
+
+MOST_OVERLAPS = 1000
+"""Overlaps in one answer."""
 
 
 class FromFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,9 +88,20 @@ class HoldsObjects(Protocol):
 class EnvironmentCommands:
     """The environment of a cell and the collision watches that hold objects of it."""
 
-    def __init__(self, config: CellConfig, parts: Mapping[str, Part], pump: Pump) -> None:
+    def __init__(
+        self,
+        config: CellConfig,
+        parts: Mapping[str, Part],
+        pump: Pump,
+        runs: BackgroundRuns,
+        changes: Changes,
+    ) -> None:
         self._config = config
         self._pump = pump
+        self._runs = runs
+        self._meshes = MeshBuilder(runs)
+        self._changes = changes
+        self._check: tuple[Environment, Later] | None = None
         here, engine = parts["environment"], parts["engine"]
         assert isinstance(here, CellEnvironment)
         assert isinstance(engine, SimulationEngine)
@@ -115,55 +139,86 @@ class EnvironmentCommands:
     def _listed(self) -> dict[str, Any]:
         there = self.here.environment
         return {
-            "objects": [_object(thing, zone=False) for thing in map(SavedObject.of, there.objects)]
-            + [_object(thing, zone=True) for thing in map(SavedObject.of, there.zones)]
+            "objects": [_object(thing, zone=False) for thing in there.objects]
+            + [_object(thing, zone=True) for thing in there.zones]
         }
 
-    def _overlaps(self) -> dict[str, Any]:
-        return {"overlapping": self.here.overlapping()}
+    def _overlaps(self) -> Any:
+        """Viewers who ask at the same time get one answer."""
+        there = self.here.environment
+        if self._check is None or self._check[0] is not there:
+            later = self._runs.in_thread(
+                "check_objects", lambda progress: overlaps(there, progress)
+            )
+            if isinstance(later, Refused):
+                return later
+            self._check = there, later
+            later.then(lambda _: self._forget_check(later))
+        return self._check[1]
+
+    def _forget_check(self, later: Later) -> None:
+        if self._check is not None and self._check[1] is later:
+            self._check = None
 
     def _load(self, given: FromFile) -> Any:
-        def read() -> Environment:
+        def read() -> Build[Environment]:
             path = found_beside(self._config.document.file, given.file, Path())
             found = read_environment(read_text(path), str(path))
-            return found.build(lambda name: read_model(name, beside=str(path)))
+            once = cache(lambda name: read_model(name, beside=str(path)))
+            return lambda read_mesh: found.build(once, read_mesh)
 
         return self._put_up(read)
 
     def _reload(self) -> Any:
         file = Path(self._config.document.file)
 
-        def read() -> Environment:
+        def read() -> Build[Environment]:
             again = self._config
             if file.exists():
                 again = read_config(read_text(file), str(file))
-            return again.environment()
+            once = cache(again.read_file)
+            return lambda read_mesh: again.environment(once, read_mesh)
 
         return self._put_up(read)
 
-    def _put_up(self, read: Callable[[], Environment]) -> Any:
-        try:
-            there = read()
-        except (ConfigError, ValueError) as problem:
-            return Refused(str(problem))
-        self._pump.act(lambda now: self.here.replace(there, now))
-        return self._listed()
+    def _put_up(self, read: Callable[[], Build[Environment]]) -> Any:
+        def replace(there: Environment) -> Any:
+            self._pump.act(lambda now: self.here.replace(there, now))
+            return self._listed()
+
+        return self._changes.do(lambda: self._meshes.built(read).turned(replace))
 
     def _add(self, given: NewObject) -> Any:
+        def add(thing: "CollisionObject") -> Any:
+            refused = self._pump.act(lambda now: self.here.add([thing], now, zone=given.zone))
+            return refused or self._listed()
+
+        return self._changes.do(lambda: self._with_object(given.object, add))
+
+    def _with_object(self, config: ObjectConfig, then: "Callable[[CollisionObject], Any]") -> Any:
+        """Builds an object; one with a mesh is built beside the event loop."""
+        if config.mesh:
+            once = cache(self._config.read_file)
+            built = self._meshes.built(lambda: lambda read_mesh: config.build(once, read_mesh))
+            return built.turned(then)
         try:
-            thing = given.object.build(self._config.read_file)
+            return then(config.build(self._config.read_file))
         except ConfigError as problem:
             return Refused(str(problem))
-        self._pump.act(lambda now: self.here.add([thing], now, zone=given.zone))
-        return self._listed()
 
     def _remove(self, given: Named) -> Any:
-        found = self._pump.act(lambda now: self.here.remove(given.name, now))
-        return found if isinstance(found, Refused) else self._listed()
+        def remove() -> Any:
+            found = self._pump.act(lambda now: self.here.remove(given.name, now))
+            return found if isinstance(found, Refused) else self._listed()
+
+        return self._changes.do(remove)
 
     def _clear(self) -> Any:
-        self._pump.act(lambda now: self.here.replace(Environment(), now))
-        return self._listed()
+        def clear() -> Any:
+            self._pump.act(lambda now: self.here.replace(Environment(), now))
+            return self._listed()
+
+        return self._changes.do(clear)
 
     # ── held objects ──
 
@@ -173,18 +228,23 @@ class EnvironmentCommands:
             return watch
         if bool(given.name) == (given.object is not None):
             return Refused("attach needs either name or object")
-        refused = self._pump.act(lambda now: self._take(watch, given, now))
-        return refused or watch.status(self._pump.now())
 
-    def _take(self, watch: HoldsObjects, given: Attach, now: int) -> Refused | None:
-        if given.object is not None:
-            try:
-                return watch.attach(given.object.build(self._config.read_file), now)
-            except ConfigError as problem:
-                return Refused(str(problem))
-        if given.name in watch.status(now).held:
-            return Refused(f"{given.name} is held already")
-        thing = self.here.remove(given.name, now)
+        def hold(thing: "CollisionObject") -> Any:
+            refused = self._pump.act(lambda now: watch.attach(thing, now))
+            return refused or watch.status(self._pump.now())
+
+        def take() -> Any:
+            if given.object is not None:
+                return self._with_object(given.object, hold)
+            refused = self._pump.act(lambda now: self._take(watch, given.name, now))
+            return refused or watch.status(self._pump.now())
+
+        return self._changes.do(take)
+
+    def _take(self, watch: HoldsObjects, name: str, now: int) -> Refused | None:
+        if name in watch.status(now).held:
+            return Refused(f"{name} is held already")
+        thing = self.here.remove(name, now)
         if isinstance(thing, Refused):
             return thing
         return watch.attach(moved(thing, inverse(watch.flange(now))), now)
@@ -195,13 +255,15 @@ class EnvironmentCommands:
             return watch
 
         def put_down(now: int) -> Refused | None:
-            thing = watch.detach(given.name, now)
-            if isinstance(thing, Refused):
-                return thing
-            self.here.add([moved(thing, watch.flange(now))], now)
-            return None
+            held = {thing.name: thing for thing in watch.held()}
+            if given.name in held:
+                placed = moved(held[given.name], watch.flange(now))
+                if refused := self.here.add([placed], now):
+                    return refused
+            outcome = watch.detach(given.name, now)
+            return outcome if isinstance(outcome, Refused) else None
 
-        return self._pump.act(put_down) or watch.status(self._pump.now())
+        return self._changes.do(lambda: self._pump.act(put_down) or watch.status(self._pump.now()))
 
     def _clear_collisions(self) -> dict[str, Any]:
         self._engine.clear_collisions(self._pump.now())
@@ -214,17 +276,25 @@ class EnvironmentCommands:
         return Refused(str(unknown("robot with a collision watch", robot, self._watches)))
 
 
-def _object(thing: SavedObject, *, zone: bool) -> dict[str, Any]:
+def overlaps(there: Environment, progress: Progress) -> dict[str, Any]:
+    """The objects that overlap; zones are not compared."""
+    from understudy.space.collision.detector import CollisionDetector  # loads compiled code
+
+    found = CollisionDetector(objects=there.objects).check_objects(MOST_OVERLAPS, progress)
+    return {"overlapping": tuple(report_of(result) for result in found)}
+
+
+def _object(thing: "CollisionObject", *, zone: bool) -> dict[str, Any]:
     """An object in millimetres and degrees, as in an environment file."""
-    x, y, z, rx, ry, rz = pose(thing.built().place)
+    x, y, z, rx, ry, rz = pose(thing.place)
     return {
         "name": thing.name,
         "type": str(thing.type),
         "zone": zone,
         "position_mm": [value / MM for value in (x, y, z)],
         "rotation_deg": [value / DEG for value in (rx, ry, rz)],
-        "dimensions_mm": [value / MM for value in thing.dimensions],
-        "radius_mm": thing.radius / MM,
-        "height_mm": thing.height / MM,
-        "triangles": len(thing.indices),
+        "dimensions_mm": [float(value) / MM for value in thing.dimensions],
+        "radius_mm": float(thing.radius) / MM,
+        "height_mm": float(thing.height) / MM,
+        "triangles": np.size(thing.indices) // 3,
     }

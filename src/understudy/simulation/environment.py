@@ -8,11 +8,10 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.ports import Part
-from understudy.simulation.collision.contact import ContactReport, report_of
 from understudy.space.model.environment import Environment
-from understudy.space.model.shapes import CollisionObject, ObjectType
+from understudy.space.model.shapes import CollisionObject, Ints, ObjectType
 from understudy.space.transform import Array
 
 
@@ -25,10 +24,15 @@ class SeesEnvironment(Protocol):
         ...
 
 
-class SavedObject(Struct, frozen=True):
-    """An object of the cell as plain values, for snapshots and queries. Metres.
+VERTEX, INDEX = "<f8", "<i4"
 
-    `place`: the rows of a 4×4 matrix; the type determines which sizes are used.
+
+class SavedObject(Struct, frozen=True):
+    """An object of the cell as plain values, for snapshots. Metres.
+
+    `place`: the rows of a 4×4 matrix; the type determines which sizes are used. `vertices` and
+    `indices`: rows of three numbers as little-endian bytes (float64, int32), since a mesh as lists
+    of numbers would take a second to write.
     """
 
     name: str
@@ -37,8 +41,8 @@ class SavedObject(Struct, frozen=True):
     dimensions: tuple[float, float, float] = (0.0, 0.0, 0.0)
     radius: float = 0.0
     height: float = 0.0
-    vertices: list[list[float]] = []
-    indices: list[list[int]] = []
+    vertices: bytes = b""
+    indices: bytes = b""
 
     @staticmethod
     def of(thing: CollisionObject) -> "SavedObject":
@@ -50,8 +54,8 @@ class SavedObject(Struct, frozen=True):
             dimensions=(float(a), float(b), float(c)),
             radius=float(thing.radius),
             height=float(thing.height),
-            vertices=np.asarray(thing.vertices, dtype=np.float64).reshape(-1, 3).tolist(),
-            indices=np.asarray(thing.indices, dtype=np.int64).reshape(-1, 3).tolist(),
+            vertices=np.asarray(thing.vertices, dtype=VERTEX).tobytes(),
+            indices=np.asarray(thing.indices, dtype=INDEX).tobytes(),
         )
 
     def built(self) -> CollisionObject:
@@ -62,9 +66,15 @@ class SavedObject(Struct, frozen=True):
             dimensions=self.dimensions,
             radius=self.radius,
             height=self.height,
-            vertices=np.array(self.vertices).reshape(-1, 3),
-            indices=np.array(self.indices, dtype=np.int64).reshape(-1, 3),
+            vertices=self.points(),
+            indices=self.triangles(),
         )
+
+    def points(self) -> Array:
+        return np.frombuffer(self.vertices, VERTEX).reshape(-1, 3).astype(np.float64)
+
+    def triangles(self) -> Ints:
+        return np.frombuffer(self.indices, INDEX).reshape(-1, 3).astype(np.int64)
 
 
 def moved(thing: CollisionObject, by: Array) -> CollisionObject:
@@ -110,15 +120,23 @@ class CellEnvironment:
         self._now = environment
         self._inform(now)
 
-    def add(self, things: Iterable[CollisionObject], now: int, *, zone: bool = False) -> None:
-        """Adds objects, or zones; one of the same name is replaced."""
+    def add(
+        self, things: Iterable[CollisionObject], now: int, *, zone: bool = False
+    ) -> Refused | None:
+        """Adds objects, or zones; one of the same name is replaced. Refused if they are too many
+        for one environment."""
         new = {thing.name: thing for thing in things}
         kept = [
             tuple(thing for thing in group if thing.name not in new)
             for group in (self._now.objects, self._now.zones)
         ]
         kept[zone] = (*kept[zone], *new.values())
-        self.replace(Environment(*kept), now)
+        try:
+            found = Environment(*kept).checked()
+        except ConfigError as problem:
+            return Refused(str(problem))
+        self.replace(found, now)
+        return None
 
     def remove(self, name: str, now: int) -> CollisionObject | Refused:
         there = {thing.name: thing for thing in self._now.everything()}
@@ -131,15 +149,6 @@ class CellEnvironment:
         )
         self.replace(Environment(objects, zones), now)
         return there[name]
-
-    # ── readings ──
-
-    def overlapping(self) -> tuple[ContactReport, ...]:
-        """Pairs of objects that overlap; zones are not compared."""
-        from understudy.space.collision.detector import CollisionDetector  # loads compiled code
-
-        found = CollisionDetector(objects=self._now.objects).check_objects()
-        return tuple(report_of(result) for result in found)
 
     # ── part ──
 
@@ -163,8 +172,7 @@ class CellEnvironment:
             objects, zones = (
                 tuple(thing.built() for thing in group) for group in (saved.objects, saved.zones)
             )
-            there = Environment(objects, zones)
-            there.everything()
+            there = Environment(objects, zones).checked()
         self._now = there
         self._inform(None)
 

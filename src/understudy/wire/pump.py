@@ -163,6 +163,7 @@ class Pump:
         self._received = False
         self._turns_for_bytes = 0
         self._put_off = 0
+        self._owed_work = 0
         exchange.turns = Turns(self._turn_step)
         state.on_change(self._rate_changed)
 
@@ -240,6 +241,18 @@ class Pump:
         self._schedule()
         return outcome
 
+    def owe(self) -> None:
+        """A command has begun that takes wall time and will change the cell: in lock-step time
+        waits for it, so that the time of the change does not depend on the machine."""
+        self._owed_work += 1
+
+    def paid(self) -> None:
+        """A command of `owe` has ended."""
+        if self._waits():
+            self._clock.set_now(self._timed_cell.now)
+        self._owed_work -= 1
+        self._schedule()
+
     def close(self, endpoints: Iterable[str], reason: str) -> None:
         """Closes all connections of these endpoints and refuses new ones; no reason: opens them."""
         self._catch_up()
@@ -292,7 +305,7 @@ class Pump:
         pieces = pieces_of(connection.session).findall(data) if isinstance(data, bytes) else [data]
         for piece in pieces:
             answered = self._exchange.receive(connection, piece)
-            runs = answered and not self._state.paused
+            runs = answered and not self._state.paused and not self._waits()
             if runs and self._timed_cell.busy() and not self._exchange.owed():
                 self._leap_to(self._timed_cell.now + self._poll_step)
 
@@ -314,6 +327,8 @@ class Pump:
 
     def _delay(self) -> float | None:
         """Seconds of wall time until the next turn; None: it comes with the next bytes only."""
+        if self._waits():
+            return None
         if self._done() or self._ahead:
             return 0.0
         at = self._next()
@@ -325,9 +340,13 @@ class Pump:
         moments = [m for m in (self._exchange.next_wake(), self._until) if m is not None]
         return min(moments, default=None)
 
+    def _waits(self) -> bool:
+        """Whether time waits for a command, in lock-step."""
+        return self._owed_work > 0 and self._clock.lock_step
+
     def _runs_free(self) -> bool:
         """In lock-step time runs now, as fast as it can."""
-        if not self._clock.lock_step or self._state.paused:
+        if not self._clock.lock_step or self._state.paused or self._waits():
             return False
         if self._exchange.owed() or self._exchange.polled():
             return True
@@ -337,6 +356,8 @@ class Pump:
 
     def _turn(self) -> None:
         self._timer = None
+        if self._waits():
+            return
         deadline = time.monotonic() + TURN_SECONDS
         if self._ahead:
             self._run_ahead()
@@ -360,7 +381,7 @@ class Pump:
     def _run_ahead(self) -> None:
         """Runs for at most one turn towards the first requested time."""
         deadline = time.monotonic() + TURN_SECONDS
-        while self._ahead:
+        while self._ahead and not self._waits():
             to, later = self._ahead[0]
             at = self._exchange.next_wake()
             self._leap_to(max(to if at is None else min(at, to), self._timed_cell.now))
@@ -397,7 +418,7 @@ class Pump:
 
     def _catch_up(self) -> None:
         """Brings the cell to the clock's time; if it is late, the next turns do."""
-        if not self._held and not self._is_late():
+        if not self._held and not self._waits() and not self._is_late():
             self._run_to(self._clock_now())
 
     def _catch_up_late(self) -> None:

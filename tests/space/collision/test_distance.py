@@ -195,7 +195,9 @@ def test_meshes_triangle_by_triangle() -> None:
             solids, at = pair(shape, place, mesh, np.eye(4))
             shapes = (solids.traits, solids.sizes, at.placed, solids.points)
             first, count = solids.traits[1, 1] // 3, solids.traits[1, 2] // 3
-            own = range(other.triangles.shape[0]) if shape is other else (-1,)
+            begins = solids.traits[0, 1] // 3
+            triangles = range(begins, begins + other.triangles.shape[0])
+            own = triangles if shape is other else (-1,)
             each = {
                 t: min(core_distance(shapes, 0, 1, a, t, np.inf, simplex)[1] for a in own)
                 for t in range(first, first + count)

@@ -22,7 +22,7 @@ def test_unpacking_returns_the_packed_arrays(g60: Chain) -> None:
     """oracle of unpacked: what was put in."""
     world = crowded(g60).world
     row = packed(world)
-    out, at, aside = unpacked(row.numbers, row.wholes)
+    out, at, aside = unpacked(*row.arrays)
     found = (*out.solids, *out[1:], *at, *aside)
     wanted = (*world.solids, *world[1:], *placement(world), *scratch())
     for one, other in zip(found, wanted, strict=True):
@@ -31,9 +31,11 @@ def test_unpacking_returns_the_packed_arrays(g60: Chain) -> None:
 
 def test_the_arrays_are_views_of_the_packed_ones(g60: Chain) -> None:
     row = packed(crowded(g60).world)
-    floats = (*row.at, row.world.boxes, row.world.solids.points, row.q)
-    assert all(np.shares_memory(array, row.numbers) for array in floats)
-    assert np.shares_memory(row.world.partners, row.wholes)
+    numbers, wholes, points, *_ = row.arrays
+    floats = (*row.at, row.world.boxes, row.q)
+    assert all(np.shares_memory(array, numbers) for array in floats)
+    assert np.shares_memory(row.world.partners, wholes)
+    assert np.shares_memory(row.world.solids.points, points)
 
 
 def test_packed_and_plain_worlds_give_the_same_contacts(g60: Chain) -> None:
@@ -42,7 +44,7 @@ def test_packed_and_plain_worlds_give_the_same_contacts(g60: Chain) -> None:
     rng = np.random.default_rng(5)
     for q in rng.uniform(g60.lower, g60.upper, (300, 6)):
         row.q[:] = q
-        found = contact_in(row.numbers, row.wholes)
+        found = contact_in(*row.arrays)
         i, j = contact_at(world, q, at, aside)
         assert found == (-1 if i < 0 else i * len(world.solids.traits) + j)
 

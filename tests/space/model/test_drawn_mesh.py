@@ -9,7 +9,7 @@ from tests.config.own_arms import write_mesh
 
 from understudy.errors import ConfigError
 from understudy.space.model.drawn_mesh import MOST_TRIANGLES, drawn_meshes, merged
-from understudy.space.model.shapes import MOST_CORNERS, TriangleMesh, mesh_from_bytes, outer_hull
+from understudy.space.model.shapes import MOST_CORNERS, TriangleMesh, mesh_from_bytes
 
 
 @pytest.mark.parametrize("ending", ["dae", "glb"])
@@ -93,7 +93,7 @@ def test_an_outer_hull_contains_its_mesh() -> None:
     """Also where a simpler hull stands for one with many corners: sound for proofs."""
     ball = import_module("trimesh").creation.icosphere(subdivisions=4, radius=0.3)
     mesh = TriangleMesh(np.array(ball.vertices), np.array(ball.faces))
-    hull = outer_hull(mesh)
+    hull = mesh.outer_hull
     assert len(hull.points) < MOST_CORNERS * 2 < len(mesh.vertices)
     directions = np.random.default_rng(3).normal(size=(2000, 3))
     assert ((mesh.vertices @ directions.T).max(0) <= (hull.points @ directions.T).max(0)).all()

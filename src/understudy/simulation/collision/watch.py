@@ -76,7 +76,8 @@ class State(Struct):
 
     `swept`: the end of the swept stretch; `beyond`: the pairs that touch there. `ahead`: events
     before that end. `replanned_at`: when the path was changed. `met`: contacts with other arms.
-    `uncleared`: contacts since the operator cleared them, ended ones too.
+    `uncleared`: contacts since the operator cleared them, ended ones too. `held`: only in
+    snapshots.
     """
 
     fresh: bool = True
@@ -116,6 +117,7 @@ class CollisionWatch:
         self._scene = Scene(body)
         self._tracker = Tracker(self._scene)
         self._state = State(tool=mover.tool)
+        self._held: tuple[CollisionObject, ...] = ()
         self._scene.carry(mover.tool, ())
         self._law: TimeLaw | None = None
         self._due: int | None = None
@@ -149,21 +151,21 @@ class CollisionWatch:
 
     def attach(self, thing: CollisionObject, now: int) -> Refused | None:
         """Takes an object, placed from the flange; objects that it touches now are not reported."""
-        if any(held.name == thing.name for held in self._state.held):
+        if any(held.name == thing.name for held in self._held):
             return Refused(f"{thing.name} is held already")
-        self._carry([*self._state.held, SavedObject.of(thing)])
+        self._carry((*self._held, thing))
         self._start_anew(now, quiet=thing.name)
         return None
 
     def detach(self, name: str, now: int) -> CollisionObject | Refused:
         """Releases a held object and returns it, placed in the frame of the flange."""
-        found = [thing for thing in self._state.held if thing.name == name]
+        found = [thing for thing in self._held if thing.name == name]
         if not found:
-            held = ", ".join(thing.name for thing in self._state.held) or "nothing"
+            held = ", ".join(thing.name for thing in self._held) or "nothing"
             return Refused(f"{name} is not held; held: {held}")
-        self._carry([thing for thing in self._state.held if thing.name != name])
+        self._carry(tuple(thing for thing in self._held if thing.name != name))
         self.restart(now)
-        return found[0].built()
+        return found[0]
 
     def clear(self) -> None:
         """Hides the present contacts; each is reported again after the shapes have parted."""
@@ -218,7 +220,7 @@ class CollisionWatch:
 
     def held(self) -> tuple[CollisionObject, ...]:
         """The held objects, in the frame of the flange."""
-        return tuple(thing.built() for thing in self._state.held)
+        return self._held
 
     def status(self, now: int) -> Status:
         state = self._state
@@ -226,7 +228,7 @@ class CollisionWatch:
             on_collision=self.body.rules.on_collision,
             collisions_detected=state.detected,
             stopped=state.stopped,
-            held=tuple(thing.name for thing in state.held),
+            held=tuple(thing.name for thing in self._held),
             contacts=tuple(report(contact) for contact in self.contacts()),
         )
 
@@ -237,7 +239,7 @@ class CollisionWatch:
     @property
     def tool_and_held(self) -> tuple[int, tuple[str, ...]]:
         """The number of the tool and the names of the held objects."""
-        return self._mover.tool, tuple(thing.name for thing in self._state.held)
+        return self._mover.tool, tuple(thing.name for thing in self._held)
 
     def figure(self) -> "PlacedArm":
         """The arm with its present tool and held objects."""
@@ -272,11 +274,13 @@ class CollisionWatch:
         return False
 
     def save(self) -> State:
-        return self._state
+        return replace(self._state, held=[SavedObject.of(thing) for thing in self._held])
 
     def load(self, state: Any) -> None:
         self._state = msgspec.convert(state, State)
-        self._scene.carry(self._state.tool, self.held())
+        self._held = tuple(thing.built() for thing in self._state.held)
+        self._state.held = []
+        self._scene.carry(self._state.tool, self._held)
         self._law = None
 
     # ── inside ──
@@ -333,7 +337,7 @@ class CollisionWatch:
         state.fresh, state.replanned_at, state.ahead = False, None, []
         if state.tool != self._mover.tool:
             state.tool = self._mover.tool
-            self._carry(state.held)
+            self._carry(self._held)
         t = seconds(now)
         line = plan.line_at(t) or 0
         found = self._tracker.at_rest(plan.at(t).position, line)
@@ -374,9 +378,9 @@ class CollisionWatch:
         swept = min(stretch.end, end) if start < end else start
         state.swept, state.beyond = _shifted(swept, first), list(stretch.touching)
 
-    def _carry(self, held: list[SavedObject]) -> None:
-        self._state.held = held
-        self._scene.carry(self._state.tool, self.held())
+    def _carry(self, held: tuple[CollisionObject, ...]) -> None:
+        self._held = held
+        self._scene.carry(self._state.tool, held)
 
 
 def _shifted(place: Place, pieces: int) -> Place:

@@ -75,12 +75,12 @@ def assembled(
     slides = np.zeros(0) if chain is None else chain.slides
     parts = (*arm, *objects)
     packed = solids(parts)
-    boxes = np.array([_box(part) for part in objects]).reshape(-1, 6)
+    boxes = np.array([bounding_box(part) for part in objects]).reshape(-1, 6)
     foot = sum(part.body == 0 for part in arm)
     return World(packed, rest, slides, len(arm), foot, boxes, partners)
 
 
-def _box(part: Part) -> Array:
+def bounding_box(part: Part) -> Array:
     """Middle and half extents of a part's bounding box, in the frame of its carrier."""
     turn, shift = part.place[:3, :3], part.place[:3, 3]
     match part.shape:
@@ -96,7 +96,9 @@ def _box(part: Part) -> Array:
         case Hull(points=points):
             return _around(points @ turn.T + shift)
         case TriangleMesh():
-            return _around(part.shape.corners().reshape(-1, 3) @ turn.T + shift)
+            low, high = part.shape.turned_bounds(turn)
+            low, high = low + shift, high + shift
+            return np.concatenate([(low + high) / 2, (high - low) / 2])
     return np.concatenate([shift, half])
 
 

@@ -1,6 +1,6 @@
 """`CollisionDetector`: contacts of an arm and what it carries, with itself and the environment."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NamedTuple
@@ -9,13 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, unknown
-from understudy.space.collision.assembly import arm_parts, assembled, carried_part, standing_part
+from understudy.space.collision.assembly import (
+    arm_parts,
+    assembled,
+    bounding_box,
+    carried_part,
+    standing_part,
+)
 from understudy.space.collision.contact import Contact, shape_contact
 from understudy.space.collision.distance import Scratch, scratch
 from understudy.space.collision.pair_store import Pair, SelfPairs
 from understudy.space.collision.self_pairs import candidates, self_pairs
 from understudy.space.collision.solids import Ints, Part
 from understudy.space.collision.world import (
+    Arrays,
     Placement,
     World,
     contact_in,
@@ -246,9 +253,8 @@ class CollisionDetector:
         built = self._built or self._built_now()
         if built.foot.collision:
             return built.foot
-        numbers, wholes, there = built.row
-        there[:] = q
-        pair = contact_in(numbers, wholes)
+        built.q[:] = q
+        pair = contact_in(*built.arrays)
         return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
 
     def check_trajectory(
@@ -275,17 +281,24 @@ class CollisionDetector:
         least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
         return float(self._touch(built, i, j).distance if least <= 0.0 else least)
 
-    def check_objects(self) -> list[CollisionResult]:
-        """Overlaps between objects of the environment."""
+    def check_objects(
+        self, most: int | None = None, progress: Callable[[float], None] = lambda share: None
+    ) -> list[CollisionResult]:
+        """Overlaps between objects of the environment; at most ``most`` of them.
+
+        ``progress`` is called with the share that is done."""
         parts = [standing_part(thing, self._foot) for thing in self._objects.values()]
         world = assembled(None, (), parts)
         at, aside = placement(world), scratch()
         found = []
-        for j in range(len(parts)):
-            for i in range(j):
-                touched = shape_contact(world.solids, at, i, j, aside)
-                if touched.distance < 0.0:
-                    found.append(self._named(parts[i].name, parts[j].name, touched))
+        near = _overlapping(world.boxes)
+        for number, (i, j) in enumerate(near):
+            progress(number / len(near))
+            touched = shape_contact(world.solids, at, i, j, aside)
+            if touched.distance < 0.0:
+                found.append(self._named(parts[i].name, parts[j].name, touched))
+                if len(found) == most:
+                    break
         return found
 
     # ── the arrays ──────────────────────────────────────────────────────────────────────────────
@@ -344,12 +357,11 @@ class CollisionDetector:
         )
         world = assembled(self._chain, moving, standing, self._partners())
         row = packed(world)
-        built = _Built(row[:3], row.world, row.at, row.scratch, (*moving, *standing), FREE)
-        for i in range(world.foot):
-            for j in range(world.moving, len(built.parts)):
-                touched = self._touch(built, i, j)
-                if touched.depth > SUNK:
-                    return replace(built, foot=self._result(built, i, j))
+        parts = (*moving, *standing)
+        built = _Built(row.arrays, row.q, row.world, row.at, row.scratch, parts, FREE)
+        for i, j in _near_the_foot(world, parts):
+            if self._touch(built, i, j).depth > SUNK:
+                return replace(built, foot=self._result(built, i, j))
         return built
 
     def _touch(self, built: "_Built", i: int, j: int) -> Contact:
@@ -365,13 +377,34 @@ class CollisionDetector:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Built:
-    row: tuple[Array, Ints, Array]
-    """The packed world, and the view for the configuration in it."""
+    arrays: Arrays
+    """The packed world."""
+    q: Array
+    """The view for the configuration in it."""
     world: World
     at: Placement
     scratch: Scratch
     parts: tuple[Part, ...]
     foot: CollisionResult
+
+
+def _near_the_foot(world: World, parts: Sequence[Part]) -> Iterator[Pair]:
+    """The shapes of the foot, and the objects whose bounding boxes overlap theirs."""
+    for i in range(world.foot):
+        own = bounding_box(parts[i])
+        apart = np.abs(world.boxes[:, :3] - own[:3]) - world.boxes[:, 3:] - own[3:]
+        for o in np.flatnonzero((apart <= 0.0).all(axis=1)):
+            yield i, world.moving + int(o)
+
+
+def _overlapping(boxes: Array) -> list[Pair]:
+    """The pairs of boxes (middle, half extents) that overlap."""
+    middles, halves = boxes[:, :3], boxes[:, 3:]
+    pairs: list[Pair] = []
+    for j in range(1, len(boxes)):
+        near = np.abs(middles[:j] - middles[j]) <= halves[:j] + halves[j]
+        pairs += [(int(i), j) for i in np.flatnonzero(near.all(axis=1))]
+    return pairs
 
 
 def _ordered(a: int, b: int) -> Pair:

@@ -29,7 +29,7 @@ from understudy.space.collision.solids import BODY, COUNT, FAR, Ints, Part
 from understudy.space.collision.world import Placement, World, placement, pose
 from understudy.space.compiled import compiled
 from understudy.space.kinematics.chain import Chain
-from understudy.space.model.shapes import Hull, TriangleMesh, outer_hull
+from understudy.space.model.shapes import Hull, TriangleMesh
 from understudy.space.transform import Array
 
 Progress = Callable[[float], None]
@@ -78,7 +78,7 @@ def bodies(chain: Chain, parts: Sequence[Part]) -> Bodies:
 def _hull(part: Part) -> Part:
     if not isinstance(part.shape, TriangleMesh):
         return part
-    return replace(part, shape=outer_hull(part.shape))
+    return replace(part, shape=part.shape.outer_hull)
 
 
 def digest(chain: Chain, arm: Sequence[Part]) -> str:

@@ -3,8 +3,9 @@
 The shapes of the arm come first, grouped by body, then the objects. The foot never moves: its
 contacts with objects are checked once when the world is built, and not here.
 
-A world can be packed into two flat arrays (`packed`). Passing each array to a kernel costs time,
-and for a check of a single configuration about twenty of them cost more than the check itself.
+A world can be packed into two flat arrays (`packed`), apart from the geometry of hulls and meshes,
+which many worlds share. Passing each array to a kernel costs time, and for a check of a single
+configuration about twenty of them cost more than the check itself.
 """
 
 import math
@@ -199,15 +200,17 @@ def contacts(world: World, Q: Array, at: Placement, scratch: Scratch, out: Ints)
 
 Number = TypeVar("Number", np.float64, np.int64)
 
-COUNTS = 8
-"""Integers at the beginning: shapes, joints, moving, foot, objects, points, nodes, partners."""
+COUNTS = 6
+"""Integers at the beginning: shapes, joints, moving, foot, objects, partners."""
+
+Arrays = tuple[Array, Ints, Array, Array, Ints]
+"""A packed world: its own numbers and integers; points, nodes and children of all geometry."""
 
 
 class Packed(NamedTuple):
-    """A world in two flat arrays; `q`, `world`, `at` and `scratch` are views of them."""
+    """A world in flat arrays; `q`, `world`, `at` and `scratch` are views of them."""
 
-    numbers: Array
-    wholes: Ints
+    arrays: Arrays
     q: Array
     """The configuration to be checked is written here."""
     world: World
@@ -216,26 +219,27 @@ class Packed(NamedTuple):
 
 
 def packed(world: World) -> Packed:
-    """Packs a world, a placement and the working memory into two arrays."""
+    """Packs a world, a placement and the working memory into flat arrays."""
     solids, at, (stack, near, simplex) = world.solids, placement(world), scratch()
     counts = np.array(
         [
             len(solids.sizes), len(world.slides), world.moving, world.foot,
-            len(world.boxes), len(solids.points), len(solids.nodes), len(world.partners),
+            len(world.boxes), len(world.partners),
         ],
         dtype=np.int64,
     )  # fmt: skip
     numbers, floats = _side_by_side(
-        np.zeros(len(world.slides)), solids.sizes, solids.axes, solids.local, solids.points,
-        solids.nodes, world.rest, world.slides, world.boxes, *at, near, simplex,
+        np.zeros(len(world.slides)), solids.sizes, solids.axes, solids.local,
+        world.rest, world.slides, world.boxes, *at, near, simplex,
     )  # fmt: skip
-    wholes, ints = _side_by_side(counts, solids.traits, solids.children, world.partners, stack)
-    q, sizes, axes, local, points, nodes, rest, slides, boxes, *placed, near, simplex = floats
-    _, traits, children, partners, stack = ints
+    wholes, ints = _side_by_side(counts, solids.traits, world.partners, stack)
+    q, sizes, axes, local, rest, slides, boxes, *placed, near, simplex = floats
+    _, traits, partners, stack = ints
+    geometry = solids.points, solids.nodes, solids.children
     return Packed(
-        numbers, wholes, q,
+        (numbers, wholes, *geometry), q,
         World(
-            Solids(traits, sizes, axes, local, points, nodes, children),
+            Solids(traits, sizes, axes, local, *geometry),
             rest, slides, world.moving, world.foot, boxes, partners,
         ),
         Placement(*placed), (stack, near, simplex),
@@ -251,10 +255,12 @@ def _side_by_side(*arrays: NDArray[Number]) -> tuple[NDArray[Number], list[NDArr
 
 
 @compiled
-def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]:  # kernel
+def unpacked(  # kernel
+    numbers: Array, wholes: Ints, corners: Array, boughs: Array, children: Ints
+) -> tuple[World, Placement, Scratch]:
     """The views of a packed world, inside a kernel."""
     shapes, joints, moving, foot = wholes[0], wholes[1], wholes[2], wholes[3]
-    objects, points, nodes, partners = wholes[4], wholes[5], wholes[6], wholes[7]
+    objects, partners = wholes[4], wholes[5]
     a = joints
     sizes = table(numbers, a, shapes, SIZES)
     a += SIZES * shapes
@@ -262,10 +268,6 @@ def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]: 
     a += 6 * shapes
     local = table(numbers, a, shapes, 12)
     a += 12 * shapes
-    corners = table(numbers, a, points, 3)
-    a += 3 * points
-    boughs = table(numbers, a, nodes, 7)
-    a += 7 * nodes
     rest = table(numbers, a, joints, 12)
     a += 12 * joints
     slides = numbers[a : a + joints]
@@ -282,8 +284,6 @@ def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]: 
     simplex = table(numbers, a + DEPTH, SIMPLEX[0], SIMPLEX[1])
     traits = table(wholes, COUNTS, shapes, 6)
     a = COUNTS + 6 * shapes
-    children = table(wholes, a, nodes, 2)
-    a += 2 * nodes
     pairs = table(wholes, a, partners, 2)
     a += 2 * partners
     solids = Solids(traits, sizes, axes, local, corners, boughs, children)
@@ -292,9 +292,9 @@ def unpacked(numbers: Array, wholes: Ints) -> tuple[World, Placement, Scratch]: 
 
 
 @compiled
-def contact_in(numbers: Array, wholes: Ints) -> int:
+def contact_in(numbers: Array, wholes: Ints, corners: Array, boughs: Array, children: Ints) -> int:
     """Some pair that touches in the configuration at the beginning, as i·shapes + j; or -1."""
-    numbers, wholes = borrowed(numbers), borrowed(wholes)
-    world, at, scratch = unpacked(numbers, wholes)
+    numbers, wholes, children = borrowed(numbers), borrowed(wholes), borrowed(children)
+    world, at, scratch = unpacked(numbers, wholes, borrowed(corners), borrowed(boughs), children)
     i, j = contact_at(world, numbers[: wholes[1]], at, scratch)
     return i * wholes[0] + j if i >= 0 else -1

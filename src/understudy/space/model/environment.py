@@ -18,8 +18,11 @@ from understudy.space.model.shapes import (
     CollisionObject,
     Meshes,
     ObjectType,
+    ReadMesh,
     TriangleMesh,
     as_object,
+    check_triangles,
+    hull_corners,
     mesh_from_bytes,
     shape_of,
     unique,
@@ -33,6 +36,10 @@ Xyz = tuple[float, float, float]
 Read = Callable[[str], bytes]
 """Reads a file by its name in the configuration; raises a ConfigError if it does not exist."""
 
+MOST_OBJECTS = 1000
+MOST_TRIANGLES_AROUND = 500_000
+"""Triangles of all meshes of an environment."""
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -43,6 +50,16 @@ class Environment:
 
     def everything(self) -> tuple[CollisionObject, ...]:
         return unique((*self.objects, *self.zones))
+
+    def checked(self) -> "Environment":
+        """The same environment; raises a ConfigError if it is too large or a name is used twice."""
+        count = len(self.objects) + len(self.zones)
+        if count > MOST_OBJECTS:
+            allowed = f"an environment has at most {MOST_OBJECTS} objects and zones"
+            raise ConfigError("too many objects", value=count, allowed=allowed)
+        triangles = sum(np.size(thing.indices) // 3 for thing in self.everything())
+        check_triangles(triangles, MOST_TRIANGLES_AROUND, "an environment")
+        return self
 
     def is_zone(self, name: str) -> bool:
         return any(zone.name == name for zone in self.zones)
@@ -62,13 +79,13 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     scale_mm: float = 1.0
     """Millimetres per unit of the file."""
 
-    def build(self, read: Read) -> CollisionObject:
+    def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> CollisionObject:
         points: Any = ()
         indices: Any = ()
         if self.type in (ObjectType.MESH, ObjectType.CONVEX):
             if not self.mesh:
                 raise ConfigError("the mesh file is missing", key=f"{self.name}.mesh")
-            points, indices = self._triangles(read)
+            points, indices = self._triangles(read, read_mesh)
         a, b, c = (value * MM for value in self.dimensions_mm)
         found = CollisionObject(
             type=self.type,
@@ -83,12 +100,20 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         self._check_sizes(found)
         return found
 
-    def _triangles(self, read: Read) -> tuple[Array, Any]:
+    def _triangles(self, read: Read, read_mesh: ReadMesh) -> tuple[Array, Any]:
         try:
-            mesh = _mesh(self.mesh, self.scale_mm * MM, read)
+            mesh = _mesh(self.mesh, self.scale_mm * MM, read, read_mesh)
         except ConfigError as problem:
             raise problem.within(self.name) from None
+        if self.type is ObjectType.CONVEX:
+            return self._hull(mesh), ()
         return mesh.vertices, mesh.triangles
+
+    def _hull(self, mesh: TriangleMesh) -> Array:
+        try:
+            return hull_corners(mesh.used_points)
+        except ConfigError as problem:
+            raise problem.within(f"{self.name}.mesh") from None
 
     def _check_sizes(self, found: CollisionObject) -> None:
         """Raises a ConfigError in millimetres and with the key of the file if a size is wrong."""
@@ -120,7 +145,9 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     joints_deg: dict[str, float] = {}
     joints_mm: dict[str, float] = {}
 
-    def build(self, read: Read) -> tuple[CollisionObject, ...]:
+    def build(
+        self, read: Read, read_mesh: ReadMesh = mesh_from_bytes
+    ) -> tuple[CollisionObject, ...]:
         text = _file("urdf", self.urdf, read, self.name).decode("utf-8", "replace")
         _, links, joints = elements(text, file=self.urdf)
         return fixture(
@@ -128,7 +155,7 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             self.name,
             at=place(self.position_mm, self.rotation_deg),
             values=self._values(joints),
-            meshes=meshes_of([solid for link in links for solid in link.collision], read),
+            meshes=meshes_of([s for link in links for s in link.collision], read, read_mesh),
             file=self.urdf,
         )
 
@@ -155,13 +182,12 @@ class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     fixtures: tuple[FixtureConfig, ...] = ()
     zones: tuple[ObjectConfig, ...] = ()
 
-    def build(self, read: Read) -> Environment:
-        objects = [thing.build(read) for thing in self.objects]
+    def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> Environment:
+        objects = [thing.build(read, read_mesh) for thing in self.objects]
         for urdf in self.fixtures:
-            objects.extend(urdf.build(read))
-        found = Environment(tuple(objects), tuple(zone.build(read) for zone in self.zones))
-        found.everything()
-        return found
+            objects.extend(urdf.build(read, read_mesh))
+        zones = (zone.build(read, read_mesh) for zone in self.zones)
+        return Environment(tuple(objects), tuple(zones)).checked()
 
 
 class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,16 +212,16 @@ def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
     return matrix(Pose(x, y, z, rx, ry, rz))
 
 
-def meshes_of(solids: list[Solid], read: Read) -> Meshes:
+def meshes_of(solids: list[Solid], read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> Meshes:
     """Loads the mesh files of a URDF's shapes; their unit is the metre."""
     names = {s.geometry.filename for s in solids if isinstance(s.geometry, Mesh)}
-    return {name: _mesh(name, 1.0, read) for name in sorted(names)}
+    return {name: _mesh(name, 1.0, read, read_mesh) for name in sorted(names)}
 
 
-def _mesh(name: str, scale: float, read: Read) -> TriangleMesh:
+def _mesh(name: str, scale: float, read: Read, read_mesh: ReadMesh) -> TriangleMesh:
     data = _file("mesh", name, read)
     try:
-        return mesh_from_bytes(data, name.rpartition(".")[2], scale)
+        return read_mesh(data, name.rpartition(".")[2], scale)
     except ConfigError as problem:
         allowed = problem.allowed
         raise ConfigError(problem.problem, key="mesh", value=name, allowed=allowed) from None

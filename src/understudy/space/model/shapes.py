@@ -5,11 +5,13 @@ reads millimetres and degrees from cell files.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +38,9 @@ class Hull:
         return self.points.min(axis=0), self.points.max(axis=0)
 
 
+MOST_BOUNDS = 8
+
+
 @dataclass(frozen=True, eq=False)
 class TriangleMesh:
     """Vertices (n, 3) and triangles (m, 3), each with three vertex indices."""
@@ -44,8 +49,26 @@ class TriangleMesh:
     triangles: Ints
 
     def bounds(self) -> tuple[Array, Array]:
-        used = self.corners().reshape(-1, 3)
-        return used.min(axis=0), used.max(axis=0)
+        return self.turned_bounds(np.eye(3))
+
+    def turned_bounds(self, turn: Array) -> tuple[Array, Array]:
+        """The bounds of the mesh after a rotation (3×3); those of the last rotations are kept."""
+        key = turn.tobytes()
+        if key not in self._bounds:
+            while len(self._bounds) >= MOST_BOUNDS:
+                self._bounds.pop(next(iter(self._bounds)))
+            points = self.used_points @ turn.T
+            self._bounds[key] = points.min(axis=0), points.max(axis=0)
+        return self._bounds[key]
+
+    @cached_property
+    def _bounds(self) -> dict[bytes, tuple[Array, Array]]:
+        return {}
+
+    @cached_property
+    def used_points(self) -> Array:
+        """The vertices that are corners of triangles."""
+        return np.asarray(self.vertices[np.unique(self.triangles)])
 
     def corners(self) -> Array:
         """(m, 3, 3): the corners of every triangle."""
@@ -55,6 +78,11 @@ class TriangleMesh:
     def surface(self) -> Surface:
         """The triangles with consistent winding and without small gaps."""
         return repaired(self.vertices, self.triangles)
+
+    @cached_property
+    def outer_hull(self) -> "Hull":
+        """A convex hull that contains the mesh: its own, or a simpler one around it."""
+        return _outer_hull(self.used_points)
 
     @property
     def closed(self) -> bool:
@@ -67,6 +95,28 @@ class TriangleMesh:
         return self.surface.open_pieces > 0
 
 
+MOST_HULL_POINTS = 2000
+"""Corners of an object of the type convex: every distance to it looks at all of them."""
+
+
+def hull_corners(points: Array) -> Array:
+    """The points that are corners of the convex hull of all points; raises a ConfigError if they
+    are too many. Without scipy, and if all points are in one plane, these are all points."""
+    try:
+        from scipy.spatial import ConvexHull, QhullError
+    except ImportError:
+        corners = points
+    else:
+        try:
+            corners = points[np.sort(ConvexHull(points).vertices)] if len(points) > 4 else points
+        except QhullError:
+            corners = np.unique(points, axis=0)
+    if len(corners) > MOST_HULL_POINTS:
+        allowed = f"a convex hull has at most {MOST_HULL_POINTS}: simplify it, or use type mesh"
+        raise ConfigError("too many corners", value=len(corners), allowed=allowed)
+    return corners
+
+
 MOST_CORNERS = 150
 """Corners of a convex hull; a hull with more is replaced by a simpler one around it."""
 DIRECTIONS = 72
@@ -74,10 +124,8 @@ HULL_MARGIN = 1e-6
 """By how much (m) the simpler hull is larger, against rounding."""
 
 
-@lru_cache(maxsize=256)
-def outer_hull(mesh: TriangleMesh) -> Hull:
-    """A convex hull that contains a mesh: its own, or a simpler one around it."""
-    points = np.unique(mesh.corners().reshape(-1, 3), axis=0)
+def _outer_hull(points: Array) -> Hull:
+    """A convex hull that contains the points: their own, or a simpler one around it."""
     try:
         from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
     except ImportError:
@@ -187,7 +235,38 @@ def _mesh(points: Array, indices: ArrayLike, name: str) -> TriangleMesh:
             "a mesh needs triangles, three vertex indices each", key=f"{name}.indices",
             allowed=f"rows of three indices 0…{len(points) - 1}",
         )  # fmt: skip
-    return TriangleMesh(points, triangles)
+    return shared_mesh(points, triangles)
+
+
+_meshes: WeakValueDictionary[bytes, TriangleMesh] = WeakValueDictionary()
+
+
+def shared_mesh(vertices: Array, triangles: Ints) -> TriangleMesh:
+    """One mesh for all objects with these vertices and triangles, as long as one of them exists:
+    its surface and its tree are made once."""
+    mesh = TriangleMesh(vertices, triangles)
+    return _meshes.setdefault(_content(mesh), mesh)
+
+
+def prepared_mesh(vertices: Array, triangles: Ints, surface: Surface, hull: Hull) -> TriangleMesh:
+    """The mesh of `shared_mesh`, with a surface and a hull that were made elsewhere."""
+    mesh = shared_mesh(vertices, triangles)
+    mesh.__dict__.setdefault("surface", surface)  # the value of the cached property
+    mesh.__dict__.setdefault("outer_hull", hull)
+    return mesh
+
+
+def is_prepared(vertices: Array, triangles: Ints) -> bool:
+    """Whether the surface of this mesh is repaired already."""
+    known = _meshes.get(_content(TriangleMesh(vertices, triangles)))
+    return known is not None and "surface" in known.__dict__
+
+
+def _content(mesh: TriangleMesh) -> bytes:
+    found = blake2b(digest_size=20)
+    for array in (mesh.vertices, mesh.triangles):
+        found.update(np.ascontiguousarray(array).data)
+    return found.digest()
 
 
 def as_object(name: str, shape: Shape, transform: Array) -> CollisionObject:
@@ -214,11 +293,19 @@ Meshes = Mapping[str, TriangleMesh]
 
 def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
     """The objects as a tuple; raises a ConfigError if a name is used twice."""
-    names = [thing.name for thing in objects]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError("the name is used twice", key="objects", value=name)
+    seen = set[str]()
+    for thing in objects:
+        if thing.name in seen:
+            raise ConfigError("the name is used twice", key="objects", value=thing.name)
+        seen.add(thing.name)
     return tuple(objects)
+
+
+MOST_TRIANGLES = 250_000
+"""Triangles of a mesh."""
+
+ReadMesh = Callable[[bytes, str, float], TriangleMesh]
+"""Makes a mesh of the bytes of a file: with the ending of its name, and metres per unit."""
 
 
 @lru_cache(maxsize=256)
@@ -226,12 +313,22 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
     """Reads the triangles of an STL, OBJ, PLY, DAE or GLB file; ``scale``: metres per unit."""
     vertices: list[Array] = []
     triangles: list[Ints] = []
-    for found in load_scene(data, file_type):
+    scene = load_scene(data, file_type)
+    check_triangles(sum(len(found.faces) for found in scene))
+    for found in scene:
         triangles.append(np.array(found.faces, dtype=np.int64) + sum(map(len, vertices)))
         vertices.append(np.array(found.vertices, dtype=np.float64) * scale)
     if not any(map(len, triangles)):
         raise ConfigError("the mesh has no triangles", value=file_type)
     return TriangleMesh(np.concatenate(vertices), np.concatenate(triangles))
+
+
+def check_triangles(count: int, most: int = MOST_TRIANGLES, of: str = "a mesh") -> None:
+    """Raises a ConfigError if there are too many triangles."""
+    if count > most:
+        raise ConfigError(
+            "too many triangles", value=count, allowed=f"{of} has at most {most}: simplify it"
+        )
 
 
 def load_scene(data: bytes, file_type: str) -> list[Any]:
