@@ -308,8 +308,8 @@ class OperatorApi:
             now=pump.now,
             changed=self.history.follow_real,
         )  # fmt: skip
-        changes = Changes(pump)
-        around = EnvironmentCommands(config, cell.parts, pump, runs, changes)
+        self.changes = Changes(pump)
+        around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes)
         clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
         self._subjects: tuple[Subject, ...] = (
             clock,
@@ -320,11 +320,16 @@ class OperatorApi:
             self.events,
             self.history,
             self.modes,
+            *self._robot_subjects(cell.parts),
+            *self._program_subjects(config, clock, cell.parts),
+        )
+
+    def _robot_subjects(self, parts: dict[str, Part]) -> tuple[Subject, ...]:
+        return (
             MotionCommands(self.robots, self.modes.dead_man),
             PinCommands(self.robots),
-            PointCommands(self.robots, cell.parts),
+            PointCommands(self.robots, parts),
             TeachCommands(self.robots),
-            *self._program_subjects(config, clock, cell.parts),
         )
 
     def _program_subjects(
