@@ -1,8 +1,6 @@
 """The page: its CPU load, and its effect on the jitter of the cell's telemetry."""
 
 import asyncio
-import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ import websockets
 from benchmarks import Row, quantiles
 from benchmarks.bench_kuka import back_and_forth, listen, ms, timer
 from benchmarks.bench_wire import connected, port_of, running
+from understudy.app.ready_file import running_cells
 
 SECONDS = 10.0
 PAGE_SECONDS = 20.0
@@ -22,7 +21,7 @@ AIMS = {1: "≤ 6 %", 3: "≤ 12 %"}
 
 def rows() -> list[Row]:
     with running("default") as (process, endpoints):
-        page = page_of(port_of(endpoints["control"]))
+        page = page_of(process.pid)
         cell = psutil.Process(process.pid)
         watched = [cell, *cell.children()]
         quiet = cost(watched, page, 0)
@@ -44,15 +43,13 @@ def rows() -> list[Row]:
     return found
 
 
-def page_of(control: int) -> str:
-    """Address of the page, once it answers."""
+def page_of(pid: int) -> str:
+    """Address of the page of a cell, once it answers."""
     end = time.monotonic() + PAGE_SECONDS
     while time.monotonic() < end:
-        with socket.create_connection(("127.0.0.1", control)) as line:
-            line.sendall(b'{"do": "status"}\n')
-            told = json.loads(line.makefile("rb").readline())
-        if "hmi" in told["result"]["endpoints"]:
-            return str(told["result"]["endpoints"]["hmi"])
+        for ready in running_cells():
+            if ready.pid == pid and "hmi" in ready.endpoints:
+                return ready.endpoints["hmi"]
         time.sleep(0.1)
     raise TimeoutError("the page did not start")
 

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 from benchmarks import Row
 from benchmarks.bench_hmi import page_of
-from benchmarks.bench_wire import port_of, running
+from benchmarks.bench_wire import running
 
 CHROMIUM = "/usr/bin/chromium"
 SWITCHES = ("--no-sandbox", "--use-gl=swiftshader", "--enable-unsafe-swiftshader")
@@ -39,8 +39,8 @@ COUNT = """async (seconds) => {
 def rows() -> list[Row]:
     from playwright.sync_api import sync_playwright
 
-    with running("g60_welding") as (_, endpoints), sync_playwright() as driver:
-        page = page_of(port_of(endpoints["control"])).rstrip("/")
+    with running("g60_welding") as (process, _), sync_playwright() as driver:
+        page = page_of(process.pid).rstrip("/")
         weld(page)
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SWITCHES))
         found: dict[str, list[dict[str, float]]] = {"": [], "?quality=full": []}

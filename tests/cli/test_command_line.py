@@ -380,7 +380,7 @@ def test_the_file_of_a_dead_cell_is_removed() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     folder = Path(f"understudy-{os.getuid()}")
-    folder.mkdir()
+    folder.mkdir(mode=0o700)
     file = folder / f"{dead.pid}.json"
     file.write_text(json.dumps({"pid": dead.pid, "cell": "c", "rate": 1, "endpoints": {}}))
     assert Done("status").err == "no cell is running\n"
@@ -389,7 +389,7 @@ def test_the_file_of_a_dead_cell_is_removed() -> None:
 
 def register(ready: dict[str, Any], name: str) -> None:
     folder = Path(f"understudy-{os.getuid()}")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(ready))
 
 
@@ -473,7 +473,7 @@ def ask(line: socket.socket, *commands: bytes) -> list[bytes]:
 def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: Start) -> None:
     running = start("run", "text_robot", "--no-hmi", "--ephemeral", "--ready-file", "ready.json")
     ready = running.ready()
-    assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting"}
+    assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting", "secret"}
     assert (ready["pid"], ready["cell"], ready["rate"]) == (
         running.process.pid,
         "text_robot",
@@ -500,10 +500,9 @@ def test_a_project_is_saved_and_loaded_from_the_command_line(start: Start) -> No
     assert Path("mine/arm/programs/joint_tour.gcode").is_file()
     Path("mine/arm/robot.yaml").write_text("points: {P1: {pose_mm_deg: [1, 2, 3, 0, 0, 0]}}\n")
     second = start("run", "cell.yaml", *words, "two.json", "--project", "mine")
-    control = second.ready("two.json")["endpoints"]["control"]
-    with connect(control) as line:
-        [answer] = ask(line, b'{"do": "points", "robot": "arm"}')
-    assert json.loads(answer)["result"]["points"][0]["name"] == "P1"
+    second.ready("two.json")
+    points = Done("ctl", "points", "robot=arm", "--ready-file", "two.json")
+    assert json.loads(points.out)["result"]["points"][0]["name"] == "P1"
     several = Done("project", "load", "mine")
     assert several.code == 2
     assert "several cells are running" in several.err

@@ -229,8 +229,8 @@ def test_the_page_process_can_be_stopped_while_it_starts(
     nowhere = dict.fromkeys(("hmi_link", "hmi_link.status", "state"), "tcp://127.0.0.1:9")
 
     async def start_and_stop() -> int | None:
-        page = hmi.PageProcess(Hmi(), 0)
-        page.start(nowhere, lambda address: None)
+        page = hmi.PageProcess(Hmi(), 0, hmi.Keys("secret"))
+        page.start(nowhere, lambda: None)
         while page.pid is None:  # noqa: ASYNC110 - only the system knows it
             await asyncio.sleep(0.01)
         try:

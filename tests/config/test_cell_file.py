@@ -75,7 +75,7 @@ BROKEN = {
     "unknown key at the top": (
         ("seed: 4", "sede: 4"),
         ":2: sede: unknown key (got 'sede'); allowed: robots, include, description, seed, "
-        "controller, poll_step_ms, control, state, hmi, scenario, environment, devices, "
+        "controller, poll_step_ms, token, control, state, hmi, scenario, environment, devices, "
         "simulation, collision, visualization, virtual_io; "
         "did you mean 'seed'?",
     ),

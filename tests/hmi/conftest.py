@@ -1,6 +1,7 @@
 """A running cell, its HMI, and a browser with a page open."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from understudy.app.stand_in import StandIn
+from understudy.ports.access import SECRET_VARIABLE
 
 CHROMIUM = Path("/usr/bin/chromium")
 SWITCHES = [
@@ -37,6 +39,7 @@ class RunningCell:
 
     process: subprocess.Popen[bytes]
     endpoints: dict[str, str]
+    secret: str
 
     @property
     def url(self) -> str:
@@ -44,7 +47,8 @@ class RunningCell:
 
     def ask(self, command: str, **parameters: Any) -> Any:
         body = json.dumps(parameters).encode()
-        request = Request(f"{self.url}/api/{command}", body, {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.secret}"}
+        request = Request(f"{self.url}/api/{command}", body, headers)
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
                 return json.load(answer)
@@ -60,7 +64,7 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
     while time.monotonic() < until and process.poll() is None:
         ready_file = json.loads(ready.read_text()) if ready.exists() else {}
         if ready_file and not ready_file["starting"]:
-            return RunningCell(process, ready_file["endpoints"])
+            return RunningCell(process, ready_file["endpoints"], ready_file["secret"])
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"{cell} did not start")
@@ -104,6 +108,7 @@ def page_process(cell: StandIn) -> Iterator[PageServer]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[listener.fileno()],
+            env={**os.environ, SECRET_VARIABLE: cell.secret},
         )
     assert process.stdin
     assert process.stdout
@@ -194,6 +199,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
         page.on("console", note)
         page.set_default_timeout(1000 * TIMEOUT_SECONDS)
+        page.set_extra_http_headers({"Authorization": f"Bearer {cell.secret}"})
         page.goto(cell.url + path)
         screen.built()
         return screen

@@ -290,11 +290,12 @@ def test_a_cell_ends_when_advance_reaches_for_seconds(rate: Rate) -> None:
 
 def test_quit_ends_the_cell() -> None:
     async def run() -> None:
-        live = Live(load_config("text_robot"), Options(rate=0.0, ephemeral=True))
+        options = Options(rate=0.0, ephemeral=True, secret="s")
+        live = Live(load_config("text_robot"), options)
         await live.start()
         host, _, port = live.endpoints["control"].removeprefix("tcp://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
-        writer.write(b'{"id": 1, "do": "quit"}\n')
+        writer.write(b'{"id": 1, "do": "quit", "secret": "s"}\n')
         assert await reader.readline() == b'{"id":1,"ok":true,"result":null}\n'
         await asyncio.wait_for(live.finished.wait(), PATIENCE)
         await live.stop()

@@ -102,9 +102,11 @@ def test_answers_on_one_control_connection_keep_their_order_and_other_connection
 ):
     async def scene(live: Live) -> None:
         slow, slow_writer = await asyncio.open_connection(*address(live, "control"))
-        slow_writer.write(b'{"id": 1, "do": "advance", "seconds": 3}\n{"id": 2, "do": "now"}\n')
+        first = {"id": 1, "do": "advance", "seconds": 3, "secret": live.secret}
+        slow_writer.write(json.dumps(first).encode() + b'\n{"id": 2, "do": "now"}\n')
         quick, quick_writer = await asyncio.open_connection(*address(live, "control"))
-        quick_writer.write(b'{"id": 3, "do": "now"}\n')
+        third = {"id": 3, "do": "now", "secret": live.secret}
+        quick_writer.write(json.dumps(third).encode() + b"\n")
         at = json.loads(await quick.readline())["result"]["now_s"]
         assert at < 3.0
         said = [json.loads(await slow.readline()) for _ in range(2)]

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +22,7 @@ from understudy.operator.changes import Changes
 from understudy.operator.clock import ClockCommands
 from understudy.operator.doors.beside import DoorContext, Doors
 from understudy.operator.doors.control import control_face
+from understudy.operator.doors.lock import Lock
 from understudy.operator.doors.state import state_face
 from understudy.operator.environment import EnvironmentCommands
 from understudy.operator.events import EventLog, EventSources
@@ -40,6 +43,7 @@ from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
 from understudy.ports import AnyFace, Part, Rate
+from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
@@ -48,7 +52,7 @@ from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
 from understudy.wire.chat import Event
 from understudy.wire.exchange import Exchange
-from understudy.wire.interface import PeerEvents, Server
+from understudy.wire.interface import AsksPassword, PeerEvents, Server
 from understudy.wire.pump import Pump
 
 log = logging.getLogger(__name__)
@@ -61,7 +65,8 @@ PAGE_LINK = "hmi_link"
 
 @dataclass(frozen=True)
 class Options:
-    """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page."""
+    """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
+    what the clients of its doors must know."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -71,15 +76,23 @@ class Options:
     real: bool = False
     project: Path | None = None
     note: Callable[[Event], None] = lambda event: None
+    secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
 class Live:
-    """Runs a cell on the event loop it is made on, until `finished`."""
+    """Runs a cell on the event loop it is made on, until `finished`.
+
+    `with_password`: endpoints whose wire asks for the secret as a password.
+    """
 
     def __init__(self, config: CellConfig, options: Options) -> None:
         self.config = config
         self.endpoints: dict[str, str] = {}
+        self.with_password: set[str] = set()
         self.finished = asyncio.Event()
+        self.secret = options.secret
+        self._token = os.environ.get(TOKEN_VARIABLE) or config.head.token or ""
+        self._real_allowed = options.real
         self._project = options.project
         self._cell = build_cell(config)
         self._cell.clock_state.set_rate(options.rate)
@@ -233,31 +246,41 @@ class Live:
         for endpoint, wire in wires.items():
             placed = wire.placed(options.ports.get(endpoint), ephemeral=options.ephemeral)
             events: PeerEvents = self._door_pump if endpoint in doors else self._pump
-            servers.append(placed.server(endpoint, events))
+            server = placed.server(endpoint, events)
+            if endpoint in doors and isinstance(server, AsksPassword) and not _is_local(wire):
+                server.passwords = self._keys()
+                self.with_password.add(endpoint)
+            servers.append(server)
         return servers
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:
         """The faces beside the cell; a page without a link of a robot gets one of its own, whose
         wires are added."""
-        loop = asyncio.get_running_loop()
-        late: Callable[[], object] = lambda: loop.call_soon(self._door_pump.act, _nothing)  # noqa: E731
-        context = DoorContext(self.commands, self.watch, time.time, late)
+        context, head = self._door_context(), self.config.head
+        control = self._lock("control", head.control, required=head.control.auth == "secret")
+        state = self._lock("state", head.state, required=head.state.auth == "secret")
         doors: dict[str, AnyFace] = {
-            "control": control_face(self.commands, late),
-            "state": state_face(self.watch),
+            "control": control_face(
+                self.commands, context.late, lock=control, needs_secret=self._needs_secret
+            ),
+            "state": state_face(self.watch, lock=state),
         }
         linked = False
         for robot_name, robot in self.config.robots.items():
             for face_name, face in robot.faces.items():
                 module = module_of("faces", face.kind)
-                untimed = [suffix for suffix in face.wires if not module.ENDPOINTS[suffix].timed]
+                untimed = {
+                    suffix: endpoint_name(robot_name, face_name, suffix)
+                    for suffix in face.wires
+                    if not module.ENDPOINTS[suffix].timed
+                }
                 if untimed:
                     linked |= face.kind == PAGE_LINK
-                    built = module.build_doors(robot_name, face.config, context)
-                    doors |= {
-                        endpoint_name(robot_name, face_name, suffix): built[suffix]
-                        for suffix in untimed
-                    }
+                    locks = [self._lock(name, wires[name]) for name in untimed.values()]
+                    strictest = max(locks, key=lambda lock: lock.required)
+                    locked = replace(context, lock=strictest)
+                    built = module.build_doors(robot_name, face.config, locked)
+                    doors |= {name: built[suffix] for suffix, name in untimed.items()}
         if page and not linked:
             module = module_of("faces", PAGE_LINK)
             built = module.build_doors("", module.Config(), context)
@@ -266,6 +289,34 @@ class Live:
                 doors[name] = built[suffix]
                 wires[name] = read_wire(endpoint, {"port": 0})
         return doors
+
+    def _door_context(self) -> DoorContext:
+        """Of a door on loopback: open, but for orders to REAL robots."""
+        loop = asyncio.get_running_loop()
+        late: Callable[[], object] = lambda: loop.call_soon(self._door_pump.act, _nothing)  # noqa: E731
+        lock = Lock(self._keys())
+        return DoorContext(self.commands, self.watch, time.time, late, lock, self._needs_secret)
+
+    # ── access ──
+
+    def _keys(self) -> tuple[str, ...]:
+        return (self.secret, self._token) if self._token else (self.secret,)
+
+    def _lock(self, endpoint: str, wire: Wire, *, required: bool = False) -> Lock:
+        """The lock of a door; on an address that other machines can reach it needs a token."""
+        host = (wire.listens_on() or ("localhost", 0))[0]
+        check_reachable(endpoint, host, self._token, set_by=f"`token` or {TOKEN_VARIABLE}")
+        return Lock(self._keys(), required=required or not _is_local(wire))
+
+    def _needs_secret(self, command: str) -> bool:
+        """Whether a command would command a REAL robot, or make a robot REAL."""
+        real = bool(self.operator.robots.real())
+        return self._real_allowed and self.commands.needs_secret(command, real=real)
+
+
+def _is_local(wire: Wire) -> bool:
+    place = wire.listens_on()
+    return place is None or is_loopback(place[0])
 
 
 def _nothing(now: int) -> None:

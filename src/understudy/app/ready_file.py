@@ -1,10 +1,20 @@
-"""Ready files: the addresses of a running cell as JSON, for scripts in any language."""
+"""Ready files: the addresses and the secret of a running cell as JSON, for scripts in any language.
+
+Every cell also has one in the registry, a folder of its user that nobody else can read or write.
+Whoever reads the secret commands the cell: the files are written with mode 0600 under a new name
+(symbolic links are not followed) and then renamed.
+"""
 
 import contextlib
 import json
+import logging
 import os
+import re
+import secrets
+import stat
 import tempfile
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +23,18 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import Rate
+
+log = logging.getLogger(__name__)
+
+LARGEST_FILE = 1024 * 1024
+LONGEST_TEXT = 200
+"""Characters of a text that are shown."""
+ESCAPE_CODE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|\x9b[0-?]*[ -/]*[@-~]"
+)
+"""CSI sequences, strings such as window titles (OSC), and two-character codes."""
+PRIVATE = 0o600
+FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 class Ready(Struct, frozen=True):
@@ -23,46 +45,76 @@ class Ready(Struct, frozen=True):
     rate: float | str
     endpoints: dict[str, str]
     starting: list[str] = []
+    secret: str = ""
 
 
 class ReadyFile:
     """The ready file of one cell: written atomically, removed when the cell ends."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secret: str) -> None:
         self.path = path
-        self._written = False
+        self._secret = secret
+        self._written: tuple[int, int] | None = None
 
     def write(
         self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
     ) -> None:
         """``starting``: endpoints that do not listen yet."""
-        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting))
+        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret)
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
-        part = self.path.parent / f"{self.path.name}.{os.getpid()}.part"
         try:
-            part.write_text(text)
-            part.replace(self.path)
+            self._written = _write_private(self.path, text.encode())
         except OSError as problem:
-            with contextlib.suppress(OSError):
-                part.unlink()
             raise ConfigError(
                 f"the ready file cannot be written: {problem.strerror}", file=str(self.path)
             ) from None
-        self._written = True
 
     def remove(self) -> None:
-        """Removes the file if it was written; it may be gone already."""
-        if self._written:
+        """Removes the file, unless it is gone or another cell has replaced it."""
+        if self._written is not None:
             with contextlib.suppress(OSError):
-                self.path.unlink()
+                if _identity(self.path.lstat()) == self._written:
+                    self.path.unlink()
+
+
+def _write_private(path: Path, data: bytes) -> tuple[int, int]:
+    """Writes a new file that only this user can read, and puts it there; returns its identity."""
+    part = f".{path.name}.{secrets.token_hex(8)}.part"
+    folder = os.open(path.parent, FOLDER)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(part, flags, PRIVATE, dir_fd=folder), "wb") as file:
+            identity = _identity(os.fstat(file.fileno()))
+            file.write(data)
+        os.replace(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+    finally:
+        os.close(folder)
+    return identity
+
+
+def _identity(of: os.stat_result) -> tuple[int, int]:
+    return of.st_dev, of.st_ino
+
+
+# ── the registry ────────────────────────────────────────────────────────────────────────────────
 
 
 def registry_file() -> Path | None:
-    """The file by which `status` and `stop` find this process."""
+    """The file by which `status` and `stop` find this process; None if there is no folder that is
+    safe: the cell runs without it."""
     folder = registry_folder()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
+        check_registry(folder)
+    except OSError as problem:
+        log.warning("%s: %s; `status` will not find this cell", folder, problem.strerror)
+        return None
+    except ConfigError as problem:
+        log.warning("%s; `status` will not find this cell", problem)
         return None
     return folder / f"{os.getpid()}.json"
 
@@ -72,37 +124,88 @@ def registry_folder() -> Path:
     return Path(base) / f"understudy-{os.getuid()}"
 
 
+def check_registry(folder: Path) -> None:
+    """Raises ConfigError unless it is a directory of this user that nobody else can use."""
+    found = folder.lstat()
+    cure = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"
+    if not stat.S_ISDIR(found.st_mode):
+        raise ConfigError(f"not a directory of its own (a link?): {cure}", file=str(folder))
+    if found.st_uid != os.getuid():
+        raise ConfigError(f"it belongs to another user: {cure}", file=str(folder))
+    if found.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        raise ConfigError(
+            "other users can use it", file=str(folder), value=mode, allowed=f"mode 0700, or {cure}"
+        )
+
+
 def running_cells() -> list[Ready]:
     """All running cells of this user; removes the files of cells that died."""
-    cells = []
-    for file in sorted(registry_folder().glob("*.json")):
+    folder = registry_folder()
+    try:
+        check_registry(folder)
+        files = sorted(folder.glob("*.json"))
+    except OSError:
+        return []
+    return list(_alive(files))
+
+
+def _alive(files: Sequence[Path]) -> Iterator[Ready]:
+    for file in files:
         try:
-            ready = read_ready(file)
+            ready = read_ready(file, follow_links=False)
         except ConfigError:
             continue
         if is_alive(ready.pid):
-            cells.append(ready)
+            yield ready
         else:
             with contextlib.suppress(OSError):
                 file.unlink()
-    return cells
-
-
-def read_ready(path: Path) -> Ready:
-    try:
-        content: Any = json.loads(path.read_text())
-        return msgspec.convert(content, Ready)
-    except OSError as problem:
-        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(path)) from None
-    except (ValueError, msgspec.ValidationError) as problem:
-        raise ConfigError(f"not a ready file: {problem}", file=str(path)) from None
 
 
 def is_alive(pid: int) -> bool:
+    """Whether a process of this user has this id."""
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
+    except (ProcessLookupError, PermissionError, OverflowError):
         return False
-    except PermissionError:
-        return True
     return True
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_ready(path: Path, *, follow_links: bool = True) -> Ready:
+    """The contents of a ready file; its texts are fit to be shown."""
+    try:
+        content: Any = json.loads(_read_regular(path, follow_links=follow_links))
+        ready = msgspec.convert(content, Ready)
+    except OSError as problem:
+        raise ConfigError(f"cannot be read: {problem.strerror}", file=str(path)) from None
+    except (ValueError, RecursionError, msgspec.ValidationError) as problem:
+        raise ConfigError(f"not a ready file: {printable(str(problem))}", file=str(path)) from None
+    return msgspec.structs.replace(
+        ready,
+        cell=printable(ready.cell),
+        rate=printable(ready.rate) if isinstance(ready.rate, str) else ready.rate,
+        endpoints={printable(k): printable(v) for k, v in ready.endpoints.items()},
+        starting=[printable(name) for name in ready.starting],
+    )
+
+
+def _read_regular(path: Path, *, follow_links: bool) -> bytes:
+    """The contents of a regular file of limited size; a pipe or device is not opened for long."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    with open(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        data = file.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ValueError(f"it has over {LARGEST_FILE} bytes")
+    return data
+
+
+def printable(text: str, longest: int = LONGEST_TEXT) -> str:
+    """A text without escape codes and other control characters, cut after ``longest``."""
+    plain = ESCAPE_CODE.sub("", text[: 4 * longest])
+    return "".join(c for c in plain if not unicodedata.category(c).startswith("C"))[:longest]

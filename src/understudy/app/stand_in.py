@@ -45,6 +45,11 @@ class StandIn:
     def endpoints(self) -> Mapping[str, str]:
         return self._running().endpoints
 
+    @property
+    def secret(self) -> str:
+        """What clients of the control endpoint and the state socket must send."""
+        return self._running().secret
+
     def address(self, endpoint: str = "") -> tuple[str, int]:
         """Host and port of an endpoint; of the cell's only face if none is named."""
         faces = [name for name in self.endpoints if name != "control"]

@@ -64,6 +64,11 @@ COMMANDS = {
     ),
     "status": Command("status", "Show the running cells.", "status"),
     "stop": Command("status", "Stop the running cells.", "stop --ready-file ready.json"),
+    "ctl": Command(
+        "ctl",
+        "Send one command to a running cell.",
+        "ctl advance seconds=3 --ready-file ready.json",
+    ),
     "send": Command(
         "send",
         "Send a program to a virtual or real robot.",

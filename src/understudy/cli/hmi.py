@@ -12,7 +12,8 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 from understudy.config import Hmi
@@ -23,6 +24,7 @@ from understudy.hmi.access import (
     Access,
     read_access,
 )
+from understudy.ports import access
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
@@ -44,12 +46,31 @@ def missing_extra() -> str | None:
     return f"the page is not served: {names} not installed; {cure}"
 
 
+@dataclass(frozen=True)
+class Keys:
+    """What opens the doors of the cell. `token`: of the cell file; `real`: the cell may command
+    REAL robots."""
+
+    secret: str = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    real: bool = False
+
+    def for_page(self, config: Hmi) -> str | None:
+        """The token of visitors: the page's own, where other machines can reach it the cell's, and
+        the secret of the run where orders could move a REAL robot."""
+        own = os.environ.get(TOKEN_VARIABLE) or config.token
+        everywhere = os.environ.get(access.TOKEN_VARIABLE) or self.token
+        remote = None if access.is_loopback(config.host) else everywhere
+        return own or remote or (self.secret if self.real else None)
+
+
 class PageProcess:
     """Owns the port from the beginning; supervises the process after `start`."""
 
-    def __init__(self, config: Hmi, port: int, *, or_free: bool = False) -> None:
+    def __init__(self, config: Hmi, port: int, keys: Keys, *, or_free: bool = False) -> None:
         """``or_free``: take a free port if this one is in use."""
-        self._access = read_access(config.host, config.token, config.viewer_token)
+        self._secret = keys.secret
+        self._access = read_access(config.host, keys.for_page(config), config.viewer_token)
         self._limits = [
             f"--max-clients={config.max_clients}",
             f"--max-clients-per-address={config.max_clients_per_address}",
@@ -65,14 +86,28 @@ class PageProcess:
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     @property
+    def visit(self) -> str:
+        """The address that a browser opens: with the token, if this run has made it."""
+        made = self._access.token == self._secret
+        return f"{self.address}/?token={self._secret}" if made else self.address
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def start(self, endpoints: Mapping[str, str], ready: Callable[[str], None]) -> None:
-        """Calls ``ready`` with the address when the page is served for the first time."""
+    def start(
+        self,
+        endpoints: Mapping[str, str],
+        ready: Callable[[], None],
+        with_password: Collection[str] = (),
+    ) -> None:
+        """Calls ``ready`` when the page is served for the first time; ``with_password``: endpoints
+        whose wire asks for the secret."""
         link = next(name for name in endpoints if name.endswith("hmi_link"))
         doors = {"link": link, "status": f"{link}.status", "state": "state"}
         addresses = [f"--{door}={endpoints[name]}" for door, name in doors.items()]
+        if doors["status"] in with_password:
+            addresses.append("--status-password")
         self._supervisor = asyncio.get_running_loop().create_task(self._supervise(addresses, ready))
 
     async def stop(self) -> int | None:
@@ -89,7 +124,7 @@ class PageProcess:
 
     # ── process ──
 
-    async def _supervise(self, addresses: list[str], ready: Callable[[str], None]) -> None:
+    async def _supervise(self, addresses: list[str], ready: Callable[[], None]) -> None:
         delay = FIRST_DELAY_SECONDS
         while True:
             begun = time.monotonic()
@@ -100,7 +135,7 @@ class PageProcess:
             await asyncio.sleep(delay)
             delay = min(2.0 * delay, LONGEST_DELAY_SECONDS)
 
-    async def _run_once(self, addresses: list[str], ready: Callable[[str], None]) -> int:
+    async def _run_once(self, addresses: list[str], ready: Callable[[], None]) -> int:
         fd = self._listener.fileno()
         own = [f"--host={self._access.host}", f"--fd={fd}", "--follow-stdin"]
         self._process = await asyncio.create_subprocess_exec(
@@ -108,7 +143,7 @@ class PageProcess:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=[fd],
-            env=_environment(self._access),
+            env=_environment(self._access, self._secret),
             # Ctrl-C in a terminal goes to the whole group; this process ends with the cell instead.
             start_new_session=True,
         )
@@ -118,12 +153,12 @@ class PageProcess:
             self._read_line(line.decode("utf-8", "replace").rstrip(), ready)
         return await self._process.wait()
 
-    def _read_line(self, line: str, ready: Callable[[str], None]) -> None:
+    def _read_line(self, line: str, ready: Callable[[], None]) -> None:
         if line != "ready":
             log.info("page: %s", line)
         elif not self._was_ready:
             self._was_ready = True
-            ready(self.address)
+            ready()
 
     async def _end(self) -> int | None:
         process = self._process
@@ -153,8 +188,12 @@ def _listen(host: str, port: int, *, or_free: bool = False) -> socket.socket:
     return listener
 
 
-def _environment(access: Access) -> dict[str, str]:
+def _environment(tokens: Access, secret: str) -> dict[str, str]:
     """Tokens are passed by the environment: every user can read a command line."""
-    tokens = {TOKEN_VARIABLE: access.token, VIEWER_TOKEN_VARIABLE: access.viewer_token}
-    own = {name: token for name, token in tokens.items() if token}
+    given = {
+        access.SECRET_VARIABLE: secret,
+        TOKEN_VARIABLE: tokens.token,
+        VIEWER_TOKEN_VARIABLE: tokens.viewer_token,
+    }
+    own = {name: token for name, token in given.items() if token}
     return {**os.environ, **own}

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from understudy.cli.status import ReadyOption, ask, chosen_cells
-from understudy.errors import ConfigError
+from understudy.app.control_client import result_of
+from understudy.cli.status import CellOption, ReadyOption, one_cell
 
 Action = Annotated[
     Literal["show", "save", "load"], typer.Argument(help="what to do with the project folder")
@@ -14,25 +14,20 @@ Action = Annotated[
 FolderName = Annotated[
     Path | None, typer.Argument(help="project folder; default: the one that the cell uses")
 ]
-CellName = Annotated[str, typer.Option(help="name or process id of a running cell")]
 
 
 def project(
     action: Action,
     folder: FolderName = None,
-    cell: CellName = "",
+    cell: CellOption = "",
     ready_file: ReadyOption = None,
 ) -> None:
     """Save programs, points, tools and work frames of a running cell as plain files; load them."""
-    running = chosen_cells([cell] if cell else [], ready_file)
-    if len(running) != 1:
-        names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in running)
-        problem = f"several cells are running: {names}" if running else "no cell is running"
-        raise ConfigError(problem, allowed="--cell NAME, or --ready-file FILE")
+    running = one_cell(cell, ready_file)
     request: dict[str, Any] = {"do": "project" if action == "show" else f"{action}_project"}
     if folder is not None and action != "show":
         request["folder"] = str(folder.absolute())
-    print(_outcome(action, ask(running[0], request)))
+    print(_outcome(action, result_of(running, request)))
 
 
 def _outcome(action: str, answer: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -111,7 +112,8 @@ def run(
         note=chat.note if chat else lambda event: None,
     )
     on_start = _on_start(program, robot, leave=exit_)
-    files = [ReadyFile(file) for file in (registry_file(), ready_file) if file is not None]
+    places = [file for file in (registry_file(), ready_file) if file is not None]
+    files = [ReadyFile(file, options.secret) for file in places]
     try:
         interrupted = asyncio.run(_live(config, options, files, chat, on_start))
     except KeyboardInterrupt:
@@ -155,7 +157,7 @@ async def _live(
             )
         _show(config, live.endpoints)
         if page:
-            page.start(live.endpoints, lambda address: _page_is_up(live, files, address))
+            page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
         await _find_self_pairs(live)
         await _prepare(live)
         if on_start and not live.finished.is_set():
@@ -280,15 +282,16 @@ def _page(config: CellConfig, options: Options) -> page_process.PageProcess | No
         return None
     own = config.head.hmi or Hmi()
     asked = options.ports.pop(page_process.ENDPOINT, None)
+    keys = page_process.Keys(options.secret, config.head.token, real=options.real)
     if asked is not None:
-        return page_process.PageProcess(own, asked)
+        return page_process.PageProcess(own, asked, keys)
     port = 0 if options.ephemeral else own.port
-    return page_process.PageProcess(own, port, or_free=True)
+    return page_process.PageProcess(own, port, keys, or_free=True)
 
 
-def _page_is_up(live: Live, files: list[ReadyFile], address: str) -> None:
-    live.endpoints[page_process.ENDPOINT] = address
-    Console().print(f"Page: {address}")
+def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProcess) -> None:
+    live.endpoints[page_process.ENDPOINT] = page.address
+    Console(soft_wrap=True).print(f"Page: {page.visit}")
     for file in files:
         try:
             file.write(live.config.name, live.rate, live.endpoints)

@@ -1,7 +1,6 @@
 """`understudy status` and `understudy stop`: talk to a cell that runs."""
 
 import json
-import socket
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,10 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from understudy.app.ready_file import Ready, read_ready, running_cells
+from understudy.app.control_client import result_of
+from understudy.app.ready_file import Ready, printable, read_ready, running_cells
 from understudy.errors import ConfigError
-
-TIMEOUT_SECONDS = 5.0
 
 Cells = Annotated[
     list[str] | None, typer.Argument(metavar="[CELL...]", help="name or process id of a cell")
@@ -24,6 +22,8 @@ ReadyOption = Annotated[
     Path | None,
     typer.Option("--ready-file", help="ready file of one cell; default: all running cells"),
 ]
+
+CellOption = Annotated[str, typer.Option("--cell", help="name or process id of a running cell")]
 
 
 def status(
@@ -43,8 +43,8 @@ def status(
     for ready, (now, metrics, robots) in _answers(chosen, "now", "metrics", "robots"):
         rate = now["rate"]
         console.print(
-            f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}  {metrics['state']}  "
-            f"{now['now_s']:.1f} s  {'paused' if now.get('paused') else f'rate {rate}'}"
+            f"[bold]{escape(ready.cell)}[/bold]  pid {ready.pid}  {_text(metrics['state'])}  "
+            f"{now['now_s']:.1f} s  {'paused' if now.get('paused') else f'rate {_text(rate)}'}"
         )
         console.print(_robot_table(robots["robots"]))
         console.print(_address_table(ready))
@@ -55,8 +55,13 @@ def _robot_table(robots: Iterable[dict[str, Any]]) -> Table:
     for robot in robots:
         state = robot["state"] if robot["enabled"] else f"{robot['state']}, drives off"
         texts = (robot["name"], robot["kind"], robot["mode"], state, robot["error"])
-        table.add_row(*map(escape, texts))
+        table.add_row(*map(_text, texts))
     return table
+
+
+def _text(value: object) -> str:
+    """A value of an answer, without control characters and markup."""
+    return escape(printable(str(value)))
 
 
 def _address_table(ready: Ready) -> Table:
@@ -107,22 +112,15 @@ def chosen_cells(names: list[str], ready_file: Path | None) -> list[Ready]:
     return [ready for ready in cells if not names or {ready.cell, str(ready.pid)} & set(names)]
 
 
-def ask(ready: Ready, request: dict[str, Any]) -> Any:
-    """One request to a cell's control endpoint."""
-    control = ready.endpoints.get("control")
-    if control is None:
-        raise ConfigError(f"{ready.cell} (pid {ready.pid}) has no control endpoint")
-    host, _, port = control.removeprefix("tcp://").rpartition(":")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as connection:
-            connection.sendall(json.dumps(request).encode() + b"\n")
-            answer = json.loads(connection.makefile("rb").readline() or b"{}")
-    except (OSError, ValueError) as problem:
-        raise ConfigError(f"{ready.cell} (pid {ready.pid}) does not answer: {problem}") from None
-    if not isinstance(answer, dict) or not answer.get("ok"):
-        reason = answer.get("error") if isinstance(answer, dict) else None
-        raise ConfigError(f"{ready.cell} (pid {ready.pid}): {reason or 'no answer'}")
-    return answer.get("result")
+def one_cell(name: str, ready_file: Path | None) -> Ready:
+    """The cell of the ready file or of this name; the only one that runs if neither is given."""
+    running = chosen_cells([name] if name else [], ready_file)
+    if len(running) != 1:
+        names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in running)
+        raise ConfigError(
+            f"several cells are running: {names}", allowed="--cell NAME, or --ready-file FILE"
+        )
+    return running[0]
 
 
 def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:
@@ -130,7 +128,7 @@ def _answers(cells: list[Ready], *queries: str) -> Iterator[tuple[Ready, Any]]:
     silent = 0
     for ready in cells:
         try:
-            answers = tuple(ask(ready, {"do": query}) for query in queries)
+            answers = tuple(result_of(ready, {"do": query}) for query in queries)
         except ConfigError as problem:
             print(problem, file=sys.stderr)
             silent += 1

@@ -24,6 +24,7 @@ from understudy.config.typed import read
 from understudy.devices.io.pins import Link
 from understudy.errors import ConfigError, unknown
 from understudy.ports import Endpoint
+from understudy.ports.access import is_loopback
 from understudy.registry import kinds, module_of, with_present_names
 from understudy.simulation.scenario import Config as Scenario
 from understudy.space.model.environment import (
@@ -187,8 +188,27 @@ class Hmi(Struct, frozen=True, forbid_unknown_fields=True):
         return self.host, self.port
 
 
+class LockedDoor(tcp.Config, frozen=True, forbid_unknown_fields=True):
+    """Where control or state listens; `auth: none` needs no secret, on loopback only."""
+
+    auth: Literal["secret", "none"] = "secret"
+
+
+class ControlDoor(LockedDoor, frozen=True, forbid_unknown_fields=True):
+    """The control endpoint."""
+
+    port: Port = CONTROL_PORT
+
+
+class StateDoor(LockedDoor, frozen=True, forbid_unknown_fields=True):
+    """The state socket."""
+
+    port: Port = STATE_PORT
+
+
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a cell file that belong to no robot."""
+    """The keys of a cell file that belong to no robot. `token`: of the doors that listen on other
+    addresses than loopback."""
 
     robots: dict[Name, dict[str, Any]]
     include: Include = Include()
@@ -196,8 +216,9 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     seed: Seed = 0
     controller: Controller = "simulation"
     poll_step_ms: Annotated[float, Meta(gt=0, le=60_000)] = 10.0
-    control: tcp.Config = tcp.Config(port=CONTROL_PORT)
-    state: tcp.Config = tcp.Config(port=STATE_PORT)
+    token: str | None = None
+    control: ControlDoor = ControlDoor()
+    state: StateDoor = StateDoor()
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
@@ -305,6 +326,8 @@ def read_config(text: str, file: str) -> CellConfig:
         allowed = f"a cell file with the lines `include: {{{kind}: {file}}}` and `robots: …`"
         raise ConfigError(f"this is a {kind} file, not a cell file", file=file, allowed=allowed)
     head: Head = _at(document, (), read, document.value, Head)
+    for name, door in (("control", head.control), ("state", head.state)):
+        _at(document, (name, "auth"), _check_auth, door)
     head = _with_environment(document, _with_rules(document, head))
     included = _simulation_sections(document, head)
     for name in head.robots:
@@ -324,6 +347,15 @@ def read_config(text: str, file: str) -> CellConfig:
             raise document.error(("devices", name), problem)
     stem = file.rsplit("/", 1)[-1].split(".", 1)[0]
     return CellConfig(stem, head, robots, document, included, devices)
+
+
+def _check_auth(door: LockedDoor) -> None:
+    if door.auth == "none" and not is_loopback(door.host):
+        raise ConfigError(
+            f"other machines can reach {door.host or 'every address'}",
+            value="none",
+            allowed="secret; none on 127.0.0.1, ::1 or localhost only",
+        )
 
 
 INCLUDED: dict[str, type[Struct]] = {

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from understudy.errors import ConfigError
 from understudy.hmi.access import Access, read_access
+from understudy.ports.access import SECRET_VARIABLE
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -52,7 +53,10 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     serving: list[Server] = []
     if given.follow_stdin:
         _end_with_stdin(serving)
-    link, feed = Link(given.link, given.status), StateFeed(given.state)
+    secret = os.environ.pop(SECRET_VARIABLE, None)
+    password = secret if given.status_password else None
+    link = Link(given.link, given.status, secret=secret, status_password=password)
+    feed = StateFeed(given.state, secret=secret)
     await link.start()
     await feed.start()
     try:
@@ -70,6 +74,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("understudy.hmi", description=__doc__)
     parser.add_argument("--link", required=True, help="tcp://… of the HMI link")
     parser.add_argument("--status", required=True, help="tcp://… of its status socket")
+    parser.add_argument(
+        "--status-password", action="store_true", help="the status socket asks for the secret"
+    )
     parser.add_argument("--state", required=True, help="tcp://… of the state socket")
     parser.add_argument("--host", default="127.0.0.1", help="address that the page is served on")
     parser.add_argument("--port", type=int, default=8080)

@@ -6,8 +6,6 @@ name that resolves to 127.0.0.1 (checked by `Host`).
 """
 
 import asyncio
-import hmac
-import ipaddress
 import json
 import logging
 import os
@@ -20,6 +18,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from understudy.errors import ConfigError
 from understudy.hmi.wrong_tokens import LOCKED_AFTER, WINDOW_S, WrongTokens
+from understudy.ports.access import check_reachable, is_loopback, same_secret
 from understudy.ports.hmi import NOT_ALLOWED
 from understudy.ports.tokens import check_token
 
@@ -59,11 +58,7 @@ class Access:
     viewer_token: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.token and not self.is_local:
-            raise ConfigError(
-                f"the page on {self.host} can be reached from other machines and has no token; "
-                f"set hmi.token or {TOKEN_VARIABLE}, or serve it on 127.0.0.1"
-            )
+        check_reachable("the page", self.host, self.token, set_by=f"hmi.token or {TOKEN_VARIABLE}")
         check_token(self.token, "hmi.token")
         check_token(self.viewer_token, "hmi.viewer_token")
         if self.viewer_token and not self.token:
@@ -73,20 +68,15 @@ class Access:
 
     @property
     def is_local(self) -> bool:
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def role(self, given: str | None) -> Role | None:
         """The role that a token gives; if no token is set, every visitor is operator."""
         if not self.token:
             return "operator"
-        if _same(given, self.token):
+        if same_secret(given, self.token):
             return "operator"
-        return "viewer" if _same(given, self.viewer_token) else None
+        return "viewer" if same_secret(given, self.viewer_token) else None
 
     def knows(self, host: str | None) -> bool:
         """Whether a host name is ours. Where a token is needed, any name is accepted."""
@@ -256,12 +246,6 @@ def _gives_token(scope: Scope, visit: Visit) -> bool:
 def _is_page(scope: Scope) -> bool:
     path = scope["path"]
     return scope["type"] == "http" and not path.startswith(("/api", "/_nicegui"))
-
-
-def _same(given: str | None, wanted: str | None) -> bool:
-    if not given or not wanted:
-        return False
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode("utf-8", "replace"))
 
 
 def _is_plain(text: str) -> bool:

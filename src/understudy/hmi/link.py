@@ -27,6 +27,7 @@ from understudy.ports.hmi import (
     NOT_CONNECTED,
     PING,
     LinkMessage,
+    LinkRequest,
 )
 
 log = logging.getLogger(__name__)
@@ -51,8 +52,18 @@ class LinkError(Exception):
 class Link:
     """Connection to one cell; made and used on one event loop."""
 
-    def __init__(self, command: str, status: str, *, timeout_s: float = TIMEOUT_SECONDS) -> None:
-        """``command``, ``status``: addresses, tcp://…; ``timeout_s``: of an answer."""
+    def __init__(
+        self,
+        command: str,
+        status: str,
+        *,
+        timeout_s: float = TIMEOUT_SECONDS,
+        secret: str | None = None,
+        status_password: str | None = None,
+    ) -> None:
+        """``command``, ``status``: addresses, tcp://…; ``timeout_s``: of an answer; ``secret``: of
+        the cell's run; ``status_password``: where the status socket asks for one."""
+        self._secret, self._status_password = secret, status_password
         self._addresses = command, status
         self._timeout_s = timeout_s
         self._context: zmq.asyncio.Context | None = None
@@ -72,6 +83,9 @@ class Link:
         self._status = self._socket(zmq.SUB, status)
         self._status.set(zmq.SUBSCRIBE, b"")
         self._status.set(zmq.CONFLATE, 1)
+        if self._status_password is not None:
+            self._status.set(zmq.PLAIN_USERNAME, b"understudy")
+            self._status.set(zmq.PLAIN_PASSWORD, self._status_password.encode())
         self._status.connect(status)
         self._start_task(self._receive_answers())
         self._start_task(self._receive_status())
@@ -151,7 +165,8 @@ class Link:
     async def _ask(self, type_: str, payload: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         number = next(self._numbers)
         try:
-            data = msgspec.json.encode(LinkMessage(type_, number, time.time(), payload))
+            request = LinkRequest(type_, number, time.time(), payload, self._secret)
+            data = msgspec.json.encode(request)
         except (TypeError, ValueError, RecursionError) as problem:
             raise LinkError(BAD_PARAMETERS, f"not JSON values: {problem}") from None
         future: asyncio.Future[LinkMessage] = asyncio.get_running_loop().create_future()

@@ -88,8 +88,11 @@ class Listener:
 class StateFeed:
     """Requests frames and gives them to the browsers; made and used on one event loop."""
 
-    def __init__(self, address: str, *, rate_hz: float = RATE_HZ) -> None:
-        """``address``: tcp://… of the state socket."""
+    def __init__(
+        self, address: str, *, rate_hz: float = RATE_HZ, secret: str | None = None
+    ) -> None:
+        """``address``: tcp://… of the state socket; ``secret``: of the cell's run."""
+        self._secret = secret
         place = urlsplit(address)
         self._address = place.hostname or "", place.port or 0
         self._period = 1.0 / rate_hz
@@ -168,7 +171,8 @@ class StateFeed:
 
     async def _request(self, known: Known) -> Frame:
         reader, writer = await self._connected()
-        request = _encoder.encode({"want": "frame", "trail_from": known})
+        key = {} if self._secret is None else {"secret": self._secret}
+        request = _encoder.encode({"want": "frame", "trail_from": known, **key})
         writer.write(LENGTH.pack(len(request)) + request)
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
         if length > LARGEST_FRAME:

@@ -178,7 +178,13 @@ class ModeCommands:
 
     def commands(self) -> list[Command]:
         return [
-            Command("set_mode", "real or simulation, at rest (--real)", self._set_mode, SetMode),
+            Command(
+                "set_mode",
+                "real or simulation, at rest (--real)",
+                self._set_mode,
+                SetMode,
+                secret="always",
+            ),
             Command("heartbeat", "the operator still holds the jog button", self._beat, OfRobot),
         ]
 

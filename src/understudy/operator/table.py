@@ -16,6 +16,7 @@ from understudy.ports.hmi import BROKEN, Later
 log = logging.getLogger(__name__)
 
 Role = Literal["viewer", "operator"]
+SecretNeeded = Literal["while REAL", "always", "never"]
 RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
 
 MOST_QUESTIONS = 50
@@ -39,13 +40,17 @@ class Questions(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command or query; ``run`` returns a value that msgspec can write, or `Refused`."""
+    """A command or query; ``run`` returns a value that msgspec can write, or `Refused`.
+
+    `secret`: when an order needs the secret of the run, in a cell that may command REAL robots.
+    """
 
     name: str
     doc: str
     run: Callable[[Any], Any]
     parameters: type[Struct] = NoParameters
     role: Role = "operator"
+    secret: SecretNeeded = "while REAL"
 
 
 class Commands:
@@ -60,6 +65,13 @@ class Commands:
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands.values())
+
+    def needs_secret(self, name: str, *, real: bool) -> bool:
+        """Whether the caller must know the secret; ``real``: a robot of the cell is REAL now."""
+        command = self._commands.get(name)
+        if command is None or command.role == "viewer":
+            return False
+        return command.secret == "always" or (real and command.secret == "while REAL")
 
     def described(self) -> list[dict[str, Any]]:
         """The table as plain values; parameters as JSON schemas."""

@@ -279,6 +279,13 @@ class CutsRequests(Protocol):
         ...
 
 
+@runtime_checkable
+class SpeaksHttp(Protocol):
+    """A byte face whose clients may be browsers; wires hang up on HTTP clients of all others."""
+
+    speaks_http: Literal[True]
+
+
 # ── requests ────────────────────────────────────────────────────────────────────────────────────
 
 Finished = Callable[[Ticket, Refused | None, int], None]

@@ -5,6 +5,7 @@ The link's message, in both directions, as JSON:
     {"type": "COMMAND", "id": 7, "timestamp": 1754.2, "payload": {"command": "stop"}}
 
 `timestamp` is the sender's wall clock in seconds; the receiver ignores it. A reply repeats the id.
+A request may also have `secret`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,13 @@ class LinkMessage(Struct, frozen=True):
     id: Any = None
     timestamp: float | None = None
     payload: dict[str, Any] = {}
+
+
+class LinkRequest(LinkMessage, frozen=True):
+    """A message to a cell. `secret`: of the run, or the token of the cell; needed where the link
+    can be reached from other machines, and for orders to a REAL robot."""
+
+    secret: str | None = None
 
 
 # ── answers that take time ──────────────────────────────────────────────────────────────────────

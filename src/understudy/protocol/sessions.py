@@ -85,6 +85,10 @@ class Outbox:
         self.size += len(message)
         self._ready()
 
+    def end(self) -> None:
+        """Nothing more is sent: the wire looks at the session's credit, which says to hang up."""
+        self._ready()
+
     def take(self, room: int) -> bytes:
         """The next message if it fits into ``room`` bytes, else nothing."""
         if not self._messages or room < len(self._messages[0]):

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from understudy.ports import MessageSession, Session, WireMessage
+from understudy.wire.first_bytes import LONGEST, foreign_after
 from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import Sink
 from understudy.wire.message_faults import Data
@@ -37,6 +38,9 @@ class Connection:
     """Bytes that wait for their turn."""
     end_unheard: bool = False
     """The end of the peer's bytes waits for its turn."""
+    first: bytes | None = b""
+    """The first bytes, until they show whether the peer is an HTTP or TLS client; None: it is
+    not."""
 
     def __post_init__(self) -> None:
         self.join(self.session)
@@ -52,6 +56,15 @@ class Connection:
         taken = bytes(self.unheard[:size])
         del self.unheard[:size]
         return taken
+
+    def foreign_after(self, data: bytes) -> int | None:
+        """Number of these bytes after which the peer is known to be an HTTP or TLS client."""
+        if self.first is None:
+            return None
+        known, first = len(self.first), self.first + data[:LONGEST]
+        self.first = first if len(first) < LONGEST else None
+        end = foreign_after(first)
+        return None if end is None else end - known
 
     def join(self, session: AnySession, unread: Any = ()) -> None:
         """Continues with this session, and with what it has not read yet."""
@@ -73,6 +86,7 @@ class SavedConnection(Struct):
     unheard: bytes = b""
     end_unheard: bool = False
     resumes_at: int = 0
+    first: bytes | None = None
 
 
 class SavedEndpoint(Struct):

@@ -23,6 +23,7 @@ from understudy.ports import (
     UNLIMITED,
     CutsRequests,
     Snapshot,
+    SpeaksHttp,
     TimedCell,
     WireMessage,
 )
@@ -126,9 +127,7 @@ class Exchange:
             self._closed[endpoint] = reason
             there = [c for c in self._connections.values() if c.endpoint == endpoint]
             for connection in there if reason else []:
-                self._record(connection, "!", b"closed")
-                self._drop(connection)
-                connection.sink.close()
+                self._hang_up(connection)
         self.deliver()
 
     # ── time ──
@@ -182,6 +181,7 @@ class Exchange:
                         bytes(c.unheard),
                         c.end_unheard,
                         self.turns.resumes_at(c),
+                        c.first,
                     )
                     for c in self._connections.values()
                     if c.endpoint == endpoint
@@ -235,6 +235,7 @@ class Exchange:
         connection.delayed = deque(was.held)
         connection.incoming = deque(was.incoming)
         connection.part = was.part
+        connection.first = was.first
         connection.unheard = bytearray(was.unheard)
         connection.end_unheard = was.end_unheard
         if was.unheard or was.end_unheard:
@@ -299,14 +300,26 @@ class Exchange:
         return answered
 
     def _hear(self, connection: Connection, data: Data) -> bool:
-        """Gives data to the session; true if it answered at once."""
+        """Gives data to the session; true if it answered at once. Hangs up on HTTP clients."""
         self._record(connection, ">", data)
+        foreign = None
+        if isinstance(data, bytes) and not self._speaks_http(connection):
+            foreign = connection.foreign_after(data)
+            # The session gets the bytes up to that point: how the stream is cut must not matter.
+            data = data if foreign is None else data[: foreign - 1]
         self._accept(connection, data)
         self._unread[connection] = None
         answered = self._settle(connection)
+        if foreign is not None and self._is_open(connection):
+            log.info("%s: a client was turned away: it speaks HTTP or TLS", connection.endpoint)
+            self._hang_up(connection)
+            self._settle(None)
         if answered and self.turns.active and self.timed_cell.busy() and not self.owed():
             self.turns.queried(connection, self.timed_cell.now)
         return answered
+
+    def _speaks_http(self, connection: Connection) -> bool:
+        return isinstance(self.timed_cell.faces[connection.endpoint], SpeaksHttp)
 
     def _end(self, connection: Connection) -> None:
         """The peer sends nothing more."""
@@ -441,6 +454,11 @@ class Exchange:
         if finished and sent and self._is_open(connection):
             self._drop(connection)
             connection.sink.close()
+
+    def _hang_up(self, connection: Connection) -> None:
+        self._record(connection, "!", b"closed")
+        self._drop(connection)
+        connection.sink.close()
 
     def _drop(self, connection: Connection) -> None:
         del self._connections[connection.endpoint, connection.peer]

@@ -7,7 +7,7 @@ A wire module is a row of the table WIRES. It has
   `{"pty": True}`; empty for a wire that needs no key.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Meta
 
@@ -90,6 +90,16 @@ class Wire(Protocol):
         ...
 
     def server(self, endpoint: str, events: PeerEvents) -> Server: ...
+
+
+@runtime_checkable
+class AsksPassword(Protocol):
+    """A `Server` that asks its peers for a password, since its face receives nothing of them.
+
+    `passwords`: set before `start`, one of them is needed; empty: none.
+    """
+
+    passwords: tuple[str, ...]
 
 
 # ── connections without a peer or without a face ────────────────────────────────────────────────

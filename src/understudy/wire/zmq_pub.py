@@ -3,12 +3,16 @@
 The socket is an XPUB, which reports subscriptions: its one session receives them as messages. A
 message with an address goes out as two frames, topic and payload; one without an address as one
 frame.
+
+A subscriber says nothing that a face could check. Where other machines can reach the socket, it
+asks for a password by ZeroMQ's PLAIN mechanism (RFC 24), which a ZAP handler (RFC 27) checks.
 """
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
 from understudy.ports import SUBSCRIBE, UNLIMITED, UNSUBSCRIBE, WireMessage
+from understudy.ports.access import is_key
 from understudy.wire import zmq_router
 from understudy.wire.connection import Connection
 from understudy.wire.interface import PeerEvents, Server
@@ -31,16 +35,19 @@ class Config(zmq_router.Config, frozen=True, forbid_unknown_fields=True):
 
 
 class ZmqPublisher:
-    """One endpoint on one PUB socket; `Sink` of its one connection."""
+    """One endpoint on one PUB socket; `Sink` of its one connection. `passwords`: a
+    subscriber needs one of them; empty: none."""
 
     def __init__(self, endpoint: str, config: Config, events: PeerEvents) -> None:
         self.endpoint = endpoint
         self._config = config
         self._events = events
+        self.passwords: tuple[str, ...] = ()
         self._socket: zmq_router.ZmqSocket | None = None
 
     async def start(self) -> str:
-        self._socket = await zmq_router.bind(self.endpoint, self._config, "XPUB")
+        check = self._is_password if self.passwords else None
+        self._socket = await zmq_router.bind(self.endpoint, self._config, "XPUB", check)
         connection = self._events.open(self.endpoint, self, SUBSCRIBERS)
         self._socket.begin(self._serve(self._socket.raw, connection))
         return self._socket.where
@@ -57,6 +64,9 @@ class ZmqPublisher:
                 topic = data[1:].decode(errors="replace")
                 self._events.receive(connection, WireMessage(topic, report))
             await asyncio.sleep(0)
+
+    def _is_password(self, given: bytes) -> bool:
+        return is_key(given.decode("utf-8", "replace"), self.passwords)
 
     # ── sink ──
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import socket as sockets
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ MOST_QUEUED = 100
 MOST_PEERS = 1000
 """Sessions that are kept. ZeroMQ does not report that a peer has left: the session that was idle
 for the longest time is closed when one more is opened."""
+ZAP_ADDRESS, ZAP_DOMAIN = "inproc://zeromq.zap.01", b"understudy"
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,8 +153,10 @@ class ZmqSocket:
         self._context.term()
 
 
-async def bind(endpoint: str, config: Config, kind: str) -> ZmqSocket:
-    """Opens a socket of a kind (`ROUTER`, `XPUB`) that listens."""
+async def bind(
+    endpoint: str, config: Config, kind: str, password: "PasswordCheck | None" = None
+) -> ZmqSocket:
+    """Opens a socket of a kind (`ROUTER`, `XPUB`) that listens; ``password``: checks its peers'."""
     if not is_installed():
         raise NotInstalledError(f"needs pyzmq: {install_command('pyzmq')}")
     import zmq
@@ -165,15 +168,26 @@ async def bind(endpoint: str, config: Config, kind: str) -> ZmqSocket:
     raw.set(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
     raw.set(zmq.SNDHWM, MOST_QUEUED)
     raw.set(zmq.RCVHWM, MOST_QUEUED)
+    # With a ZAP domain, peers that speak ZMTP 1 or 2 are refused. ZMTP 1 has no greeting: the bytes
+    # of an HTTP request, sent by any web page, would be read as messages.
+    raw.set(zmq.ZAP_DOMAIN, ZAP_DOMAIN)
+    if password is not None:
+        raw.set(zmq.PLAIN_SERVER, 1)
     if kind == "XPUB":
         raw.set(zmq.XPUB_VERBOSER, 1)
+    handler = None if password is None else _password_handler(context)
     try:
         host = await _resolved(config)
         raw.set(zmq.IPV6, int(":" in host))
         raw.bind(f"tcp://{f'[{host}]' if ':' in host else host}:{config.port}")
-        return ZmqSocket(raw, context)
+        bound = ZmqSocket(raw, context)
+        if password is not None and handler is not None:
+            bound.begin(_check_passwords(handler, password))
+        return bound
     except (OSError, UnicodeError, zmq.ZMQError) as problem:
         raw.close(0)
+        if handler is not None:
+            handler.close(0)
         context.term()
         if isinstance(problem, zmq.ZMQError):
             problem = OSError(problem.errno, problem.strerror)
@@ -185,3 +199,32 @@ async def _resolved(config: Config) -> str:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(config.host, config.port, type=sockets.SOCK_STREAM)
     return str(found[0][4][0])
+
+
+# ── passwords ───────────────────────────────────────────────────────────────────────────────────
+
+
+PasswordCheck = Callable[[bytes], bool]
+
+
+def _password_handler(context: "zmq.asyncio.Context") -> "zmq.asyncio.Socket":
+    """The socket on which ZeroMQ asks whether a peer may connect (ZAP, RFC 27)."""
+    import zmq
+
+    handler = context.socket(zmq.REP)
+    handler.set(zmq.LINGER, 0)
+    handler.bind(ZAP_ADDRESS)
+    return handler
+
+
+async def _check_passwords(handler: "zmq.asyncio.Socket", password: PasswordCheck) -> None:
+    """Answers ZeroMQ's questions: version, request id, domain, address, identity, mechanism, user
+    and password."""
+    try:
+        while True:
+            version, number, _, _, _, mechanism, *credentials = await handler.recv_multipart()
+            fits = mechanism == b"PLAIN" and len(credentials) == 2 and password(credentials[1])
+            status = [b"200", b"OK"] if fits else [b"400", b"wrong password"]
+            await handler.send_multipart([version, number, *status, b"", b""])
+    finally:
+        handler.close(0)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from understudy.app.stand_in import StandIn
 from understudy.errors import Refused
 from understudy.operator.doors.control import control_face
+from understudy.operator.doors.lock import OPEN, Lock
 from understudy.operator.table import Command, Commands
 from understudy.ports import UNLIMITED
 
@@ -27,8 +28,8 @@ class Echo:
         return {"name": name, "parameters": parameters, "role": role}
 
 
-def answers(*packets: bytes, table: Any = None) -> list[Any]:
-    face = control_face(table or Echo())
+def answers(*packets: bytes, table: Any = None, lock: Lock = OPEN) -> list[Any]:
+    face = control_face(table or Echo(), lock=lock)
     session = face.open("1", 0)
     for packet in packets:
         session.receive(packet, 0)
@@ -72,28 +73,32 @@ def test_the_answer_repeats_any_id(number: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "number", "says"),
+    ("line", "says"),
     [
-        (b"hello", None, "not JSON"),
-        (b'{"do": "now"', None, "not JSON"),
-        (b"\xff\xfe", None, "not JSON"),
-        (b'{"do": "\xff"}', None, "not JSON"),
-        (b"[" * 10_000, None, "not JSON"),
-        (b'{"id": 1e999, "do": "now"}', None, "not JSON"),
-        (b"[1]", None, "a request is an object with 'do'"),
-        (b"3", None, "a request is an object with 'do'"),
-        (b"null", None, "a request is an object with 'do'"),
-        (b'{"id": 3}', 3, "'do' names a command"),
-        (b'{"id": 3, "do": null}', 3, "'do' names a command"),
-        (b'{"id": 3, "do": ["now"]}', 3, "'do' names a command"),
+        (b"hello", "not JSON"),
+        (b'{"do": "now"', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b'{"do": "\xff"}', "not JSON"),
+        (b"[" * 10_000, "not JSON"),
+        (b'{"id": 1e999, "do": "now"}', "not JSON"),
+        (b"[1]", "a request is an object with 'do'"),
+        (b"3", "a request is an object with 'do'"),
+        (b"null", "a request is an object with 'do'"),
     ],
 )
-def test_a_malformed_request_gets_an_error_and_the_next_is_answered(
-    line: bytes, number: object, says: str
-) -> None:
-    wrong, right = answers(line + b'\n{"id": 9, "do": "now"}\n')
-    assert (wrong["ok"], wrong["code"], wrong["id"]) == (False, 10, number)
+def test_a_line_that_is_no_object_ends_the_connection(line: bytes, says: str) -> None:
+    (wrong,) = answers(b'{"do": "now"}\n' + line + b'\n{"id": 9, "do": "now"}\n')[1:]
+    assert (wrong["ok"], wrong["code"], wrong["id"]) == (False, 10, None)
     assert says in wrong["error"]
+
+
+@pytest.mark.parametrize(
+    "request_", [b'{"id": 3}', b'{"id": 3, "do": null}', b'{"id": 3, "do": []}']
+)
+def test_after_a_request_without_a_command_the_next_is_answered(request_: bytes) -> None:
+    wrong, right = answers(request_ + b'\n{"id": 9, "do": "now"}\n')
+    assert (wrong["ok"], wrong["code"], wrong["id"]) == (False, 10, 3)
+    assert "'do' names a command" in wrong["error"]
     assert (right["ok"], right["id"]) == (True, 9)
 
 
@@ -103,11 +108,11 @@ def test_empty_lines_get_no_answer() -> None:
 
 @given(st.lists(st.integers(0, 80)))
 def test_answers_do_not_depend_on_packet_boundaries(cuts: list[int]) -> None:
-    stream = b'{"id": 1, "do": "now"}\nnonsense\n\r\n{"id": 2, "do": "rate", "rate": 0}\n'
+    stream = b'{"id": 1, "do": "now"}\n\r\n{"id": 2, "do": "rate", "rate": 0}\nnonsense\n{}\n'
     ends = [0, *sorted(cuts), len(stream)]
     packets = [stream[start:end] for start, end in pairwise(ends)]
     assert answers(*packets) == answers(stream)
-    assert [answer["id"] for answer in answers(stream)] == [1, None, 2]
+    assert [answer["id"] for answer in answers(stream)] == [1, 2, None]
 
 
 def test_a_client_that_does_not_read_is_not_read() -> None:
@@ -128,6 +133,7 @@ class Control:
     """A client of the control endpoint."""
 
     def __init__(self, robot: StandIn) -> None:
+        self.secret = {"secret": robot.secret}
         self.line = socket.create_connection(robot.address("control"), 10)
         self.stream = self.line.makefile("rwb")
 
@@ -142,8 +148,10 @@ class Control:
         return str(answer["error"])
 
     def ask(self, name: str, **parameters: Any) -> Any:
-        self.stream.write(json.dumps({"do": name} | parameters).encode() + b"\n")
+        request = {"do": name} | parameters | self.secret
+        self.stream.write(json.dumps(request).encode() + b"\n")
         self.stream.flush()
+        self.secret = {}
         return json.loads(self.stream.readline())
 
     def close(self) -> None:

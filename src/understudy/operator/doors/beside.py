@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from understudy.agenda import earliest
+from understudy.operator.doors.lock import FIRST_REQUEST_TIME, OPEN, Admission, Lock, NeedsSecret
 from understudy.ports import AnyFace, CommandTable, FaultSource, MessageSession, Session, Snapshot
 from understudy.ports.hmi import Watch
 from understudy.protocol.sessions import Outbox, ReadyPeers, SessionFace
 
 AnyS = TypeVar("AnyS", bound=Session | MessageSession)
-S = TypeVar("S", bound=Session)
+S = TypeVar("S", bound="LockedSession")
 Open = Callable[[Outbox, Callable[[], None]], S]
 """Makes a session from its outbox and a function to call when it is closed."""
 
@@ -20,13 +21,15 @@ class DoorContext:
     """What a door needs: the commands, the view of the cell, and two functions.
 
     `wall`: wall time in seconds, for timestamps. `late`: called when an answer is ready that the
-    peer has not just asked for.
+    peer has not just asked for. `lock`: of this door; `needs_secret`: of single commands.
     """
 
     commands: CommandTable
     watch: Watch
     wall: Callable[[], float]
     late: Callable[[], object] = lambda: None
+    lock: Lock = OPEN
+    needs_secret: NeedsSecret = lambda command: False
 
 
 class Doors:
@@ -80,6 +83,16 @@ class DoorSession(Protocol):
         return False
 
 
+class LockedSession(Session, Protocol):
+    """`Session` of a client that must give the secret with its first request."""
+
+    admission: Admission
+
+    def hang_up(self) -> None:
+        """Ends the session; its wire closes the connection."""
+        ...
+
+
 class UnsavedFace(SessionFace[AnyS], Protocol[AnyS]):
     """`SessionFace` that is in no snapshot; it forgets a session when that is closed."""
 
@@ -94,14 +107,33 @@ class UnsavedFace(SessionFace[AnyS], Protocol[AnyS]):
 
 
 class Door(UnsavedFace[S]):
-    """`Face` that opens a session for each client."""
+    """`Face` that opens a session for each client, and ends those that give no secret in time."""
 
     def __init__(self, session: Open[S]) -> None:
         self._session = session
         self.ready = ReadyPeers()
         self._sessions: dict[str, S] = {}
+        self._deadlines: dict[str, int] = {}
 
     def open(self, peer: str, now: int) -> S:
         outbox = Outbox(lambda: self.ready.add(peer))
-        self._sessions[peer] = self._session(outbox, lambda: self._forget(peer))
-        return self._sessions[peer]
+        session = self._session(outbox, lambda: self._forget(peer))
+        self._sessions[peer] = session
+        if not session.admission.admitted:
+            self._deadlines[peer] = now + FIRST_REQUEST_TIME
+        return session
+
+    def next_wake(self) -> int | None:
+        """The first deadline of a client that is not admitted yet; they are in order of time."""
+        for peer, deadline in list(self._deadlines.items()):
+            session = self._sessions.get(peer)
+            if session is not None and not session.admission.admitted:
+                return deadline
+            del self._deadlines[peer]
+        return None
+
+    def wake(self, now: int) -> None:
+        while (deadline := self.next_wake()) is not None and deadline <= now:
+            peer = next(iter(self._deadlines))
+            del self._deadlines[peer]
+            self._sessions[peer].hang_up()

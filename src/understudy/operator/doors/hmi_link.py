@@ -7,6 +7,9 @@
 > {"type": "COMMAND", "id": 3, "payload": {"command": "rte"}}
 < {"type": "ERROR", "id": 3, "timestamp": 1754.4, "payload": {"code": 1, "message": "unknown …"}}
 
+A request may carry the secret of the run: `{"type": "COMMAND", "secret": "…", …}`. On loopback only
+orders to a REAL robot need it, on another address every message.
+
 Two message faces: requests and replies, and the status for all subscribers ten times a second. Both
 are doors, on wall time: they command the cell's clock (docs/decisions/wire-and-faces.md).
 """
@@ -19,6 +22,7 @@ from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.operator.doors.beside import DoorContext, UnsavedFace
+from understudy.operator.doors.lock import real_refusal
 from understudy.ports import SUBSCRIBE, UNSUBSCRIBE, Endpoint, MessageFace, WireMessage
 from understudy.ports.hmi import (
     BROKEN,
@@ -37,6 +41,7 @@ from understudy.ports.hmi import (
     CellView,
     Later,
     LinkMessage,
+    LinkRequest,
     RobotView,
 )
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers
@@ -90,7 +95,7 @@ class LinkSession:
         self._outbox = outbox
         self._leave = leave
         self.pending = 0
-        self._answers: Mapping[str, Callable[[LinkMessage, Reply], None]] = {
+        self._answers: Mapping[str, Callable[[LinkRequest, Reply], None]] = {
             PING: lambda message, reply: reply(PONG, message.id, {}),
             GET_STATUS: lambda message, reply: reply(STATUS, message.id, self._face.status_now()),
             GET_JOINT_POSITIONS: self._joints,
@@ -102,6 +107,8 @@ class LinkSession:
         request = _read(message.payload)
         if isinstance(request, Unreadable):
             return _refuse(reply, request.id, NOT_A_REQUEST, request.reason)
+        if isinstance(refused := self._face.context.lock.check(request.secret), Refused):
+            return _refuse(reply, request.id, refused.code, refused.reason)
         answer = self._answers.get(request.type)
         if answer is None:
             reason = f"unknown type {request.type!r}; there are: {', '.join(self._answers)}"
@@ -131,7 +138,7 @@ class LinkSession:
 
         return reply
 
-    def _joints(self, message: LinkMessage, reply: Reply) -> None:
+    def _joints(self, message: LinkRequest, reply: Reply) -> None:
         which = _payload(message, WhichRobot)
         if isinstance(which, Refused):
             return _refuse(reply, message.id, which.code, which.reason)
@@ -142,10 +149,12 @@ class LinkSession:
             return _refuse(reply, message.id, NOT_A_REQUEST, reason)
         return reply(JOINT_POSITIONS, message.id, {"robot": name, **_axes(robots[name])})
 
-    def _command(self, message: LinkMessage, reply: Reply) -> None:
+    def _command(self, message: LinkRequest, reply: Reply) -> None:
         asked = _payload(message, Command)
         if isinstance(asked, Refused):
             return _refuse(reply, message.id, asked.code, asked.reason)
+        if message.secret is None and self._face.context.needs_secret(asked.command):
+            return _answer(reply, message.id, real_refusal(asked.command))
         if self._face.pending() >= MOST_PENDING:
             reason = f"{MOST_PENDING} commands are under way; wait for their answers"
             return _refuse(reply, message.id, TOO_MUCH_AT_ONCE, reason)
@@ -284,19 +293,19 @@ class Unreadable(Struct, frozen=True):
     id: Any = None
 
 
-def _read(data: bytes) -> LinkMessage | Unreadable:
+def _read(data: bytes) -> LinkRequest | Unreadable:
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         return Unreadable(f"not JSON: {problem}")
     number = value.get("id") if isinstance(value, dict) else None
     try:
-        return msgspec.convert(value, LinkMessage)
+        return msgspec.convert(value, LinkRequest)
     except msgspec.ValidationError as problem:
         return Unreadable(f"{problem}; a message is {{type, id, timestamp, payload}}", number)
 
 
-def _payload(message: LinkMessage, kind: type[Any]) -> Any:
+def _payload(message: LinkRequest, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(message.payload, kind)
     except msgspec.ValidationError as problem:

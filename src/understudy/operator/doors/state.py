@@ -2,12 +2,13 @@
 
 Both ways, a length (4 bytes, big-endian) and a msgpack map:
 
-> {"want": "frame", "trail_from": {"g60": [120, 0]}}
+> {"want": "frame", "trail_from": {"g60": [120, 0]}, "secret": "…"}
 < {"seq": 7, "t": 3.2, "rate": 1.0, "robots": {…}, "trail": {"g60": [120, [[x, y, z], …], 0]}, …}
 > {"want": "tea"}
 < {"error": {"code": 10, "message": "…"}}
 
-The client sets the pace: each frame answers a request, so no frames queue up.
+The client sets the pace: each frame answers a request, so no frames queue up. The first request
+carries the secret of the run, as on the control endpoint.
 """
 
 import struct
@@ -17,7 +18,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from understudy.errors import Refused
 from understudy.operator.doors.beside import Door, DoorSession
+from understudy.operator.doors.lock import OPEN, Admission, Lock
 from understudy.ports import HANG_UP
 from understudy.ports.hmi import NOT_A_REQUEST, Known, Watch
 from understudy.protocol.sessions import Outbox
@@ -32,6 +35,7 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True):
 
     want: Literal["frame"]
     trail_from: dict[str, Known] = {}
+    secret: str | None = None
 
 
 _decoder = msgspec.msgpack.Decoder(Request)
@@ -41,8 +45,11 @@ _encoder = msgspec.msgpack.Encoder()
 class StateSession(DoorSession):
     """`Session` of one client; it reads no further request until the client takes its frame."""
 
-    def __init__(self, watch: Watch, outbox: Outbox, leave: Callable[[], None]) -> None:
+    def __init__(
+        self, watch: Watch, outbox: Outbox, leave: Callable[[], None], *, lock: Lock
+    ) -> None:
         self._watch = watch
+        self.admission = Admission(lock)
         self._outbox = outbox
         self._leave = leave
         self._unread = bytearray()
@@ -58,15 +65,20 @@ class StateSession(DoorSession):
             return 0
         return HANG_UP if self._broken else READ_SIZE
 
+    def hang_up(self) -> None:
+        self._broken = True
+        self._unread.clear()
+        self._outbox.end()
+
     def _next(self) -> bytes | None:
         """The next whole request; after one that is too long the stream cannot be read any more."""
         if len(self._unread) < LENGTH.size:
             return None
         (length,) = LENGTH.unpack_from(self._unread)
         if length > LONGEST_REQUEST:
-            self._broken = True
             reason = f"a request of {length} bytes; at most {LONGEST_REQUEST}"
             self._outbox.send(framed(_error(reason)))
+            self.hang_up()
             return None
         end = LENGTH.size + length
         if len(self._unread) < end:
@@ -79,18 +91,23 @@ class StateSession(DoorSession):
         try:
             asked = _decoder.decode(request)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            if not self.admission.admitted:
+                self.hang_up()
             return _error(f"{problem}; a request is {{'want': 'frame', 'trail_from': {{…}}}}")
+        if isinstance(refused := self.admission.check(asked.secret), Refused):
+            self.hang_up()
+            return _error(refused.reason, refused.code)
         return _encoder.encode(self._watch.look(asked.trail_from))
 
 
-def state_face(watch: Watch) -> Door[StateSession]:
+def state_face(watch: Watch, *, lock: Lock = OPEN) -> Door[StateSession]:
     """The face of the state socket."""
-    return Door(lambda outbox, leave: StateSession(watch, outbox, leave))
+    return Door(lambda outbox, leave: StateSession(watch, outbox, leave, lock=lock))
 
 
 def framed(message: bytes) -> bytes:
     return LENGTH.pack(len(message)) + message
 
 
-def _error(reason: str) -> bytes:
-    return _encoder.encode({"error": {"code": NOT_A_REQUEST, "message": reason}})
+def _error(reason: str, code: int = NOT_A_REQUEST) -> bytes:
+    return _encoder.encode({"error": {"code": code, "message": reason}})

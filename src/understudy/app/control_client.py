@@ -1,0 +1,58 @@
+"""Client of the control endpoint of a running cell, which it finds by its ready file."""
+
+import json
+import socket
+from typing import Any
+
+from understudy.app.ready_file import Ready, printable
+from understudy.errors import ConfigError
+
+TIMEOUT_SECONDS = 5.0
+LONGEST_REASON = 4000
+LONGEST_FIRST = 8 * 1024
+"""Bytes of a request that carries the secret itself; before a longer one a short one is sent."""
+
+
+def request(
+    ready: Ready, asked: dict[str, Any], *, timeout_s: float | None = TIMEOUT_SECONDS
+) -> dict[str, Any]:
+    """The reply to one request; ConfigError if the cell does not answer.
+
+    ``timeout_s``: of the answer; None: waits until there is one.
+    """
+    name = f"{ready.cell} (pid {ready.pid})"
+    control = ready.endpoints.get("control")
+    if control is None:
+        raise ConfigError(f"{name} has no control endpoint")
+    host, _, port = control.removeprefix("tcp://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), TIMEOUT_SECONDS) as connection:
+            connection.settimeout(timeout_s)
+            reply = _exchange(connection, asked, ready.secret)
+    except (OSError, ValueError, OverflowError) as problem:
+        raise ConfigError(f"{name} does not answer: {printable(str(problem))}") from None
+    if not isinstance(reply, dict):
+        raise ConfigError(f"{name}: no answer")
+    return reply
+
+
+def result_of(ready: Ready, asked: dict[str, Any]) -> Any:
+    """The result of one request; ConfigError if it is refused."""
+    reply = request(ready, asked)
+    if not reply.get("ok"):
+        reason = printable(str(reply.get("error") or "no answer"), LONGEST_REASON)
+        raise ConfigError(f"{ready.cell} (pid {ready.pid}): {reason}")
+    return reply.get("result")
+
+
+def _exchange(connection: socket.socket, asked: dict[str, Any], secret: str) -> Any:
+    key = {"secret": secret} if secret else {}
+    stream = connection.makefile("rb")
+    line = json.dumps(asked | key).encode() + b"\n"
+    if len(line) > LONGEST_FIRST:
+        connection.sendall(json.dumps({"do": "now"} | key).encode() + b"\n")
+        first = json.loads(stream.readline() or b"{}")
+        if not isinstance(first, dict) or not first.get("ok"):
+            return first
+    connection.sendall(line)
+    return json.loads(stream.readline() or b"{}")

@@ -1,0 +1,62 @@
+"""`understudy ctl`: one request to the control endpoint of a running cell."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from understudy.app.control_client import request
+from understudy.cli.status import CellOption, ReadyOption, one_cell
+from understudy.errors import ConfigError
+
+EXAMPLES = 'status, `advance seconds=3`, or a JSON object: \'{"do": "now"}\''
+Words = Annotated[
+    list[str],
+    typer.Argument(metavar="COMMAND [KEY=VALUE...]", help=f"a command: {EXAMPLES}"),
+]
+
+
+def ctl(words: Words, cell: CellOption = "", ready_file: ReadyOption = None) -> None:
+    """Send one command to a running cell and print its reply as JSON; exit 1 if it is refused.
+
+    The address and the secret of the cell come from its ready file. A value is read as JSON, or as
+    text if it is not JSON.
+    """
+    asked = _request(words)
+    chosen = one_cell(cell, ready_file)
+    try:
+        reply = request(chosen, asked, timeout_s=None)
+    except ConfigError as problem:  # no answer
+        print(problem, file=sys.stderr)
+        raise typer.Exit(1) from None
+    print(json.dumps(reply))
+    if not reply.get("ok"):
+        raise typer.Exit(1)
+
+
+def _request(words: list[str]) -> dict[str, Any]:
+    first, *rest = words
+    if first.lstrip().startswith("{"):
+        if rest:
+            raise ConfigError("a JSON object stands alone", value=rest[0])
+        return _object(first)
+    return {"do": first} | dict(_parameter(word) for word in rest)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise ConfigError(f"not a JSON object: {problem}", value=text[:100]) from None
+    return found
+
+
+def _parameter(word: str) -> tuple[str, Any]:
+    key, equals, text = word.partition("=")
+    if not equals or not key:
+        raise ConfigError("a parameter", value=word, allowed="KEY=VALUE, e.g. seconds=3")
+    try:
+        return key, json.loads(text)
+    except (ValueError, RecursionError):
+        return key, text
