@@ -40,6 +40,7 @@ class RunningCell:
     process: subprocess.Popen[bytes]
     endpoints: dict[str, str]
     secret: str
+    real: bool = False
 
     @property
     def url(self) -> str:
@@ -64,7 +65,8 @@ def started(cell: str, folder: Path, *options: str) -> RunningCell:
     while time.monotonic() < until and process.poll() is None:
         ready_file = json.loads(ready.read_text()) if ready.exists() else {}
         if ready_file and not ready_file["starting"]:
-            return RunningCell(process, ready_file["endpoints"], ready_file["secret"])
+            secret, real = ready_file["secret"], "--real" in options
+            return RunningCell(process, ready_file["endpoints"], secret, real)
         time.sleep(0.05)
     process.kill()
     raise AssertionError(f"{cell} did not start")
@@ -199,7 +201,8 @@ def open_page(browser: Any) -> Iterator[Callable[..., Screen]]:
         page.on("pageerror", lambda error: screen.errors.append(str(error)))
         page.on("console", note)
         page.set_default_timeout(1000 * TIMEOUT_SECONDS)
-        page.set_extra_http_headers({"Authorization": f"Bearer {cell.secret}"})
+        if cell.real:
+            page.goto(f"{cell.url}/?token={cell.secret}")  # from now on it is in a cookie
         page.goto(cell.url + path)
         screen.built()
         return screen
