@@ -1,7 +1,7 @@
 """Ready files: the addresses and the secret of a running cell as JSON, for scripts in any language.
 
-Every cell also has one in the registry, a folder of its user that nobody else can read or write.
-Whoever reads the secret commands the cell: the files are written with mode 0600 under a new name
+Every cell also has one in the registry, a folder that only its user can read and write. A client
+that knows the secret commands the cell, so the files are written with mode 0600 under a new name
 (symbolic links are not followed) and then renamed.
 """
 
@@ -125,7 +125,7 @@ def registry_folder() -> Path:
 
 
 def check_registry(folder: Path) -> None:
-    """Raises ConfigError unless it is a directory of this user that nobody else can use."""
+    """Raises ConfigError unless it is a directory that only this user can use."""
     found = folder.lstat()
     cure = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"
     if not stat.S_ISDIR(found.st_mode):

@@ -1,4 +1,4 @@
-"""Clients of another kind, told by the first bytes of their connection: HTTP and TLS.
+"""HTTP and TLS clients, recognised by the first bytes of their connection.
 
 A web page can make the browser of its visitor send an HTTP request to any port of this machine,
 with a body of the page's choice. Lines of that body must never be read as orders to a robot.
