@@ -57,14 +57,17 @@ class Connection:
         del self.unheard[:size]
         return taken
 
-    def foreign_after(self, data: bytes) -> int | None:
-        """Number of these bytes after which the peer is known to be an HTTP or TLS client."""
-        if self.first is None:
-            return None
+    def for_session(self, data: Data) -> tuple[Data, bool]:
+        """The data that the session gets, and whether the peer is an HTTP or TLS client.
+
+        Of such a client it gets the bytes before the one that shows it, however they are cut.
+        """
+        if self.first is None or not isinstance(data, bytes):
+            return data, False
         known, first = len(self.first), self.first + data[:LONGEST]
         self.first = first if len(first) < LONGEST else None
         end = foreign_after(first)
-        return None if end is None else end - known
+        return (data, False) if end is None else (data[: end - known - 1], True)
 
     def join(self, session: AnySession, unread: Any = ()) -> None:
         """Continues with this session, and with what it has not read yet."""

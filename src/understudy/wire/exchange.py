@@ -78,8 +78,10 @@ class Exchange:
             return Connection(endpoint, "", ClosedSession(), sink)
         self._opened[endpoint] += 1
         peer = peer or str(self._opened[endpoint])
-        session = self.timed_cell.faces[endpoint].open(peer, self.timed_cell.now)
-        connection = Connection(endpoint, peer, session, sink)
+        face = self.timed_cell.faces[endpoint]
+        session = face.open(peer, self.timed_cell.now)
+        first = None if isinstance(face, SpeaksHttp) else b""
+        connection = Connection(endpoint, peer, session, sink, first=first)
         self._connections[endpoint, peer] = connection
         self._record(connection, "!", b"open")
         self.deliver()
@@ -302,24 +304,17 @@ class Exchange:
     def _hear(self, connection: Connection, data: Data) -> bool:
         """Gives data to the session; true if it answered at once. Hangs up on HTTP clients."""
         self._record(connection, ">", data)
-        foreign = None
-        if isinstance(data, bytes) and not self._speaks_http(connection):
-            foreign = connection.foreign_after(data)
-            # The session gets the bytes up to that point: how the stream is cut must not matter.
-            data = data if foreign is None else data[: foreign - 1]
+        data, foreign = connection.for_session(data)
         self._accept(connection, data)
         self._unread[connection] = None
         answered = self._settle(connection)
-        if foreign is not None and self._is_open(connection):
+        if foreign and self._is_open(connection):
             log.info("%s: a client was turned away: it speaks HTTP or TLS", connection.endpoint)
             self._hang_up(connection)
             self._settle(None)
         if answered and self.turns.active and self.timed_cell.busy() and not self.owed():
             self.turns.queried(connection, self.timed_cell.now)
         return answered
-
-    def _speaks_http(self, connection: Connection) -> bool:
-        return isinstance(self.timed_cell.faces[connection.endpoint], SpeaksHttp)
 
     def _end(self, connection: Connection) -> None:
         """The peer sends nothing more."""
