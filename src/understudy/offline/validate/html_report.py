@@ -12,6 +12,7 @@ import numpy as np
 
 from understudy.motion.path import Floats
 from understudy.offline.validate.report import Report, finding_document
+from understudy.page_policy import policy_meta
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, ObjectType
 
@@ -43,10 +44,12 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
     }
     # A "</script>" inside a program's comment must not end the data.
     text = msgspec.json.encode(data).decode().replace("<", "\\u003c")
+    style, script = _file("report_page.css"), _file("report_page.js")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{policy_meta(scripts=[script], styles=[style])}"
         '<meta name="viewport" content="width=device-width">'
-        f"<title>understudy validate</title><style>{_file('report_page.css')}</style></head>\n"
+        f"<title>understudy validate</title><style>{style}</style></head>\n"
         '<body><header><select id="program" aria-label="program"></select>'
         '<b id="verdict"></b><span id="facts"></span></header>\n'
         '<main><section id="view"><canvas id="canvas" tabindex="0" aria-label="the path">'
@@ -57,7 +60,7 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
         "<th>proven mm</th><th>seen mm</th><th>text</th></tr></thead>"
         '<tbody id="lines"></tbody></table></section></main>\n'
         f'<script id="data" type="application/json">{text}</script>\n'
-        f"<script>{_file('report_page.js')}</script></body></html>\n"
+        f"<script>{script}</script></body></html>\n"
     )
 
 

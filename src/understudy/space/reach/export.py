@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from understudy.page_policy import policy_meta
 from understudy.space.reach.reach_map import ReachabilityMap
 from understudy.units import MM
 
@@ -68,6 +69,7 @@ def html(found: ReachabilityMap, title: str) -> str:
     share = len(found.reachable_points) / len(found.points)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{policy_meta(styles=[STYLE])}"
         '<meta name="viewport" content="width=device-width">'
         f"<title>{name}</title><style>{STYLE}</style></head>\n"
         f"<body><h1>{name}</h1><p>{len(found.reachable_points)} of {len(found.points)} points "

@@ -136,7 +136,9 @@ def _pin_choice(browser: Browser, side: str) -> ui.select:
 
 
 def _link_row(browser: Browser, link: Mapping[str, Any]) -> None:
-    with ui.element("div").classes("u-link").props(f'data-link="{link["output"]}"'):
+    row = ui.element("div").classes("u-link")
+    row.props["data-link"] = link["output"]
+    with row:
         inverted = browser.texts("setup.inverted") if link["invert"] else ""
         delay = f"{link['delay_ms']:g} ms" if link["delay_ms"] else ""
         ui.label(f"{link['output']} → {link['input']}").classes("u-link-pins")

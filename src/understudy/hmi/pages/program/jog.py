@@ -178,7 +178,9 @@ class JogPanel:
             frame.set_options(names, value=chosen)
         _offer_steps(browser, self._step, frame.value)
         self._axes.clear()
-        self._axes.props(f'data-robot="{browser.robot}" data-frame="{frame.value}"')
+        self._axes.props["data-robot"] = browser.robot
+        self._axes.props["data-frame"] = frame.value
+        self._axes.update()
         with self._axes:
             for axis, name in enumerate(_axis_names(browser, frame.value)):
                 _axis_row(axis, name)
