@@ -1,4 +1,4 @@
-"""Content security policy of a report: an HTML file that people mail, archive and open by a click."""
+"""Content security policy of a report, an HTML file that people mail and archive."""
 
 from base64 import b64encode
 from collections.abc import Sequence
