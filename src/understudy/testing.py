@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "understudy(cell, seed, rules, rate): which cell the fixtures run, and how",
+        "understudy(cell, seed, rules, rate, files): which cell the fixtures run, and how",
     )
 
 

@@ -149,11 +149,12 @@ def test_no_project_is_loaded_while_a_program_runs(work: Bench) -> None:
 
 
 def test_a_folder_that_cannot_be_written_or_read_is_refused(work: Bench) -> None:
-    assert "cannot be written" in work.refusal("save_project", folder="/proc/none")
+    assert "cannot be written" in work.refusal("save_project", folder="a" * 1000)
     for folder in ("nowhere", "~nobody_of_this_name/x", "a" * 1000):
         assert "cannot be read" in work.refusal("load_project", folder=folder)
     for command in ("save_project", "load_project"):
-        assert "not the name of a folder" in work.refusal(command, folder="a\0b")
+        assert "not the name of a file" in work.refusal(command, folder="a\0b")
+        assert "outside the folder" in work.refusal(command, folder="/proc/none")
     assert work.do("project")["folder"].endswith("cell_project"), "still the one of the cell"
 
 

@@ -15,7 +15,8 @@ import msgspec
 from understudy.app.build import build_cell
 from understudy.app.self_pairs import Kept, unknown_bodies
 from understudy.config import CellConfig, Wire, endpoint_name, read_wire
-from understudy.config.files import name_of_cell
+from understudy.config.files import SHIPPED, name_of_cell
+from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, NotInstalledError, Refused, unknown
 from understudy.operator.background import KINDS, OVER, BackgroundRuns, run_commands
 from understudy.operator.changes import Changes
@@ -66,7 +67,8 @@ PAGE_LINK = "hmi_link"
 @dataclass(frozen=True)
 class Options:
     """How a cell is run, as opposed to what it is. `hmi`: open the doors of the page. `secret`:
-    what the clients of its doors must know."""
+    what the clients of its doors must know. `files`: the folder for the files that clients name;
+    None: that of the cell file, or the working directory for a shipped cell."""
 
     rate: Rate = 1.0
     ephemeral: bool = False
@@ -75,6 +77,7 @@ class Options:
     hmi: bool = False
     real: bool = False
     project: Path | None = None
+    files: Path | None = None
     note: Callable[[Event], None] = lambda event: None
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
@@ -93,6 +96,7 @@ class Live:
         self.secret = options.secret
         self._token = os.environ.get(TOKEN_VARIABLE) or config.head.token or ""
         self._real_allowed = options.real
+        self.files = files_folder(config, options.files)
         self._project = options.project
         self._cell = build_cell(config)
         self._cell.clock_state.set_rate(options.rate)
@@ -107,14 +111,9 @@ class Live:
         )
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
         self.operator = OperatorApi(
-            config,
-            self._cell,
-            self._pump,
-            self._runs,
-            facts=self._facts,
-            quit_=self.finished.set,
-            real=options.real,
-        )
+            config, self._cell, self._pump, self._runs, self.files,
+            facts=self._facts, quit_=self.finished.set, real=options.real,
+        )  # fmt: skip
         traffic = self._traffic.commands()
         self.commands = Commands([*self.operator.commands(), *run_commands(self._runs), *traffic])
         self.watch = CellWatch(
@@ -219,7 +218,12 @@ class Live:
 
     def _facts(self) -> dict[str, Any]:
         config = self.config
-        return {"cell": config.name, "digest": config.digest, "endpoints": self.endpoints}
+        return {
+            "cell": config.name,
+            "digest": config.digest,
+            "endpoints": self.endpoints,
+            "files": str(self.files.path),
+        }
 
     def _name(self) -> dict[str, Any]:
         """What another process needs to build the same cell."""
@@ -319,6 +323,13 @@ def _is_local(wire: Wire) -> bool:
     return place is None or is_loopback(place[0])
 
 
+def files_folder(config: CellConfig, chosen: Path | None) -> FilesFolder:
+    """The folder for the files that clients name."""
+    file = config.document.file
+    beside = Path.cwd() if file.endswith(SHIPPED) else Path(file).absolute().parent
+    return FilesFolder((chosen or beside).resolve())
+
+
 def _nothing(now: int) -> None:
     """An action that changes nothing: the pump delivers what is ready."""
 
@@ -341,6 +352,7 @@ class OperatorApi:
         cell: Cell,
         pump: Pump,
         runs: BackgroundRuns,
+        files: FilesFolder,
         *,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
@@ -350,7 +362,6 @@ class OperatorApi:
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
         self.history = History(self.robots, cell, pump)
-        self.slices = Slices()
         self.modes = ModeCommands(
             config, self.robots, self.events, self.log,
             allowed=real,
@@ -360,8 +371,8 @@ class OperatorApi:
             changed=self.history.follow_real,
         )  # fmt: skip
         self.changes = Changes(pump)
-        around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes)
-        clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_)
+        around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes, files)
+        clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_, files)
         self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots),
@@ -372,7 +383,7 @@ class OperatorApi:
             self.history,
             self.modes,
             *self._robot_subjects(cell.parts),
-            *self._program_subjects(config, clock, cell.parts),
+            *self._program_subjects(config, clock, cell.parts, files),
         )
 
     def _robot_subjects(self, parts: dict[str, Part]) -> tuple[Subject, ...]:
@@ -384,13 +395,18 @@ class OperatorApi:
         )
 
     def _program_subjects(
-        self, config: CellConfig, clock: ClockCommands, parts: dict[str, Part]
+        self,
+        config: CellConfig,
+        clock: ClockCommands,
+        parts: dict[str, Part],
+        files: FilesFolder,
     ) -> tuple[Subject, ...]:
+        self.slices = Slices()
         programs = ProgramCommands(config, self.robots, self.slices)
         self.play = PlayCommands(
             config, self.robots, start=clock.start, load=programs.load, run=programs.run
         )
-        folder = ProjectFolder(config)
+        folder = ProjectFolder(config, files)
         self.project = ProjectCommands(config, self.robots, parts, folder, programs)
         library = LibraryCommands(config, self.robots, folder)
         return (programs, self.play, library, self.project, MdiCommands(self.robots))

@@ -6,6 +6,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class StandIn:
     """A live cell in a thread of its own; by default its time advances in steps.
 
     `hmi`: open the doors that a page's process connects to; the process is not started.
+    `files`: the folder for files that commands name, as `understudy run --files`.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class StandIn:
         rules: bool = False,
         rate: "Rate" = "step",
         hmi: bool = False,
+        files: Path | str | None = None,
     ) -> None:
         self._settings = (cell, seed, rules, rate, hmi)
+        self._files = files
         self._loop = asyncio.new_event_loop()
         self._live: Live | None = None
         self._sockets: dict[str, Any] = {}
@@ -169,7 +173,8 @@ class StandIn:
 
         cell, seed, rules, rate, hmi = self._settings
         config = load_config(cell, seed=seed)
-        options = Options(rate, ephemeral=True, hmi=hmi)
+        files = None if self._files is None else Path(self._files)
+        options = Options(rate, ephemeral=True, hmi=hmi, files=files)
         live = Live(config if rules else config.without_rules(), options)
         await live.start()
         self._live = live

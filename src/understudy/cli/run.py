@@ -70,6 +70,15 @@ ProjectFolder = Annotated[
     Path | None,
     typer.Option("--project", help="project folder: loaded at the start if it is saved already"),
 ]
+FilesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--files",
+        help="the one folder in which clients can read and write files (snapshots, environments, "
+        "meshes, projects); default: that of the cell file, the working directory for a shipped "
+        "cell",
+    ),
+]
 Real = Annotated[bool, typer.Option("--real", help="allow a REAL controller")]
 WithPage = Annotated[
     bool | None,
@@ -93,6 +102,7 @@ def run(
     exit_: Leave = False,
     robot: RobotName = "",
     project: ProjectFolder = None,
+    files: FilesFolder = None,
     real: Real = False,
     hmi: WithPage = None,
 ) -> None:
@@ -109,17 +119,29 @@ def run(
         hmi=_with_page(hmi, config, exit_),
         real=real,
         project=project,
+        files=_existing(files),
         note=chat.note if chat else lambda event: None,
     )
     on_start = _on_start(program, robot, leave=exit_)
-    places = [file for file in (registry_file(), ready_file) if file is not None]
-    files = [ReadyFile(file, options.secret) for file in places]
     try:
-        interrupted = asyncio.run(_live(config, options, files, chat, on_start))
+        interrupted = asyncio.run(
+            _live(config, options, _ready_files(ready_file, options), chat, on_start)
+        )
     except KeyboardInterrupt:
         interrupted = True
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
+
+
+def _ready_files(path: Path | None, options: Options) -> list[ReadyFile]:
+    places = [file for file in (registry_file(), path) if file is not None]
+    return [ReadyFile(file, options.secret) for file in places]
+
+
+def _existing(folder: Path | None) -> Path | None:
+    if folder is not None and not folder.is_dir():
+        raise ConfigError("--files: there is no such folder", value=str(folder))
+    return folder
 
 
 def _on_start(program: Path | None, robot: str, *, leave: bool) -> "ProgramOnStart | None":

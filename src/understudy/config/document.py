@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from understudy.errors import ConfigError
+from understudy.errors import LONGEST_SHOWN, ConfigError
 
 
 class Yaml12Loader(yaml.SafeLoader):
@@ -95,11 +95,14 @@ def parse(text: str, file: str) -> Document:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else 0
-        raise ConfigError(f"not YAML: {problem.problem}", file=file, line=line) from None
+        reason = str(problem.problem)[:LONGEST_SHOWN]
+        raise ConfigError(f"not YAML: {reason}", file=file, line=line) from None
     except (yaml.YAMLError, ValueError) as problem:
-        raise ConfigError(f"not YAML: {problem}", file=file) from None
+        raise ConfigError(f"not YAML: {str(problem)[:LONGEST_SHOWN]}", file=file) from None
     except RecursionError:
         raise ConfigError("not YAML: nested too deeply", file=file) from None
+    if not isinstance(value, dict | None):  # the value is not shown: it may be any file
+        raise ConfigError("this does not fit", file=file, line=lines[()], allowed="a mapping")
     return Document(file, value, lines)
 
 

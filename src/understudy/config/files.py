@@ -2,17 +2,33 @@
 
 import logging
 import os.path
+from collections.abc import Iterable
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
-from understudy.config.model_files import is_xacro, mesh_path, read_urdf
+from understudy.config.limits import (
+    LARGEST_LOG,
+    LARGEST_MESH,
+    LARGEST_PROGRAM,
+    LARGEST_URDF,
+    LARGEST_YAML,
+)
+from understudy.config.model_files import is_xacro, mesh_path, read_urdf, with_mesh_names
+from understudy.config.outside_files import (
+    FilesFolder,
+    append_regular,
+    read_regular,
+    regular_bytes,
+    why,
+)
 from understudy.errors import ConfigError, unknown
 
 log = logging.getLogger(__name__)
 
 SHIPPED = ".yaml (shipped)"
+YAML_FILES = (".yaml", ".yml")
 PROGRAM_FILES = (".gcode", ".nc", ".ngc", ".tap", ".cnc", ".txt")
 URDF_FILES = (".urdf", ".xml")
 MODEL_FILES = (*URDF_FILES, ".stl", ".obj", ".ply", ".dae", ".glb")
@@ -41,14 +57,10 @@ def shipped_program(name: str) -> Traversable | None:
 
 def read_program(path: Path) -> bytes:
     """The bytes of a program: a file, or a shipped program by name."""
-    try:
-        return path.read_bytes()
-    except (OSError, ValueError) as problem:
-        shipped = shipped_program(str(path))
-        if shipped is not None and isinstance(problem, FileNotFoundError):
-            return shipped.read_bytes()
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise ConfigError(f"cannot be read: {reason}", file=str(path)) from None
+    shipped = shipped_program(str(path))
+    if shipped is not None and not os.path.exists(path):  # never raises
+        return shipped.read_bytes()
+    return read_regular(path, LARGEST_PROGRAM)
 
 
 class ProgramFile(NamedTuple):
@@ -64,9 +76,11 @@ def find_program(name: str, *, beside: str) -> ProgramFile:
     shipped = shipped_program(name)
     if shipped is not None and not os.path.exists(path):  # never raises
         return ProgramFile(shipped.name, shipped.read_text(encoding="utf-8"))
-    if path.suffix not in PROGRAM_FILES and not os.path.exists(path):
-        raise unknown("program (neither shipped nor the path of a file)", name, shipped_programs())
-    return ProgramFile(path.name, read_text(path))
+    if path.suffix not in PROGRAM_FILES:
+        endings = ", ".join(PROGRAM_FILES)
+        kind = f"program (neither shipped nor the path of a file that ends in {endings})"
+        raise unknown(kind, name, shipped_programs())
+    return ProgramFile(path.name, read_text(path, LARGEST_PROGRAM))
 
 
 def read_model(name: str, *, beside: str) -> bytes:
@@ -79,16 +93,37 @@ def read_model(name: str, *, beside: str) -> bytes:
         return shipped[name].read_bytes()
     folder = Path(beside).parent
     path = folder / name
-    known = is_xacro(name) or "://" in name or path.suffix.lower() in MODEL_FILES
-    if not known and not os.path.exists(path):  # never raises
-        raise unknown("robot (neither shipped nor the path of a file)", name, shipped, key="model")
+    if not is_xacro(name) and path.suffix.lower() not in MODEL_FILES:
+        raise _no_model(name)
     try:
         if is_xacro(name) or path.suffix.lower() in URDF_FILES:
             return read_urdf(name, folder)
-        return mesh_path(name, folder).read_bytes()
+        return regular_bytes(mesh_path(name, folder), LARGEST_MESH)
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise ConfigError(f"cannot be read: {reason}", key="model", value=str(path)) from None
+        reason = f"cannot be read: {why(problem)}"
+        raise ConfigError(reason, key="model", value=str(path)) from None
+
+
+def read_client_model(name: str, files: FilesFolder) -> bytes:
+    """A shipped robot, or a URDF or mesh in the folder for files, that a client names.
+
+    The meshes of a URDF get names from that folder. xacro files can hold expressions and are
+    expanded for the user only.
+    """
+    shipped = shipped_robots()
+    if name in shipped:
+        return shipped[name].read_bytes()
+    suffix = Path(name).suffix.lower()
+    if suffix not in MODEL_FILES:
+        raise _no_model(name, MODEL_FILES)
+    if suffix in URDF_FILES:
+        return with_mesh_names(files.read(name, LARGEST_URDF), name)
+    return files.read(name, LARGEST_MESH)
+
+
+def _no_model(name: str, endings: Iterable[str] = (*MODEL_FILES, ".xacro")) -> ConfigError:
+    kind = f"robot (neither shipped nor the path of a file that ends in {', '.join(endings)})"
+    return unknown(kind, name, shipped_robots(), key="model")
 
 
 def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
@@ -100,11 +135,9 @@ def _shipped(folder: str, ending: str) -> dict[str, Traversable]:
 def append_line(name: str, line: str) -> None:
     """Appends a line to a file; a failure is logged."""
     try:
-        with open(name, "a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        append_regular(Path(name), line, LARGEST_LOG)
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        log.warning("%s cannot be written: %s", name, reason)
+        log.warning("%s cannot be written: %s", name, why(problem))
 
 
 def find_cell(name: str) -> tuple[str, str]:
@@ -113,14 +146,14 @@ def find_cell(name: str) -> tuple[str, str]:
     if name in shipped:
         return f"{name}{SHIPPED}", shipped[name].read_text(encoding="utf-8")
     path = Path(name)
-    if path.suffix not in (".yaml", ".yml") and not os.path.exists(path):  # never raises
+    if path.suffix not in YAML_FILES and not os.path.exists(path):  # never raises
         raise unknown("cell (neither shipped nor the path of a file)", name, shipped)
     return name, read_text(path)
 
 
-def found_beside(cell_file: str, name: str, *elsewhere: Path) -> Path:
-    """A file by a relative name: beside the cell file, in the folder above, then elsewhere."""
-    folders = (Path(cell_file).parent, Path(cell_file).parent.parent, *elsewhere)
+def found_beside(cell_file: str, name: str) -> Path:
+    """A file by a relative name: beside the cell file, or in the folder above."""
+    folders = (Path(cell_file).parent, Path(cell_file).parent.parent)
     tried = list(dict.fromkeys(folder / name for folder in folders))
     for place in tried:
         if os.path.exists(place):  # never raises
@@ -134,9 +167,14 @@ def name_of_cell(file: str) -> str:
     return file.removesuffix(SHIPPED)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, limit: int = LARGEST_YAML) -> str:
+    """The text of a regular file of at most ``limit`` bytes; raises a ConfigError."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "not UTF-8 text"
-        raise ConfigError(f"cannot be read: {reason}", file=str(path)) from None
+        return _newlines(read_regular(path, limit).decode())
+    except UnicodeDecodeError:
+        raise ConfigError("cannot be read: not UTF-8 text", file=str(path)) from None
+
+
+def _newlines(text: str) -> str:
+    """The text with the line ends of all systems as \\n."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")

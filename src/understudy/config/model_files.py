@@ -7,6 +7,7 @@ later reports where it was looked for.
 """
 
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,10 +16,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from understudy.config.limits import LARGEST_URDF, LARGEST_YAML
+from understudy.config.outside_files import regular_bytes
 from understudy.errors import ConfigError, install_command
 
 PACKAGE = re.compile(r"^(?:package|model)://([^/]+)/(.*)$")
-MESH = re.compile(r"(<mesh\b[^>]*?\bfilename\s*=\s*)([\"'])(.*?)\2", re.DOTALL)
+MESH = re.compile(r"(<mesh\b[^<>]*?\bfilename\s*=\s*)([\"'])([^<>\"']*)\2")
+"""It stops at the next tag, so that a text of many unfinished ones takes no long time."""
 MOST_LEVELS = 4
 """Folders below a folder of the package path in which packages are looked for."""
 NEAR_LEVELS = 6
@@ -36,9 +40,8 @@ def read_urdf(name: str, folder: Path) -> bytes:
     file, *arguments = name.split() if is_xacro(name) else [name]
     path = folder / (_package_file(file, folder) or file)
     if not is_xacro(name):
-        return _with_mesh_paths(path.read_bytes(), path, folder)
-    if not path.exists():
-        raise FileNotFoundError(2, "no such file", str(path))
+        return _with_mesh_paths(regular_bytes(path, LARGEST_URDF), path, folder)
+    regular_bytes(path, LARGEST_URDF)  # refuses what is no file before xacro opens it
     return _with_mesh_paths(_expanded(path, arguments), path, folder)
 
 
@@ -74,6 +77,22 @@ def _with_mesh_paths(data: bytes, urdf: Path, folder: Path) -> bytes:
         return f"{before}{quote}{os.path.relpath(path, folder or '.')}{quote}"
 
     return MESH.sub(resolved, data.decode("utf-8", "replace")).encode()
+
+
+def with_mesh_names(data: bytes, urdf: str) -> bytes:
+    """The text of a URDF with its mesh names from the folder that ``urdf`` is a name in.
+
+    Names of packages and absolute ones stay: they lead to no file of that folder.
+    """
+    above = posixpath.dirname(urdf)
+
+    def joined(match: re.Match[str]) -> str:
+        before, quote, name = match.groups()
+        if "://" in name or posixpath.isabs(name):
+            return match.group()
+        return f"{before}{quote}{posixpath.normpath(posixpath.join(above, name))}{quote}"
+
+    return MESH.sub(joined, data.decode("utf-8", "replace")).encode()
 
 
 def _mesh_beside(name: str, folder: Path) -> Path | None:
@@ -130,11 +149,11 @@ def _is_package(folder: Path, package: str) -> bool:
     if folder.name == package:
         return folder.is_dir()
     try:
-        text = (folder / "package.xml").read_text(encoding="utf-8", errors="replace")
+        text = regular_bytes(folder / "package.xml", LARGEST_YAML)
     except OSError:
         return False
-    named = re.search(r"<name>\s*(\S+?)\s*</name>", text)
-    return named is not None and named.group(1) == package
+    named = re.search(rb"<name>\s*(\S+?)\s*</name>", text)
+    return named is not None and named.group(1) == package.encode()
 
 
 def _package_missing(name: str, folder: Path) -> ConfigError:

@@ -7,15 +7,18 @@ g60/programs/part.gcode    its programs, as they are
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from understudy.config.document import parse
-from understudy.config.files import PROGRAM_FILES, ProgramFile, read_text
+from understudy.config.files import PROGRAM_FILES, ProgramFile
+from understudy.config.limits import LARGEST_YAML
+from understudy.config.outside_files import FilesFolder, anything, nothing
 from understudy.config.typed import read
 from understudy.errors import ConfigError
+from understudy.ports.program import LONGEST_PROGRAM
 
 FORMAT = 1
 HEAD, ROBOT, PROGRAMS = "project.yaml", "robot.yaml", "programs"
@@ -60,35 +63,47 @@ class Project(Struct, frozen=True):
 # ── reading ──
 
 
-def read_project(folder: Path) -> Project:
-    head: SavedHead = _read(folder / HEAD, SavedHead)
+def read_project(folder: FilesFolder) -> Project:
+    head: SavedHead = _read(folder, HEAD, SavedHead)
     if head.format != FORMAT:
-        raise ConfigError("format", file=str(folder / HEAD), value=head.format, allowed=str(FORMAT))
-    files = sorted(folder.glob(f"*/{ROBOT}"))
-    robots = {file.parent.name: _read(file, SavedRobot) for file in files}
-    return Project(head, robots, {name: programs_in(folder, name) for name in robots})
+        file = str(folder.path / HEAD)
+        raise ConfigError("format", file=file, value=head.format, allowed=str(FORMAT))
+    names = [name for name in folder.names(folders=True) if folder.has(f"{name}/{ROBOT}")]
+    robots = {name: _read(folder, f"{name}/{ROBOT}", SavedRobot) for name in names}
+    programs = {name: _loaded(folder, name, robot) for name, robot in robots.items()}
+    return Project(head, robots, programs)
 
 
-def programs_in(folder: Path, robot: str) -> list[ProgramFile]:
-    """The programs of a robot in a project folder, by name."""
-    return [ProgramFile(file.name, read_text(file)) for file in program_files(folder, robot)]
-
-
-def program_files(folder: Path, robot: str) -> list[Path]:
-    return program_files_in(folder / robot / PROGRAMS)
-
-
-def program_files_in(folder: Path) -> list[Path]:
-    """The files of a folder that are programs by their ending."""
-    try:
-        found = [each for each in folder.iterdir() if each.suffix in PROGRAM_FILES]
-    except OSError:
+def _loaded(folder: FilesFolder, robot: str, saved: SavedRobot) -> list[ProgramFile]:
+    """The program that a robot's file names, if it is in the folder."""
+    if saved.program is None or saved.program not in program_files(folder, robot):
         return []
-    return sorted(each for each in found if each.is_file())
+    return [
+        ProgramFile(saved.program, read_program_file(program_folder(folder, robot), saved.program))
+    ]
 
 
-def _read(file: Path, kind: type[Struct]) -> Any:
-    document = parse(read_text(file), str(file))
+def program_folder(folder: FilesFolder, robot: str) -> FilesFolder:
+    return folder.folder(robot).folder(PROGRAMS)
+
+
+def program_files(folder: FilesFolder, robot: str) -> list[str]:
+    """The names of a robot's programs in a project folder."""
+    return program_files_in(program_folder(folder, robot))
+
+
+def program_files_in(folder: FilesFolder) -> list[str]:
+    """The files of a folder that are programs by their ending."""
+    return [name for name in folder.names() if PurePosixPath(name).suffix in PROGRAM_FILES]
+
+
+def read_program_file(folder: FilesFolder, name: str) -> str:
+    text = folder.read_text(name, LONGEST_PROGRAM)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _read(folder: FilesFolder, name: str, kind: type[Struct]) -> Any:
+    document = parse(folder.read_text(name, LARGEST_YAML), str(folder.path / name))
     try:
         return read(document.value, kind)
     except ConfigError as problem:
@@ -98,7 +113,7 @@ def _read(file: Path, kind: type[Struct]) -> Any:
 # ── writing ──
 
 
-def write_project(folder: Path, project: Project) -> list[str]:
+def write_project(folder: FilesFolder, project: Project) -> list[str]:
     """Writes all files and returns their names; other files of the folder stay as they are."""
     cell = json.dumps(project.head.cell, ensure_ascii=False)
     texts = {HEAD: f"format: {FORMAT}\ncell: {cell}\n"}
@@ -106,21 +121,11 @@ def write_project(folder: Path, project: Project) -> list[str]:
         texts[f"{name}/{ROBOT}"] = "".join(_robot_lines(robot))
         for program in project.programs.get(name, ()):
             texts[f"{name}/{PROGRAMS}/{program.name}"] = program.text
+    known = folder.has(HEAD) and bool(_read(folder, HEAD, SavedHead))  # another's raises
     for name, text in texts.items():
-        write_file(folder / name, text)
+        own = known or PurePosixPath(name).parent.name == PROGRAMS
+        folder.write(name, text.encode(), anything if own else nothing)
     return list(texts)
-
-
-def write_file(path: Path, text: str) -> None:
-    """Writes a file whole or not at all; its folder is made."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", newline="")
-        part.replace(path)
-    except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise ConfigError(f"cannot be written: {reason}", file=str(path)) from None
 
 
 def _robot_lines(robot: SavedRobot) -> Iterator[str]:

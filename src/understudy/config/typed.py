@@ -2,6 +2,7 @@
 
 import math
 import re
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,6 +113,13 @@ def _str(value: Any, info: shape.StrType, key: str) -> str:
     return value
 
 
+def _bytes(value: Any, info: shape.BytesType, key: str) -> bytes:
+    try:
+        return b64decode(value, validate=True)
+    except (TypeError, ValueError):
+        raise _wrong(value, describe(info), key) from None
+
+
 def _bool(value: Any, info: shape.BoolType, key: str) -> bool:
     if not isinstance(value, bool):
         raise _wrong(value, describe(info), key)
@@ -150,6 +158,7 @@ _READERS: dict[type[shape.Type], Callable[[Any, Any, str], Any]] = {
     shape.IntType: _int,
     shape.FloatType: _float,
     shape.StrType: _str,
+    shape.BytesType: _bytes,
     shape.BoolType: _bool,
     shape.NoneType: _none,
     shape.LiteralType: _literal,
@@ -176,7 +185,12 @@ def describe(info: shape.Type) -> str:
         return f"a list, each {describe(info.item_type)}"
     if isinstance(info, shape.StrType):
         return f"a text like {info.pattern}" if info.pattern else "a text"
-    names = {shape.BoolType: "true or false", shape.NoneType: "nothing", shape.AnyType: "anything"}
+    names = {
+        shape.BoolType: "true or false",
+        shape.NoneType: "nothing",
+        shape.AnyType: "anything",
+        shape.BytesType: "a text in base64",
+    }
     return names.get(type(info), "a mapping")
 
 

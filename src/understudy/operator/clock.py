@@ -1,18 +1,19 @@
 """Time, faults, snapshots and the engine of a live cell."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
+from understudy.config.limits import LARGEST_SNAPSHOT
+from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused
 from understudy.operator.events import EventLog
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports import Snapshot
 from understudy.ports.faults import Faults
-from understudy.simulation.cell import Cell, read_snapshot, write_snapshot
+from understudy.simulation.cell import Cell, begins_snapshot, read_snapshot, write_snapshot
 from understudy.simulation.clock_state import HIGHEST_RATE
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.scenario import Scenario, declared_faults
@@ -20,6 +21,7 @@ from understudy.units import nanoseconds, seconds
 from understudy.wire.pump import Pump
 
 LONGEST_ADVANCE_SECONDS = 86_400.0
+SNAPSHOT_ENDING = ".json"
 ENGINE = {
     "start": "let time run and accept motion",
     "pause": "stop time",
@@ -72,8 +74,10 @@ class ClockCommands:
         log: EventLog,
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
+        files: FilesFolder,
     ) -> None:
         self._cell = cell
+        self._files = files
         self._pump = pump
         self._robots = robots
         self._log = log
@@ -168,14 +172,16 @@ class ClockCommands:
     # ── snapshots and faults ──
 
     def _snapshot(self, given: ToFile) -> Any:
-        snapshot = self._pump.snapshot()
+        """A file is one of the run's folder: a new one, or an older snapshot."""
         if given.file is None:
-            return {"snapshot": snapshot}
+            return {"snapshot": self._pump.snapshot()}
+        if not given.file.endswith(SNAPSHOT_ENDING):
+            return Refused(f"{given.file!r}: the name of a snapshot ends in {SNAPSHOT_ENDING}")
         try:
-            Path(given.file).write_bytes(write_snapshot(snapshot))
-        except (OSError, ValueError) as problem:
-            return Refused(f"{given.file} cannot be written: {_why(problem)}")
-        return {"file": given.file}
+            data = write_snapshot(self._pump.snapshot())
+            return {"file": str(self._files.write(given.file, data, begins_snapshot))}
+        except ConfigError as problem:
+            return Refused(str(problem))
 
     def _restore(self, given: Restore) -> Any:
         if refused := self._on_real("restore"):
@@ -183,13 +189,13 @@ class ClockCommands:
         if (given.snapshot is None) == (given.file is None):
             return Refused("give either snapshot or file")
         try:
-            snapshot = given.snapshot or read_snapshot(Path(given.file or "").read_bytes())
-            self._pump.restore(snapshot)
-        except (OSError, ValueError) as problem:
-            return Refused(f"{given.file} cannot be read: {_why(problem)}")
+            self._pump.restore(given.snapshot or self._read(given.file or ""))
         except ConfigError as problem:
             return Refused(str(problem))
         return self._now()
+
+    def _read(self, file: str) -> Snapshot:
+        return read_snapshot(self._files.read(file, LARGEST_SNAPSHOT))
 
     def _inject(self, given: Inject) -> Any:
         for robot in self._robots.real():
@@ -226,8 +232,3 @@ class ClockCommands:
         """The refusal of a command that would change the time of a REAL robot."""
         real = ", ".join(robot.name for robot in self._robots.real())
         return Refused(f"{real} is REAL: no {name} while it is") if real else None
-
-
-def _why(problem: Exception) -> str:
-    """The reason in words; a ValueError is a name that no file can have."""
-    return getattr(problem, "strerror", None) or str(problem)

@@ -7,14 +7,16 @@ effect in the order in which they were asked for, also those behind one that tak
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.config import CellConfig, read_config
 from understudy.config.cell import read_environment
-from understudy.config.files import found_beside, read_model, read_text
+from understudy.config.files import YAML_FILES, read_client_model, read_text
+from understudy.config.limits import LARGEST_YAML
+from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused, unknown
 from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
@@ -26,7 +28,7 @@ from understudy.ports.hmi import Later
 from understudy.simulation.collision.contact import report_of
 from understudy.simulation.engine import SimulationEngine
 from understudy.simulation.environment import CellEnvironment, moved
-from understudy.space.model.environment import Environment, ObjectConfig
+from understudy.space.model.environment import Environment, ObjectConfig, Read
 from understudy.space.transform import inverse, pose
 from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
@@ -40,8 +42,13 @@ MOST_OVERLAPS = 1000
 """Overlaps in one answer."""
 
 
-class FromFile(Struct, frozen=True, forbid_unknown_fields=True):
-    file: str
+class NewEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
+    """`file`: of the folder for files. Or its content: `text`, and `meshes` by their names in it
+    (in JSON: base64)."""
+
+    file: str | None = None
+    text: Annotated[str, Meta(max_length=LARGEST_YAML)] | None = None
+    meshes: dict[str, bytes] = {}
 
 
 class NewObject(Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,8 +102,10 @@ class EnvironmentCommands:
         pump: Pump,
         runs: BackgroundRuns,
         changes: Changes,
+        files: FilesFolder,
     ) -> None:
         self._config = config
+        self._files = files
         self._pump = pump
         self._runs = runs
         self._meshes = MeshBuilder(runs)
@@ -122,7 +131,12 @@ class EnvironmentCommands:
                 role="viewer",
             ),
             add("check_objects", "objects that overlap", lambda _: self._overlaps(), role="viewer"),
-            add("load_environment", "replace the environment by a file", self._load, FromFile),
+            add(
+                "load_environment",
+                "replace the environment by a file or a text",
+                self._load,
+                NewEnvironment,
+            ),
             add("reload_environment", "read the cell's own files again", lambda _: self._reload()),
             add(
                 "add_object", "add an object, or replace the one of that name", self._add, NewObject
@@ -160,21 +174,37 @@ class EnvironmentCommands:
         if self._check is not None and self._check[1] is later:
             self._check = None
 
-    def _load(self, given: FromFile) -> Any:
+    def _load(self, given: NewEnvironment) -> Any:
+        if (given.file is None) == (given.text is None):
+            return Refused("give either file or text")
+
         def read() -> Build[Environment]:
-            path = found_beside(self._config.document.file, given.file, Path())
-            found = read_environment(read_text(path), str(path))
-            once = cache(lambda name: read_model(name, beside=str(path)))
+            name = "environment" if given.file is None else given.file
+            text = self._text(name) if given.text is None else given.text
+            found, once = read_environment(text, name), cache(self._reader(name, given.meshes))
             return lambda read_mesh: found.build(once, read_mesh)
 
         return self._put_up(read)
+
+    def _text(self, file: str) -> str:
+        if not file.endswith(YAML_FILES):
+            raise ConfigError(f"{file!r} is no YAML file", allowed=" ".join(YAML_FILES))
+        return self._files.read_text(file, LARGEST_YAML)
+
+    def _reader(self, beside: str, own: Mapping[str, bytes]) -> Read:
+        """Reads the models that a client names beside a file, or has sent itself."""
+        folder = self._files.beside(beside)
+        return lambda name: own[name] if name in own else read_client_model(name, folder)
+
+    def _model(self, name: str) -> bytes:
+        return read_client_model(name, self._files)
 
     def _reload(self) -> Any:
         file = Path(self._config.document.file)
 
         def read() -> Build[Environment]:
             again = self._config
-            if file.exists():
+            if file.is_file():
                 again = read_config(read_text(file), str(file))
             once = cache(again.read_file)
             return lambda read_mesh: again.environment(once, read_mesh)
@@ -198,11 +228,11 @@ class EnvironmentCommands:
     def _with_object(self, config: ObjectConfig, then: "Callable[[CollisionObject], Any]") -> Any:
         """Builds an object; one with a mesh is built beside the event loop."""
         if config.mesh:
-            once = cache(self._config.read_file)
+            once = cache(self._model)
             built = self._meshes.built(lambda: lambda read_mesh: config.build(once, read_mesh))
             return built.turned(then)
         try:
-            return then(config.build(self._config.read_file))
+            return then(config.build(self._model))
         except ConfigError as problem:
             return Refused(str(problem))
 

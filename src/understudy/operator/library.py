@@ -1,6 +1,5 @@
 """Programs to open: the shipped ones, those beside the cell file, those of the project folder."""
 
-import os.path
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,13 +8,18 @@ from msgspec import Meta, Struct
 
 from understudy.config import CellConfig
 from understudy.config.document import parse
-from understudy.config.files import PROGRAM_FILES, SHIPPED, read_text, shipped_programs
-from understudy.config.project import PROGRAMS, program_files, program_files_in, write_file
+from understudy.config.files import PROGRAM_FILES, SHIPPED, shipped_programs
+from understudy.config.outside_files import FilesFolder, anything
+from understudy.config.project import (
+    HEAD,
+    program_files_in,
+    program_folder,
+    read_program_file,
+)
 from understudy.errors import ConfigError, Refused
 from understudy.operator.programs import Text
 from understudy.operator.robots import OfRobot, Robots
 from understudy.operator.table import Command
-from understudy.ports.program import LONGEST_PROGRAM
 
 Source = Literal["shipped", "cell", "project"]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -38,18 +42,33 @@ class SaveProgram(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProjectFolder:
-    """The project folder of a cell, until another is chosen: `<cell>_project` beside its file."""
+    """The project folder of a cell, until another is chosen: `<cell>_project` in ``files``.
 
-    def __init__(self, config: CellConfig) -> None:
-        shipped = config.document.file.endswith(SHIPPED)
-        self.beside = None if shipped else Path(config.document.file).absolute().parent
-        self.path = (self.beside or Path.cwd()) / f"{config.name}_project"
+    ``files``: the folder for the files that clients name. The folder that the user names with
+    `--project` may be elsewhere.
+    """
 
-    def named(self, folder: str | None) -> Path | Refused:
-        """A folder by name, relative to the parent of the present one; None: the present one."""
-        if folder and "\0" in folder:
-            return Refused(f"{folder!r} is not the name of a folder")
-        return self.path.parent / os.path.expanduser(folder) if folder else self.path
+    def __init__(self, config: CellConfig, files: FilesFolder) -> None:
+        self.files = files
+        self.now = files.folder(f"{config.name}_project")
+        self.lists_files = not config.document.file.endswith(SHIPPED)
+        """Whether programs in ``files`` itself are offered: those beside the cell file."""
+
+    @property
+    def path(self) -> Path:
+        return self.now.path
+
+    def saved(self) -> bool:
+        return self.now.has(HEAD)
+
+    def named(self, folder: str | None) -> FilesFolder | Refused:
+        """A folder by its name in ``files``; None: the present one."""
+        if not folder or folder == str(self.path):
+            return self.now
+        try:
+            return self.files.folder(folder)
+        except ConfigError as problem:
+            return Refused(str(problem))
 
 
 class LibraryCommands:
@@ -79,17 +98,25 @@ class LibraryCommands:
             if row["kind"] == robot.kind
         ]
         shipped.sort(key=lambda row: row["cell"] != self._cell)  # those of this cell first
-        own = [
-            {"source": source, "name": path.name}
-            for source in ("project", "cell")
-            for path in self._files(robot.name, source)
-        ]
+        try:
+            own = [
+                {"source": source, "name": name}
+                for source in ("project", "cell")
+                for name in self._files(robot.name, source)
+            ]
+        except ConfigError as problem:
+            return Refused(str(problem))
         return {"programs": [*shipped, *own], "project": str(self._folder.path)}
 
-    def _files(self, robot: str, source: Source | str) -> list[Path]:
+    def _files(self, robot: str, source: Source | str) -> list[str]:
+        if source == "cell" and not self._folder.lists_files:
+            return []
+        return program_files_in(self._place(robot, source))
+
+    def _place(self, robot: str, source: Source | str) -> FilesFolder:
         if source == "project":
-            return program_files(self._folder.path, robot)
-        return program_files_in(self._folder.beside) if self._folder.beside else []
+            return program_folder(self._folder.now, robot)
+        return self._folder.files
 
     def _read(self, given: ReadProgram) -> Any:
         listed = self._list(OfRobot(given.robot))
@@ -103,24 +130,21 @@ class LibraryCommands:
             text = self._text(given)
         except ConfigError as problem:
             return Refused(str(problem))
-        if len(text) > LONGEST_PROGRAM:
-            return Refused(f"{given.name} has more than {LONGEST_PROGRAM} characters")
-        return {"name": given.name, "text": text.replace("\r\n", "\n")}
+        return {"name": given.name, "text": text}
 
     def _text(self, given: ReadProgram) -> str:
         if given.source == "shipped":
             return shipped_programs()[Path(given.name).stem].read_text(encoding="utf-8")
-        files = {path.name: path for path in self._files(given.robot, given.source)}
-        return read_text(files[given.name])
+        return read_program_file(self._place(given.robot, given.source), given.name)
 
     def _save(self, given: SaveProgram) -> Any:
         robot = self._robots.find(given.robot)
         name = file_name(given.name)
         if isinstance(robot, Refused) or isinstance(name, Refused):
             return robot if isinstance(robot, Refused) else name
-        path = self._folder.path / robot.name / PROGRAMS / name
+        folder = program_folder(self._folder.now, robot.name)
         try:
-            write_file(path, given.text)
+            path = folder.write(name, given.text.encode(), anything)
         except ConfigError as problem:
             return Refused(str(problem))
         return {"name": name, "file": str(path)}

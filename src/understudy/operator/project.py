@@ -1,6 +1,7 @@
 """Commands `save_project` and `load_project`: a cell's work as a folder of plain files."""
 
 import logging
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from msgspec import Meta, Struct
 
 from understudy.config import CellConfig
 from understudy.config.files import ProgramFile
+from understudy.config.outside_files import FilesFolder
 from understudy.config.project import (
     FORMAT,
     HEAD,
@@ -67,8 +69,7 @@ class ProjectCommands:
         ]
 
     def _show(self) -> dict[str, Any]:
-        folder = self._folder.path
-        return {"folder": str(folder), "saved": (folder / HEAD).exists()}
+        return {"folder": str(self._folder.path), "saved": self._folder.saved()}
 
     def _points(self, robot: Robot) -> Points:
         points = self._parts[f"{robot.name}.points"]
@@ -91,8 +92,8 @@ class ProjectCommands:
             files = write_project(folder, project)
         except ConfigError as problem:
             return Refused(str(problem))
-        self._folder.path = folder
-        return {"folder": str(folder), "files": files}
+        self._folder.now = folder
+        return {"folder": str(folder.path), "files": files}
 
     def _saved(self, robot: Robot, program: ProgramFile | None) -> SavedRobot:
         points = {
@@ -112,8 +113,9 @@ class ProjectCommands:
     def load(self, given: Folder) -> Any:
         """Nothing is changed if a file cannot be read or a robot is under way."""
         folder = self._folder.named(given.folder)
-        if isinstance(folder, Refused):
-            return folder
+        return folder if isinstance(folder, Refused) else self._load(folder)
+
+    def _load(self, folder: FilesFolder) -> Any:
         try:
             project = read_project(folder)
         except ConfigError as problem:
@@ -121,22 +123,25 @@ class ProjectCommands:
         robots = [robot for robot in self._robots if robot.name in project.robots]
         if refused := next((found for robot in robots if (found := _not_ready(robot))), None):
             return refused
-        self._folder.path = folder
+        self._folder.now = folder
         notes = [note for robot in robots for note in self._apply(robot, project)]
         known = {robot.name for robot in robots}
         notes += [f"the cell has no robot {name}" for name in project.robots if name not in known]
-        return {"folder": str(folder), "robots": [robot.name for robot in robots], "notes": notes}
+        loaded = [robot.name for robot in robots]
+        return {"folder": str(folder.path), "robots": loaded, "notes": notes}
 
-    def open(self, folder: Path) -> None:
+    def open(self, path: Path) -> None:
         """Uses a folder from now on, and loads it if it is saved already; logs what is not done."""
-        if not (folder / HEAD).exists():
-            self._folder.path = folder.absolute()
+        folder = FilesFolder(path.resolve())
+        if not folder.has(HEAD):
+            self._folder.now = folder
+            log.warning("%s", _new_project(path))
             return
-        answer = self.load(Folder(str(folder.absolute())))
+        answer = self._load(folder)
         if isinstance(answer, Refused):
             raise ConfigError(answer.reason)
         for note in answer["notes"]:
-            log.warning("%s: %s", folder, note)
+            log.warning("%s: %s", path, note)
 
     def _apply(self, robot: Robot, project: Project) -> list[str]:
         """Puts the file of one robot into use; returns what was not possible."""
@@ -163,6 +168,15 @@ class ProjectCommands:
             return Refused(f"its program {saved.program} is not in the folder")
         answer = self._programs.load(LoadProgram(robot.name, program.text, program.name))
         return None if isinstance(answer, Later) or not isinstance(answer, Refused) else answer
+
+
+def _new_project(path: Path) -> str:
+    """The note about a folder without a saved project, with a saved one of a similar name."""
+    beside = sorted(file.parent.name for file in path.resolve().parent.glob(f"*/{HEAD}"))
+    near = get_close_matches(path.resolve().name, beside, n=1)
+    state = "holds no project yet" if path.is_dir() else "does not exist yet"
+    text = f"--project {path}: this folder {state}; a new project begins, the first save writes it"
+    return f"{text}; did you mean '{near[0]}'?" if near else text
 
 
 def _loaded_program(robot: Robot) -> ProgramFile | None:

@@ -1,5 +1,6 @@
 """A cell: its parts in the order of the cell file, on one time axis; snapshots of it."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -89,6 +90,11 @@ class Cell:
 
 def write_snapshot(snapshot: Snapshot) -> bytes:
     return msgspec.json.encode(snapshot)
+
+
+def begins_snapshot(head: bytes) -> bool:
+    """Whether a file that begins with these bytes was written by `write_snapshot`."""
+    return re.match(rb'\{"format":\d+,"cell":"', head) is not None
 
 
 def read_snapshot(data: bytes) -> Snapshot:

@@ -160,8 +160,8 @@ class Control:
 
 
 @pytest.fixture
-def robot() -> Iterator[StandIn]:
-    with StandIn("text_robot", seed=7, rules=True, rate=0.0) as robot:
+def robot(tmp_path: Path) -> Iterator[StandIn]:
+    with StandIn("text_robot", seed=7, rules=True, rate=0.0, files=tmp_path) as robot:
         yield robot
 
 
@@ -250,15 +250,22 @@ def test_refusals_suggest_names_and_parameters(control: Control) -> None:
 @pytest.mark.parametrize(
     ("command", "file", "says"),
     [
-        ("snapshot", "/nowhere/x", "cannot be written: No such file"),
-        ("snapshot", "a\0b", "cannot be written"),
-        ("restore", "/nowhere/x", "cannot be read: No such file"),
-        ("restore", "a\0b", "cannot be read"),
-        ("restore", "/", "cannot be read: Is a directory"),
-        ("restore", __file__, "not a snapshot"),
+        ("snapshot", "/nowhere/x.json", "outside the folder"),
+        ("snapshot", "pyproject.toml", "ends in .json"),
+        ("snapshot", "a\0b.json", "not the name of a file"),
+        ("restore", "nowhere/x", "cannot be read: No such file"),
+        ("restore", "/nowhere/x", "outside the folder"),
+        ("restore", "a\0b", "not the name of a file"),
+        ("restore", ".", "not the name of a file"),
+        ("restore", "folder", "cannot be read: Is a directory"),
+        ("restore", "letter", "not a snapshot"),
     ],
 )
-def test_an_unusable_file_is_refused(control: Control, command: str, file: str, says: str) -> None:
+def test_an_unusable_file_is_refused(
+    control: Control, tmp_path: Path, command: str, file: str, says: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "letter").write_text("dear reader")
     assert says in control.refused(command, file=file)
 
 
@@ -285,9 +292,9 @@ def test_a_snapshot_continues_in_another_cell(
         while control.do("status")["parts"]["bench"]["state"] != "Moving":
             pass
         control.do("advance", seconds=0.2)
-        assert control.do("snapshot", file=file) == {"file": file}
+        assert control.do("snapshot", file="moment.json") == {"file": file}
         expected = _rest_of_the_play(robot, control)
-    with StandIn("text_robot", seed=7, rules=True, rate=0.0) as other:
+    with StandIn("text_robot", seed=7, rules=True, rate=0.0, files=tmp_path) as other:
         second = Control(other)
         assert second.do("restore", file=file)["now_s"] == 0.2
         assert second.do("status")["parts"]["bench"]["state"] == "Moving"

@@ -1,0 +1,18 @@
+"""Largest inputs that are read. Each is refused by name before the costly work on it starts."""
+
+MEGABYTE = 1024 * 1024
+
+LARGEST_YAML = 2 * MEGABYTE
+"""Bytes of a cell file, an included file or a file of a project: some 10,000 objects."""
+LARGEST_URDF = 8 * MEGABYTE
+"""Bytes of a URDF or xacro file, and of the URDF that a xacro file expands to."""
+LARGEST_MESH = 64 * MEGABYTE
+"""Bytes of a mesh file."""
+LARGEST_PROGRAM = 64 * MEGABYTE
+"""Bytes of a program on the command line: some two million lines."""
+LARGEST_SNAPSHOT = 64 * MEGABYTE
+"""Bytes of a snapshot."""
+LARGEST_CHAT = 256 * MEGABYTE
+"""Bytes of a transcript that is replayed."""
+LARGEST_LOG = 64 * MEGABYTE
+"""Bytes to which a file grows that robots write lines to."""
