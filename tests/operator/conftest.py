@@ -28,12 +28,15 @@ class Bench:
         self._loop.close()
 
     def ask(self, name: str, /, **parameters: Any) -> Any:
+        return self._loop.run_until_complete(self._answer(name, parameters))
+
+    async def _answer(self, name: str, parameters: dict[str, Any]) -> Any:
         answer = self.live.commands.call(name, parameters, "operator")
         if not isinstance(answer, Later):
             return answer
         ended = self._loop.create_future()
         answer.then(ended.set_result)
-        return self._loop.run_until_complete(ended)
+        return await ended
 
     def do(self, name: str, /, **parameters: Any) -> Any:
         answer = self.ask(name, **parameters)
