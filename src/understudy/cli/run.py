@@ -124,9 +124,7 @@ def run(
     )
     on_start = _on_start(program, robot, leave=exit_)
     try:
-        interrupted = asyncio.run(
-            _live(config, options, _ready_files(ready_file, options), chat, on_start)
-        )
+        interrupted = asyncio.run(_live(config, options, ready_file, chat, on_start))
     except KeyboardInterrupt:
         interrupted = True
     if on_start is not None and on_start.failed and not interrupted:
@@ -153,11 +151,12 @@ def _on_start(program: Path | None, robot: str, *, leave: bool) -> "ProgramOnSta
 async def _live(
     config: CellConfig,
     options: Options,
-    files: list[ReadyFile],
+    ready_file: Path | None,
     chat: "_Log | None",
     on_start: "ProgramOnStart | None",
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
+    files = _ready_files(ready_file, options)
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)
