@@ -34,6 +34,8 @@ class Header(Struct, frozen=True):
     """The fields of a frame that this process reads."""
 
     trail: dict[str, tuple[int, list[msgspec.Raw], int]] = {}
+    error: dict[str, int | str] | None = None
+    """The request was refused: this is no frame."""
 
 
 _header = msgspec.msgpack.Decoder(Header)
@@ -178,7 +180,10 @@ class StateFeed:
         if length > LARGEST_FRAME:
             raise ValueError(f"a frame of {length} bytes")
         data = await reader.readexactly(length)
-        trail = _header.decode(data).trail
+        header = _header.decode(data)
+        if header.error is not None:
+            raise ValueError(f"refused: {header.error.get('message')}")
+        trail = header.trail
         return Frame(
             data,
             before={robot: (first, version) for robot, (first, _, version) in trail.items()},

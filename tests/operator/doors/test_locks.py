@@ -216,12 +216,13 @@ def link_answer(lock: Lock, type_: str, *, real: bool = False, **fields: Any) ->
     return json.loads(message.payload)
 
 
-JOG = {"payload": {"command": "jog"}}
+JOG: dict[str, Any] = {"payload": {"command": "jog"}}
 
 
 @pytest.mark.parametrize("type_", ["PING", "GET_STATUS", "GET_JOINT_POSITIONS", "COMMAND", "TEA"])
 def test_off_loopback_every_message_needs_the_token(type_: str) -> None:
-    for wrong in ({}, {"secret": "x"}, {"secret": SECRET[:-1]}):
+    wrongs: list[dict[str, Any]] = [{}, {"secret": "x"}, {"secret": SECRET[:-1]}]
+    for wrong in wrongs:
         answer = link_answer(LOCKED, type_, **wrong, **JOG)
         assert (answer["type"], answer["payload"]["code"]) == ("ERROR", 3)
     assert link_answer(LOCKED, "PING", secret=TOKEN)["type"] == "PONG"
@@ -235,9 +236,9 @@ def test_on_loopback_only_orders_to_real_robots_need_the_secret() -> None:
     assert (refused["type"], refused["payload"]["code"]) == ("ERROR", 3)
     assert "REAL" in refused["payload"]["message"]
     assert link_answer(LOOPBACK, "COMMAND", real=True, secret=SECRET, **JOG)["type"] == "RESULT"
-    stop = {"payload": {"command": "emergency_stop"}}
+    stop: dict[str, Any] = {"payload": {"command": "emergency_stop"}}
     assert link_answer(LOOPBACK, "COMMAND", real=True, **stop)["type"] == "RESULT"
-    switch = {"payload": {"command": "set_mode"}}
+    switch: dict[str, Any] = {"payload": {"command": "set_mode"}}
     assert link_answer(LOOPBACK, "COMMAND", **switch)["type"] == "ERROR"
 
 
