@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -16,7 +15,8 @@ from uvicorn.server import ServerState
 
 from understudy.app.stand_in import StandIn
 from understudy.hmi import limits
-from understudy.hmi.limits import LONGEST, Bounded, BoundedHttp, ClientLimits
+from understudy.hmi.limits import LONGEST, Bounded, BoundedHttp
+from understudy.protocol.client_limits import ClientLimits
 
 MEGABYTE = 1_000_000
 HOST = b"Host: 127.0.0.1\r\n"
@@ -204,7 +204,7 @@ async def _no_app(scope: Any, receive: Any, send: Any) -> None:
 
 
 def connect(
-    counted: ClientLimits, address: str = "127.0.0.1"
+    counted: ClientLimits[Any], address: str = "127.0.0.1"
 ) -> tuple[BoundedHttp, FakeTransport, FakeLoop]:
     loop, transport = FakeLoop(), FakeTransport(address)
     config = uvicorn.Config(_no_app, log_config=None)
@@ -218,7 +218,7 @@ def connect(
 
 @pytest.mark.parametrize("begin", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\nX-"])
 def test_headers_that_never_end_are_given_up(begin: bytes) -> None:
-    protocol, transport, loop = connect(ClientLimits())
+    protocol, transport, loop = connect(ClientLimits(9, 9))
     for at in range(len(begin)):
         protocol.data_received(begin[at : at + 1])
     (timer,) = loop.running()
@@ -230,7 +230,7 @@ def test_headers_that_never_end_are_given_up(begin: bytes) -> None:
 
 
 def test_a_body_that_never_ends_is_given_up() -> None:
-    protocol, transport, loop = connect(ClientLimits())
+    protocol, transport, loop = connect(ClientLimits(9, 9))
     protocol.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
     (timer,) = loop.running()
     assert timer.seconds == LONGEST["body"]
@@ -242,13 +242,13 @@ def test_a_body_that_never_ends_is_given_up() -> None:
 
 
 def test_a_request_that_is_complete_has_no_time_limit() -> None:
-    protocol, _, loop = connect(ClientLimits())
+    protocol, _, loop = connect(ClientLimits(9, 9))
     protocol.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert loop.running() == []
 
 
 def test_the_number_of_connections_is_bounded_and_named() -> None:
-    counted = ClientLimits(in_all=3)
+    counted: ClientLimits[Any] = ClientLimits(in_all=3, per_address=9)
     there = [connect(counted) for _ in range(3)]
     _, refused, _ = connect(counted)
     assert refused.closed
@@ -259,16 +259,11 @@ def test_the_number_of_connections_is_bounded_and_named() -> None:
 
 
 def test_one_address_cannot_take_all_connections() -> None:
-    counted = ClientLimits(in_all=50, per_address=2)
+    counted: ClientLimits[Any] = ClientLimits(in_all=50, per_address=2)
     assert not any(connect(counted, "192.0.2.1")[1].closed for _ in range(2))
     assert b"from one address" in connect(counted, "192.0.2.1")[1].written
     assert not connect(counted, "192.0.2.2")[1].closed
     assert not any(connect(counted)[1].closed for _ in range(10)), "loopback is one address for all"
-
-
-def test_connections_never_take_all_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (256, 256))
-    assert ClientLimits(in_all=2000).in_all == 256 - limits.RESERVED_DESCRIPTORS
 
 
 # ── pages ──

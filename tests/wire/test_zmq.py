@@ -13,7 +13,7 @@ import zmq.asyncio
 from understudy.app.live import Live, Options
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
-from understudy.errors import ConfigError
+from understudy.errors import ConfigError, NotInstalledError
 from understudy.operator.doors.beside import Doors
 from understudy.ports import WireMessage
 from understudy.protocol.sessions import MessageOutbox, ReadyPeers, SessionFace
@@ -227,11 +227,33 @@ def test_the_error_of_a_taken_port_names_the_endpoint() -> None:
             asyncio.run(_start(port=port))
 
 
-def test_without_pyzmq_the_cell_runs_and_says_how_to_install_it(
+async def _missing_package(server: Any) -> str:
+    raise NotInstalledError("needs a package: install it")
+
+
+def test_without_its_package_a_wire_is_not_opened_and_the_cell_runs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(wire, "is_installed", lambda: False)
+    monkeypatch.setattr(wire.ZmqRouter, "start", _missing_package)
     with StandIn("g60_welding") as cell:
         assert "g60.hmi_link" not in cell.endpoints
         assert "control" in cell.endpoints
-    assert "install pyzmq" in caplog.text
+    assert "g60.hmi_link is not opened: it needs a package" in caplog.text
+
+
+# ── peers that come and go ──
+
+
+def test_the_session_of_a_client_ends_with_its_connection(cell: StandIn, connect: Connect) -> None:
+    before = cell._call(_link_sessions)
+    client = connect(zmq.REQ, "g60.hmi_link")
+    ask(client, "PING")
+    assert cell._call(_link_sessions) == before + 1
+    client.close()
+    while cell._call(_link_sessions) > before:
+        pass
+
+
+def _link_sessions(live: Live) -> int:
+    connections = live._door_pump._exchange._connections.values()
+    return sum(each.endpoint == "g60.hmi_link" for each in connections)

@@ -51,6 +51,7 @@ from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
 from understudy.space.collision.pair_store import keep
 from understudy.units import duration_ns, nanoseconds, seconds
+from understudy.wire import descriptors
 from understudy.wire.chat import Event
 from understudy.wire.exchange import Exchange
 from understudy.wire.interface import AsksPassword, PeerEvents, Server
@@ -255,6 +256,10 @@ class Live:
                 server.passwords = self._keys()
                 self.with_password.add(endpoint)
             servers.append(server)
+        share = descriptors.share(len(servers))
+        for server in servers:
+            if isinstance(server, descriptors.ServesClients):
+                server.limit_clients(share)
         return servers
 
     def _doors(self, wires: dict[str, Wire], *, page: bool) -> dict[str, AnyFace]:

@@ -25,6 +25,7 @@ from understudy.hmi.access import (
     read_access,
 )
 from understudy.ports import access
+from understudy.wire import descriptors
 from understudy.wire.tcp import cannot_listen
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class PageProcess:
         self._secret = keys.secret
         self._access = read_access(config.host, keys.for_page(config), config.viewer_token)
         self._limits = [
-            f"--max-clients={config.max_clients}",
+            f"--max-clients={min(config.max_clients, descriptors.share(1))}",
             f"--max-clients-per-address={config.max_clients_per_address}",
         ]
         self._listener = _listen(config.host, port, or_free=or_free)

@@ -27,7 +27,7 @@ OPTIONAL = {
     "xacro": ("xacro", "robot descriptions in xacro files"),
     "eaik": ("eaik", "inverse kinematics of arms without a spherical wrist"),
     "nicegui": ("nicegui", "the page"),
-    "zmq": ("pyzmq", "HMI link and page"),
+    "zmq": ("pyzmq", "page"),
     "serial": ("pyserial", "serial lines of real controllers"),
     "pytest": ("pytest", "robots as fixtures of your tests"),
 }

@@ -32,6 +32,7 @@ from understudy.operator.robots import Robot
 from understudy.ports import Rate
 from understudy.ports.hmi import Later
 from understudy.simulation.clock_state import parse_rate
+from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, Event, write_facts
 
 log = logging.getLogger(__name__)
@@ -157,6 +158,7 @@ async def _live(
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
     files = _ready_files(ready_file, options)
+    descriptors.raise_limit()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
             ends.callback(page.close)

@@ -13,11 +13,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import ConfigError
 from understudy.hmi.access import Access, read_access
 from understudy.ports.access import SECRET_VARIABLE
+from understudy.protocol.client_limits import ClientLimits
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -45,7 +46,6 @@ def main() -> int:
 
 
 async def _run(given: argparse.Namespace, access: Access, listener: socket.socket) -> None:
-    from understudy.hmi.limits import ClientLimits
     from understudy.hmi.link import Link
     from understudy.hmi.server import build, command_table, server_of
     from understudy.hmi.state import StateFeed
@@ -62,7 +62,7 @@ async def _run(given: argparse.Namespace, access: Access, listener: socket.socke
     try:
         table = await command_table(link)
         ready = lambda: print("ready", flush=True)  # noqa: E731
-        limits = ClientLimits(given.max_clients, given.max_clients_per_address)
+        limits: ClientLimits[Any] = ClientLimits(given.max_clients, given.max_clients_per_address)
         serving.append(server_of(build(link, feed, table, access, ready), limits))
         await serving[0].serve(sockets=[listener])
     finally:

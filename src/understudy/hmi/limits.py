@@ -7,14 +7,10 @@ limits, bodies, open pages. The answer to a client that meets a limit names it; 
 """
 
 import asyncio
-import ipaddress
 import json
-import resource
 import socket
 import sys
-from collections import Counter
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -26,6 +22,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from understudy.hmi.access import App, Receive, Scope, Send
 from understudy.ports.hmi import NOT_A_REQUEST, TOO_MUCH_AT_ONCE
+from understudy.protocol.client_limits import ClientLimits
 
 LARGEST_HEADER = 32 * 1024
 """Bytes of a request line with all headers."""
@@ -48,48 +45,6 @@ UNSHOWN_SECONDS = 10.0
 """When all pages are taken, those that no browser has shown for this time are given up."""
 TRY_AGAIN_LATER = 1013
 SLICE = 16 * 1024
-RESERVED_DESCRIPTORS = 64
-"""Descriptors of the process that no client gets: files, sockets to the cell."""
-
-
-@dataclass
-class ClientLimits:
-    """Counts the connections of a server, in all and of each address but loopback."""
-
-    in_all: int = 2000
-    per_address: int = 200
-    _addresses: dict[Any, str] = field(default_factory=dict)
-    _per_address: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if soft != resource.RLIM_INFINITY:
-            self.in_all = max(1, min(self.in_all, soft - RESERVED_DESCRIPTORS))
-
-    def enter(self, transport: asyncio.Transport) -> str:
-        """Counts a connection; returns the reason why it is refused, or nothing."""
-        address = str((transport.get_extra_info("peername") or ("",))[0])
-        if len(self._addresses) >= self.in_all:
-            return f"at most {self.in_all} connections at a time"
-        if not _is_loopback(address) and self._per_address[address] >= self.per_address:
-            return f"at most {self.per_address} connections at a time from one address"
-        self._addresses[transport] = address
-        self._per_address[address] += 1
-        return ""
-
-    def leave(self, transport: asyncio.Transport) -> None:
-        address = self._addresses.pop(transport, None)
-        if address is not None:
-            self._per_address[address] -= 1
-            if not self._per_address[address]:
-                del self._per_address[address]
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 # ── connections ──
@@ -98,7 +53,7 @@ def _is_loopback(address: str) -> bool:
 class BoundedHttp(H11Protocol):
     """uvicorn's HTTP over h11 with limits on connections and time."""
 
-    def __init__(self, *args: Any, limits: ClientLimits, **options: Any) -> None:
+    def __init__(self, *args: Any, limits: ClientLimits[Any], **options: Any) -> None:
         super().__init__(*args, **options)
         self._limits = limits
         self._phase = ""
@@ -107,7 +62,8 @@ class BoundedHttp(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         give_up_on_deaf_peer(transport)
-        if reason := self._limits.enter(transport):
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        if reason := self._limits.enter(transport, address):
             self._refuse(503, reason)
         else:
             self._watch()
@@ -184,7 +140,7 @@ class BoundedHttp(H11Protocol):
 class BoundedWebSocket(WebSocketsSansIOProtocol):
     """uvicorn's websocket; it reads nothing while its client does not take the answers."""
 
-    def __init__(self, *args: Any, limits: ClientLimits, **options: Any) -> None:
+    def __init__(self, *args: Any, limits: ClientLimits[Any], **options: Any) -> None:
         super().__init__(*args, **options)
         self._limits = limits
 
@@ -203,7 +159,7 @@ class BoundedWebSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
 
-def protocols(limits: ClientLimits) -> dict[str, Any]:
+def protocols(limits: ClientLimits[Any]) -> dict[str, Any]:
     """Settings of a uvicorn server that keeps these limits."""
     return {
         "http": partial(BoundedHttp, limits=limits),

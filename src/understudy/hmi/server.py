@@ -22,13 +22,14 @@ from understudy.hmi.frame.cell_state import Caller, CellState
 from understudy.hmi.frame.frame import frame
 from understudy.hmi.frame.missing import MISSING
 from understudy.hmi.headers import FIXED, SecurityHeaders
-from understudy.hmi.limits import Bounded, ClientLimits, protocols
+from understudy.hmi.limits import Bounded, protocols
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.page import STATIC, Page, head, pages
 from understudy.hmi.rest import rest
 from understudy.hmi.scene import scene
 from understudy.hmi.state import StateFeed
 from understudy.hmi.texts import Texts
+from understudy.protocol.client_limits import ClientLimits
 
 TABLE_RETRIES = 20
 TABLE_RETRY_SECONDS = 0.25
@@ -137,7 +138,7 @@ def _browser(request: Request, link: Caller, state: CellState) -> Browser:
     return Browser(link, state, texts, robot=robot, role=role_of(request))
 
 
-def server_of(guard: Guard, limits: ClientLimits) -> uvicorn.Server:
+def server_of(guard: Guard, limits: ClientLimits[Any]) -> uvicorn.Server:
     config = uvicorn.Config(
         SecurityHeaders(Bounded(guard)),
         log_level="error",

@@ -12,6 +12,8 @@ import tty
 from asyncio.streams import FlowControlMixin
 from typing import Any
 
+import msgspec
+
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
 from understudy.wire import tcp
@@ -29,7 +31,7 @@ class Config(tcp.Config, frozen=True, forbid_unknown_fields=True):
     def placed(self, port: int | None, *, ephemeral: bool) -> tcp.Config:
         if port is None:
             return self
-        return tcp.Config(self.host, port, self.stalled_after_s)
+        return tcp.Config(**{**msgspec.structs.asdict(self), "port": port})
 
     def listens_on(self) -> tuple[str, int] | None:
         return None

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import socket
 from time import thread_time
 from typing import Annotated, Any, Protocol, cast
@@ -13,6 +14,7 @@ from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
 from understudy.ports import UNLIMITED
+from understudy.protocol.client_limits import ClientLimits
 from understudy.wire.connection import Connection
 from understudy.wire.interface import CLOSING_SECONDS, LARGEST_BACKLOG, PeerEvents, Port, Server
 
@@ -22,12 +24,21 @@ SELECTED_BY: dict[str, Any] = {"pty": False, "mode": "server"}
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a server listens; port 0: any free one. A peer that takes no bytes for
-    `stalled_after_s` of wall time, while some wait for it, is disconnected."""
+    """Where a server listens; port 0: any free one.
+
+    A peer that takes no bytes for `stalled_after_s` of wall time, while some wait for it, is
+    disconnected. An endpoint has at most `max_clients` connections, `max_clients_per_address` of
+    them from one address other than loopback. If there are `max_clients`, a new one takes the
+    place of the oldest that has never sent anything nor got more than a greeting, or else of the
+    one that was idle for the longest time, if that was `idle_yields_after_s`.
+    """
 
     host: str = "127.0.0.1"
     port: Port = 0
     stalled_after_s: Annotated[float, Meta(gt=0, le=3600)] = 10.0
+    max_clients: Annotated[int, Meta(ge=1)] = 2000
+    max_clients_per_address: Annotated[int, Meta(ge=1)] = 200
+    idle_yields_after_s: Annotated[float, Meta(ge=0)] = 10.0
 
     def placed(self, port: int | None, *, ephemeral: bool) -> "Config":
         free = 0 if ephemeral else self.port
@@ -73,6 +84,10 @@ class ReadBudget:
         self.size = following(self.size, thread_time() - self._begun)
 
 
+ACCEPTED_AT_ONCE, BACKLOG = 2, 1024
+"""Connections that are accepted in one turn, and that wait for it. asyncio uses one number for
+both: a crowd that arrives at once would take every descriptor before the first is turned away."""
+
 # ── connections ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -85,7 +100,13 @@ class TcpEndpoint(Protocol):
     @property
     def stalled_after_s(self) -> float: ...
 
-    def opened(self, connection: "TcpConnection") -> None: ...
+    def opened(self, connection: "TcpConnection") -> bool:
+        """Whether the connection is accepted."""
+        ...
+
+    def active(self, connection: "TcpConnection") -> None:
+        """The peer sent bytes, or took all that were sent to it."""
+        ...
 
     def closed(self, connection: "TcpConnection") -> None: ...
 
@@ -100,6 +121,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._sent = 0
         self._taken = 0
+        self._greeted = False
         self._budget = ReadBudget()
         self._buffer = memoryview(bytearray(LARGEST))
 
@@ -111,7 +133,10 @@ class TcpConnection(asyncio.BufferedProtocol):
         self.transport.set_write_buffer_limits(high=0)
         raw = self.transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._owner.opened(self)
+        keep_alive(raw)
+        if not self._owner.opened(self):
+            self.transport.abort()
+            return
         self._connection = self._events.open(self._owner.endpoint, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -119,6 +144,7 @@ class TcpConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
+            self._owner.active(self)
             with self._budget:
                 self._events.receive(self._connection, bytes(self._buffer[:nbytes]))
 
@@ -152,6 +178,10 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._sent += len(data)
         if not self.transport.is_closing():  # asyncio logs every write to a closing one
             self.transport.write(data)
+            # The first message is the greeting that every client gets.
+            if self._greeted and not self.transport.get_write_buffer_size():
+                self._owner.active(self)
+            self._greeted = True
 
     def read_more(self, wanted: bool) -> None:
         if wanted:
@@ -194,7 +224,13 @@ class TcpServer:
         self.endpoint = endpoint
         self.config = config
         self.events = events
-        self._connections: set[TcpConnection] = set()
+        self._connections: dict[TcpConnection, float] = {}
+        """Times of the last activity; the last in the dict was active last."""
+        self._silent: dict[TcpConnection, None] = {}
+        """Those that never sent anything nor got more than a greeting, the oldest first."""
+        self._limits: ClientLimits[TcpConnection] = ClientLimits(
+            config.max_clients, config.max_clients_per_address
+        )
         self._empty = asyncio.Event()
         self._empty.set()
         self._server: asyncio.Server | None = None
@@ -209,8 +245,15 @@ class TcpServer:
         host, port = self.config.host, self.config.port
         try:
             self._server = await loop.create_server(
-                lambda: TcpConnection(self), host, port, reuse_address=True, backlog=1024
+                lambda: TcpConnection(self),
+                host,
+                port,
+                reuse_address=True,
+                backlog=ACCEPTED_AT_ONCE,
             )
+            for listener in self._server.sockets:
+                with socket.socket(fileno=os.dup(listener.fileno())) as raw:
+                    raw.listen(BACKLOG)
         except (OSError, UnicodeError) as problem:
             raise cannot_listen(self.endpoint, host, port, problem) from None
         host, port = self._server.sockets[0].getsockname()[:2]
@@ -227,14 +270,68 @@ class TcpServer:
         for connection in list(self._connections):
             connection.transport.abort()
 
-    def opened(self, connection: TcpConnection) -> None:
-        self._connections.add(connection)
+    def limit_clients(self, most: int) -> None:
+        """Lowers the number of clients, for instance to its share of the descriptors."""
+        if most < self._limits.in_all:
+            self._limits.in_all = most
+            log.info(
+                "%s: at most %d connections (max_clients: %d), since this process may open few "
+                "files; raise its limit (ulimit -n)",
+                self.endpoint, most, self.config.max_clients,
+            )  # fmt: skip
+
+    def opened(self, connection: TcpConnection) -> bool:
+        if self._limits.is_full():
+            self._close_idle()
+        address = str((connection.transport.get_extra_info("peername") or ("",))[0])
+        if reason := self._limits.enter(connection, address):
+            log.warning(
+                "%s: a client was turned away: %s (max_clients, max_clients_per_address)",
+                self.endpoint, reason,
+            )  # fmt: skip
+            return False
+        self._connections[connection] = asyncio.get_running_loop().time()
+        self._silent[connection] = None
         self._empty.clear()
+        return True
+
+    def active(self, connection: TcpConnection) -> None:
+        if self._connections.pop(connection, None) is not None:
+            self._silent.pop(connection, None)
+            self._connections[connection] = asyncio.get_running_loop().time()
 
     def closed(self, connection: TcpConnection) -> None:
-        self._connections.discard(connection)
+        self._limits.leave(connection)
+        self._connections.pop(connection, None)
+        self._silent.pop(connection, None)
         if not self._connections:
             self._empty.set()
+
+    def _close_idle(self) -> None:
+        """Closes a connection that yields to a new one, if there is one."""
+        yields = next(iter(self._silent), None) or next(iter(self._connections), None)
+        if yields is None:
+            return
+        idle = asyncio.get_running_loop().time() - self._connections[yields]
+        if yields in self._silent or idle >= self.config.idle_yields_after_s:
+            log.warning(
+                "%s: a client that was idle for %.0f s was closed for a new one: at most %d "
+                "connections at a time (max_clients)",
+                self.endpoint, idle, self._limits.in_all,
+            )  # fmt: skip
+            yields.transport.abort()
+            self.closed(yields)
+
+
+KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""Seconds and number: a peer whose machine has vanished is noticed within two minutes."""
+
+
+def keep_alive(raw: socket.socket) -> None:
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE.items():
+        if hasattr(socket, name):  # not on every system
+            raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def cannot_listen(

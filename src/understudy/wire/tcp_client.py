@@ -72,9 +72,13 @@ class TcpClient:
         if self._connection is not None:
             self._connection.transport.abort()
 
-    def opened(self, connection: TcpConnection) -> None:
+    def opened(self, connection: TcpConnection) -> bool:
         self._connection = connection
         self._free.clear()
+        return True
+
+    def active(self, connection: TcpConnection) -> None:
+        return None
 
     def closed(self, connection: TcpConnection) -> None:
         self._connection = None

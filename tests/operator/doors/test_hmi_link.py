@@ -248,11 +248,32 @@ def published(face: StatusFace) -> list[Any]:
 def test_published_messages_are_numbered() -> None:
     face = StatusFace("g60", DoorContext(Echo(), Looking(), lambda: 0.0))
     session = face.open("subscribers", 0)
-    for _ in range(2):
-        session.receive(WireMessage("", SUBSCRIBE), 0)
+    for now in (0, 20 * NS_PER_MS):
+        session.receive(WireMessage("", SUBSCRIBE), now)
     first, second = published(face)
     assert (first["type"], first["id"], second["id"]) == ("STATUS", 1, 2)
     assert first["payload"]["robots"]["g60"]["state"] == "Run"
+
+
+def test_a_thousand_subscribers_that_come_at_once_share_a_message() -> None:
+    face = StatusFace("g60", DoorContext(Echo(), Looking(), lambda: 0.0))
+    session = face.open("subscribers", 0)
+    for now in range(1000):
+        session.receive(WireMessage("", SUBSCRIBE), now)
+    assert len(published(face)) == 1
+    assert face.next_wake() == 10 * NS_PER_MS
+    face.wake(10 * NS_PER_MS)
+    assert len(published(face)) == 1
+
+
+def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
+    panel = Panel(Echo())
+    for number in range(60):
+        message = json.dumps({"type": "PING", "id": number}).encode()
+        panel.session.receive(WireMessage("", message, "/"), 0)
+    assert panel.session.credit() == 0
+    panel.collect()
+    assert panel.session.credit() > 0
 
 
 def test_the_status_is_published_ten_times_a_second_while_a_subscriber_is_there() -> None:

@@ -55,7 +55,9 @@ LINE_ANSWERS = None
 MOST_PENDING = 64
 """Commands of all peers whose answers take time."""
 MOST_READ = 100
-STATUS_PERIOD = 100 * NS_PER_MS
+MOST_ANSWERS = 50
+"""Answers that wait for a peer before nothing more is read from it."""
+STATUS_PERIOD, SHORTEST_PERIOD = 100 * NS_PER_MS, 10 * NS_PER_MS
 
 Reply = Callable[[str, Any, dict[str, Any]], None]
 """Sends a message: type, id, payload."""
@@ -126,7 +128,8 @@ class LinkSession:
         self._leave()
 
     def credit(self) -> int:
-        return MOST_READ
+        """A peer that does not take its answers gets no further ones."""
+        return MOST_READ if len(self._outbox) < MOST_ANSWERS else 0
 
     def owed(self) -> bool:
         return self.pending > 0
@@ -210,7 +213,7 @@ class StatusSession:
     def receive(self, message: WireMessage, now: int) -> None:
         if message.payload == SUBSCRIBE:
             self.subscribers += 1
-            self._face.publish(now)
+            self._face.publish_soon(now)
         elif message.payload == UNSUBSCRIBE:
             self.subscribers -= 1
 
@@ -240,6 +243,7 @@ class StatusFace(UnsavedFace[StatusSession]):
         self._sessions: dict[str, StatusSession] = {}
         self._count = 0
         self._due = 0
+        self._published = -SHORTEST_PERIOD
 
     def open(self, peer: str, now: int) -> StatusSession:
         outbox = MessageOutbox(lambda: self.ready.add(peer))
@@ -253,9 +257,18 @@ class StatusFace(UnsavedFace[StatusSession]):
     def wake(self, now: int) -> None:
         self.publish(now)
 
+    def publish_soon(self, now: int) -> None:
+        """For a new subscriber; those that come within a moment share the next message."""
+        soonest = self._published + SHORTEST_PERIOD
+        if now >= soonest:
+            self.publish(now)
+        else:
+            self._due = min(self._due, soonest)
+
     def publish(self, now: int) -> None:
         """Queues the status for all subscribers; its id counts."""
         self._count += 1
+        self._published = now
         self._due = now + STATUS_PERIOD
         status = _status(self._robot, self._context)
         written = LinkMessage(STATUS, self._count, self._context.wall(), status)

@@ -1,0 +1,155 @@
+"""Numbers of clients: an endpoint that is full, clients that yield, descriptors for control."""
+
+import json
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from understudy.app.stand_in import StandIn
+from understudy.wire import descriptors
+
+CELL = """\
+robots:
+  bench:
+    kind: text_robot
+    faces:
+      text_tcp: {max_clients: 3, idle_yields_after_s: %g}
+"""
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def robot(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StandIn]:
+    """A text robot with three places; the parameter is `idle_yields_after_s`."""
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL % request.param)
+    with StandIn(str(file), rate=1.0) as robot:
+        yield robot
+
+
+def connect(robot: StandIn) -> socket.socket:
+    return socket.create_connection(robot.address("bench.text_tcp"), PATIENCE_S)
+
+
+def is_served(line: socket.socket) -> bool:
+    with suppress(OSError):
+        line.sendall(b"GET_STATUS\n")
+        return line.recv(100).startswith(b"OK")
+    return False
+
+
+@pytest.mark.parametrize("robot", [3600.0], indirect=True)
+def test_a_client_beyond_the_limit_is_closed_and_the_log_names_the_key(
+    robot: StandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = [connect(robot) for _ in range(3)]
+    assert all(is_served(line) for line in there)
+    with connect(robot) as more:
+        assert not is_served(more)
+    assert "bench.text_tcp: a client was turned away: at most 3 connections" in caplog.text
+    assert "max_clients" in caplog.text
+    there.pop().close()
+    while True:  # the server may notice the end later
+        with connect(robot) as more:
+            if is_served(more):
+                break
+    assert all(is_served(line) for line in there)
+    for line in there:
+        line.close()
+
+
+@pytest.mark.parametrize("robot", [3600.0], indirect=True)
+def test_a_client_that_never_said_anything_yields_at_once(robot: StandIn) -> None:
+    talks, first, second = (connect(robot) for _ in range(3))
+    with talks, first, second:
+        assert is_served(talks)
+        with connect(robot) as more:
+            assert is_served(more)
+            assert first.recv(1) == b""
+            assert is_served(talks)
+            assert is_served(second), "the oldest yields"
+
+
+@pytest.mark.parametrize("robot", [0.0], indirect=True)
+def test_the_client_that_was_idle_for_the_longest_time_yields(robot: StandIn) -> None:
+    lines = [connect(robot) for _ in range(3)]
+    for line in (lines[2], lines[0], lines[1]):
+        assert is_served(line)
+    with connect(robot) as more:
+        assert is_served(more)
+        assert not is_served(lines[2])
+        assert is_served(lines[0])
+    for line in lines:
+        line.close()
+
+
+# ── descriptors ──
+
+
+@pytest.mark.parametrize(
+    ("limit", "endpoints"), [(64, 9), (256, 9), (1024, 9), (20_000, 9), (8, 9)]
+)
+def test_all_clients_together_leave_descriptors_over(
+    monkeypatch: pytest.MonkeyPatch, limit: int, endpoints: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit, limit))
+    share = descriptors.share(endpoints)
+    assert share >= 1
+    if limit >= 64:
+        assert share * endpoints <= limit - min(descriptors.RESERVED, limit // 2)
+
+
+FEW = 300
+"""Descriptors of the process below."""
+
+
+def test_stop_gets_through_when_clients_take_every_connection(tmp_path: Path) -> None:
+    ready, log = tmp_path / "ready.json", tmp_path / "log.txt"
+    run = [sys.executable, "-m", "understudy", "run", "default", "--ephemeral", "--no-hmi"]
+    held: list[socket.socket] = []
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [*run, "--ready-file", str(ready)],
+            stdout=written,
+            stderr=written,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW)),
+        )
+        try:
+            endpoints = _endpoints(ready, process)
+            for address in endpoints.values():
+                host, _, port = address.removeprefix("tcp://").rpartition(":")
+                held += [
+                    socket.create_connection((host, int(port)), PATIENCE_S) for _ in range(FEW)
+                ]
+            assert len(os.listdir(f"/proc/{process.pid}/fd")) < FEW
+            stop = [sys.executable, "-m", "understudy", "stop", "--ready-file", str(ready)]
+            subprocess.run(stop, check=True, timeout=PATIENCE_S)
+            assert process.wait(PATIENCE_S) == 0
+        finally:
+            process.kill()
+            process.wait()
+            for line in held:
+                line.close()
+    text = log.read_text()
+    assert "Traceback" not in text
+    assert "out of system resource" not in text
+    assert "ulimit -n" in text
+    assert len(text.splitlines()) < 100, "a flood of clients is no flood of log lines"
+
+
+def _endpoints(ready: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
+    until = time.monotonic() + 3 * PATIENCE_S
+    while not ready.exists():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    endpoints: dict[str, str] = json.loads(ready.read_text())["endpoints"]
+    return endpoints
