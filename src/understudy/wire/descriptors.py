@@ -30,7 +30,7 @@ def raise_limit() -> None:
 
 
 def share(endpoints: int) -> int:
-    """Clients that each of so many endpoints may have."""
+    """The number of clients that each of these endpoints may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     all_ = HIGHEST if soft == resource.RLIM_INFINITY else soft
     return max(1, (all_ - min(RESERVED, all_ // 2)) // max(1, endpoints))
