@@ -13,8 +13,13 @@ objects:
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[[str], RunningCell]) -> RunningCell:
-    return start_cell("g60_welding")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def cell(start_cell: Callable[..., RunningCell], files: Path) -> RunningCell:
+    return start_cell("g60_welding", "--files", str(files))
 
 
 @pytest.fixture(scope="module")
@@ -53,18 +58,18 @@ def test_the_weld_state_is_shown_while_another_tab_is_open(
 
 
 def test_the_environment_is_loaded_from_a_file_and_reloaded(
-    screen: Screen, cell: RunningCell, tmp_path: Path
+    screen: Screen, cell: RunningCell, files: Path
 ) -> None:
     own = {each["name"] for each in cell.ask("environment")["objects"]}
-    file = tmp_path / "crate.yaml"
-    file.write_text(ENVIRONMENT)
+    (files / "crate.yaml").write_text(ENVIRONMENT)
     screen.press("tab-setup")
+    screen.reads("files-folder", f"Folder on the cell's machine: {files}")
     field = screen.page.locator('[data-mark="environment-file"]')
-    field.fill(str(tmp_path / "none.yaml"))
+    field.fill("none.yaml")
     screen.press("environment-load")
     screen.page.locator(".q-notification").get_by_text("none.yaml").wait_for()
     assert {each["name"] for each in cell.ask("environment")["objects"]} == own
-    field.fill(str(file))
+    field.fill("crate.yaml")
     screen.press("environment-load")
     screen.reads("environment-count", "1 objects: crate")
     screen.until(lambda: screen.scene["objects"] == ["crate"], "it in the scene")
@@ -72,24 +77,46 @@ def test_the_environment_is_loaded_from_a_file_and_reloaded(
     screen.until(lambda: set(screen.scene["objects"]) == own, "the cell's own again")
 
 
-def test_a_snapshot_is_saved_and_restored(
-    screen: Screen, cell: RunningCell, tmp_path: Path
+def test_an_environment_of_the_browsers_machine_is_loaded(
+    screen: Screen, cell: RunningCell
 ) -> None:
     screen.press("tab-setup")
-    file = tmp_path / "state.msgpack"
+    with screen.page.expect_file_chooser() as chooser:
+        screen.press("environment-upload")
+    content = {"name": "crate.yaml", "mimeType": "text/yaml", "buffer": ENVIRONMENT.encode()}
+    chooser.value.set_files(content)
+    screen.reads("environment-count", "1 objects: crate")
+    cell.ask("reload_environment")
+
+
+def degrees(screen: Screen) -> float:
+    return round(57.29578 * float(screen.scene["robots"]["g60"]["q"][0]), 1)
+
+
+def test_a_snapshot_is_saved_and_restored(screen: Screen, cell: RunningCell, files: Path) -> None:
+    screen.press("tab-setup")
     cell.ask("reset")
     cell.ask("set_joint_positions", robot="g60", joints_deg=[10, 0, 0, 0, 0, 0])
-    screen.page.locator('[data-mark="snapshot-file"]').fill(str(file))
+    screen.page.locator('[data-mark="snapshot-file"]').fill("state.json")
     screen.press("snapshot-save")
-    screen.page.locator(".q-notification").get_by_text("Saved").wait_for()
+    screen.page.locator(".q-notification").get_by_text(str(files / "state.json")).wait_for()
     cell.ask("set_joint_positions", robot="g60", joints_deg=[50, 0, 0, 0, 0, 0])
     screen.press("snapshot-restore")
-    screen.page.locator(".q-notification").get_by_text("Restored").wait_for()
+    screen.page.locator(".q-notification").get_by_text("Restored").first.wait_for()
+    screen.until(lambda: degrees(screen) == 10.0, "the position of the snapshot")
 
-    def degrees() -> float:
-        return round(57.29578 * float(screen.scene["robots"]["g60"]["q"][0]), 1)
 
-    screen.until(lambda: degrees() == 10.0, "the position of the snapshot")
+def test_a_snapshot_is_downloaded_and_sent_back(screen: Screen, cell: RunningCell) -> None:
+    screen.press("tab-setup")
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[20, 0, 0, 0, 0, 0])
+    with screen.page.expect_download() as download:
+        screen.press("snapshot-download")
+    assert download.value.suggested_filename == "snapshot.json"
+    cell.ask("set_joint_positions", robot="g60", joints_deg=[60, 0, 0, 0, 0, 0])
+    with screen.page.expect_file_chooser() as chooser:
+        screen.press("snapshot-upload")
+    chooser.value.set_files(download.value.path())
+    screen.until(lambda: degrees(screen) == 20.0, "the position of the snapshot")
 
 
 def test_a_link_is_added_and_removed(screen: Screen, cell: RunningCell) -> None:

@@ -152,7 +152,7 @@ PAGE = Page(
     icon="precision_manufacturing",
     build=build,
     folder=Path(__file__).parent,
-    scripts=(SCRIPT,),
+    scripts=(SCRIPT, "setup.js"),
     styles=("cell.css",),
     path="/",
 )

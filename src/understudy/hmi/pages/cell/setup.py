@@ -1,5 +1,6 @@
 """Set-up of the cell: its environment, snapshots, and links between outputs and inputs."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,12 +9,16 @@ from nicegui import ui
 from understudy.hmi.frame.browser import Browser
 from understudy.hmi.frame.widgets import button, operator_only
 
-SNAPSHOT_FILE = "snapshot.msgpack"
+SNAPSHOT_FILE = "snapshot.json"
 LONGEST_DELAY_MS = 60_000
+SCRIPT_TEXTS = ("loaded", "restored", "too_large")
 
 
 def setup(browser: Browser) -> None:
     with ui.element("div").classes("u-setup u-simulated") as place:
+        texts = {key: browser.texts(f"setup.{key}") for key in SCRIPT_TEXTS}
+        place.props["data-texts"] = json.dumps(texts)
+        _folder(browser)
         _environment(browser)
         _snapshots(browser)
         _links(browser)
@@ -42,6 +47,23 @@ def _done(browser: Browser, answer: Any, text: str, **figures: object) -> None:
 # ── environment and snapshots ──
 
 
+def _folder(browser: Browser) -> None:
+    """The folder of the files that the fields below name."""
+    shown = ui.label().classes("u-caption u-setup-folder").props("data-mark=files-folder")
+
+    def update() -> None:
+        folder = browser.cell.status.get("files", "")
+        shown.set_text(browser.texts("setup.folder").format(folder=folder))
+
+    browser.on_update(update)
+
+
+def _here(browser: Browser, name: str, call: str) -> None:
+    """A button for a file of the browser's own machine (setup.js)."""
+    made = button(browser.texts(f"setup.{name}"), mark=name.replace("_", "-"))
+    made.on("click", js_handler=f"() => window.understudySetup.{call}()")
+
+
 def _environment(browser: Browser) -> None:
     """The objects of the cell; a file replaces them, *Reload* reads the cell's own files again."""
     with _section(browser, "environment"):
@@ -58,6 +80,7 @@ def _environment(browser: Browser) -> None:
             load.on_click(lambda: send("load_environment", {"file": file.value}))
             again = button(browser.texts("setup.reload"), mark="environment-reload")
             again.on_click(lambda: send("reload_environment", {}))
+            _here(browser, "environment_upload", "environment")
 
     def update() -> None:
         objects = browser.cell.environment.get("objects", ())
@@ -68,14 +91,15 @@ def _environment(browser: Browser) -> None:
 
 
 def _snapshots(browser: Browser) -> None:
-    """Saves and restores the state of the cell, in a file of the machine on which the cell runs."""
+    """Saves and restores the state of the cell: in a file of the cell's folder, or of the machine
+    of the browser."""
     with _section(browser, "snapshot"):
         ui.label(browser.texts("setup.snapshot_hint")).classes("u-caption")
         file = _field(browser, "setup.file", SNAPSHOT_FILE, mark="snapshot-file")
 
         async def save() -> None:
             answer = await browser.command("snapshot", {"file": file.value})
-            _done(browser, answer, "setup.saved", file=file.value)
+            _done(browser, answer, "setup.saved", file=(answer or {}).get("file", ""))
 
         async def restore() -> None:
             answer = await browser.command("restore", {"file": file.value})
@@ -85,6 +109,9 @@ def _snapshots(browser: Browser) -> None:
         with ui.element("div").classes("u-inline"):
             button(browser.texts("setup.save"), mark="snapshot-save").on_click(save)
             button(browser.texts("setup.restore"), mark="snapshot-restore").on_click(restore)
+        with ui.element("div").classes("u-inline"):
+            _here(browser, "snapshot_download", "download")
+            _here(browser, "snapshot_upload", "upload")
 
 
 # ── links ──
