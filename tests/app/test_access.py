@@ -13,6 +13,7 @@ from understudy.config import Hmi, read_config
 from understudy.errors import ConfigError
 from understudy.hmi.link import Link, LinkError
 from understudy.hmi.state import StateFeed
+from understudy.operator.doors import beside
 
 TOKEN = "a-token-of-20-letters"
 PATIENCE_S = 60.0
@@ -150,6 +151,23 @@ def test_on_loopback_plain_panels_work_unchanged() -> None:
         await panel.stop()
 
     run(cell(f"token: {TOKEN}"), scene)
+
+
+@pytest.mark.parametrize("door", ["control", "state"])
+def test_a_client_that_says_nothing_is_disconnected(
+    door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On wall time, by the doors' own pump."""
+    monkeypatch.setattr(beside, "FIRST_REQUEST_TIME", 1)
+
+    async def scene(live: Live) -> None:
+        host, _, port = live.endpoints[door].removeprefix("tcp://").rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+    run(cell(), scene)
 
 
 # ── loopback without a secret ──

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+import psutil
 import pytest
 from tests.hmi.conftest import RunningCell, Screen
 
@@ -27,6 +30,19 @@ def cell(
     file = tmp_path_factory.mktemp("real") / "cell.yaml"
     file.write_text(CELL.format(address=robot.endpoints["bench.text_tcp"]))
     return start_cell(str(file), "--real")
+
+
+def test_rest_of_a_cell_with_real_robots_needs_the_secret(cell: RunningCell) -> None:
+    """The HMI process knows it, but lends it to no visitor; no command line contains it."""
+    with pytest.raises(HTTPError) as refused:
+        urlopen(f"{cell.url}/api/now")
+    assert refused.value.code == 401
+    refused.value.close()
+    assert cell.ask("now")["rate"] == 1.0
+    children = psutil.Process(cell.process.pid).children(recursive=True)
+    lines = [" ".join(child.cmdline()) for child in children]
+    assert any("understudy.hmi" in line for line in lines)
+    assert all(cell.secret not in line for line in lines)
 
 
 def test_mode_switching(cell: RunningCell, open_page: Callable[..., Screen]) -> None:

@@ -1,5 +1,6 @@
 """Web pages that post to the ports of a cell: nothing moves, and the connection is closed."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ from understudy.app.build import build_cell
 from understudy.app.stand_in import StandIn
 from understudy.config import load_config
 from understudy.robots.kuka.frames import COMMAND
+from understudy.wire.dial import Destination
 from understudy.wire.exchange import Client, InProcessCell
-from understudy.wire.first_bytes import LONGEST, foreign_after
+from understudy.wire.first_bytes import LONGEST, FirstBytes
+from understudy.wire.record import Recorder, parse_address
 
 PATIENCE_S = 60.0
 KUKA_RECORD = COMMAND.pack(1, 1, 700, 0, 900, 0, 90, 0, 100, 0, 127)
@@ -194,19 +197,20 @@ VERBS = st.sampled_from([b"GET", b"POST", b"PUT", b"DELETE", b"HEAD", b"OPTIONS"
 def test_a_request_is_recognised_within_its_first_bytes(
     verb: bytes, target: bytes, rest: bytes, cuts: list[int]
 ) -> None:
-    data = verb + target + rest
-    end = foreign_after(data)
-    assert end == len(verb) + 2 <= LONGEST
-    known = b""
-    ends = [0, *sorted(cuts), len(data)]
-    for start, stop in pairwise(ends):
-        known += data[start:stop]
-        assert (foreign_after(known) == end) == (len(known) >= end)
+    data, passed, foreign = verb + target + rest, b"", False
+    first = FirstBytes()
+    for start, end in pairwise([0, *sorted(cuts), len(data)]):
+        if not foreign:
+            piece, foreign = first.read(data[start:end])
+            passed += piece
+    assert (passed, foreign) == (verb + target[:1], True)
+    assert len(verb + target) <= LONGEST
 
 
 @given(st.from_regex(rb"\A[A-Z][0-9.]{1,8}", fullmatch=True))
 def test_a_word_of_gcode_is_no_verb(word: bytes) -> None:
-    assert foreign_after(word + b" / HTTP/1.1") is None
+    line = word + b" / HTTP/1.1"
+    assert FirstBytes().read(line) == (line, False)
 
 
 def test_a_restored_client_is_still_recognised() -> None:
@@ -226,3 +230,33 @@ def test_a_face_that_speaks_http_gets_such_clients() -> None:
     client.say(b"GET / HTTP/1.1\n")
     assert client.received().startswith(b"ERROR")
     assert client.connected
+
+
+# ── the proxy in front of a REAL controller ──
+
+
+def test_a_web_page_does_not_reach_a_robot_through_the_recorder() -> None:
+    async def scene() -> tuple[bytes, bytes]:
+        heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        async def robot(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heard.set_result(await reader.read())
+            writer.close()
+
+        server = await asyncio.start_server(robot, "127.0.0.1", 0)
+        to = Destination("127.0.0.1", server.sockets[0].getsockname()[1])
+        recorder, listens = Recorder(parse_address(":0"), to, face="text_tcp"), asyncio.Event()
+        running = asyncio.create_task(recorder.run(lambda text: None, lambda text: listens.set()))
+        await listens.wait()
+        host, _, port = recorder.place.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(post(ORDERS))
+        answer = await reader.read()
+        writer.close()
+        recorder.finished.set()
+        await running
+        server.close()
+        return await heard, answer
+
+    heard, answer = asyncio.run(asyncio.wait_for(scene(), PATIENCE_S))
+    assert (heard, answer) == (b"POST ", b"")

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from understudy.ports import MessageSession, Session, WireMessage
-from understudy.wire.first_bytes import LONGEST, foreign_after
+from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import Sink
 from understudy.wire.message_faults import Data
@@ -38,9 +38,7 @@ class Connection:
     """Bytes that wait for their turn."""
     end_unheard: bool = False
     """The end of the peer's bytes waits for its turn."""
-    first: bytes | None = b""
-    """The first bytes, until they show whether the peer is an HTTP or TLS client; None: it is
-    not."""
+    first: FirstBytes = field(default_factory=FirstBytes)
 
     def __post_init__(self) -> None:
         self.join(self.session)
@@ -56,18 +54,6 @@ class Connection:
         taken = bytes(self.unheard[:size])
         del self.unheard[:size]
         return taken
-
-    def for_session(self, data: Data) -> tuple[Data, bool]:
-        """The data that the session gets, and whether the peer is an HTTP or TLS client.
-
-        Of such a client it gets the bytes before the one that shows it, however they are cut.
-        """
-        if self.first is None or not isinstance(data, bytes):
-            return data, False
-        known, first = len(self.first), self.first + data[:LONGEST]
-        self.first = first if len(first) < LONGEST else None
-        end = foreign_after(first)
-        return (data, False) if end is None else (data[: end - known - 1], True)
 
     def join(self, session: AnySession, unread: Any = ()) -> None:
         """Continues with this session, and with what it has not read yet."""

@@ -30,6 +30,7 @@ from understudy.ports import (
 from understudy.units import NS_PER_SECOND, duration_ns, seconds
 from understudy.wire.chat import Event, Kind
 from understudy.wire.connection import AnySession, Connection, SavedConnection, SavedEndpoint
+from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 from understudy.wire.message_faults import Data, MessageFaults, size_of
 from understudy.wire.turns import Turns
@@ -80,7 +81,7 @@ class Exchange:
         peer = peer or str(self._opened[endpoint])
         face = self.timed_cell.faces[endpoint]
         session = face.open(peer, self.timed_cell.now)
-        first = None if isinstance(face, SpeaksHttp) else b""
+        first = FirstBytes(None if isinstance(face, SpeaksHttp) else b"")
         connection = Connection(endpoint, peer, session, sink, first=first)
         self._connections[endpoint, peer] = connection
         self._record(connection, "!", b"open")
@@ -183,7 +184,7 @@ class Exchange:
                         bytes(c.unheard),
                         c.end_unheard,
                         self.turns.resumes_at(c),
-                        c.first,
+                        c.first.known,
                     )
                     for c in self._connections.values()
                     if c.endpoint == endpoint
@@ -237,7 +238,7 @@ class Exchange:
         connection.delayed = deque(was.held)
         connection.incoming = deque(was.incoming)
         connection.part = was.part
-        connection.first = was.first
+        connection.first = FirstBytes(was.first)
         connection.unheard = bytearray(was.unheard)
         connection.end_unheard = was.end_unheard
         if was.unheard or was.end_unheard:
@@ -304,7 +305,7 @@ class Exchange:
     def _hear(self, connection: Connection, data: Data) -> bool:
         """Gives data to the session; true if it answered at once. Hangs up on HTTP clients."""
         self._record(connection, ">", data)
-        data, foreign = connection.for_session(data)
+        data, foreign = connection.first.read(data) if isinstance(data, bytes) else (data, False)
         self._accept(connection, data)
         self._unread[connection] = None
         answered = self._settle(connection)

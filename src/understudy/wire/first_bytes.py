@@ -17,8 +17,23 @@ FOREIGN = re.compile(
 )
 
 
-def foreign_after(data: bytes) -> int | None:
-    """Number of bytes after which a connection is known to be of another kind; None if it is not
-    known to be."""
-    found = FOREIGN.match(data)
-    return found.end() if found else None
+class FirstBytes:
+    """The first bytes of one connection, until they show what the peer is. `known`: None once it is
+    known to be no HTTP or TLS client."""
+
+    def __init__(self, known: bytes | None = b"") -> None:
+        self.known = known
+
+    def read(self, data: bytes) -> tuple[bytes, bool]:
+        """The bytes to pass on, and whether the peer is an HTTP or TLS client.
+
+        Of such a client those before the byte that shows it are passed on, however they are cut.
+        """
+        if self.known is None:
+            return data, False
+        first = self.known + data[:LONGEST]
+        found = FOREIGN.match(first)
+        if found:
+            return data[: found.end() - len(self.known) - 1], True
+        self.known = first if len(first) < LONGEST else None
+        return data, False

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from understudy.errors import ConfigError
 from understudy.wire.chat import ChatWriter, Event, Kind, write_facts
 from understudy.wire.dial import Destination, Device, open_device, words_of
+from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.play import CABLE
 from understudy.wire.pty import Streams, make_terminal, streams_over
 
@@ -173,12 +174,16 @@ class Recorder:
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str, kind: Kind
     ) -> None:
+        first, foreign = FirstBytes(b"" if kind == ">" else None), False
         with contextlib.suppress(OSError):
-            while data := await reader.read(READ_SIZE):
+            while not foreign and (data := await reader.read(READ_SIZE)):
                 self._note(peer, kind, data)
+                data, foreign = first.read(data)
                 writer.write(data)
                 await writer.drain()
-            if kind == ">":
+            if foreign:
+                log.warning("a client was turned away: it speaks HTTP or TLS")
+            elif kind == ">":
                 self._note(peer, "!", b"eof")
                 writer.write_eof()
                 return

@@ -1,5 +1,6 @@
 """Doors: faces beside the cell, which command its clock and are in no snapshot."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -113,27 +114,25 @@ class Door(UnsavedFace[S]):
         self._session = session
         self.ready = ReadyPeers()
         self._sessions: dict[str, S] = {}
-        self._deadlines: dict[str, int] = {}
+        self._deadlines: deque[tuple[int, str, S]] = deque()
 
     def open(self, peer: str, now: int) -> S:
         outbox = Outbox(lambda: self.ready.add(peer))
         session = self._session(outbox, lambda: self._forget(peer))
         self._sessions[peer] = session
         if not session.admission.admitted:
-            self._deadlines[peer] = now + FIRST_REQUEST_TIME
+            self._deadlines.append((now + FIRST_REQUEST_TIME, peer, session))
         return session
 
     def next_wake(self) -> int | None:
         """The first deadline of a client that is not admitted yet; they are in order of time."""
-        for peer, deadline in list(self._deadlines.items()):
-            session = self._sessions.get(peer)
-            if session is not None and not session.admission.admitted:
+        while self._deadlines:
+            deadline, peer, session = self._deadlines[0]
+            if self._sessions.get(peer) is session and not session.admission.admitted:
                 return deadline
-            del self._deadlines[peer]
+            self._deadlines.popleft()
         return None
 
     def wake(self, now: int) -> None:
         while (deadline := self.next_wake()) is not None and deadline <= now:
-            peer = next(iter(self._deadlines))
-            del self._deadlines[peer]
-            self._sessions[peer].hang_up()
+            self._deadlines.popleft()[2].hang_up()
