@@ -67,6 +67,20 @@ def test_nothing_is_recorded_at_rest_and_the_last_value_holds(arm: Bench) -> Non
     assert begin["joints_deg"] == found[-1]["joints_deg"], "the motion begins here, not before"
 
 
+def test_a_span_begins_with_the_value_that_held_before_it(arm: Bench) -> None:
+    """A robot that has stood still for longer than the span has a line in the plots."""
+    arm.forward(3600.0)
+    first, last = rows(arm, "g60", seconds_back=60.0)
+    assert (first["time_s"], last["time_s"]) == (pytest.approx(3540.0), pytest.approx(3600.0))
+    assert first["joints_deg"] == last["joints_deg"]
+    assert "gap" not in last
+    arm.do("send_gcode", robot="g60", line="G1 A5 F600")
+    arm.forward(2.0)
+    found = rows(arm, "g60", seconds_back=60.0)
+    assert found[0] == {**first, "time_s": pytest.approx(3542.0)}
+    assert len(rows(arm, "g60", seconds_back=60.0, count=10)) <= 10
+
+
 def test_a_jump_is_a_gap_and_not_a_slope(arm: Bench) -> None:
     arm.forward(10.0)
     before = rows(arm, "g60")[-1]

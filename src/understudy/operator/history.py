@@ -134,16 +134,17 @@ class History:
         now, record = self._now(), self._records[given.robot]
         if robot.real is None:
             record.add(now)
-        since = record.newest - nanoseconds(given.seconds_back)
-        if given.after_s is not None:
-            since = nanoseconds(given.after_s)
+        if given.after_s is None:
+            rows = record.span(record.newest - nanoseconds(given.seconds_back), given.count)
+        else:
+            rows = record.rows(nanoseconds(given.after_s), given.count)
         plots = [{"name": each.name, "unit": each.unit} for each in record.plots]
         return {
             "robot": given.robot,
             "axes": record.axes(),
             "plots": plots,
             "newest_s": seconds(record.newest),
-            "rows": record.rows(since, given.count),
+            "rows": rows,
         }
 
 
@@ -267,6 +268,14 @@ class Record:
         return [
             {"name": name, "unit": "mm" if kind == "prismatic" else "°"} for name, kind in kinds
         ]
+
+    def span(self, since: int, count: int) -> list[dict[str, Any]]:
+        """As `rows`, beginning with a row at ``since``: the reading before holds until then."""
+        before = next((each for each in reversed(self._readings) if each.at <= since), None)
+        if before is None or count < 2:
+            return self.rows(since, count)
+        held = self._as_dict(before._replace(at=since), gap=False)
+        return [held, *self.rows(since, count - 1)]
 
     def rows(self, since: int, count: int) -> list[dict[str, Any]]:
         """At most ``count`` rows later than ``since``, evenly thinned, the last one included."""
