@@ -1,5 +1,6 @@
 """Point commands, points in snapshots, TCP and work frame from points."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -42,6 +43,20 @@ def test_robots_without_joint_targets_go_to_points(bench: Bench) -> None:
         bench.do("go_to_point", robot=robot, name="here", speed_mm_s=50)
         bench.forward(3.0)
         assert bench.pose(robot) == pytest.approx(before, abs=1e-2)
+
+
+def test_a_machine_goes_to_a_point_in_its_own_units(bench_of: Callable[[str], Bench]) -> None:
+    """Its axes are millimetres and degrees: X 40 mm is 0.04 m, and was taken for 0.04 rad."""
+    machine = bench_of("grblhal_6axis")
+    machine.do("send_gcode", robot="machine", line="G1 X40 Y-5 A30 F1200")
+    machine.forward(10.0)
+    point = machine.do("teach_point", robot="machine", name="here")["points"][0]
+    assert point["joints_deg"] == pytest.approx([40, -5, 0, 30, 0, 0])
+    machine.do("move_to", robot="machine", joints_deg=[0, 0, 0, 0, 0, 0])
+    machine.forward(10.0)
+    machine.do("go_to_point", robot="machine", name="here")
+    machine.forward(10.0)
+    assert machine.pose("machine") == pytest.approx([40, -5, 0, 30, 0, 0])
 
 
 def test_a_snapshot_holds_the_points(arm: Bench) -> None:

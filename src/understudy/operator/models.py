@@ -15,7 +15,7 @@ from understudy.ports import DigitalIO, Part
 from understudy.ports.controller import Pins as HasPins
 from understudy.ports.device import Device, HasActions
 from understudy.ports.hmi import HasPanel, Pins, RobotView
-from understudy.units import DEG
+from understudy.units import DEG, MM
 from understudy.wire.pump import Pump
 
 if TYPE_CHECKING:
@@ -108,13 +108,16 @@ def joints_of(chain: "Chain") -> list[dict[str, Any]]:
 
 
 MOST_AXES = 6
-"""Axes of a robot without a kinematic chain."""
+"""Axes of a robot that describes none."""
 
 
 def units_of(robot: Robot) -> tuple[float, ...]:
     """Size of each joint's unit: a degree in rad, or a millimetre in m if the joint slides."""
-    chain = robot.model.chain
-    return (DEG,) * MOST_AXES if chain is None else tuple(chain.units.tolist())
+    model = robot.model
+    if model.chain is not None:
+        return tuple(model.chain.units.tolist())
+    own = tuple(MM if axis.kind == "prismatic" else DEG for axis in model.axes)
+    return own or (DEG,) * MOST_AXES
 
 
 def figures_of(robot: Robot, values: Iterable[float]) -> list[float]:

@@ -21,7 +21,7 @@ from understudy.robots.grblhal.controller import GrblController, Notice, Overrid
 from understudy.robots.grblhal.machine.machine import UNITS
 from understudy.robots.grblhal.numbers import AXIS_LETTERS, OVERRIDE_RANGES, SettingNumber
 from understudy.space.pose import Pose
-from understudy.units import DEG, MINUTE
+from understudy.units import MINUTE
 
 AXES_ONLY = Refused("a machine has axes, not a pose: give joints_deg (mm for X Y Z, deg for A B C)")
 NOT_NOW = Refused("the machine accepts no line now: it holds, waits or executes another line")
@@ -96,16 +96,18 @@ class MachineActions:
     def move_to(self, target: Target, now: int) -> Refused | None:
         if target.joints is None:
             return AXES_ONLY
-        # The caller has converted all six values from degrees to radians; X Y Z were millimetres.
-        axes = np.array(target.joints) / DEG
+        axes = np.array(target.joints) / UNITS
         words = " ".join(f"{a}{number_text(v)}" for a, v in zip(AXIS_LETTERS, axes, strict=True))
         return self.send_gcode(f"G21 G90 G53 G0 {words}", now)
 
     def jog(self, jog: Jog, now: int) -> Refused | None:
-        """Jog one axis; values that the caller gives in degrees are millimetres for X Y Z."""
+        """Jog one axis."""
+        if not 0 <= jog.axis < len(UNITS):
+            return Refused(f"axis {jog.axis}: the machine has axes 0…{len(UNITS) - 1}")
+        unit = UNITS[jog.axis]
         step = jog.step if jog.step is not None else self._travel(jog.axis)
-        signed = number_text(round(np.copysign(step, jog.speed) / DEG, 6))
-        feed = number_text(round(abs(jog.speed) / DEG * MINUTE, 6))
+        signed = number_text(round(np.copysign(step, jog.speed) / unit, 6))
+        feed = number_text(round(abs(jog.speed) / unit * MINUTE, 6))
         line = f"G21 G91 {AXIS_LETTERS[jog.axis]}{signed} F{feed}"
         return self._send(self._firmware.lines.jog, line, now)
 
@@ -114,7 +116,7 @@ class MachineActions:
     def _travel(self, axis: int) -> float:
         """Length of the axis."""
         settings = self._firmware.storage.settings()
-        return float(settings.get(SettingNumber.TRAVEL + axis, 0.0)) * DEG
+        return float(settings.get(SettingNumber.TRAVEL + axis, 0.0)) * UNITS[axis]
 
     def _override(self, what: Override, percent: float, now: int) -> Refused | None:
         low, high = OVERRIDE_RANGES[what]
