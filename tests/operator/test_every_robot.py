@@ -173,17 +173,20 @@ def test_a_stop_ends_motion_and_program(cell: Bench, tour: Case) -> None:
     assert until(cell, tour.robot, "done", "failed")[0] == "done"
 
 
-@pytest.mark.parametrize("action", ["stop", "emergency_stop"])
-def test_a_stop_of_the_robot_ends_its_program(cell: Bench, tour: Case, action: str) -> None:
+@pytest.mark.parametrize(("action", "ended"), [("stop", "idle"), ("emergency_stop", "failed")])
+def test_a_stop_of_the_robot_ends_its_program(
+    cell: Bench, tour: Case, action: str, ended: str
+) -> None:
     begin(cell, tour)
     cell.forward(0.3)
     cell.do(action, robot=tour.robot)
-    assert until(cell, tour.robot, "failed", patience=3.0)
+    assert until(cell, tour.robot, ended, patience=3.0)
+    cell.forward(3.0)  # it brakes
     stands = place(cell, tour.robot)
     cell.do("reset", robot=tour.robot)
     cell.forward(20.0)
     assert place(cell, tour.robot) == stands
-    assert state(cell, tour.robot)[0] == "failed"
+    assert state(cell, tour.robot)[0] == ended
 
 
 def test_a_stop_during_a_pause_ends_the_program(cell: Bench, tour: Case) -> None:
@@ -258,7 +261,7 @@ def test_a_program_is_refused_while_the_cell_is_stopped(cell: Bench, tour: Case)
     cell.forward(0.3)
     cell.do("stop")
     cell.forward(2.0)
-    assert state(cell, tour.robot)[0] == "failed"
+    assert state(cell, tour.robot)[0] == "idle"
     stands = place(cell, tour.robot)
     assert "the cell is stopped" in cell.refusal("run_program", robot=tour.robot)
     cell.forward(5.0)

@@ -69,7 +69,41 @@ def test_other_motions_are_refused_while_a_program_runs(arm: Bench) -> None:
     arm.do("stop", robot="g60")
     arm.forward(1.0)
     shown = arm.do("program", robot="g60")
-    assert (shown["state"], shown["error"]) == ("failed", "stopped at line 2")
+    assert (shown["state"], shown["error"]) == ("idle", "")
+
+
+@pytest.mark.parametrize("whole_cell", [False, True])
+def test_a_program_that_the_operator_stops_has_not_failed(bench: Bench, whole_cell: bool) -> None:
+    robots = {"g60": "joint_tour.gcode", "bench": "text_square.txt", "kuka": "kuka_square.gcode"}
+    for robot, name in robots.items():
+        text = bench.do("read_program", robot=robot, name=name)["text"]
+        bench.do("load_program", robot=robot, text=text)
+    bench.do("play")
+    bench.forward(1.0)
+    assert {bench.do("program", robot=name)["state"] for name in robots} == {"running"}
+    if whole_cell:
+        bench.do("stop")
+    for name in () if whole_cell else robots:
+        bench.do("stop", robot=name)
+    bench.forward(5.0)
+    for name in robots:
+        shown, facts = bench.do("program", robot=name), bench.facts(name)
+        assert (shown["state"], shown["error"], facts["error"]) == ("idle", "", ""), name
+        assert facts["state"] == ("Stopped" if whole_cell and name == "bench" else "Idle"), name
+
+
+def test_a_text_robot_moves_again_after_an_ordinary_stop(bench: Bench) -> None:
+    """Its protocol knows an emergency stop only; that one still needs a reset."""
+    there = {"robot": "bench", "pose_mm_deg": [50, 0, 100, 0, 0, 0]}
+    bench.do("move_to", **there)
+    bench.forward(0.1)
+    bench.do("stop", robot="bench")
+    assert not bench.facts("bench")["moving"]
+    bench.do("move_to", **there)
+    bench.do("emergency_stop", robot="bench")
+    bench.do("stop", robot="bench")
+    assert bench.facts("bench")["state"] == "EmergencyStopped"
+    assert "emergency stop" in bench.refusal("move_to", **there)
 
 
 def test_a_robot_that_declares_no_programs_refuses_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,9 @@ class ClockCommands:
                 return self._robots.do(given.robot, name)
             for robot in self._robots.real():
                 robot.do(name)
+            if name == "stop":
+                for robot in self._robots:
+                    robot.end_program()
             return self._run_engine(name)
 
         always = name == "emergency_stop"  # a stop must not fail for want of a secret

@@ -137,8 +137,16 @@ class Robot:
             return refused
         if action in NOT_DURING_PROGRAM and side.program and side.program.under_way():
             return Refused(f"a program is running on {self.name}: no {action} until it ends")
+        if action == "stop":
+            self.end_program()
         outcome = side.time.act(lambda now: run(*arguments, now))
         return outcome if isinstance(outcome, Refused) else None
+
+    def end_program(self) -> None:
+        """A program that runs ends as stopped by the operator, not as failed."""
+        program = self.side.program
+        if program is not None and program.under_way():
+            self.side.time.act(program.stop)
 
     def motion_refusal(self, action: str) -> Refused | None:
         """Why this action is refused while the cell is stopped, simulated or REAL."""

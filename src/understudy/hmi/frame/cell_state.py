@@ -236,7 +236,7 @@ SEVERITIES: Mapping[str, Severity] = {
     "Tool": "held",
     "Check": "held",
     "Sleep": "off",
-    "Stopped": "alarm",
+    "Stopped": "held",
     "Error": "alarm",
     "Alarm": "alarm",
     "EmergencyStopped": "alarm",

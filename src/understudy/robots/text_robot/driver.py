@@ -286,6 +286,9 @@ class TextTcpDriver:
         self._report_ends(now)
         self._refuse(tickets, STOPPED, now)
 
+    def halt(self, now: int) -> None:
+        self.stop(now)
+
     def reset(self, now: int) -> None:
         self._state.own_error = 0
         self._stop_owed = False

@@ -40,6 +40,11 @@ class PoseMover(Protocol):
         """Emergency stop: refuses the running and all queued moves before it returns."""
         ...
 
+    def halt(self, now: int) -> None:
+        """Ordinary stop of an operator. The protocol has none: it is a STOP, and a RESET where the
+        STOP is certain to have arrived. A driver leaves the RESET to the operator."""
+        ...
+
     def reset(self, now: int) -> None:
         """Clears the emergency stop and the error code."""
         ...

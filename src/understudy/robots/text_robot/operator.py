@@ -18,8 +18,7 @@ class Robot(PoseRobot, TimedPart, Protocol):
 
 
 class TextRobotActions:
-    """`OperatorActions`. Moves have a fixed duration, so speeds are ignored. Every stop is an
-    emergency stop."""
+    """`OperatorActions`. Moves have a fixed duration, so speeds are ignored."""
 
     frames: tuple[Frame, ...] = ("base",)
 
@@ -30,7 +29,8 @@ class TextRobotActions:
         reading, stopped = self._reading(now), self._robot.stopped()
         fault = self._robot.fault(now)
         return Condition(
-            state=reading.state,
+            # Stopped with the cell, without an emergency stop of its own.
+            state="Stopped" if stopped and not fault else reading.state,
             moving=self._robot.busy() and stopped is None,
             connected=getattr(reading, "connection", "connected") == "connected",
             enabled=stopped is None,
@@ -45,7 +45,7 @@ class TextRobotActions:
         return NO_AXIS if axis != -1 else _outcome(self._robot.home(now))
 
     def stop(self, now: int) -> None:
-        self._robot.stop(now)
+        self._robot.halt(now)
 
     def emergency_stop(self, now: int) -> None:
         self._robot.stop(now)

@@ -232,6 +232,12 @@ class TextRobot:
         self._emergency = True
         self._abort(now)
 
+    def halt(self, now: int) -> None:
+        """Ends all moves and accepts new ones; an emergency stop or a fault stays."""
+        if self.stopped() is None:
+            self._abort(now)
+            self._release(now)
+
     def _abort(self, now: int) -> None:
         """Refuses the running and all queued moves; no move is accepted then."""
         self._stops += 1
