@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.gcode import ARM, GRBLHAL_MACHINE, Block, Dialect, Problem, parse
-from understudy.gcode.program import forms, program_lines, read
+from understudy.gcode.program import blocks, forms, program_lines, read, read_in_parts
 
 PROGRAM = """%
 (MSG,start)
@@ -43,6 +43,19 @@ def test_an_empty_text_is_a_program() -> None:
 def test_lines_of_a_program_are_parsed_like_single_lines(lines: list[str]) -> None:
     for line in program_lines("\n".join(lines), ARM):
         assert line.block == parse(line.text, ARM, line=line.number)
+
+
+@given(st.lists(st.sampled_from(["G1 X1 F2", "(a) X", "", "Q", "N5 G0 Y-1"]), max_size=9))
+def test_lines_are_the_same_when_they_are_read_in_parts(lines: list[str]) -> None:
+    source = "\r\n".join(lines).encode()
+    whole = list(blocks(read(source), ARM))
+    parts = [
+        block
+        for words in read_in_parts(source, ARM.spelling, at_once=2)
+        for block in blocks(words, ARM)
+    ]
+    assert parts == whole
+    assert [block.line for block in parts] == list(range(1, len(whole) + 1))
 
 
 WORD = st.sampled_from(

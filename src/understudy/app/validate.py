@@ -124,21 +124,26 @@ def validate_text(
 
 def _is_unreadable(report: Report) -> bool:
     """Most lines are syntax errors: the file is no program at all."""
-    wrong = sum(found.kind == "syntax" for found in report.violations)
-    written = sum(bool(row.text.strip()) for row in report.lines)
-    return wrong >= FEWEST_UNREADABLE and wrong > written / 2
+    wrong = _unreadable_lines(report)
+    return wrong >= FEWEST_UNREADABLE and wrong > len(report.lines) / 2
+
+
+def _unreadable_lines(report: Report) -> int:
+    kept = sum(found.kind == "syntax" for found in report.violations)
+    return kept + report.unkept.get("syntax", 0)
 
 
 def _unreadable(report: Report) -> Report:
     """The report with one violation in place of one for each line."""
     wrong = [found for found in report.violations if found.kind == "syntax"]
     whole = (
-        f"this is no program for {report.robot}: {len(wrong)} of {len(report.lines)} lines cannot "
-        f"be read; the first: {wrong[0].message}"
+        f"this is no program for {report.robot}: {_unreadable_lines(report)} of "
+        f"{len(report.lines)} lines cannot be read; the first: {wrong[0].message}"
     )
     others = (found for found in report.violations if found.kind != "syntax")
     first = replace(wrong[0], message=whole, last=wrong[-1].line)
-    return replace(report, violations=(first, *others))
+    omitted = report.omitted - report.unkept.get("syntax", 0)
+    return replace(report, violations=(first, *others), omitted=omitted)
 
 
 def validate_waypoints(

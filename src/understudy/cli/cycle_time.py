@@ -1,10 +1,10 @@
 """`understudy cycle-time`: the duration of a program, computed without running it."""
 
 import sys
+from heapq import nlargest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -48,6 +48,7 @@ def cycle_time(
 ) -> None:
     """Compute the cycle time of a program: motion, process, dwells and I/O, line by line."""
     from understudy.offline.cycle_time import as_document
+    from understudy.offline.json_stream import encoded
 
     data, dialect = read_program(program), known_dialect(dialect)
     if settings is not None:
@@ -55,7 +56,9 @@ def cycle_time(
     else:
         result = _on_cell(data, load_config(cell), robot, dialect)
     if json:
-        print(msgspec.json.encode(as_document(result)).decode())
+        for part in encoded(as_document(result)):
+            sys.stdout.write(part.decode())
+        print()
     else:
         _show(program, result)
     for violation in result.violations:
@@ -89,7 +92,7 @@ def _on_cell(data: bytes, config: "CellConfig", robot: str, dialect: str) -> "Cy
 def _show(program: Path, result: "CycleTime") -> None:
     console = Console()
     console.print(_breakdown(program, result))
-    slowest = sorted(result.lines, key=lambda row: row.seconds, reverse=True)[:SLOWEST_LINES]
+    slowest = nlargest(SLOWEST_LINES, result.lines, key=lambda row: row.seconds)
     table = Table(title="slowest lines", title_justify="left")
     for column in ("line", "seconds", "from", "kind"):
         table.add_column(column, justify="left" if column == "kind" else "right", no_wrap=True)

@@ -3,12 +3,11 @@
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -129,31 +128,31 @@ def _write(
     html: Path | None,
 ) -> None:
     from understudy.app.validate import figures_of
+    from understudy.offline.json_stream import indented, indented_list
     from understudy.offline.validate import ci
     from understudy.offline.validate.html_report import page
 
     if json is not None:
-        documents = [report.document() for report in reports]
-        text = _json(documents[0] if len(documents) == 1 else documents)
-        _save(json, text)
+        documents = [report.listed_document() for report in reports]
+        _save(json, indented(documents[0]) if len(documents) == 1 else indented_list(documents))
     if junit is not None:
-        _save(junit, ci.junit(reports))
+        _save(junit, (part.encode() for part in ci.junit(reports)))
     if sarif is not None:
-        _save(sarif, _json(ci.sarif(reports, __version__)))
+        _save(sarif, ci.sarif(reports, __version__))
     if html is not None:
-        _save(html, page(reports, config.environment(), figures_of(config)))
+        _save(html, [page(reports, config.environment(), figures_of(config)).encode()])
 
 
-def _json(document: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
-
-
-def _save(path: Path, text: str) -> None:
-    if str(path) == "-":
-        sys.stdout.write(text)
-        return
+def _save(path: Path, parts: Iterable[bytes]) -> None:
+    """Writes a report piece by piece; a JSON document ends with a line break."""
     try:
-        path.write_text(text, encoding="utf-8")
+        with nullcontext(sys.stdout.buffer) if str(path) == "-" else path.open("wb") as file:
+            last = b"\n"
+            for last in parts:
+                file.write(last)
+            if not last.endswith(b"\n"):
+                file.write(b"\n")
+            file.flush()
     except OSError as problem:
         raise ConfigError(f"cannot be written: {problem.strerror}", file=str(path)) from None
 
@@ -192,15 +191,15 @@ def _times(report: "Report") -> str:
 
 
 def _proof(report: "Report") -> str:
-    moving = sum(row.moves for row in report.lines)
-    unproven = sum(not row.proven for row in report.lines)
+    lines = report.table
+    moving, unproven = lines.moving, lines.unproven
     least = report.least_clearance
     text = f"{moving} {'line moves' if moving == 1 else 'lines move'}, {report.distance_m:.2f} m"
     if least is not None:
         seen = report.least_seen
         text += f"; proven clearance {least * 1e3:.1f} mm"
         text += "" if seen is None else f", smallest distance seen {seen * 1e3:.1f} mm"
-    elif moving and all(row.clearance is None for row in report.lines):
+    elif moving and lines.least_clearance is None:
         text += "; no clearance is proven"
     elif unproven:
         text += f"; {unproven} {'line is' if unproven == 1 else 'lines are'} not proven"

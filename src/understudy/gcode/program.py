@@ -45,8 +45,8 @@ _TENS = 10.0 ** np.arange(MOST_DECIMALS + DOUBLE_DIGITS)
 
 @dataclass(frozen=True, slots=True)
 class ProgramWords:
-    """All words of a program. Line `n` has the words ``first[n] <= i < first[n + 1]``; columns
-    count bytes from 1.
+    """The words of a program, or of some of its lines. Line `n` of them has the words
+    ``first[n] <= i < first[n + 1]``; columns count bytes from 1. `before`: number of lines before.
 
     `codes` are grblHAL's error numbers (0: none), `places` their columns; a line's bytes are
     ``data[starts[n]:stops[n]]``.
@@ -64,6 +64,7 @@ class ProgramWords:
     codes: NDArray[np.int32]
     places: NDArray[np.int32]
     marks: NDArray[np.uint8]
+    before: int = 0
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -72,19 +73,48 @@ class ProgramWords:
         """The words of a line; `tokenize` reads a line that is not only words."""
         if self.marks[index] != PLAIN:
             text = self.data[self.starts[index] : self.stops[index]].decode("latin-1")
-            return tokenize(text, self.spelling, line=index + 1)
+            return tokenize(text, self.spelling, line=self.number(index))
         part = slice(self.first[index], self.first[index + 1])
         letters = self.letters[part].tobytes().decode("ascii")
         values, columns = self.values[part].tolist(), self.columns[part].tolist()
         return LineWords(tuple(map(Word, letters, values, columns)))
 
+    def number(self, index: int) -> int:
+        """The number of a line in the whole program, from 1."""
+        return self.before + index + 1
+
+
+LINES_AT_ONCE = 4096
+"""Lines of a program whose words are in memory at the same time."""
+
 
 def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
     """All words of a program. Lines end with LF, CR LF or CR."""
-    spelling = spelling or Spelling()
+    return _words(data, spelling or Spelling(), *split_lines(np.frombuffer(data, np.uint8)))
+
+
+def read_in_parts(
+    data: bytes, spelling: Spelling, *, at_once: int = LINES_AT_ONCE
+) -> Iterator[ProgramWords]:
+    """The words of a program, some thousand lines at a time; the memory they need is bounded."""
+    starts, stops = split_lines(np.frombuffer(data, np.uint8))
+    for first in range(0, len(starts), at_once):
+        part = slice(first, first + at_once)
+        yield _words(data, spelling, starts[part], stops[part], before=first)
+
+
+def _words(
+    data: bytes,
+    spelling: Spelling,
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    *,
+    before: int = 0,
+) -> ProgramWords:
+    """The words of some consecutive lines."""
     source = np.frombuffer(data, np.uint8)
-    starts, stops = split_lines(source)
-    words, lines = len(data) // 2 + 1, len(starts)
+    size = int(stops[-1] - starts[0]) if len(starts) else 0
+    words, lines = size // 2 + 1, len(starts)
     letters, values = np.empty(words, np.uint8), np.empty(words)
     columns, first = np.empty(words, np.int32), np.zeros(lines + 1, np.int64)
     codes, places = np.zeros(lines, np.int32), np.zeros(lines, np.int32)
@@ -96,7 +126,7 @@ def read(data: bytes, spelling: Spelling | None = None) -> ProgramWords:
     )  # fmt: skip
     return ProgramWords(
         data, spelling, letters[:count], values[:count], columns[:count],
-        first, starts, stops, codes, places, marks,
+        first, starts, stops, codes, places, marks, before,
     )  # fmt: skip
 
 
@@ -282,7 +312,9 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
     """The result of `build` for every line, in order."""
     form, leads = forms(words)
-    examples = [build(words.line(lead), dialect, line=lead + 1) for lead in leads.tolist()]
+    examples = [
+        build(words.line(lead), dialect, line=words.number(lead)) for lead in leads.tolist()
+    ]
     known = [None if isinstance(each, Problem) else each for each in examples]
     brings = (words.letters != _G) & (words.letters != _M)
     begins = np.concatenate([[0], np.cumsum(brings)])[words.first].tolist()
@@ -291,7 +323,7 @@ def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
     for index, kind in enumerate(form.tolist()):
         example = known[kind] if kind >= 0 else None
         if example is None:  # each such line has a problem, or a message, of its own
-            yield build(words.line(index), dialect, line=index + 1)
+            yield build(words.line(index), dialect, line=words.number(index))
             continue
         values = numbers[begins[index] : begins[index + 1]]
         yield Block(
@@ -302,7 +334,7 @@ def blocks(words: ProgramWords, dialect: Dialect) -> Iterator[Block | Problem]:
             False,
             example.words,
             columns[first[index] : first[index + 1]],
-            index + 1,
+            words.before + index + 1,
         )
 
 
@@ -396,10 +428,10 @@ def program_lines(data: bytes | str, dialect: Dialect) -> Iterator[ProgramLine]:
     a byte order mark.
     """
     source = (data.encode() if isinstance(data, str) else data).removeprefix(BOM_UTF8)
-    words = read(source, dialect.spelling)
-    places = zip(words.starts.tolist(), words.stops.tolist(), strict=True)
-    for (start, stop), block in zip(places, blocks(words, dialect), strict=True):
-        yield ProgramLine(block.line, source[start:stop].decode("utf-8", "replace"), block)
+    for words in read_in_parts(source, dialect.spelling):
+        places = zip(words.starts.tolist(), words.stops.tolist(), strict=True)
+        for (start, stop), block in zip(places, blocks(words, dialect), strict=True):
+            yield ProgramLine(block.line, source[start:stop].decode("utf-8", "replace"), block)
 
 
 def warm() -> None:

@@ -16,6 +16,8 @@ SAME_PLACE = 5e-7
 
 MOST_CHORDS = 200_000
 """Most chords of one arc; a program that needs more has a wrong radius or tolerance."""
+CHORDS_AT_ONCE = 4096
+"""Chords from which an offline check divides an arc in stretches of about as many."""
 
 
 def swept_angle(start: ArrayLike, end: ArrayLike, centre: ArrayLike, *, turns: int) -> float:

@@ -42,6 +42,9 @@ from understudy.space.kinematics.follow import FailureKind, FollowFailure, follo
 from understudy.space.kinematics.ik import outside
 
 MOST_KNOTS = 4096
+"""Most points of one line or arc of the tool."""
+MANY_WIDE = 0.5
+"""Share of the pieces that need more points, above which the path is too long and not singular."""
 PIECES_PER_LINE = 6
 """Pieces reserved per line; short lines have four."""
 STEEPEST = 1e-5
@@ -224,6 +227,8 @@ def knots_along(
     """Knots so close that the cubics between them stay within PATH_TOLERANCE of the tool path."""
     closest = tool_path.length / KNOT_DISTANCE, tool_path.angle / KNOT_ANGLE
     first = max(FEWEST, *(int(np.ceil(share)) for share in closest))
+    if first > MOST_KNOTS:
+        return _too_long(tool_path)
     shares = np.linspace(0.0, 1.0, first + 1)
     while True:
         found = follow(chain, start, tool_path.poses(shares), frames=frames)
@@ -247,9 +252,18 @@ def knots_along(
             piece = int(np.flatnonzero(jumps)[0])
             return _jump(chain, knots, piece, float(shares[piece]))
         if len(shares) + wide.sum() > MOST_KNOTS:
+            if wide.mean() > MANY_WIDE:
+                return _too_long(tool_path)
             worst = float(middle[np.flatnonzero(wide)[0]])
             return Blocked(FailureKind.SINGULAR, worst, NOT_SMOOTH)
         shares = np.sort(np.concatenate([shares, middle[wide]]))
+
+
+def _too_long(tool_path: ToolPath) -> Blocked:
+    reason = (
+        f"a path of {tool_path.length:.4g} m needs more than {MOST_KNOTS} points: divide the line"
+    )
+    return Blocked(FailureKind.UNREACHABLE, 0.0, reason)
 
 
 def _jump(chain: Chain, knots: Knots, piece: int, share: float) -> Blocked:

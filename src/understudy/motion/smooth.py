@@ -190,12 +190,30 @@ def entry_speeds(blocks: list[Block]) -> list[float]:
     """Entry speed of each block, and 0 at the end of the last."""
     speeds = [0.0] * (len(blocks) + 1)
     for b in range(len(blocks) - 1, 0, -1):
-        here, before = blocks[b], blocks[b - 1]
-        top = min(here.corner, here.bounds.speed, before.bounds.speed)
+        here = blocks[b]
+        top = highest_entry(blocks[b - 1], here)
         if top > speeds[b + 1]:
             top = nearest_to(top, speeds[b + 1], here.length, here.bounds)
         speeds[b] = top
     return speeds
+
+
+def highest_entry(before: Block, here: Block) -> float:
+    """The entry speed that a block's corner and the speeds of both neighbours allow."""
+    return min(here.corner, here.bounds.speed, before.bounds.speed)
+
+
+def last_free_block(blocks: list[Block]) -> int:
+    """The last block whose entry speed does not depend on what follows; 0 if there is none.
+
+    It need not brake even if a rest follows: it has the highest speed that its corner and feed
+    allow, and leaves with no less.
+    """
+    speeds = entry_speeds(blocks)
+    for b in range(len(blocks) - 1, 0, -1):
+        if highest_entry(blocks[b - 1], blocks[b]) <= speeds[b + 1]:
+            return b
+    return 0
 
 
 def jerk_limited_law(
@@ -204,9 +222,17 @@ def jerk_limited_law(
     """Time law of a path from a place on its first piece; None if that block cannot be changed."""
     del window
     blocks = blocks_of(path, nominal, first=0, run=place.s)
+    return law_of_blocks(path, blocks, place, at=at, count=len(blocks))[0]
+
+
+def law_of_blocks(
+    path: Path, blocks: list[Block], place: PathPosition, *, at: float, count: int
+) -> tuple[TimeLaw | None, float]:
+    """Time law of the first ``count`` blocks, and the speed at their end; None if the first block
+    cannot be changed."""
     wanted = entry_speeds(blocks)
     laws, here = [empty_law(at)], place
-    for block, exit_ in zip(blocks, wanted[1:], strict=True):
+    for block, exit_ in zip(blocks[:count], wanted[1:], strict=False):
         begins = float(laws[-1].begins[-1])
         if block.dwell > 0.0:
             laws.append(_dwell(block, begins))
@@ -219,10 +245,10 @@ def jerk_limited_law(
             speed = exit_
             phases = from_state(here, block.bounds, length=block.length, speed=speed)
             if not phases:
-                return None
+                return None, 0.0
         laws.append(over_pieces(path, block, phases, begins))
         here = PathPosition(block.last, 0.0, speed, 0.0)
-    return chained(laws)
+    return chained(laws), here.v
 
 
 def brake(plan: Plan, at: float) -> Stop:

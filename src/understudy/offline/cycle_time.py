@@ -1,8 +1,9 @@
 """Cycle time of a program, line by line, without running it."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -11,6 +12,8 @@ from understudy.gcode.program import ProgramLine
 from understudy.motion.dynamics import Dynamics, Overload
 from understudy.motion.path import Floats
 from understudy.motion.plan import Plan
+from understudy.offline.json_stream import Listed
+from understudy.offline.rows import Kind, Row, Rows
 from understudy.offline.setup import Setup
 from understudy.offline.walk import (
     Event,
@@ -26,25 +29,7 @@ from understudy.offline.waypoints import Waypoint, follow
 from understudy.units import MM
 
 EFFORT_STEP_S = 0.01
-
-Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
-
-
-class Row(Struct, frozen=True, gc=False):
-    """A line of the program, and when it is run.
-
-    `kind`: what most of its time is; empty if the line only sets modes.
-    """
-
-    line: int
-    text: str
-    start_s: float
-    end_s: float
-    kind: Kind
-
-    @property
-    def seconds(self) -> float:
-        return self.end_s - self.start_s
+SAMPLES_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +49,7 @@ class CycleTime:
     dwell_s: float
     io_s: float
     blocks: int
-    lines: tuple[Row, ...]
+    lines: Sequence[Row]
     waits: tuple[Wait, ...] = ()
     violations: tuple[Violation, ...] = ()
     overloads: tuple[Overload, ...] = ()
@@ -132,7 +117,7 @@ class Ledger:
         self._overloads: dict[str, Overload] = {}
         self.seconds: dict[str, float] = dict.fromkeys(("motion", "process", "dwell", "io"), 0.0)
         self.blocks = 0
-        self.rows: list[Row] = []
+        self.rows = Rows()
         self.waits: list[Wait] = []
         self.violations: list[Violation] = []
         self._open: list[_Open] = []
@@ -163,7 +148,7 @@ class Ledger:
             self.seconds["dwell"],
             self.seconds["io"],
             self.blocks,
-            tuple(self.rows),
+            self.rows,
             tuple(self.waits),
             tuple(self.violations),
             tuple(self._overloads.values()),
@@ -173,11 +158,15 @@ class Ledger:
         """What the joints need along a run, looked at every 10 ms."""
         if self._dynamics is None or plan.duration <= 0.0:
             return
-        times = np.arange(plan.begins, plan.ends, EFFORT_STEP_S)
-        for found in self._dynamics.overloads(times, self._dynamics.torques(plan.sample(times))):
-            known = self._overloads.get(found.joint)
-            if known is None or abs(found.torque) > abs(known.torque):
-                self._overloads[found.joint] = found
+        count = int(np.ceil(plan.duration / EFFORT_STEP_S))
+        for first in range(0, count, SAMPLES_AT_ONCE):
+            steps = np.arange(first, min(first + SAMPLES_AT_ONCE, count))
+            times = plan.begins + steps * EFFORT_STEP_S
+            torques = self._dynamics.torques(plan.sample(times))
+            for found in self._dynamics.overloads(times, torques):
+                known = self._overloads.get(found.joint)
+                if known is None or abs(found.torque) > abs(known.torque):
+                    self._overloads[found.joint] = found
 
     def _run(self, run: PlannedMotion) -> None:
         kind: Kind = "process" if run.process else "motion"
@@ -194,7 +183,12 @@ class Ledger:
                 row.start = row.end = here
         self._now = plan.ends
         self._weigh(plan)
-        self._close(len(self._open) - 1)
+        self._close(self._lines_before(plan) if run.goes_on else len(self._open) - 1)
+
+    def _lines_before(self, plan: Plan) -> int:
+        """The number of open rows before the last line of a plan, which may go on."""
+        last = int(plan.path.line[-1])
+        return bisect_left(self._open, last, key=lambda row: row.line)
 
     def _stand(self, stand: Standstill) -> None:
         self._took(stand.kind, stand.begins, stand.ends)
@@ -209,7 +203,8 @@ class Ledger:
         self._open[-1].took(kind, begins, ends)
 
     def _close(self, count: int) -> None:
-        self.rows += [row.closed() for row in self._open[:count]]
+        for row in self._open[:count]:
+            self.rows.append(row.closed())
         del self._open[:count]
 
 
@@ -222,12 +217,12 @@ def cycle_time_of(events: Iterable[Event], dynamics: Dynamics | None = None) -> 
 
 
 def as_document(cycle: CycleTime) -> dict[str, Any]:
-    """Plain values for JSON."""
+    """Plain values for JSON; the long lists as `Listed`, to be written piece by piece."""
     times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s", "blocks")
     return {name: getattr(cycle, name) for name in times} | {
-        "lines": [_fields(row) for row in cycle.lines],
-        "waits": [_fields(wait) for wait in cycle.waits],
-        "violations": [_fields(violation) for violation in cycle.violations],
+        "lines": Listed(cycle.lines, _fields),
+        "waits": Listed(cycle.waits, _fields),
+        "violations": Listed(cycle.violations, _fields),
         "overloads": [_fields(overload) for overload in cycle.overloads],
     }
 

@@ -1,6 +1,6 @@
 """What an offline walk needs of a robot: its mover, its dialect, its planner, its devices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -63,6 +63,17 @@ class ToolLineMover(Protocol):
 
         It ends before the first line that needs `path`.
         """
+        ...
+
+
+@runtime_checkable
+class ArcMover(Protocol):
+    """A mover that divides an arc of many chords in stretches, which need less memory."""
+
+    def stretches(
+        self, move: Move, start: Floats, *, line: int, exact: bool
+    ) -> Iterator[Path] | Refused | None:
+        """The consecutive paths of a long arc; None for any other move, which `path` takes."""
         ...
 
 

@@ -1,9 +1,10 @@
 """Walks through a program without running it: every line interpreted, every motion planned.
 
 Moves are collected up to the next point at which the controller waits for motion to end (a dwell,
-a wait, a switch of arc or gas, a tool change, a pause), and planned together there. So memory and
-time grow in proportion to the program. Which requests are moves, and before which motion ends,
-stands in `gcode.meaning`.
+a wait, a switch of arc or gas, a tool change, a pause), and planned together there. A motion of
+many thousand pieces is planned in parts (`motion.parts`), and a long arc is divided in stretches,
+so that memory does not grow with the program. Which requests are moves, and before which motion
+ends, stands in `gcode.meaning`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,10 +41,11 @@ from understudy.gcode.requests import (
     WaitInput,
 )
 from understudy.motion.lines import seam
-from understudy.motion.path import Floats, Path, joined
+from understudy.motion.parts import PartPlanner
+from understudy.motion.path import Floats, Path
 from understudy.motion.plan import Plan
-from understudy.motion.stream import planned
 from understudy.offline.setup import (
+    ArcMover,
     ExplainingMover,
     Mover,
     Remark,
@@ -57,6 +59,8 @@ from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
+MOST_AHEAD = 256
+"""Lines that are read ahead, or taken together, at most."""
 OBSTACLES: dict[Obstacle | None, Kind] = {
     Obstacle.LIMIT: "joint_limit",
     Obstacle.UNREACHABLE: "unreachable",
@@ -67,13 +71,17 @@ OBSTACLES: dict[Obstacle | None, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class PlannedMotion:
-    """Motion from rest to rest with one tool; `process`: the arc burns; `probe`: it ends where the
-    tool touches something, or leaves it."""
+    """Motion with one tool from rest to rest, or a part of it.
+
+    `process`: the arc burns; `probe`: it ends where the tool touches something, or leaves it;
+    `goes_on`: the next part follows at speed, perhaps on the same line.
+    """
 
     plan: Plan
     process: bool
     tool: int = 0
     probe: bool = False
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +165,16 @@ class WalkerPosition:
 
 
 class Walker:
-    """Collects moves, plans them when they must end, and keeps the time."""
+    """Collects moves, plans them when they must end, and keeps the time.
 
-    def __init__(self, setup: Setup, start: Floats | None = None) -> None:
+    ``in_parts``: the caller calls `plan_part` after every line.
+    """
+
+    def __init__(
+        self, setup: Setup, start: Floats | None = None, *, in_parts: bool = False
+    ) -> None:
         self.setup = setup
+        self._in_parts = in_parts
         self._use(setup.mover)
         rest = np.array(setup.start or np.zeros(len(setup.mover.limits.velocity)))
         self.q: Floats = rest if start is None else start
@@ -171,7 +185,8 @@ class Walker:
         self.commanded: Axes | None = None
         self.here = WalkerPosition(self)
         self.events: list[Event] = []
-        self._paths: list[Path] = []
+        self._motion = PartPlanner(setup.window, setup.profile)
+        self._arc: Iterator[Path] = iter(())
         self._straight: list[requests.AxisMove] = []
         self._lines: list[int] = []
         self._with_next: list[tuple[int, requests.Output]] = []
@@ -183,11 +198,33 @@ class Walker:
             self._lines.append(line)
             return None
         self._gather()
+        if self._arc_mover is not None:
+            arc = self._arc_mover.stretches(move, self.q, line=line, exact=self.exact)
+            if isinstance(arc, Refused):
+                return arc
+            if arc is not None:
+                self._arc = arc
+                if not self._in_parts:
+                    self._gather()
+                return None
         path = self.mover.path(move, self.q, line=line, exact=self.exact)
         if isinstance(path, Refused):
             return path
         self._append(path)
         return None
+
+    def plan_part(self) -> bool:
+        """Plans what is final of a long motion and adds the next stretch of an arc; whether there
+        may be more to plan."""
+        if len(self._straight) >= MOST_AHEAD:
+            self._gather()
+        if plan := self._motion.part(self.now):
+            self._add(plan, goes_on=True)
+            return True
+        stretch = next(self._arc, None)
+        if stretch is not None:
+            self._append(stretch)
+        return stretch is not None
 
     @property
     def takes_tool_lines(self) -> bool:
@@ -232,15 +269,13 @@ class Walker:
     def rest(self, *, probe: bool = False) -> None:
         """Ends the motion so far: plans it, and advances the time to its end."""
         self._gather()
-        if not self._paths:
-            return
-        setup = self.setup
-        path = joined(self._paths)
-        plan = planned(path, window=setup.window, profile=setup.profile, at=self.now)
-        self.events.append(PlannedMotion(plan, self.process, self.tool, probe))
+        if plan := self._motion.rest(self.now):
+            self._add(plan, probe=probe)
+
+    def _add(self, plan: Plan, *, probe: bool = False, goes_on: bool = False) -> None:
+        self.events.append(PlannedMotion(plan, self.process, self.tool, probe, goes_on))
         self.now = plan.ends
-        self._paths.clear()
-        self._advance_devices(plan)
+        self._advance_devices(plan, goes_on=goes_on)
 
     def stand(
         self,
@@ -293,10 +328,14 @@ class Walker:
         self.mover: Mover = mover
         self._straight_mover = mover if isinstance(mover, StraightMover) else None
         self._tool_mover = mover if isinstance(mover, ToolLineMover) else None
+        self._arc_mover = mover if isinstance(mover, ArcMover) else None
 
-    def _advance_devices(self, plan: Plan) -> None:
-        """Advances the devices through a motion."""
+    def _advance_devices(self, plan: Plan, *, goes_on: bool) -> None:
+        """Advances the devices through a motion; outputs of lines behind it wait."""
         outputs, self._outputs = self._outputs, []
+        if goes_on:
+            last = int(plan.path.line[-1])
+            self._outputs = [each for each in outputs if each[0] > last]
         if self.setup.devices is not None:
             spans = spans_of(plan)
             times = [
@@ -307,7 +346,9 @@ class Walker:
             self.events += self.setup.devices.motion_ended(plan, self.mover, times)
 
     def _gather(self) -> None:
-        """Appends the straight lines so far as one path."""
+        """Appends the straight lines so far as one path, and the rest of an arc."""
+        for stretch in self._arc:
+            self._append(stretch)
         if self._straight:
             assert self._straight_mover is not None
             straight = self._straight_mover.straight
@@ -320,16 +361,16 @@ class Walker:
         if not len(path):
             return
         entry = 0.0
-        if self._paths and not self.exact:
+        if self._motion and not self.exact:
             mover = self.mover
-            entry = seam(self._paths[-1], path, mover.limits, mover.deviation)
+            entry = seam(self._motion.last, path, mover.limits, mover.deviation)
         with_next, self._with_next = self._with_next, []
-        if self._paths:
+        if self._motion:
             self._outputs += [(int(path.line[0]), *asked) for asked in with_next]
         elif self.setup.devices is not None:  # this move begins now
             for asked, output in with_next:
                 self.events += self.setup.devices.carry_out(output, asked, self.now).remarks
-        self._paths.append(path.with_entry(entry))
+        self._motion.append(path.with_entry(entry))
         self.q = path.end[-1]
 
 
@@ -354,10 +395,6 @@ def impossible(line: int, refused: Refused, text: str, known: Kind | None = None
     where = f" ({text.strip()})" if text else ""
     kind = known or kinds.get(refused.code, "unreachable")
     return Violation(line, kind, f"line {line}: {refused.reason}{where}", refused.code)
-
-
-MOST_AHEAD = 256
-"""Lines that are read ahead at most."""
 
 
 class Reader:
@@ -520,12 +557,14 @@ class ReadAhead:
 
 def walk(program: str | bytes, setup: Setup, start: Floats | None = None) -> Iterator[Event]:
     """The events of a program, in the order in which they are known."""
-    walker = Walker(setup, start)
+    walker = Walker(setup, start, in_parts=True)
     reader = ReadAhead(Reader(setup, walker), walker, setup.dialect)
     last = 0
     for line in program_lines(program, setup.dialect):
         reader.read(line)
         last = line.number if line.text.strip() else last
+        while walker.plan_part():
+            yield from walker.take()
         if walker.events:
             yield from walker.take()
     reader.flush()

@@ -1,11 +1,12 @@
 """Reports for build servers: JUnit XML and SARIF 2.1.0."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from understudy.offline.json_stream import Listed, indented_list
 from understudy.offline.validate.report import KINDS, Finding, Kind, Report
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -28,21 +29,26 @@ MEANING: dict[Kind, str] = {
 }
 
 
-def junit(reports: Sequence[Report]) -> str:
-    """JUnit XML: a suite per program, a case per kind of violation; a failure names the lines."""
-    suites = "".join(_suite(report) for report in reports)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{suites}</testsuites>\n'
+def junit(reports: Sequence[Report]) -> Iterator[str]:
+    """JUnit XML in pieces: a suite per program, a case per kind of violation; a failure names the
+    lines."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
+    for report in reports:
+        yield from _suite(report)
+    yield "</testsuites>\n"
 
 
-def _suite(report: Report) -> str:
+def _suite(report: Report) -> Iterator[str]:
     by_kind = {kind: [v for v in report.violations if v.kind == kind] for kind in KINDS}
     failed = sum(bool(found) for found in by_kind.values())
     head = (
         f'name={quoteattr(_clean(report.program))} tests="{len(KINDS)}" failures="{failed}" '
         f'errors="0" time="{report.wall_s:.3f}"'
     )
-    cases = "".join(_case(report, kind, found) for kind, found in by_kind.items())
-    return f"<testsuite {head}>\n{cases}</testsuite>\n"
+    yield f"<testsuite {head}>\n"
+    for kind, found in by_kind.items():
+        yield _case(report, kind, found)
+    yield "</testsuite>\n"
 
 
 def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
@@ -59,20 +65,27 @@ def _clean(text: str) -> str:
     return NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
-    """One run; a rule per kind, a result per violation or warning, at its line."""
+def sarif(reports: Sequence[Report], version: str) -> Iterator[bytes]:
+    """SARIF in pieces: one run; a rule per kind, a result per violation or warning, at its line."""
     rules = [
         {"id": kind, "name": kind, "shortDescription": {"text": MEANING[kind]}} for kind in KINDS
     ]
-    results = [
-        _result(report.program, each, level)
+    found = [
+        (report.program, each, level)
         for report in reports
         for level, found in (("error", report.violations), ("warning", report.warnings))
         for each in found
     ]
     driver = {"name": "understudy", "version": version, "rules": rules}
-    run = {"tool": {"driver": driver}, "columnKind": "utf16CodeUnits", "results": results}
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "utf16CodeUnits",
+        "results": Listed(found, lambda each: _result(*each)),
+    }
+    yield f'{{\n "$schema": "{SARIF_SCHEMA}",\n "version": "2.1.0",\n "runs": '.encode()
+    for part in indented_list([run]):
+        yield part.replace(b"\n", b"\n ")
+    yield b"\n}"
 
 
 def _result(program: str, found: Finding, level: str) -> dict[str, Any]:

@@ -72,8 +72,8 @@ class Stretch:
         return float(law.begins[k]) + high
 
 
-def stretches(plan: Plan) -> Iterator[Stretch]:
-    """The stretches of a plan, in order."""
+def stretches(plan: Plan, *, goes_on: bool = False) -> Iterator[Stretch]:
+    """The stretches of a plan, in order; ``goes_on``: it is still moving where it ends."""
     number, starts = plan.lines()
     if not len(number):
         return
@@ -83,9 +83,10 @@ def stretches(plan: Plan) -> Iterator[Stretch]:
     for first, last in zip(edges, [*edges[1:], len(line)], strict=True):
         k = int(np.searchsorted(law.piece, first))
         m = int(np.searchsorted(law.piece, last))
-        yield Stretch(
-            plan, first, last, float(law.begins[k]), float(law.begins[m]), number, starts
-        )  # fmt: skip
+        ends = float(law.begins[m])
+        if goes_on and m == len(law):
+            ends = float(np.nextafter(ends, -np.inf))  # at its end a plan rests
+        yield Stretch(plan, first, last, float(law.begins[k]), ends, number, starts)
 
 
 PIECES_AT_ONCE = 1000
@@ -118,15 +119,6 @@ class Proof(Struct, frozen=True, gc=False):
     proven: bool
     violations: tuple[Finding, ...] = ()
     warning: Finding | None = None
-
-    def joined(self, later: "Proof") -> "Proof":
-        """The verdict on a line that was swept in two parts; findings are those of the later."""
-        return structs.replace(
-            later,
-            clearance=min(self.clearance, later.clearance),
-            seen=min(self.seen, later.seen),
-            proven=self.proven and later.proven,
-        )
 
 
 class Clearance:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from understudy.motion.path import Floats
-from understudy.offline.validate.report import Report, finding_document
+from understudy.offline.validate.report import Report, finding_document, line_document
 from understudy.page_policy import policy_meta
 from understudy.space.model.environment import Environment
 from understudy.space.model.shapes import CollisionObject, ObjectType
@@ -23,6 +23,8 @@ EDGES = [(a, b) for a in range(8) for b in range(a) if (CUBE[a] != CUBE[b]).sum(
 
 MOST_ROWS = 5000
 """Rows of the table of lines; the JSON report has all lines."""
+MOST_FINDINGS = 2000
+"""Violations, and warnings, on the page; the JSON report has all of them."""
 
 
 Figures = Callable[[str, int], dict[str, Any] | None]
@@ -66,20 +68,27 @@ def page(reports: Sequence[Report], environment: Environment, figures: Figures) 
 
 def _report(report: Report) -> dict[str, Any]:
     """Data of one program for the page; rounded to 0.01 mm."""
-    document = report.document()
+    shown = {"program", "cell", "robot", "verdict", "cycle_time"}
+    document = {key: value for key, value in report.listed_document().items() if key in shown}
     course = report.course
+    findings = [
+        {**finding_document(each), "level": level}
+        for level, found in (("violation", report.violations), ("warning", report.warnings))
+        for each in found[:MOST_FINDINGS]
+    ]
+    omitted = len(report.violations) + len(report.warnings) - len(findings)
     points = [[round(v, 5) for v in row[-1]] for row in course.points]
     joints = [[round(v, 5) for v in row] for row in course.joints]
     return {
-        **{key: document[key] for key in ("program", "cell", "robot", "verdict", "cycle_time")},
-        "lines": document["lines"][:MOST_ROWS],
-        "omitted": max(len(document["lines"]) - MOST_ROWS, 0),
-        "findings": [
-            {**finding_document(each), "level": level}
-            for level, found in (("violation", report.violations), ("warning", report.warnings))
-            for each in found
+        **document,
+        "lines": [line_document(row) for row in report.lines[:MOST_ROWS]],
+        "omitted": max(len(report.lines) - MOST_ROWS, 0),
+        "findings": findings,
+        "notes": [
+            *([f"{omitted} more findings are not shown: --json has them all"] if omitted else []),
+            *report.notes,
+            *(f"not compared, {each}" for each in report.left_out_notes()),
         ],
-        "notes": [*report.notes, *(f"not compared, {each}" for each in report.left_out_notes())],
         "tips": points,
         "joints": joints,
         "tools": list(course.tools),

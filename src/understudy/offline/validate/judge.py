@@ -1,7 +1,9 @@
 """Checks the events of a program one by one and makes the report."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +13,7 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
-from understudy.offline.cycle_time import Ledger, Row
+from understudy.offline.cycle_time import CycleTime, Ledger
 from understudy.offline.setup import Remark
 from understudy.offline.validate.clearance import (
     MOST_PAIRS,
@@ -28,13 +30,13 @@ from understudy.offline.validate.limits import (
     overload_findings,
     overrun_findings,
 )
+from understudy.offline.validate.lines import Verdicts
 from understudy.offline.validate.report import (
+    MOST_FINDINGS,
     Course,
     Finding,
-    LineReport,
     Options,
     Report,
-    finite,
 )
 from understudy.offline.validate.subject import Arm, Machine, Subject
 from understudy.offline.walk import Event, PlannedMotion, PoseMotion, ToolMounted, Violation
@@ -108,6 +110,64 @@ class Courses:
         )
 
 
+class Findings:
+    """A bounded list of findings; further ones are counted by kind."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.known: list[Finding] = []
+        self.unkept: Counter[str] = Counter()
+        self._last: tuple[int, str] = (0, "")
+
+    def add(self, found: Finding) -> int | None:
+        """Keeps a finding and returns its index; None: it was only counted."""
+        if len(self.known) < self._most:
+            self.known.append(found)
+            return len(self.known) - 1
+        self.unkept[found.kind] += (found.line, found.kind) != self._last
+        self._last = found.line, found.kind
+        return None
+
+    def in_order(self, start_of: Callable[[int], float]) -> list[Finding]:
+        """Sorted by line and time; a finding without a time gets the start of its line."""
+        timed = (
+            each if np.isfinite(each.time_s) else replace(each, time_s=start_of(each.line))
+            for each in self.known
+        )
+        return sorted(timed, key=lambda each: (each.line, each.time_s))
+
+
+Worse = Callable[[Finding], tuple[float, ...]]
+
+
+class WorstFindings:
+    """Keeps the worst finding of each line, of lines that come in several parts."""
+
+    def __init__(self, findings: Findings, worse: Worse) -> None:
+        self._findings = findings
+        self._worse = worse
+        self._index: dict[tuple[int, str], int] = {}
+
+    def add(self, found: Finding, key: str) -> None:
+        known = self._index.get((found.line, key))
+        kept = self._findings.known
+        if known is None:
+            index = self._findings.add(found)
+            if index is not None:
+                self._index[found.line, key] = index
+        elif self._worse(found) > self._worse(kept[known]):
+            kept[known] = found
+
+    def forget_before(self, line: int) -> None:
+        """Lines before this one do not come again."""
+        self._index = {key: index for key, index in self._index.items() if key[0] >= line}
+
+
+def _feed_excess(found: Finding) -> tuple[float, ...]:
+    """A speed that the joints cannot follow counts before an acceleration."""
+    return (found.kind != "acceleration", found.factor)
+
+
 def length_of(tips: Floats) -> float:
     """Length in metres of the polyline through the points."""
     return float(np.linalg.norm(np.diff(tips, axis=0), axis=1).sum())
@@ -121,12 +181,12 @@ class Judge:
         self._options = options
         self._ledger = Ledger()
         self._clearance = Clearance(subject.environment, options)
-        self._found: list[Finding] = []
-        self._sampled: dict[tuple[int, str], int] = {}
-        self._warnings: list[Finding] = []
-        self._proofs: dict[int, Proof] = {}
-        self._unsure: set[int] = set()
-        self._moving: set[int] = set()
+        most = max(options.most_violations or 0, MOST_FINDINGS)
+        self._found, self._warnings = Findings(most), Findings(most)
+        self._sampled = WorstFindings(self._found, lambda found: (found.excess,))
+        self._too_fast = WorstFindings(self._found, _feed_excess)
+        self._slowed = WorstFindings(self._warnings, _feed_excess)
+        self._verdicts = Verdicts()
         self._position = PositionKnowledge()
         self._line = ProgramLine(0, "", Block())
         self._open: dict[Thing, int] = {}
@@ -144,7 +204,7 @@ class Judge:
             self._line = event
             self._position.read(event.block)
             if self._position.lost:
-                self._unsure.add(event.number)
+                self._verdicts.unsure(event.number)
         elif isinstance(event, PlannedMotion):
             self._run(event, self._arm(event.tool))
         elif isinstance(event, ToolMounted):
@@ -153,13 +213,13 @@ class Judge:
         elif isinstance(event, PoseMotion):
             self._glide(event)
         elif isinstance(event, Violation):
-            self._found.append(self._refused(event))
+            self._found.add(self._refused(event))
             self._position.line_refused(self._line.block)
-            self._unsure.add(event.line)
+            self._verdicts.unsure(event.line)
         elif isinstance(event, Remark):
             message = f"line {event.line}: {event.message}"
             findings = self._warnings if event.slight else self._found
-            findings.append(Finding(event.line, event.kind, message, event.time_s))
+            findings.add(Finding(event.line, event.kind, message, event.time_s))
 
     def _stand_at_start(self, line: int) -> None:
         """Checks the pose in which the robot stands before the first line."""
@@ -186,14 +246,18 @@ class Judge:
         return Finding(event.line, event.kind, message, time_s=np.nan, code=code)
 
     def _run(self, run: PlannedMotion, arm: Arm | Machine) -> None:
-        moving = np.unique(run.plan.path.line).tolist()
-        self._moving.update(moving)
+        moving = np.unique(run.plan.path.line)
+        self._verdicts.moving(moving)
         if arm.sweeper is None or not arm.has_shapes:
-            self._unsure.update(moving)
-        for stretch in stretches(run.plan):
+            self._verdicts.unsure(moving)
+        for findings in (self._too_fast, self._slowed, self._sampled):
+            findings.forget_before(int(moving[0]))
+        for stretch in stretches(run.plan, goes_on=run.goes_on):
             feed = feed_findings(stretch, arm)
-            self._found += feed.violations
-            self._warnings += feed.warnings
+            for found in feed.violations:
+                self._too_fast.add(found, "feed")
+            for found in feed.warnings:
+                self._slowed.add(found, "feed")
             self._keep_worst(overload_findings(*abrupt_samples(stretch, arm), arm))
             for times in stretch.grids():
                 self._look(run.plan.sample(times), times, stretch.lines_at(times), arm)
@@ -202,8 +266,8 @@ class Judge:
 
     def _glide(self, glide: PoseMotion) -> None:
         arm = self._subject.arm(0)
-        self._moving.add(glide.line)
-        self._unsure.add(glide.line)
+        self._verdicts.moving(glide.line)
+        self._verdicts.unsure(glide.line)
         self._way += length_of(arm.tips(glide.poses))
         self._courses.add(glide.poses, glide.times, np.full(len(glide.times), glide.line), arm)
 
@@ -220,41 +284,41 @@ class Judge:
     def _keep_worst(self, findings: Iterable[Finding]) -> None:
         """Keeps the worst finding of each kind per line; a long line comes in several parts."""
         for found in findings:
-            known = self._sampled.setdefault((found.line, found.kind), len(self._found))
-            if known == len(self._found):
-                self._found.append(found)
-            elif found.excess > self._found[known].excess:
-                self._found[known] = found
+            self._sampled.add(found, found.kind)
 
     def _take(self, proofs: Iterable[Proof]) -> None:
         for proof in proofs:
-            known = self._proofs.get(proof.line)
-            self._proofs[proof.line] = proof if known is None else known.joined(proof)
+            self._verdicts.swept(proof.line, proof.clearance, proof.seen, proven=proof.proven)
             if proof.warning is not None:
-                self._warnings.append(proof.warning)
+                self._warnings.add(proof.warning)
             for found in proof.violations:
-                if found.last is None or not self._extends(found):
-                    self._found.append(found)
-                    self._open[_touched_by(found)] = len(self._found) - 1
+                if not self._extends(found):
+                    index = self._found.add(found)
+                    if index is not None:
+                        self._open[_touched_by(found)] = index
 
     def _extends(self, found: Finding) -> bool:
-        """The contact of an earlier line goes on: one violation that spans several lines."""
+        """The contact of an earlier line goes on, or that of an earlier part of the same line: one
+        violation that spans several lines."""
         k = self._open.get(_touched_by(found))
         if k is None or found.contact is None:
             return False
-        known = self._found[k]
+        known = self._found.known[k]
+        if found.last is None and known.line != found.line:
+            return False
         parts = {each.objects for each in (known.contact, *known.also) if each}
         more = (each for each in (found.contact, *found.also) if each.objects not in parts)
         also = (*known.also, *more)[:MOST_PAIRS]
-        self._found[k] = replace(known, last=found.line, also=also)
+        last = known.last if known.line == found.line else found.line
+        self._found.known[k] = replace(known, last=last, also=also)
         return True
 
     def report(self) -> Report:
         self._take(self._clearance.flush())
-        cycle = self._ledger.result()
-        begins = {row.line: row.start_s for row in cycle.lines}
-        self._found += self._stop_crashes()
-        found, warnings = (_in_order(each, begins) for each in (self._found, self._warnings))
+        cycle, rows = self._ledger.result(), self._ledger.rows
+        for crash in self._stop_crashes():
+            self._found.add(crash)
+        found, warnings = (each.in_order(rows.start_of) for each in (self._found, self._warnings))
         most = self._options.most_violations
         kept = found if most is None else found[:most]
         times = ("motion_s", "process_s", "dwell_s", "io_s", "total_s")
@@ -264,13 +328,12 @@ class Judge:
             robot=self._subject.robot,
             cycle_time={name: getattr(cycle, name) for name in times},
             distance_m=self._way,
-            gcodes_executed=sum(
-                row.kind != "refused" and not COMMENT.match(row.text) for row in cycle.lines
-            ),
-            lines=tuple(self._row(row) for row in cycle.lines),
+            gcodes_executed=_executed(cycle),
+            lines=self._verdicts.table(rows),
             violations=tuple(kept),
             warnings=tuple(warnings),
-            omitted=len(found) - len(kept),
+            omitted=len(found) - len(kept) + self._found.unkept.total(),
+            unkept=dict(self._found.unkept),
             notes=self._notes(),
             left_out=tuple(self._left_out),
             course=self._courses.course(),
@@ -278,29 +341,29 @@ class Judge:
 
     def _stop_crashes(self) -> Iterator[Finding]:
         """Contacts of stops, without those that the path itself has."""
+        lines = sorted(self._crashes)
+        hit: dict[int, set[Thing]] = {}
+        for each in self._found.known:
+            first, last = bisect_left(lines, each.line), bisect_right(lines, each.last or each.line)
+            for line in lines[first:last]:
+                hit.setdefault(line, set()).add(_touched_by(each))
         for line, found in self._crashes.items():
-            hit = {
-                _touched_by(each)
-                for each in self._found
-                if each.line <= line <= (each.last or each.line)
-            }
-            if _touched_by(found) not in hit:
+            if _touched_by(found) not in hit.get(line, ()):
                 yield found
 
-    def _row(self, row: Row) -> LineReport:
-        proof = self._proofs.get(row.line)
-        proven = row.line not in self._unsure and (proof is None or proof.proven)
-        clearance = None if proof is None else finite(proof.clearance)
-        seen = None if proof is None else finite(proof.seen)
-        return LineReport(
-            row.line, row.text, row.start_s, row.end_s, clearance, seen, proven, row.kind,
-            row.line in self._moving,
-        )  # fmt: skip
-
     def _notes(self) -> tuple[str, ...]:
-        still = () if self._moving or self._found else ("no line of this program moves the robot",)
+        moves = self._verdicts.moves or self._found.known
+        still = () if moves else ("no line of this program moves the robot",)
         checks = self._stops() + self._clearance.notes + self._surfaces()
-        return self._subject.notes + checks + still
+        return self._subject.notes + checks + still + self._unkept()
+
+    def _unkept(self) -> tuple[str, ...]:
+        """A note if the report does not have all findings."""
+        return tuple(
+            f"the report has the first {len(findings.known)} {what}; {count} more were counted"
+            for what, findings in (("violations", self._found), ("warnings", self._warnings))
+            if (count := findings.unkept.total())
+        )
 
     def _surfaces(self) -> tuple[str, ...]:
         """A note that names the meshes that have no inside."""
@@ -312,7 +375,7 @@ class Judge:
         )
 
     def _stops(self) -> tuple[str, ...]:
-        if not self._options.with_stops or not self._proofs:
+        if not self._options.with_stops or not self._verdicts.proofs:
             return ()
         return (
             "stops: a stop or hold brakes along the path, which is proven as a whole; independent "
@@ -325,13 +388,9 @@ def _touched_by(found: Finding) -> Thing:
     return thing(found.kind, found.contact.objects) if found.contact else ()
 
 
-def _in_order(found: Iterable[Finding], begins: Mapping[int, float]) -> list[Finding]:
-    """Sorted by line and time; a finding without a time gets the start of its line."""
-    timed = (
-        each if np.isfinite(each.time_s) else replace(each, time_s=begins.get(each.line, 0.0))
-        for each in found
-    )
-    return sorted(timed, key=lambda each: (each.line, each.time_s))
+def _executed(cycle: CycleTime) -> int:
+    """Number of lines that were run."""
+    return sum(row.kind != "refused" and not COMMENT.match(row.text) for row in cycle.lines)
 
 
 def judge_events(events: Iterable[Event], subject: Subject, options: Options) -> Report:

@@ -1,11 +1,11 @@
 """The report of a validation: values, and the JSON document."""
 
-import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from msgspec import Struct
-
+from understudy.offline.json_stream import Listed
+from understudy.offline.validate.lines import LineReport, LineTable
 from understudy.space.collision.detector import LeftOut
 from understudy.space.collision.sweep import EPS
 from understudy.units import MM
@@ -19,13 +19,17 @@ CLEARANCE = EPS
 """Clearance in metres that is proven if no larger one is asked for."""
 
 
+MOST_FINDINGS = 100_000
+"""Violations, and warnings, that a report has at most unless more are asked for; memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How strictly a program is judged. Metres.
 
     `clearance`: what every line must keep; None: contact is a violation, closeness a warning.
     `with_stops`: also check a stop at any time. `most_violations`: violations in the report;
-    further ones are counted.
+    further ones are counted. None: MOST_FINDINGS.
     """
 
     clearance: float | None = None
@@ -66,22 +70,6 @@ class Finding:
     code: int = 0
 
 
-class LineReport(Struct, frozen=True, gc=False):
-    """A line of the program. `clearance`: what is proven, `seen`: the smallest distance that was
-    computed, in metres; None if nothing moves or can touch. The true clearance lies between the
-    two. `moves`: the robot moves on this line."""
-
-    line: int
-    text: str
-    start_s: float
-    end_s: float
-    clearance: float | None
-    seen: float | None
-    proven: bool
-    kind: str
-    moves: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Course:
     """The path for pictures: joints, positions of the axes (m, in the cell), line, time and tool
@@ -96,7 +84,11 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report on a program. `wall_s` is filled in by the caller, which has a clock."""
+    """The report on a program.
+
+    `wall_s` is filled in by the caller, which has a clock. `omitted`: number of violations that are
+    not in the report; `unkept`: those of them that were not kept in memory either, by kind.
+    """
 
     program: str
     cell: str
@@ -104,7 +96,7 @@ class Report:
     cycle_time: dict[str, float]
     distance_m: float
     gcodes_executed: int
-    lines: tuple[LineReport, ...]
+    lines: Sequence[LineReport]
     violations: tuple[Finding, ...]
     warnings: tuple[Finding, ...] = ()
     omitted: int = 0
@@ -112,6 +104,11 @@ class Report:
     left_out: tuple[LeftOut, ...] = ()
     wall_s: float = 0.0
     course: Course = field(default_factory=Course)
+    unkept: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def table(self) -> LineTable:
+        return self.lines if isinstance(self.lines, LineTable) else LineTable.of(self.lines)
 
     @property
     def passed(self) -> bool:
@@ -125,15 +122,13 @@ class Report:
     def least_clearance(self) -> float | None:
         """Smallest proven clearance of all moving lines, in metres; None if a line is not
         proven."""
-        moving = [row for row in self.lines if row.clearance is not None]
-        if not moving or not all(row.proven for row in self.lines):
-            return None
-        return min(row.clearance for row in moving if row.clearance is not None)
+        table = self.table
+        return None if table.unproven else table.least_clearance
 
     @property
     def least_seen(self) -> float | None:
         """Smallest distance that was computed on all moving lines, in metres."""
-        return min((row.seen for row in self.lines if row.seen is not None), default=None)
+        return self.table.least_seen
 
     def left_out_notes(self) -> list[str]:
         """The pairs of parts that were not compared, a text for each reason."""
@@ -144,6 +139,13 @@ class Report:
 
     def document(self) -> dict[str, Any]:
         """The report as plain values: the JSON of the command line."""
+        return self._document([line_document(row) for row in self.lines])
+
+    def listed_document(self) -> dict[str, Any]:
+        """The same with its lines as `Listed`, to be written piece by piece."""
+        return self._document(Listed(self.lines, line_document))
+
+    def _document(self, lines: list[dict[str, Any]] | Listed) -> dict[str, Any]:
         return {
             "program": self.program,
             "cell": self.cell,
@@ -154,7 +156,7 @@ class Report:
             "gcodes_executed": self.gcodes_executed,
             "wall_s": self.wall_s,
             "times_real_time": self.total_s / self.wall_s if self.wall_s > 0.0 else 0.0,
-            "lines": [_line(row) for row in self.lines],
+            "lines": lines,
             "violations": [finding_document(each) for each in self.violations],
             "violations_omitted": self.omitted,
             "warnings": [finding_document(each) for each in self.warnings],
@@ -166,7 +168,7 @@ class Report:
         }
 
 
-def _line(row: LineReport) -> dict[str, Any]:
+def line_document(row: LineReport) -> dict[str, Any]:
     return {
         "line": row.line,
         "text": row.text,
@@ -206,8 +208,3 @@ def _contact(contact: Contact) -> dict[str, Any]:
         "point_mm": [value / MM for value in contact.point],
         "depth_mm": contact.depth / MM,
     }
-
-
-def finite(metres: float) -> float | None:
-    """None if nothing can touch."""
-    return metres if math.isfinite(metres) else None

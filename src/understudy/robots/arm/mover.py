@@ -1,8 +1,9 @@
 """Converts moves of an arm to joint paths, or refuses them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from understudy.gcode.requests import (
     LineMove,
     Move,
 )
-from understudy.motion.arcs import MOST_CHORDS, chord_count, chords
+from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS, chord_count, chords
 from understudy.motion.cartesian import Blocked, joint_path, lines_through, traced_arm
 from understudy.motion.lines import lines
 from understudy.motion.path import Floats, Limits, Path, empty_path
@@ -37,6 +38,17 @@ JOINT_ARC_TOLERANCE = 0.002 * DEG
 IN_PLACE = 1e-9
 LONGEST_PATH = 10_000.0  # metres; no arm moves farther in one line
 ON_LIMIT = 1e-9  # radians that rounding may take a target beyond its limit
+
+
+class _Chords(NamedTuple):
+    """Ends of the chords of an arc, and the speed along each."""
+
+    through: Floats
+    paces: Floats
+
+
+def _chords_of(arc: JointArc) -> int:
+    return chord_count(arc.angle, arc.radius, JOINT_ARC_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -115,15 +127,49 @@ class ArmMover:
         )
 
     def _pace(self, speed: float | None, way: Floats) -> float:
-        """Speed along a line of the joints. F counts deg and mm alike, as the firmware does for
-        linear and rotary axes; the line is measured in rad and m."""
-        figures = float(np.linalg.norm(way / self.chain.units))
-        if not speed or not self.chain.linear or figures == 0.0:
-            return speed or math.inf
-        return speed / DEG * float(np.linalg.norm(way)) / figures
+        """Speed along a line of the joints."""
+        return float(self._paces(speed or math.inf, way[None])[0])
+
+    def _paces(self, speed: float, ways: Floats) -> Floats:
+        """Speed along each line of the joints. F counts deg and mm alike, as the firmware does for
+        linear and rotary axes; the lines are measured in rad and m."""
+        if math.isinf(speed) or not self.chain.linear:
+            return np.full(len(ways), speed)
+        figures = np.linalg.norm(ways / self.chain.units, axis=1)
+        still = figures == 0.0
+        scale = np.linalg.norm(ways, axis=1) / np.where(still, 1.0, figures)
+        return np.where(still, speed, speed / DEG * scale)
+
+    def stretches(
+        self, move: Move, start: Floats, *, line: int, exact: bool = False
+    ) -> Iterator[Path] | Refused | None:
+        """A joint arc of many chords as consecutive paths, with the same result as `path`."""
+        if not isinstance(move, JointArc) or _chords_of(move) <= CHORDS_AT_ONCE:
+            return None
+        arc = self._chords(move, start)
+        return arc if isinstance(arc, Refused) else self._stretches(arc, start, line, exact)
+
+    def _stretches(self, arc: "_Chords", start: Floats, line: int, exact: bool) -> Iterator[Path]:
+        for first in range(0, len(arc.through), CHORDS_AT_ONCE):
+            part = slice(first, first + CHORDS_AT_ONCE)
+            through, paces = arc.through[part], arc.paces[part]
+            yield lines(
+                start, through, self.limits, feed=paces, deviation=self.deviation, exact=exact,
+                line=line,
+            )  # fmt: skip
+            start = through[-1]
 
     def _round(self, move: JointArc, start: Floats, line: int) -> Path | Refused:
-        count = chord_count(move.angle, move.radius, JOINT_ARC_TOLERANCE)
+        arc = self._chords(move, start)
+        if isinstance(arc, Refused):
+            return arc
+        return lines(
+            start, arc.through, self.limits, feed=arc.paces, deviation=self.deviation, line=line
+        )
+
+    def _chords(self, move: JointArc, start: Floats) -> "_Chords | Refused":
+        """The chords of an arc of the joints, all within the joint limits."""
+        count = _chords_of(move)
         if count > MOST_CHORDS:
             return Refused(f"{count} chords are too many for an arc: {MOST_CHORDS} at most", RANGE)
         turns = math.copysign(math.ceil(abs(move.angle) / math.tau - 1e-9) or 1, move.angle)
@@ -136,24 +182,22 @@ class ArmMover:
             plane=move.plane,
             turns=int(turns),
         )
-        for target in through:
-            if refused := self.beyond(target):
-                return refused
+        if refused := self.beyond(through):
+            return refused
         pace = move.speed or math.inf
         if move.duration is not None:
             pace = abs(move.angle) * move.radius / move.duration
         way = np.diff(through, axis=0, prepend=start[None])
-        paces = np.array([self._pace(pace, each) for each in way])
-        deviation = self.deviation
-        return lines(start, through, self.limits, feed=paces, deviation=deviation, line=line)
+        return _Chords(through, self._paces(pace, way))
 
-    def beyond(self, target: Floats) -> Refused | None:
-        """The refusal of a target beyond the joint limits; None if it is within them."""
-        over = np.flatnonzero(excess(self.chain, target) > ON_LIMIT)
+    def beyond(self, targets: Floats) -> Refused | None:
+        """The refusal of the first target beyond the joint limits; None if all are within them."""
+        rows = np.atleast_2d(targets)
+        over = np.argwhere(excess(self.chain, rows) > ON_LIMIT)
         if not len(over):
             return None
-        joint = int(over[0])
-        return Refused(outside(self.chain, joint, float(target[joint])), SOFT_LIMIT)
+        row, joint = over[0].tolist()
+        return Refused(outside(self.chain, joint, float(rows[row, joint])), SOFT_LIMIT)
 
     # ── tool ──
 

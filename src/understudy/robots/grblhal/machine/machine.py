@@ -1,7 +1,6 @@
 """A plain six-axis machine under grblHAL: X Y Z in mm, A B C in deg, and its pins."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from understudy.gcode.actions import LAST_TOOL
 from understudy.gcode.dialect import AXIS_LETTERS, Axes
 from understudy.gcode.modal import Tool
 from understudy.gcode.requests import AxisArc, AxisMove, Move, Request, Spindle
-from understudy.motion.arcs import MOST_CHORDS
+from understudy.motion.arcs import CHORDS_AT_ONCE, MOST_CHORDS
 from understudy.motion.lines import lines
 from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats, Limits, Path
@@ -29,6 +28,13 @@ from understudy.ports.hmi import Pins, RobotView
 from understudy.robots.grblhal.controller import FirmwareReading
 from understudy.robots.grblhal.firmware import ControlledAxes, Firmware, SettingValues
 from understudy.robots.grblhal.firmware import State as SavedFirmware
+from understudy.robots.grblhal.machine.arcs import (
+    chord_count,
+    chord_ends,
+    chord_stretches,
+    segments,
+    turns,
+)
 from understudy.robots.grblhal.numbers import AlarmCode, ErrorCode, SettingNumber
 from understudy.robots.grblhal.settings import DEFAULTS, Settings
 from understudy.simulation.program.runner import Runner
@@ -304,9 +310,6 @@ SLOWEST = 1.0 / MINUTE
 TINY = 1e-300
 ON_LIMIT = 1e-6
 """Tolerance of a soft limit in mm or deg."""
-CORRECTED_EVERY = 13
-"""Chords of an arc until the firmware computes its radius vector exactly again."""
-FULL_CIRCLE_WITHIN = 5e-7
 
 
 @dataclass(frozen=True)
@@ -348,15 +351,41 @@ class MachineMover:
         if not isinstance(move, AxisArc):
             reason = "a machine has linear and rotary axes, not joints"
             return Refused(reason, ErrorCode.UNSUPPORTED)
-        count = chord_count(move, self.arc_tolerance)
-        if count > MOST_CHORDS:
-            reason = f"{count} chords are too many for an arc: {MOST_CHORDS} at most"
-            return Refused(reason, ErrorCode.RANGE)
+        if refused := self._too_many_chords(move):
+            return refused
         through = self.on_steps(chord_ends(move, start, self.arc_tolerance))
         feed, inverse = self._arc_feed(move)
         return self._lines(
             start, through, feed, inverse=inverse, line=line, exact=exact, chords=True
         )
+
+    def stretches(
+        self, move: Move, start: Floats, *, line: int, exact: bool = False
+    ) -> Iterator[Path] | Refused | None:
+        """An arc of many chords as consecutive paths, with the same result as `path`."""
+        if not isinstance(move, AxisArc) or chord_count(move, self.arc_tolerance) <= CHORDS_AT_ONCE:
+            return None
+        return self._too_many_chords(move) or self._stretches(move, start, line=line, exact=exact)
+
+    def _stretches(self, arc: AxisArc, start: Floats, *, line: int, exact: bool) -> Iterator[Path]:
+        feed, inverse = self._arc_feed(arc)
+        here = self.on_steps(start)
+        for ends in chord_stretches(arc, start, self.arc_tolerance):
+            through = self.on_steps(ends)
+            yield self._lines(
+                here, through, feed, inverse=inverse, line=line, exact=exact, chords=True
+            )
+            if self.feed_is_linear:
+                mixed, length = self._mixed(here, through)
+                feed /= float(np.prod(length[mixed & (not inverse)]))
+            here = through[-1]
+
+    def _too_many_chords(self, arc: AxisArc) -> Refused | None:
+        count = chord_count(arc, self.arc_tolerance)
+        if count <= MOST_CHORDS:
+            return None
+        reason = f"{count} chords are too many for an arc: {MOST_CHORDS} at most"
+        return Refused(reason, ErrorCode.RANGE)
 
     def straight(
         self, moves: Sequence[AxisMove], start: Floats, *, line: Sequence[int], exact: bool = False
@@ -475,78 +504,32 @@ class TravelMover:
         return self.mover.on_steps(position)
 
     def path(self, move: Move, start: Floats, *, line: int, exact: bool = False) -> Path | Refused:
-        path, travel = self.mover.path(move, start, line=line, exact=exact), self.travel
-        if isinstance(path, Refused) or travel is None or not len(path):
+        path = self.mover.path(move, start, line=line, exact=exact)
+        if isinstance(path, Refused):
             return path
+        return self._beyond(path) or path
+
+    def stretches(
+        self, move: Move, start: Floats, *, line: int, exact: bool = False
+    ) -> Iterator[Path] | Refused | None:
+        """Like `MachineMover.stretches`; the whole arc is checked before its first stretch."""
+        found = self.mover.stretches(move, start, line=line, exact=exact)
+        if found is None or isinstance(found, Refused) or self.travel is None:
+            return found
+        for path in found:
+            if refused := self._beyond(path):
+                return refused
+        return self.mover.stretches(move, start, line=line, exact=exact)
+
+    def _beyond(self, path: Path) -> Refused | None:
+        """The refusal of a path that leaves the travel; None if it stays within."""
+        travel = self.travel
+        if travel is None or not len(path):
+            return None
         over = (path.end > ON_LIMIT) | (path.end < -travel - ON_LIMIT)
         over &= travel > 0.0
         if not over.any():
-            return path
+            return None
         row, axis = np.argwhere(over)[0]
         reason = f"{AXIS_LETTERS[axis]} {path.end[row, axis]:g} is outside {-travel[axis]:g}…0"
         return Refused(reason, AlarmCode.SOFT_LIMIT)
-
-
-# ── arcs ────────────────────────────────────────────────────────────────────────────────────────
-#
-# The firmware replaces an arc by chords. It rotates the radius vector again and again by a short
-# series, cos φ ≈ 1 - φ²/2 and sin φ ≈ φ - φ³/6, and computes every 13th vector exactly. With a
-# coarse tolerance the chords differ visibly from even ones, and so do the times.
-
-
-def turns(arc: AxisArc) -> list[float]:
-    """Angles of the whole turns, followed by the angle of the rest."""
-    whole = max(math.ceil(abs(arc.angle) / math.tau - FULL_CIRCLE_WITHIN) - 1, 0)
-    turn = math.copysign(math.tau, arc.angle)
-    return [turn] * whole + [arc.angle - whole * turn]
-
-
-def segments(angle: float, radius: float, tolerance: float) -> int:
-    """floor(0.5·|θ|·R / sqrt(tol·(2R - tol))); 0 if the arc is smaller than its tolerance."""
-    if 2.0 * radius <= tolerance:
-        return 0
-    return math.floor(abs(0.5 * angle * radius) / math.sqrt(tolerance * (2.0 * radius - tolerance)))
-
-
-def chord_count(arc: AxisArc, tolerance: float) -> int:
-    """Approximate number of chords of all turns."""
-    return segments(arc.angle, arc.radius, tolerance)
-
-
-def chord_ends(arc: AxisArc, start: Floats, tolerance: float) -> Floats:
-    """Ends of all chords, one row each; the last is the arc's target."""
-    target = np.array(arc.target)
-    spoke = _first_spoke(arc)
-    rows, here, swept = [], start, 0.0
-    for angle in turns(arc):
-        swept += angle
-        end = start + (target - start) * (swept / arc.angle)
-        end[arc.plane[0]] = arc.centre[0] + spoke.real
-        end[arc.plane[1]] = arc.centre[1] + spoke.imag
-        rows.append(_one_turn(arc, here, end, angle=angle, spoke=spoke, tolerance=tolerance))
-        here = end
-    rows[-1][-1] = target
-    return np.concatenate(rows)
-
-
-def _first_spoke(arc: AxisArc) -> complex:
-    """Radius vector from the centre to the start of the arc."""
-    x, y = (arc.target[axis] - middle for axis, middle in zip(arc.plane, arc.centre, strict=True))
-    begins = math.atan2(y, x) - arc.angle
-    return complex(arc.radius * math.cos(begins), arc.radius * math.sin(begins))
-
-
-def _one_turn(
-    arc: AxisArc, start: Floats, end: Floats, *, angle: float, spoke: complex, tolerance: float
-) -> Floats:
-    count = max(segments(angle, arc.radius, tolerance), 1)
-    step = angle / count
-    number = np.arange(1, count + 1)
-    turned = complex(1.0 - 0.5 * step * step, step - step**3 / 6.0)
-    since = number % CORRECTED_EVERY
-    spokes = spoke * np.exp(1j * (number - since) * step) * turned**since
-    points = start + (number / count)[:, None] * (end - start)
-    points[:, arc.plane[0]] = arc.centre[0] + spokes.real
-    points[:, arc.plane[1]] = arc.centre[1] + spokes.imag
-    points[-1] = end
-    return points

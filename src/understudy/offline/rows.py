@@ -1,0 +1,94 @@
+"""The lines of a program with their times, in columns: some dozen bytes for each line."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args, overload
+
+import numpy as np
+from msgspec import Struct
+
+from understudy.motion.path import Ints
+
+Kind = Literal["motion", "process", "dwell", "io", "refused", ""]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class Row(Struct, frozen=True, gc=False):
+    """A line of the program, and when it is run.
+
+    `kind`: what most of its time is; empty if the line only sets modes.
+    """
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    kind: Kind
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+class Rows(Sequence[Row]):
+    """Rows in the order of the program; each is made when it is read."""
+
+    def __init__(self) -> None:
+        self._line = array("q")
+        self._start = array("d")
+        self._end = array("d")
+        self._kind = bytearray()
+        self._text = bytearray()
+        self._text_ends = array("q", [0])
+
+    def append(self, row: Row) -> None:
+        self._line.append(row.line)
+        self._start.append(row.start_s)
+        self._end.append(row.end_s)
+        self._kind.append(NUMBERS[row.kind])
+        self._text += row.text.encode("utf-8", "surrogatepass")
+        self._text_ends.append(len(self._text))
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return [self._row(k) for k in range(*index.indices(len(self)))]
+        return self._row(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._row(k) for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} lines>"
+
+    @property
+    def numbers(self) -> Ints:
+        """The line numbers."""
+        return np.frombuffer(self._line, dtype=np.int64)
+
+    def start_of(self, line: int) -> float:
+        """When a line begins; 0 if there is no such line."""
+        k = int(np.searchsorted(self.numbers, line))
+        return self._start[k] if k < len(self) and self._line[k] == line else 0.0
+
+    def _row(self, k: int) -> Row:
+        text = self._text[self._text_ends[k] : self._text_ends[k + 1]]
+        return Row(
+            self._line[k],
+            text.decode("utf-8", "surrogatepass"),
+            self._start[k],
+            self._end[k],
+            KINDS[self._kind[k]],
+        )

@@ -1,0 +1,180 @@
+"""The lines of a report in columns, and the verdicts on lines while a program is checked."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.motion.path import Floats
+from understudy.offline.rows import Row, Rows
+
+Bools = NDArray[np.bool_]
+
+
+class LineReport(Struct, frozen=True, gc=False):
+    """A line of the program. `clearance`: what is proven, `seen`: the smallest distance that was
+    computed, in metres; None if nothing moves or can touch. The true clearance lies between the
+    two. `moves`: the robot moves on this line."""
+
+    line: int
+    text: str
+    start_s: float
+    end_s: float
+    clearance: float | None
+    seen: float | None
+    proven: bool
+    kind: str
+    moves: bool = False
+
+
+class LineTable(Sequence[LineReport]):
+    """The lines of a report; each is made when it is read. nan: no clearance."""
+
+    def __init__(
+        self, rows: Sequence[Row], clearance: Floats, seen: Floats, proven: Bools, moves: Bools
+    ) -> None:
+        self._rows = rows
+        self._clearance = clearance
+        self._seen = seen
+        self._proven = proven
+        self._moves = moves
+
+    @staticmethod
+    def of(lines: Iterable[LineReport]) -> "LineTable":
+        """A table of lines that are known one by one."""
+        known = list(lines)
+        rows = [Row(n.line, n.text, n.start_s, n.end_s, n.kind) for n in known]  # type: ignore[arg-type]
+        return LineTable(
+            rows,
+            np.array([n.clearance for n in known], dtype=np.float64),
+            np.array([n.seen for n in known], dtype=np.float64),
+            np.array([n.proven for n in known], dtype=np.bool_),
+            np.array([n.moves for n in known], dtype=np.bool_),
+        )
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> LineReport: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[LineReport]: ...
+
+    def __getitem__(self, index: int | slice) -> LineReport | list[LineReport]:
+        if isinstance(index, slice):
+            return [self._line(k) for k in range(*index.indices(len(self)))]
+        return self._line(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[LineReport]:
+        return (self._line(k) for k in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} lines>"
+
+    def _line(self, k: int) -> LineReport:
+        row = self._rows[k]
+        return LineReport(
+            row.line,
+            row.text,
+            row.start_s,
+            row.end_s,
+            _known(self._clearance[k]),
+            _known(self._seen[k]),
+            bool(self._proven[k]),
+            row.kind,
+            bool(self._moves[k]),
+        )
+
+    # ── sums ──
+
+    @property
+    def moving(self) -> int:
+        """Number of lines on which the robot moves."""
+        return int(self._moves.sum())
+
+    @property
+    def unproven(self) -> int:
+        return len(self) - int(self._proven.sum())
+
+    @property
+    def least_clearance(self) -> float | None:
+        return _least(self._clearance)
+
+    @property
+    def least_seen(self) -> float | None:
+        return _least(self._seen)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _least(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.min()) if len(known) else None
+
+
+UNSURE, MOVES, UNPROVEN = 1, 2, 4
+ROOM = 1024
+
+
+class Verdicts:
+    """What is known about each line, by its number."""
+
+    def __init__(self) -> None:
+        self._clearance = np.full(ROOM, np.nan)
+        self._seen = np.full(ROOM, np.nan)
+        self._flags = np.zeros(ROOM, dtype=np.uint8)
+        self.proofs = 0
+        """Number of lines that were swept, or of their parts."""
+        self.moves = False
+        """Whether any line moves the robot."""
+
+    def unsure(self, lines: ArrayLike) -> None:
+        """These lines cannot be proven."""
+        numbers = self._room(lines)
+        self._flags[numbers] |= UNSURE
+
+    def moving(self, lines: ArrayLike) -> None:
+        numbers = self._room(lines)
+        self._flags[numbers] |= MOVES
+        self.moves = True
+
+    def swept(self, line: int, clearance: float, seen: float, *, proven: bool) -> None:
+        """A line, or the next part of it, was swept; infinite: nothing can touch."""
+        self._room(line)
+        self.proofs += 1
+        self._clearance[line] = np.fmin(self._clearance[line], clearance)
+        self._seen[line] = np.fmin(self._seen[line], seen)
+        if not proven:
+            self._flags[line] |= UNPROVEN
+
+    def table(self, rows: Rows) -> LineTable:
+        """The lines of the report."""
+        numbers = self._room(rows.numbers)
+        flags = self._flags[numbers]
+        clearance, seen = (
+            np.where(np.isinf(column[numbers]), np.nan, column[numbers])
+            for column in (self._clearance, self._seen)
+        )
+        proven, moves = (flags & (UNSURE | UNPROVEN)) == 0, (flags & MOVES) != 0
+        return LineTable(rows, clearance, seen, proven, moves)
+
+    def _room(self, lines: ArrayLike) -> NDArray[np.int64]:
+        """The line numbers; there is room for all of them then."""
+        numbers = np.asarray(lines, dtype=np.int64)
+        most = int(numbers.max()) if numbers.size else 0
+        if most >= len(self._flags):
+            more = max(most + 1, len(self._flags) * 3 // 2) - len(self._flags)
+            self._clearance, self._seen = (
+                np.concatenate([column, np.full(more, np.nan)])
+                for column in (self._clearance, self._seen)
+            )
+            self._flags = np.concatenate([self._flags, np.zeros(more, dtype=np.uint8)])
+        return numbers
