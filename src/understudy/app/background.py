@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
@@ -12,12 +13,16 @@ from understudy.app.validate import Options, validate_text
 from understudy.config import CellConfig, load_config
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
+from understudy.offline.json_stream import encoded
+from understudy.offline.validate.report import Report
+from understudy.operator.background import LARGEST_RESULT
 from understudy.operator.background_worker import Progress
 from understudy.space.kinematics.chain import Frames
 from understudy.space.reach.reach_map import ReachabilityAnalyzer, ReachabilityMap
 from understudy.units import MM
 
 MOST_POINTS = 100_000
+LARGEST_REPORT = LARGEST_RESULT - 1024
 
 
 class CellName(Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +92,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     with_stops: bool = False
 
 
-def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
+def validate(parameters: dict[str, Any], progress: Progress) -> msgspec.Raw | Refused:
     """The report, as `understudy validate --json` writes it."""
     asked: Asked = read(parameters, Asked)
 
@@ -105,7 +110,20 @@ def validate(parameters: dict[str, Any], progress: Progress) -> dict[str, Any]:
         program=asked.name,
         progress=report_progress,
     )
-    return report.document()
+    return _within_limit(report)
+
+
+def _within_limit(report: Report) -> msgspec.Raw | Refused:
+    """The report as JSON; refused as soon as it is longer than the cell takes."""
+    written = bytearray()
+    for part in encoded(report.listed_document()):
+        written += part
+        if len(written) > LARGEST_REPORT:
+            return Refused(
+                f"the report of {len(report.lines)} lines is longer than {LARGEST_REPORT} bytes: "
+                "use `understudy validate --json`"
+            )
+    return msgspec.Raw(written)
 
 
 class AskedPairs(Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ a client that fills the queue with long queries does not delay it. `runs` lists 
 import asyncio
 import contextlib
 import logging
+import signal
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from msgspec import Struct
 from understudy.errors import ConfigError, Refused
 from understudy.operator.background_worker import Progress
 from understudy.operator.table import Command
+from understudy.operator.worker_limits import WorkerLimits, worker_limits
 from understudy.ports.hmi import BROKEN, Later
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ class WorkerMessage(Struct, frozen=True):
     progress: float | None = None
     result: msgspec.Raw = NOTHING
     failed: str | None = None
+    exhausted: bool = False
 
 
 _decoder = msgspec.json.Decoder(WorkerMessage)
@@ -76,8 +79,14 @@ SHARED_FILE = "shared"
 class BackgroundRuns:
     """The long work of a cell, on one event loop."""
 
-    def __init__(self, kinds: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        kinds: Mapping[str, str],
+        given: Mapping[str, Any],
+        limits: WorkerLimits | None = None,
+    ) -> None:
         """``given``: parameters of every query besides its own, such as the cell."""
+        self._limits = limits or worker_limits()
         self._kinds = dict(kinds)
         self._given = dict(given)
         self._runs: dict[int, BackgroundRun] = {}
@@ -199,7 +208,7 @@ class BackgroundRuns:
         parameters: dict[str, Any],
         descriptors: tuple[int, ...] = (),
     ) -> WorkerMessage:
-        task = {"target": target, "parameters": parameters}
+        task = {"target": target, "parameters": parameters, "memory": self._limits.memory}
         begun = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "understudy.operator.background_worker"),
@@ -212,7 +221,10 @@ class BackgroundRuns:
         try:
             assert process.stdin is not None
             process.stdin.write(msgspec.json.encode(task) + b"\n")
-            return await self._read_messages(run, process, begun)
+            async with asyncio.timeout(self._limits.seconds):
+                return await self._read_messages(run, process, begun)
+        except TimeoutError:
+            return WorkerMessage(failed=self._limits.time_exceeded)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -226,6 +238,8 @@ class BackgroundRuns:
             while line := await process.stdout.readline():
                 message = _decoder.decode(line)
                 run.seconds = time.monotonic() - begun
+                if message.exhausted:
+                    return WorkerMessage(failed=self._limits.memory_exceeded)
                 if message.progress is None:
                     return message
                 run.progress = message.progress
@@ -233,7 +247,17 @@ class BackgroundRuns:
             return WorkerMessage(failed=f"its answer cannot be read: {problem}")
         except ValueError:
             return WorkerMessage(failed=f"its answer is longer than {LARGEST_RESULT} bytes")
-        return WorkerMessage(failed="its process ended without an answer")
+        return WorkerMessage(failed=await self._why_it_ended(process))
+
+    async def _why_it_ended(self, process: asyncio.subprocess.Process) -> str:
+        """Why a process ended without an answer; compiled code aborts if it gets no memory."""
+        code = await process.wait()
+        if code in (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS):
+            name = signal.Signals(-code).name
+            return (
+                f"its process was ended by {name}, perhaps because {self._limits.memory_exceeded}"
+            )
+        return "its process ended without an answer"
 
     def _end(self, run: BackgroundRun, message: WorkerMessage) -> None:
         if message.result == NOTHING:

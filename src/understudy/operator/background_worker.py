@@ -1,8 +1,9 @@
 """`python -m understudy.operator.background_worker`: the process of one long query.
 
-In: a JSON line `{"target": "module:function", "parameters": {…}}`. Out, a JSON line each:
-`{"progress": 0.3}` any number of times, then `{"result": …}` or `{"failed": "why"}`. When the
-input ends before that, this process ends too: the cell no longer waits for the answer.
+In: a JSON line `{"target": "module:function", "parameters": {…}, "memory": bytes}`. Out, a JSON
+line each: `{"progress": 0.3}` any number of times, then `{"result": …}`, `{"failed": "why"}`, or
+`{"exhausted": true}` if it needed more than the memory it may have. When the input ends before
+that, this process ends too: the cell no longer waits for the answer.
 """
 
 import os
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from understudy.errors import ConfigError, Refused
+from understudy.operator.worker_limits import limit_memory
 
 NICENESS = 10
 SMALLEST_STEP = 0.01
@@ -33,33 +35,41 @@ def main() -> int:
     os.nice(NICENESS)
     task = msgspec.json.decode(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_stdin, daemon=True).start()
+    limit_memory(task["memory"])
     _send(answers, _answer(answers, task["target"], task["parameters"]))
     return 0
 
 
-def _answer(answers: BinaryIO, target: str, parameters: dict[str, Any]) -> dict[str, Any]:
+def _answer(answers: BinaryIO, target: str, parameters: dict[str, Any]) -> bytes:
     reported = 0.0
 
     def progress(share: float) -> None:
         nonlocal reported
         if share >= reported + SMALLEST_STEP:
             reported = share
-            _send(answers, {"progress": share})
+            _send(answers, msgspec.json.encode({"progress": share}))
 
     try:
         module, _, name = target.partition(":")
         work: Work = getattr(import_module(module), name)
         result = work(parameters, progress)
+        return _encoded(result)
+    except MemoryError:
+        return b'{"exhausted":true}'
     except ConfigError as problem:
-        return {"failed": str(problem)}
+        return _encoded(Refused(str(problem)))
     except Exception as problem:  # noqa: BLE001 - a bug in a query is reported to the cell
         traceback.print_exc()
-        return {"failed": f"{type(problem).__name__}: {problem}"}
-    return {"failed": result.reason} if isinstance(result, Refused) else {"result": result}
+        return _encoded(Refused(f"{type(problem).__name__}: {problem}"))
 
 
-def _send(answers: BinaryIO, answer: dict[str, Any]) -> None:
-    answers.write(msgspec.json.encode(answer) + b"\n")
+def _encoded(result: Any) -> bytes:
+    refused = isinstance(result, Refused)
+    return msgspec.json.encode({"failed": result.reason} if refused else {"result": result})
+
+
+def _send(answers: BinaryIO, answer: bytes) -> None:
+    answers.write(answer + b"\n")
     answers.flush()
 
 

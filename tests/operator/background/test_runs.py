@@ -21,14 +21,17 @@ from understudy.operator.background import (
     BackgroundRun,
     BackgroundRuns,
 )
+from understudy.operator.worker_limits import WorkerLimits, worker_limits
 
-WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait")
+WORKS = ("echo", "refuse", "misread", "stumble", "vanish", "babble", "wait", "swallow", "give_up")
 
 
-def play(scene: Callable[[BackgroundRuns], Awaitable[None]]) -> None:
+def play(
+    scene: Callable[[BackgroundRuns], Awaitable[None]], limits: WorkerLimits | None = None
+) -> None:
     async def run() -> None:
         kinds = {name: f"tests.operator.background.works:{name}" for name in WORKS}
-        runs = BackgroundRuns(kinds, {"cell": "the one that runs"})
+        runs = BackgroundRuns(kinds, {"cell": "the one that runs"}, limits)
         try:
             await asyncio.wait_for(scene(runs), 60.0)
         finally:
@@ -87,6 +90,49 @@ def test_a_result_that_is_too_long_fails_the_run(monkeypatch: pytest.MonkeyPatch
         assert "longer than" in run.error
 
     play(scene)
+
+
+def test_a_worker_that_takes_too_much_memory_is_refused_and_the_next_one_works() -> None:
+    async def scene(runs: BackgroundRuns) -> None:
+        fits = await until(start(runs, "swallow", megabytes=256), *OVER)
+        assert (fits.state, fits.error) == ("done", "")
+        large = await until(start(runs, "swallow", megabytes=4096), *OVER)
+        assert large.state == "failed"
+        assert large.error == (
+            "it needs more memory than a worker process may have: 512 MB "
+            "(UNDERSTUDY_WORKER_MEMORY_MB sets another limit)"
+        )
+        assert 0.05 < large.progress < 0.13
+        aborted = await until(start(runs, "give_up"), *OVER)
+        assert aborted.error.startswith("its process was ended by SIGABRT, perhaps because")
+
+    play(scene, WorkerLimits(512 << 20))
+
+
+def test_a_run_that_takes_too_long_is_ended_and_the_next_one_begins() -> None:
+    async def scene(runs: BackgroundRuns) -> None:
+        endless, behind = start(runs, "wait"), start(runs, "echo")
+        await until(endless, *OVER)
+        assert endless.state == "failed"
+        assert endless.error == (
+            "it took longer than a worker process may take: 1 s "
+            "(UNDERSTUDY_WORKER_SECONDS sets another limit)"
+        )
+        await until(behind, *OVER)
+
+    play(scene, WorkerLimits(512 << 20, 1.0))
+
+
+def test_limits_of_workers_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 512 << 20 <= worker_limits().memory <= 4096 << 20
+    assert worker_limits().seconds == 3600.0
+    monkeypatch.setenv("UNDERSTUDY_WORKER_MEMORY_MB", "9000")
+    monkeypatch.setenv("UNDERSTUDY_WORKER_SECONDS", "60")
+    assert worker_limits() == WorkerLimits(9000 << 20, 60.0)
+    for wrong in ("much", "-1", "nan", "1"):
+        monkeypatch.setenv("UNDERSTUDY_WORKER_MEMORY_MB", wrong)
+        with pytest.raises(ConfigError, match=r"UNDERSTUDY_WORKER_MEMORY_MB.*512 or more"):
+            worker_limits()
 
 
 def test_one_run_works_and_the_others_wait_and_can_be_cancelled() -> None:

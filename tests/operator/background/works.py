@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from understudy.errors import ConfigError, Refused
 
 Progress = Callable[[float], None]
@@ -35,6 +37,19 @@ def vanish(parameters: dict[str, Any], progress: Progress) -> None:
 
 def babble(parameters: dict[str, Any], progress: Progress) -> str:
     return "x" * int(parameters["bytes"])
+
+
+def swallow(parameters: dict[str, Any], progress: Progress) -> int:
+    """Takes as much memory as it is told to, a few MB at a time."""
+    taken = []
+    for k in range(int(parameters["megabytes"]) // 8):
+        taken.append(np.ones(1 << 20))
+        progress(8 * k / parameters["megabytes"])
+    return len(taken)
+
+
+def give_up(parameters: dict[str, Any], progress: Progress) -> None:
+    os.abort()  # as compiled code does if it gets no memory
 
 
 def wait(parameters: dict[str, Any], progress: Progress) -> None:
