@@ -14,6 +14,7 @@ from understudy.config import load_config
 from understudy.devices.welder.welder import Welder
 from understudy.operator.history import History
 from understudy.operator.robots import Robots
+from understudy.operator.slices import Slices
 from understudy.robots.arm.controller import VirtualController
 from understudy.simulation.cell import Cell
 from understudy.units import NS_PER_MS, NS_PER_SECOND
@@ -78,7 +79,7 @@ def recorded(duration: int, *, record: bool) -> float:
         cell.clock_state.pause()
         pump = Pump(Exchange(cell), cell.clock_state)
         if record:
-            History(Robots(config, cell.parts, pump), cell, pump)
+            History(Robots(config, cell.parts, pump), cell, pump, Slices())
         robot = cell.parts["g60"]
         assert isinstance(robot, VirtualController)
         robot.connect(0)

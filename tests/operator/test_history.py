@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from tests.operator.conftest import Bench
 
@@ -23,8 +24,13 @@ FOREVER = 86_400.0
 
 def rows(bench: Bench, robot: str, **parameters: Any) -> list[dict[str, Any]]:
     wanted = {"seconds_back": FOREVER, "count": KEPT} | parameters
-    found: list[dict[str, Any]] = bench.do("sample", robot=robot, **wanted)["rows"]
+    found: list[dict[str, Any]] = as_json(bench.do("sample", robot=robot, **wanted)["rows"])
     return found
+
+
+def as_json(value: Any) -> Any:
+    """A value as a client gets it: many rows are written in slices."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def times(found: list[dict[str, Any]]) -> list[float]:

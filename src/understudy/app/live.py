@@ -30,16 +30,19 @@ from understudy.operator.events import EventLog, EventSources
 from understudy.operator.history import History
 from understudy.operator.library import LibraryCommands, ProjectFolder
 from understudy.operator.mdi import MdiCommands
+from understudy.operator.mesh_builder import MeshBuilder
 from understudy.operator.models import DeviceCommands, RobotQuery, view_of
 from understudy.operator.modes import ModeCommands
 from understudy.operator.motion import MotionCommands
 from understudy.operator.pins import PinCommands
 from understudy.operator.play import PlayCommands
 from understudy.operator.points import PointCommands, TeachCommands
-from understudy.operator.programs import ProgramCommands, Slices
+from understudy.operator.preparation import Preparation
+from understudy.operator.programs import ProgramCommands
 from understudy.operator.project import ProjectCommands
 from understudy.operator.robots import Robots
 from understudy.operator.scene import SceneQuery
+from understudy.operator.slices import Slices
 from understudy.operator.table import Command, Commands
 from understudy.operator.traffic import Traffic
 from understudy.operator.views import CellWatch
@@ -366,7 +369,8 @@ class OperatorApi:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
-        self.history = History(self.robots, cell, pump)
+        self.slices = Slices()
+        self.history = History(self.robots, cell, pump, self.slices)
         self.modes = ModeCommands(
             config, self.robots, self.events, self.log,
             allowed=real,
@@ -377,22 +381,25 @@ class OperatorApi:
         )  # fmt: skip
         self.changes = Changes(pump)
         around = EnvironmentCommands(config, cell.parts, pump, runs, self.changes, files)
-        clock = ClockCommands(cell, pump, self.robots, self.log, facts, quit_, files)
+        clock = ClockCommands(
+            cell, pump, self.robots, self.log, facts, quit_, files, changes=self.changes,
+            preparation=Preparation(self.robots, MeshBuilder(runs), self.slices),
+        )  # fmt: skip
         self._subjects: tuple[Subject, ...] = (
             clock,
             RobotQuery(self.robots),
             DeviceCommands(config, cell.parts, pump),
-            SceneQuery(config, self.robots, around.here, cell.parts),
+            SceneQuery(config, self.robots, around.here, cell.parts, runs),
             around,
-            self.events,
-            self.history,
-            self.modes,
             *self._robot_subjects(cell.parts),
-            *self._program_subjects(config, clock, cell.parts, files),
+            *self._program_subjects(config, clock, cell.parts, runs, files),
         )
 
     def _robot_subjects(self, parts: dict[str, Part]) -> tuple[Subject, ...]:
         return (
+            self.events,
+            self.history,
+            self.modes,
             MotionCommands(self.robots, self.modes.dead_man),
             PinCommands(self.robots),
             PointCommands(self.robots, parts),
@@ -404,10 +411,10 @@ class OperatorApi:
         config: CellConfig,
         clock: ClockCommands,
         parts: dict[str, Part],
+        runs: BackgroundRuns,
         files: FilesFolder,
     ) -> tuple[Subject, ...]:
-        self.slices = Slices()
-        programs = ProgramCommands(config, self.robots, self.slices)
+        programs = ProgramCommands(config, self.robots, self.slices, runs, self.changes)
         self.play = PlayCommands(
             config, self.robots, start=clock.start, load=programs.load, run=programs.run
         )

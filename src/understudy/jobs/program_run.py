@@ -11,25 +11,31 @@ filled. Empty lines are not sent: they would clear the error of a controller.
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from understudy.errors import Refused
 from understudy.jobs.line_feed import FeedState, LineFeed
+from understudy.jobs.program_lines import (
+    ProgramLines,
+    Sent,
+    StartAt,
+    all_read,
+    start_at,
+    too_large,
+)
 from understudy.ports import ControllerStatus
 from understudy.ports.controller import MotionController
 from understudy.ports.program import (
-    LONGEST_PROGRAM,
     Ended,
     Language,
     LineState,
     ProcessChoice,
     Reading,
     RunState,
-    SourceLine,
     Switched,
 )
 from understudy.ports.refusals import INHIBITED, SOFT_LIMIT
@@ -53,14 +59,6 @@ NOT_IN_STEPS = Refused("the program runs without steps: stop it, and run it with
 PROCESS_OFF = 30
 """Code of the question whether the process is switched on again."""
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
-
-
-class Sent(NamedTuple):
-    """A line to send: its number in the file (0: none) and the count of acting lines so far."""
-
-    number: int
-    text: str
-    acting: int
 
 
 class Saved(Struct):
@@ -101,22 +99,37 @@ class ProgramRun:
         self._language = language
         self._listeners: list[Ended] = []
         self._state = Saved()
-        self._lines: Sequence[SourceLine] = ()
+        self._lines = ProgramLines()
+        self._prepared: tuple[str, ProgramLines] | None = None
+        self._start: StartAt | None = None
         self._checksum = 0
-        self._queue: list[Sent] = []
+        self._queue = self._lines.queue((), 1)
         self._listens = False
 
     # ── operator ──
 
     def load_text(self, text: str, name: str) -> Refused | None:
-        return self.load_lines(text, name, tuple(self._language.lines(text)))
+        refused = all_read(self.prepare(text))
+        return refused or self.load_prepared(name)
 
-    def load_lines(self, text: str, name: str, lines: Sequence[SourceLine]) -> Refused | None:
-        """Loads a program whose lines are already read."""
+    def prepare(self, text: str) -> Generator[None, None, Refused | None]:
+        """Reads the lines of a text; yields often. The loaded program stays as it is."""
+        self._prepared = None
+        refused = yield from too_large(text)
+        if refused is not None:
+            return refused
+        lines = yield from ProgramLines().read(self._language.lines(text))
+        self._prepared = text, lines
+        return None
+
+    def load_prepared(self, name: str) -> Refused | None:
+        """Loads the text that was prepared last."""
         if self.under_way():
             return UNDER_WAY
-        if len(text) > LONGEST_PROGRAM:
-            return Refused(f"the program has {len(text)} characters, more than {LONGEST_PROGRAM}")
+        if self._prepared is None:
+            return NOTHING_LOADED
+        text, lines = self._prepared
+        self._prepared = None
         self._state = Saved(name=name, text=text)
         self._set_lines(lines)
         return None
@@ -139,11 +152,12 @@ class ProgramRun:
             self._feed.restart()
         if refused := self._not_ready(now):
             return refused
-        missing = self.missing_process(from_line)
+        start = self._start_at(from_line)
+        missing = self._missing(start)
         if missing and process is None:
             return Refused(_question(from_line, missing), PROCESS_OFF)
         left_off = missing if process == "leave" else ()
-        if refused := self._begin(now, from_line, step, restore=process == "restore"):
+        if refused := self._begin(now, start, step, restore=process == "restore"):
             self._state.state, self._state.error = "failed", refused.reason
             self._state.line = _line_in(refused.reason) or from_line
             return refused
@@ -213,9 +227,6 @@ class ProgramRun:
     def target_line(self) -> str:
         return self._language.target_line
 
-    def read_lines(self, text: str) -> Iterator[SourceLine]:
-        return self._language.lines(text)
-
     def under_way(self) -> bool:
         return self._state.state in ("running", "paused")
 
@@ -223,17 +234,32 @@ class ProgramRun:
     def text(self) -> str:
         return self._state.text
 
+    def starting(self, from_line: int) -> Callable[[], StartAt]:
+        """Finds what a start at a line needs. It reads all lines before that one and nothing else,
+        so that a thread can do it."""
+        lines, language = self._lines, self._language
+        return lambda: start_at(language, lines, from_line)
+
+    def use_start(self, start: StartAt) -> None:
+        """Keeps what `starting` found, for the next start at that line."""
+        self._start = start
+
     def missing_process(self, from_line: int) -> tuple[Switched, ...]:
         """What the lines before ``from_line`` switch on and is off now. Whether arc and gas are on
         is not known of every controller; a stop has switched them off."""
-        if any(line.problem is not None for line in self._lines):
-            return ()
+        return self._missing(self._start_at(from_line))
+
+    def _missing(self, start: StartAt) -> tuple[Switched, ...]:
         outputs = self._controller.digital_io().outputs
         return tuple(
-            each
-            for each in self._language.process_before(self._lines, from_line)
-            if each.output is None or not outputs >> each.output & 1
+            each for each in start.process if each.output is None or not outputs >> each.output & 1
         )
+
+    def _start_at(self, from_line: int) -> StartAt:
+        known = self._start
+        if known is None or known.lines is not self._lines or known.line != from_line:
+            known = self._start = self.starting(from_line)()
+        return known
 
     def reading(self, now: int) -> Reading:
         state, line, until = self._state.state, self._state.line, self._state.ended
@@ -270,9 +296,15 @@ class ProgramRun:
         return msgspec.structs.replace(self._state, opening=list(self._state.opening), feed=feed)
 
     def load(self, state: Any) -> None:
+        known = {self._state.text: self._lines} | dict([self._prepared] if self._prepared else [])
         self._state = msgspec.convert(state, Saved)
-        self._set_lines(tuple(self._language.lines(self._state.text)))
-        self._queue = self._to_send()
+        if self._state.text not in known:
+            known[self._state.text] = all_read(
+                ProgramLines().read(self._language.lines(self._state.text))
+            )
+        self._prepared = None
+        self._set_lines(known[self._state.text])
+        self._queue = self._lines.queue(self._state.opening, self._state.first)
         if self._feed is not None:
             self._feed.load(self._state.feed or FeedState())
         if self.under_way():
@@ -284,12 +316,12 @@ class ProgramRun:
     def _title(self) -> str:
         return self._state.name or "program"
 
-    def _set_lines(self, lines: Sequence[SourceLine]) -> None:
+    def _set_lines(self, lines: ProgramLines) -> None:
         self._lines = lines
         self._checksum = zlib.crc32(self._state.text.encode("utf-8", "surrogatepass"))
 
     def _not_ready(self, now: int) -> Refused | None:
-        if not any(line.text.strip() for line in self._lines):
+        if self._lines.empty:
             return NOTHING_LOADED
         return self._robot_not_ready(now)
 
@@ -305,14 +337,8 @@ class ProgramRun:
             return Refused("the drives are not enabled: enable them first")
         return None
 
-    def _begin(self, now: int, from_line: int, step: bool, *, restore: bool) -> Refused | None:
-        lines = self._lines
-        for line in lines:
-            if line.problem is not None:
-                return line.problem
-        if not 1 <= from_line <= len(lines):
-            return Refused(f"there is no line {from_line}; there are 1…{len(lines)}")
-        before = self._before(from_line, restore)
+    def _begin(self, now: int, start: StartAt, step: bool, *, restore: bool) -> Refused | None:
+        before = start.before(restore=restore)
         if isinstance(before, Refused):
             return before
         status = self._controller.status(now)
@@ -320,30 +346,17 @@ class ProgramRun:
             name=self._state.name,
             text=self._state.text,
             step=step,
-            first=from_line,
+            first=start.line,
             opening=before,
             base=status.accepted,
             stops=status.stops,
             tally=self._controller.tally(now).gcode_executed,
-            line=from_line,
+            line=start.line,
             started=now,
         )
-        self._queue = self._to_send()
+        self._queue = self._lines.queue(before, start.line)
         self._listen()
         return None
-
-    def _before(self, from_line: int, restore: bool) -> list[str] | Refused:
-        """The lines that are sent before a line of the file."""
-        if from_line == 1:
-            return []
-        language, lines = self._language, self._lines
-        before = language.opening(lines, from_line)
-        if isinstance(before, Refused):
-            return before
-        if not (restore and language.process_before(lines, from_line)):
-            return before
-        again = language.restoring(lines, from_line)
-        return again if isinstance(again, Refused) else [*before, *again]
 
     def _send_lines(self, now: int, count: int) -> None:
         """Sends `count` more lines; the opening lines come before the first."""
@@ -361,16 +374,6 @@ class ProgramRun:
         if isinstance(controller, LineFeed):
             return controller.send_line(line.text, line.number, now)
         return controller.send_gcode(line.text, now)
-
-    def _to_send(self) -> list[Sent]:
-        """The lines of this run in the order they are sent."""
-        queue = [Sent(0, text, at) for at, text in enumerate(self._state.opening, 1)]
-        acting = len(queue)
-        for line in self._lines[self._state.first - 1 :]:
-            if line.text.strip():
-                acting += line.acts
-                queue.append(Sent(line.number, line.text, acting))
-        return queue
 
     def _listen(self) -> None:
         """Subscribes to the controller at the first run: without listeners it has less to do."""
@@ -403,7 +406,8 @@ class ProgramRun:
     def _waiting(self, now: int) -> int:
         """The number of lines that the controller has not started."""
         done = self._controller.tally(now).gcode_executed - self._state.tally
-        return max(0, self._queue[self._state.sent - 1].acting - done)
+        sent: Sent = self._queue[self._state.sent - 1]
+        return max(0, sent.acting - done)
 
     def _come_to_rest(self, now: int) -> None:
         """The controller is at rest: all lines are done, unless it lost some."""
@@ -418,8 +422,8 @@ class ProgramRun:
     def _not_taken(self, now: int) -> int:
         """The first line that is not executed: a soft limit is checked before the motion."""
         taken = self._controller.tally(now).gcode_executed - self._state.tally
-        after = (sent.number for sent in self._queue if sent.acting > taken)
-        return next(after, self._state.line)
+        after = self._queue.not_executed(taken)
+        return self._state.line if after is None else after.number
 
     def _fail(self, reason: str, line: int, now: int) -> None:
         at = _line_in(reason) or line

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from understudy.errors import Refused
+from understudy.operator.table import safely
 from understudy.ports.hmi import Later
 
 MOST_WAITING = 64
@@ -40,7 +41,7 @@ class Changes:
         return later
 
     def _begin(self, change: Callable[[], Any]) -> Any:
-        answer = change()
+        answer = safely(change, "a change")()
         if isinstance(answer, Later):
             self._under_way = True
             self._owed.owe()

@@ -8,7 +8,9 @@ from msgspec import Meta, Struct, to_builtins
 from understudy.config.limits import LARGEST_SNAPSHOT
 from understudy.config.outside_files import FilesFolder
 from understudy.errors import ConfigError, Refused
+from understudy.operator.changes import Changes
 from understudy.operator.events import EventLog
+from understudy.operator.preparation import Preparation
 from understudy.operator.robots import Robots
 from understudy.operator.table import Command
 from understudy.ports import Snapshot
@@ -75,7 +77,12 @@ class ClockCommands:
         facts: Callable[[], dict[str, Any]],
         quit_: Callable[[], None],
         files: FilesFolder,
+        *,
+        changes: Changes,
+        preparation: Preparation,
     ) -> None:
+        self._changes = changes
+        self._preparation = preparation
         self._cell = cell
         self._files = files
         self._pump = pump
@@ -96,8 +103,18 @@ class ClockCommands:
             Command("rate", "set the rate of time", self._set_rate, SetRate),
             Command("status", "status of every part", lambda _: self._status(), role=viewer),
             Command("faults", "faults that can be injected", lambda _: self._faults(), role=viewer),
-            Command("snapshot", "save the state of the cell", self._snapshot, ToFile),
-            Command("restore", "restore a snapshot", self._restore, Restore),
+            Command(
+                "snapshot",
+                "save the state of the cell, after all changes that were asked for before",
+                lambda given: self._changes.do(lambda: self._snapshot(given)),
+                ToFile,
+            ),
+            Command(
+                "restore",
+                "restore a snapshot",
+                lambda given: self._changes.do(lambda: self._restore(given)),
+                Restore,
+            ),
             Command("inject", "inject a fault", self._inject, Inject),
             Command("metrics", "metrics of the engine", lambda _: self._metrics(), role=viewer),
             Command("quit", "end the cell", lambda _: self._quit()),
@@ -192,7 +209,14 @@ class ClockCommands:
         if (given.snapshot is None) == (given.file is None):
             return Refused("give either snapshot or file")
         try:
-            self._pump.restore(given.snapshot or self._read(given.file or ""))
+            snapshot = given.snapshot or self._read(given.file or "")
+            return self._preparation.then(snapshot, lambda: self._put_back(snapshot))
+        except ConfigError as problem:
+            return Refused(str(problem))
+
+    def _put_back(self, snapshot: Snapshot) -> Any:
+        try:
+            self._pump.restore(snapshot)
         except ConfigError as problem:
             return Refused(str(problem))
         return self._now()

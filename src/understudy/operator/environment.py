@@ -22,7 +22,7 @@ from understudy.operator.background import BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.operator.changes import Changes
 from understudy.operator.mesh_builder import Build, MeshBuilder
-from understudy.operator.table import Command
+from understudy.operator.table import Command, safely
 from understudy.ports import Part
 from understudy.ports.hmi import Later
 from understudy.simulation.collision.contact import report_of
@@ -216,7 +216,9 @@ class EnvironmentCommands:
             self._pump.act(lambda now: self.here.replace(there, now))
             return self._listed()
 
-        return self._changes.do(lambda: self._meshes.built(read).turned(replace))
+        return self._changes.do(
+            lambda: self._meshes.built(read).turned(safely(replace, "environment"))
+        )
 
     def _add(self, given: NewObject) -> Any:
         def add(thing: "CollisionObject") -> Any:
@@ -230,7 +232,7 @@ class EnvironmentCommands:
         if config.mesh:
             once = cache(self._model)
             built = self._meshes.built(lambda: lambda read_mesh: config.build(once, read_mesh))
-            return built.turned(then)
+            return built.turned(safely(then, "object"))
         try:
             return then(config.build(self._model))
         except ConfigError as problem:

@@ -12,14 +12,17 @@ import asyncio
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from math import dist, inf
 from typing import Annotated, Any, NamedTuple
 
+import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.operator.robots import Robot, Robots
+from understudy.operator.slices import Slices, Work
 from understudy.operator.table import Command
 from understudy.ports import Part, TimedPart
 from understudy.ports.device import PlotRow, Plotted
@@ -36,6 +39,8 @@ SHARE = 0.1
 """Part of the wall time that reading may take in the long run."""
 BURST_SECONDS = 0.25
 """Wall time of reading that is always allowed: some thousand rows."""
+AT_ONCE = 600
+"""Rows that are answered at once; more of them are written in slices."""
 LONGEST_READING_SECONDS = 0.01
 """A reading that takes longer counts as this: the first one loads kernels."""
 
@@ -58,11 +63,13 @@ class History:
         robots: Robots,
         cell: Cell,
         pump: Pump,
+        slices: Slices,
         wall: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._robots = robots
         self._cell = cell
         self._now = pump.now
+        self._slices = slices
         self._loop = asyncio.get_running_loop()
         self._records = {each.name: Record(each, cell.parts) for each in robots}
         self._budget = Budget(wall)
@@ -72,7 +79,7 @@ class History:
 
     def commands(self) -> list[Command]:
         doc = "rows of joints, speeds, torques and device values of the last ten minutes"
-        return [Command("sample", doc, self._sample, Wanted, role="viewer")]
+        return [Command("sample", doc, self._sample, Wanted, role="viewer", large=True)]
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -138,14 +145,25 @@ class History:
             rows = record.span(record.newest - nanoseconds(given.seconds_back), given.count)
         else:
             rows = record.rows(nanoseconds(given.after_s), given.count)
-        plots = [{"name": each.name, "unit": each.unit} for each in record.plots]
-        return {
+        answer = {
             "robot": given.robot,
             "axes": record.axes(),
-            "plots": plots,
+            "plots": [{"name": each.name, "unit": each.unit} for each in record.plots],
             "newest_s": seconds(record.newest),
-            "rows": rows,
         }
+        first = list(islice(rows, AT_ONCE))
+        if len(first) < AT_ONCE:
+            return {**answer, "rows": first}
+        return self._slices.do(_written(answer, chain(first, rows)))
+
+
+def _written(answer: dict[str, Any], rows: Iterator[dict[str, Any]]) -> Work[dict[str, Any]]:
+    """The answer with its rows as JSON text, so that the door need not write them at once."""
+    parts = []
+    for row in rows:
+        parts.append(msgspec.json.encode(row))
+        yield
+    return {**answer, "rows": msgspec.Raw(b"[" + b",".join(parts) + b"]")}
 
 
 class Budget:
@@ -269,25 +287,24 @@ class Record:
             {"name": name, "unit": "mm" if kind == "prismatic" else "°"} for name, kind in kinds
         ]
 
-    def span(self, since: int, count: int) -> list[dict[str, Any]]:
+    def span(self, since: int, count: int) -> Iterator[dict[str, Any]]:
         """As `rows`, beginning with a row at ``since``: the reading before holds until then."""
         before = next((each for each in reversed(self._readings) if each.at <= since), None)
         if before is None or count < 2:
             return self.rows(since, count)
         held = self._as_dict(before._replace(at=since), gap=False)
-        return [held, *self.rows(since, count - 1)]
+        return chain([held], self.rows(since, count - 1))
 
-    def rows(self, since: int, count: int) -> list[dict[str, Any]]:
-        """At most ``count`` rows later than ``since``, evenly thinned, the last one included."""
+    def rows(self, since: int, count: int) -> Iterator[dict[str, Any]]:
+        """At most ``count`` rows later than ``since``, evenly thinned, the last one included; of
+        the readings that there are when the first row is taken."""
         found = [reading for reading in self._readings if reading.at > since]
         kept = thinned(range(len(found)), count)
         before = -1
-        rows = []
         for number in kept:
             gap = any(found[n].gap for n in range(before + 1, number + 1))
-            rows.append(self._as_dict(found[number], gap=gap))
+            yield self._as_dict(found[number], gap=gap)
             before = number
-        return rows
 
     def _as_dict(self, reading: Reading, *, gap: bool) -> dict[str, Any]:
         values, count = reading.values.tolist(), reading.axes

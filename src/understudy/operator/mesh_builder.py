@@ -111,11 +111,14 @@ class MeshBuilder:
         from understudy.operator.mesh_arrays import store_array
         from understudy.space.model.shapes import is_prepared
 
-        new = [
-            thing
-            for thing in things
-            if thing.indices and not is_prepared(thing.points(), thing.triangles())
-        ]
+        try:
+            new = [
+                thing
+                for thing in things
+                if thing.indices and not is_prepared(thing.points(), thing.triangles())
+            ]
+        except ValueError:  # bytes that are no rows of numbers: the restore refuses them
+            return None
         if not new:
             return None
         outcome, shared = Later(), tempfile.TemporaryFile()  # noqa: SIM115 - `_in_process` closes it

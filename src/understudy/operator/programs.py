@@ -1,30 +1,30 @@
 """Commands for programs: load, run, step, pause, stop, preview."""
 
-import asyncio
 import math
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Raw, Struct, to_builtins
+from msgspec.json import encode
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
+from understudy.operator.background import BackgroundRuns
+from understudy.operator.changes import Changes
 from understudy.operator.robots import OfRobot, Robot, Robots
-from understudy.operator.table import Command
+from understudy.operator.slices import Slices, Work
+from understudy.operator.table import Command, safely
 from understudy.ports.device import NamesSwitches
-from understudy.ports.hmi import Later
-from understudy.ports.program import LONGEST_PROGRAM, ProgramControl, SourceLine
+from understudy.ports.program import LONGEST_PROGRAM, ProgramControl
 
 if TYPE_CHECKING:  # imported where needed: it brings compiled code
     from understudy.offline.setup import Setup
 
-READ_AT_ONCE = 10_000
-"""Characters: some hundred lines, some milliseconds."""
-Outcome = TypeVar("Outcome")
-Work = Generator[None, None, Outcome]
-"""Long work: it yields wherever it may be interrupted, and returns the answer of the command."""
+WRITE_AT_ONCE = 1_000_000
+"""Characters of a text that are written as JSON at once: some milliseconds."""
+LOOK_BACK_AT_ONCE = 500
+"""Lines before a start that are looked at on the event loop: some milliseconds."""
 Text = Annotated[str, Meta(max_length=LONGEST_PROGRAM)]
 
 
@@ -59,56 +59,14 @@ class Preview(Struct, frozen=True, forbid_unknown_fields=True):
 
 NO_PREVIEW = Refused("programs of this robot have no preview")
 
-# ── long commands ───────────────────────────────────────────────────────────────────────────────
 
-SLICE_SECONDS = 0.01
-MOST_AT_ONCE = 4
-ENDED = Refused("the cell has ended")
-TOO_MUCH = Refused(f"{MOST_AT_ONCE} long commands are under way: try again when one has ended")
-
-
-class Slices:
-    """Runs long commands in slices on the event loop, so that a stop never waits behind one."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._under_way = 0
-        self._stopped = False
-
-    def do(self, work: Work[Outcome]) -> Outcome | Later | Refused:
-        """The answer if the first slice gives it, else a `Later`."""
-        if self._under_way >= MOST_AT_ONCE:
-            return TOO_MUCH
-        over, answer = _one_slice(work)
-        if over:
-            assert answer is not None
-            return answer
-        self._under_way += 1
-        later = Later()
-        self._loop.call_soon(self._go_on, work, later)
-        return later
-
-    def stop(self) -> None:
-        self._stopped = True
-
-    def _go_on(self, work: Work[Outcome], later: Later) -> None:
-        over, answer = _one_slice(work)
-        if over or self._stopped:
-            self._under_way -= 1
-            later.settle(answer if over else ENDED)
-        else:
-            self._loop.call_soon(self._go_on, work, later)
-
-
-def _one_slice(work: Work[Outcome]) -> tuple[bool, Outcome | None]:
-    """Whether the work is over, and its answer."""
-    deadline = time.monotonic() + SLICE_SECONDS
-    try:
-        while time.monotonic() < deadline:
-            next(work)
-    except StopIteration as end:
-        return True, end.value
-    return False, None
+def _with_text(shown: dict[str, Any], text: str) -> Work[dict[str, Any]]:
+    """The program with its text as JSON, so that the door need not write it at once."""
+    parts = []
+    for first in range(0, len(text), WRITE_AT_ONCE):
+        parts.append(encode(text[first : first + WRITE_AT_ONCE])[1:-1])
+        yield
+    return {**shown, "text": Raw(b'"' + b"".join(parts) + b'"')}
 
 
 # ── commands ────────────────────────────────────────────────────────────────────────────────────
@@ -117,17 +75,31 @@ def _one_slice(work: Work[Outcome]) -> tuple[bool, Outcome | None]:
 class ProgramCommands:
     """Each command answers with the state of the program."""
 
-    def __init__(self, config: CellConfig, robots: Robots, slices: Slices) -> None:
+    def __init__(
+        self,
+        config: CellConfig,
+        robots: Robots,
+        slices: Slices,
+        runs: BackgroundRuns,
+        changes: Changes,
+    ) -> None:
         self._config = config
         self._robots = robots
         self._slices = slices
+        self._runs = runs
+        self._changes = changes
         self._setups: dict[str, Setup] = {}
 
     def commands(self) -> list[Command]:
         add = Command
         return [
             add(
-                "program", "the loaded program and its progress", self._show, OfRobot, role="viewer"
+                "program",
+                "the loaded program and its progress",
+                self._show,
+                OfRobot,
+                role="viewer",
+                large=True,
             ),
             add("load_program", "load and check a text; nothing moves", self.load, LoadProgram),
             add("run_program", "run from a line on, or go on after a pause", self.run, RunProgram),
@@ -151,31 +123,31 @@ class ProgramCommands:
         ]
 
     def _show(self, given: OfRobot) -> Any:
-        return self._with(given.robot, lambda program, now: None, text=True)
-
-    def load(self, given: LoadProgram) -> Any:
-        """Reads a short program at once, a long one in slices."""
         program = self._program(given.robot)
         if isinstance(program, Refused):
             return program
-        lines = program.read_lines(given.text)
-        if len(given.text) <= READ_AT_ONCE:
-            return self._take(given, tuple(lines))
-        return self._slices.do(self._reading(given, lines))
+        shown = self._with(given.robot, lambda program, now: None)
+        if len(program.text) <= WRITE_AT_ONCE:
+            return {**shown, "text": program.text}
+        return self._slices.do(_with_text(shown, program.text))
 
-    def _reading(self, given: LoadProgram, lines: Iterator[SourceLine]) -> Work[Any]:
-        read = []
-        for line in lines:
-            read.append(line)
-            yield
-        return self._take(given, tuple(read))
+    def load(self, given: LoadProgram) -> Any:
+        """Reads a short program at once, a long one in slices."""
 
-    def _take(self, given: LoadProgram, lines: tuple[SourceLine, ...]) -> Any:
-        return self._with(
-            given.robot, lambda program, now: program.load_lines(given.text, given.name, lines)
-        )
+        def reading() -> Work[Any]:
+            program = self._program(given.robot)
+            if isinstance(program, Refused):
+                return program
+            refused = yield from program.prepare(given.text)
+            if refused is not None:
+                return refused
+            return self._with(given.robot, lambda program, now: program.load_prepared(given.name))
+
+        return self._changes.do(lambda: self._slices.do(reading()))
 
     def run(self, given: RunProgram) -> Any:
+        """Runs at once; what a start in the middle of a long program needs is found before."""
+
         def run(program: ProgramControl, now: int) -> Refused | None:
             if program.reading(now).state == "paused":
                 return program.step(now) if given.step else program.resume(now)
@@ -183,7 +155,25 @@ class ProgramCommands:
                 now, from_line=given.from_line, step=given.step, process=given.process
             )
 
-        return self._with(given.robot, run, moves=True)
+        return self._changes.do(
+            lambda: self._at_line(
+                given.robot, given.from_line, lambda: self._with(given.robot, run, moves=True)
+            )
+        )
+
+    def _at_line(self, robot: str, line: int, then: Callable[[], Any]) -> Any:
+        """Calls ``then`` when it is known what a start at this line needs."""
+        program = self._program(robot)
+        if isinstance(program, Refused) or line <= LOOK_BACK_AT_ONCE:
+            return then()
+
+        def use(start: Any) -> Any:
+            program.use_start(start)
+            return then()
+
+        find = program.starting(line)
+        later = self._runs.in_thread("start_line", lambda _: find())
+        return later if isinstance(later, Refused) else later.turned(safely(use, "start_line"))
 
     def _process_before(self, given: StartLine) -> Any:
         robot, program = self._robots.find(given.robot), self._program(given.robot)
@@ -192,10 +182,14 @@ class ProgramCommands:
         names: dict[str, str] = {}
         for device in robot.devices.values():
             names |= device.switch_names() if isinstance(device, NamesSwitches) else {}
-        return [
-            {"word": each.word, "line": each.line, "name": names.get(each.word, "")}
-            for each in program.missing_process(given.from_line)
-        ]
+
+        def missing() -> list[dict[str, Any]]:
+            return [
+                {"word": each.word, "line": each.line, "name": names.get(each.word, "")}
+                for each in program.missing_process(given.from_line)
+            ]
+
+        return self._at_line(given.robot, given.from_line, missing)
 
     def _of(self, verb: str) -> Callable[[OfRobot], Any]:
         return lambda given: self._with(
@@ -207,7 +201,6 @@ class ProgramCommands:
         name: str,
         action: Callable[[ProgramControl, int], Refused | None],
         *,
-        text: bool = False,
         moves: bool = False,
     ) -> Any:
         robot, program = self._robots.find(name), self._program(name)
@@ -220,7 +213,7 @@ class ProgramCommands:
         if isinstance(refused, Refused):
             return refused
         shown: dict[str, Any] = to_builtins(program.reading(time.now()))
-        return {"robot": name, **shown, **({"text": program.text} if text else {})}
+        return {"robot": name, **shown}
 
     def _program(self, name: str) -> ProgramControl | Refused:
         robot = self._robots.find(name)

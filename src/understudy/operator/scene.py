@@ -1,26 +1,36 @@
-"""The query `scene`: geometry for a browser. Metres and radians, 4×4 matrices row by row."""
+"""The query `scene`: geometry for a browser. Metres and radians, 4×4 matrices row by row.
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+Files and meshes are read and written as JSON once, in a thread; after that the query is answered
+at once.
+"""
 
-from msgspec import to_builtins
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
+from weakref import WeakKeyDictionary
+
+from msgspec import Raw, to_builtins
+from msgspec.json import encode
 
 from understudy.config import CellConfig
 from understudy.errors import ConfigError, Refused
+from understudy.operator.background import BackgroundRuns
 from understudy.operator.environment import HoldsObjects
 from understudy.operator.models import chain_of, tool_of, tools_of, work_offsets_of
 from understudy.operator.robots import Robot, Robots
 from understudy.operator.table import Command
 from understudy.ports import Part
 from understudy.ports.device import HasBodies, SceneBody
+from understudy.ports.hmi import Later
 from understudy.ports.operation import IDENTITY, ModelAxis, parts_of
 from understudy.simulation.environment import CellEnvironment
 from understudy.space.pose import pose_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from understudy.space.kinematics.chain import Chain
     from understudy.space.model.robot import Geometry, Mesh, Solid
-    from understudy.space.model.shapes import CollisionObject
+    from understudy.space.model.shapes import CollisionObject, Shape, TriangleMesh
 
 
 class SceneQuery:
@@ -32,7 +42,10 @@ class SceneQuery:
         robots: Robots,
         here: CellEnvironment,
         parts: Mapping[str, Part],
+        runs: BackgroundRuns,
     ) -> None:
+        self._runs = runs
+        self._under_way: Later | None = None
         self._config = config
         self._robots = robots
         self._here = here
@@ -41,7 +54,43 @@ class SceneQuery:
 
     def commands(self) -> list[Command]:
         doc = "geometry for a browser: robots, tools, environment, colours"
-        return [Command("scene", doc, lambda _: self._scene(), role="viewer")]
+        return [Command("scene", doc, lambda _: self._answer(), role="viewer", large=True)]
+
+    def _answer(self) -> Any:
+        """Viewers who ask while the geometry is prepared wait for the same work."""
+        if self._under_way is None:
+            robots = [robot for robot in self._robots if robot.name not in self._still]
+            meshes = [mesh for mesh in self._meshes() if mesh not in _texts]
+            if not (meshes or any(_has_meshes(robot) for robot in robots)):
+                return self._scene()
+            later = self._runs.in_thread("scene", lambda _: self._prepare(robots, meshes))
+            if isinstance(later, Refused):
+                return later
+            self._under_way = later
+            later.then(lambda _: self._forget_work())
+        return self._under_way.turned(lambda _: self._answer())
+
+    def _forget_work(self) -> None:
+        self._under_way = None
+
+    def _prepare(self, robots: "list[Robot]", meshes: "list[TriangleMesh]") -> None:
+        for mesh in meshes:
+            triangles_text(mesh)
+        for robot in robots:
+            self._still[robot.name] = self._geometry(robot)
+
+    def _meshes(self) -> "Iterator[TriangleMesh]":
+        """The large meshes of the environment and of what robots hold."""
+        held = (
+            thing
+            for robot in self._robots
+            for watch in parts_of(robot.simulated.controller).values()
+            if isinstance(watch, HoldsObjects)
+            for thing in watch.held()
+        )
+        for thing in (*self._here.environment.everything(), *held):
+            if is_large(thing.shape):
+                yield thing.shape
 
     def _scene(self) -> dict[str, Any]:
         return {
@@ -138,8 +187,8 @@ class SceneQuery:
         return [
             {
                 "type": "mesh",
-                "vertices": (each.mesh.vertices * mesh.scale).round(5).tolist(),
-                "indices": each.mesh.triangles.tolist(),
+                "vertices": rows_text((each.mesh.vertices * mesh.scale).round(5)),
+                "indices": rows_text(each.mesh.triangles),
                 **({"color": each.color} if each.color else {}),
             }
             for each in found
@@ -182,6 +231,10 @@ def object_of(thing: "CollisionObject") -> dict[str, Any]:
     """An object of the environment."""
     import numpy as np
 
+    if is_large(thing.shape):
+        vertices, indices = triangles_text(thing.shape)
+    else:
+        vertices, indices = (np.asarray(rows).tolist() for rows in (thing.vertices, thing.indices))
     return {
         "name": thing.name,
         "type": str(thing.type),
@@ -189,9 +242,50 @@ def object_of(thing: "CollisionObject") -> dict[str, Any]:
         "dimensions": list(thing.dimensions),
         "radius": thing.radius,
         "height": thing.height,
-        "vertices": np.asarray(thing.vertices).tolist(),
-        "indices": np.asarray(thing.indices).tolist(),
+        "vertices": vertices,
+        "indices": indices,
     }
+
+
+LARGE = 1000
+"""Triangles of a mesh whose JSON text is kept."""
+ROWS_AT_ONCE = 2000
+"""Rows that are written without a break: the event loop waits for as long."""
+
+_texts: "WeakKeyDictionary[TriangleMesh, tuple[Raw, Raw]]" = WeakKeyDictionary()
+
+
+def is_large(shape: "Shape") -> "TypeGuard[TriangleMesh]":
+    from understudy.space.model.shapes import TriangleMesh
+
+    return isinstance(shape, TriangleMesh) and len(shape.triangles) > LARGE
+
+
+def triangles_text(mesh: "TriangleMesh") -> tuple[Raw, Raw]:
+    """Vertices and triangles of a mesh as JSON, written once."""
+    if mesh not in _texts:
+        _texts[mesh] = rows_text(mesh.vertices), rows_text(mesh.triangles)
+    return _texts[mesh]
+
+
+def rows_text(rows: "NDArray[Any]") -> Raw:
+    """The rows of an array as JSON, a part at a time."""
+    parts = (
+        encode(rows[first : first + ROWS_AT_ONCE].tolist())[1:-1]
+        for first in range(0, len(rows), ROWS_AT_ONCE)
+    )
+    return Raw(b"[" + b",".join(parts) + b"]")
+
+
+def _has_meshes(robot: Robot) -> bool:
+    from understudy.space.model.robot import Mesh
+
+    chain = robot.model.chain
+    return chain is not None and any(
+        isinstance(solid.geometry, Mesh)
+        for body in chain.bodies
+        for solid in (*body.visual, *body.collision)
+    )
 
 
 def body_of(body: SceneBody) -> dict[str, Any]:

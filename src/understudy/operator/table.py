@@ -40,9 +40,10 @@ class Questions(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command or query; ``run`` returns a value that msgspec can write, or `Refused`.
+    """A command or query; ``run`` returns a value that msgspec can write, `Refused` or `Later`.
 
     `secret`: when an order needs the secret of the run, in a cell that may command REAL robots.
+    `large`: its answer can be large, so that it is not one of the queries of a `glance`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Command:
     parameters: type[Struct] = NoParameters
     role: Role = "operator"
     secret: SecretNeeded = "while REAL"
+    large: bool = False
 
 
 class Commands:
@@ -58,7 +60,9 @@ class Commands:
 
     def __init__(self, commands: Iterable[Command]) -> None:
         own = (
-            Command("commands", "this table", lambda _: self.described(), role="viewer"),
+            Command(
+                "commands", "this table", lambda _: self.described(), role="viewer", large=True
+            ),
             Command("glance", "several queries at one moment", self._look, Questions, "viewer"),
         )
         self._commands = {command.name: command for command in (*commands, *own)}
@@ -97,24 +101,35 @@ class Commands:
             fields = ", ".join(_fields(command.parameters)) or "none"
             words = _in_words(parameters, command.parameters, problem)
             return Refused(f"{name}: {words}; parameters: {fields}", code=BAD_PARAMETERS)
-        try:
-            result = command.run(checked)
-        except Exception:  # a bug of one command must not end the connection of its client
-            log.exception("command %s failed", name)
-            return Refused("a bug; see the log", code=BROKEN)
+        result = safely(command.run, f"command {name}")(checked)
         if isinstance(result, Refused):
             return Refused(result.reason, code=result.code or REFUSED)
         return result
 
     def _look(self, given: Questions) -> list[Any]:
-        """The answers in order; None where a query is refused or needs time."""
+        """The answers in order; None where a query is refused, needs time or has a large answer."""
         return [self._glance(question) for question in given.questions]
 
     def _glance(self, question: Question) -> Any:
-        if question.command == "glance":
+        command = self._commands.get(question.command)
+        if command is None or command.large or command.name == "glance":
             return None
         answer = self.call(question.command, question.parameters, "viewer")
         return None if isinstance(answer, Refused | Later) else answer
+
+
+def safely(action: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The same action; an exception is logged and refused, since a bug of one command must not end
+    the connection of its client, nor keep those waiting who come after it."""
+
+    def run(*given: Any) -> Any:
+        try:
+            return action(*given)
+        except Exception:
+            log.exception("%s failed", name)
+            return Refused("a bug; see the log", code=BROKEN)
+
+    return run
 
 
 def _in_words(

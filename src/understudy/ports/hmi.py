@@ -64,9 +64,18 @@ class Later:
             self._listeners.append(listener)
 
     def turned(self, into: Callable[[Any], Any]) -> "Later":
-        """A later answer made of this one by ``into``; a refusal is passed on."""
+        """A later answer made of this one by ``into``, which may need time, too; a refusal is
+        passed on."""
         made = Later()
-        self.then(lambda a: made.settle(a if isinstance(a, Refused) else into(a)))
+
+        def pass_on(answer: Any) -> None:
+            answer = answer if isinstance(answer, Refused) else into(answer)
+            if isinstance(answer, Later):
+                answer.then(made.settle)
+            else:
+                made.settle(answer)
+
+        self.then(pass_on)
         return made
 
     def settle(self, answer: Any) -> None:

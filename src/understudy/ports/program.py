@@ -5,7 +5,7 @@ A kind of robot offers `program_run(robot)`, a part that is a `ProgramControl`.
 `Language` and a controller (`understudy.jobs.line_feed.LineFeed` for a robot that has none).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -22,6 +22,9 @@ Ended = Callable[[str, int], None]
 
 LONGEST_PROGRAM = 16 * 1024 * 1024
 """Characters of a program."""
+MOST_LINES = 1_000_000
+LONGEST_LINE = 10_000
+"""Characters of a line."""
 
 
 class Reading(Struct, frozen=True):
@@ -124,12 +127,29 @@ class ProgramController(Protocol):
 # ── the operator's side ─────────────────────────────────────────────────────────────────────────
 
 
+class LongPrograms(Protocol):
+    """Work on all lines of a program, which can take seconds and changes nothing by itself."""
+
+    def prepare(self, text: str) -> Generator[None, None, Refused | None]:
+        """Reads the lines of a text; yields often. The loaded program stays as it is."""
+        ...
+
+    def load_prepared(self, name: str) -> Refused | None:
+        """Loads the text that was prepared last; nothing moves."""
+        ...
+
+    def starting(self, from_line: int) -> Callable[[], Any]:
+        """A function that finds what a start at a line needs. It reads all lines before that one;
+        a thread can call it."""
+        ...
+
+    def use_start(self, start: Any) -> None:
+        """Keeps what `starting` found, for the next start at that line."""
+        ...
+
+
 class ProgramCommands(Protocol):
     """What an operator does with a program."""
-
-    def load_lines(self, text: str, name: str, lines: Sequence[Any]) -> Refused | None:
-        """Loads a program whose lines are already read; nothing moves."""
-        ...
 
     def run(
         self,
@@ -175,8 +195,6 @@ class ProgramText(Protocol):
         """As in `Language`."""
         ...
 
-    def read_lines(self, text: str) -> Iterator[SourceLine]: ...
-
     def missing_process(self, from_line: int) -> tuple[Switched, ...]:
         """What the lines before ``from_line`` switch on and is off now."""
         ...
@@ -197,5 +215,7 @@ class ProgramReadings(Protocol):
     def on_end(self, listener: Ended) -> None: ...
 
 
-class ProgramControl(ProgramCommands, SingleLines, ProgramText, ProgramReadings, Part, Protocol):
+class ProgramControl(
+    LongPrograms, ProgramCommands, SingleLines, ProgramText, ProgramReadings, Part, Protocol
+):
     """A program on a robot."""

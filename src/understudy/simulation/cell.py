@@ -11,7 +11,7 @@ from understudy.errors import ConfigError
 from understudy.ports import AnyFace, FaultSource, Part, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
 
-SNAPSHOT_FORMAT = 2
+SNAPSHOT_FORMAT = 3
 
 
 class Cell:
