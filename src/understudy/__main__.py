@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 
+from understudy.app.guard import ENDING
+
 
 def _leave(number: int, frame: object) -> None:
     """Ends the process while modules are still loading: nothing has been started that needs a stop.
@@ -15,8 +17,20 @@ def _leave(number: int, frame: object) -> None:
 def _restore_signals(command: str) -> None:
     """The modules of a command are loaded: signals act as usual; `run` sets handlers of its own."""
     if command != "run":
+        for number in ENDING:
+            _replace(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _replace(number: int, handler: "signal._HANDLER") -> None:
+    """Sets a handler, unless the signal is ignored on request: `nohup` does so with SIGHUP."""
+    if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, handler)
+
+
+def _ignore_one(number: int, frame: object) -> None:
+    """A process that is ending ignores a signal; the next one ends it."""
+    signal.signal(number, signal.SIG_DFL)
 
 
 def main() -> int:
@@ -26,15 +40,16 @@ def main() -> int:
     collections over them, about a tenth of the CPU time of a short command.
     """
     gc.set_threshold(100_000, 20, 20)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+    for number in ENDING:
+        _replace(number, _leave)
     from understudy.cli import main as command_line
 
     try:
         return command_line(loaded=_restore_signals)
-    finally:  # a process that is ending ignores further signals
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
+    finally:
+        for number in ENDING:
+            if signal.getsignal(number) in (_leave, signal.default_int_handler, signal.SIG_DFL):
+                signal.signal(number, _ignore_one)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,32 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-# More wakes of one instant than this mean an endless loop.
+from understudy.units import seconds
+
 SAME_INSTANT_LIMIT = 10_000
+"""More wakes of one instant than this mean an endless loop."""
+
+
+class StuckError(RuntimeError):
+    """Parts that are due again after every wake, so that time cannot go on: a fault in them."""
+
+    def __init__(self, now: int, parts: "Sequence[Wakes]", names: Sequence[str]) -> None:
+        self.now = now
+        self.parts = parts
+        named = ", ".join(names)
+        super().__init__(
+            f"time stands at {seconds(now):.9f} s: {named} is due again after every wake "
+            f"({SAME_INSTANT_LIMIT:,} times)"
+        )
 
 
 class Wakes(Protocol):
     """A part that acts at times of its own: a queue, a timer, a delayed answer."""
 
-    def next_wake(self) -> int | None: ...
+    def next_wake(self) -> int | None:
+        """When it acts next; a time that has passed means now. Its cost must not grow with the time
+        since the last wake."""
+        ...
 
     def wake(self, now: int) -> None: ...
 
@@ -33,21 +51,26 @@ def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
         due = [part for part in parts if _is_due(part, now)]
         if not due:
             return
-    names = ", ".join(type(part).__name__ for part in due)
-    raise RuntimeError(f"endless loop at {now} ns: {names} is due again after every wake")
+    raise StuckError(now, due, [type(part).__name__ for part in due])
 
 
 def advance(
     parts: Sequence[Wakes],
     to: int,
     settled: Callable[[int], None] = lambda now: None,
+    *,
+    since: int = 0,
 ) -> None:
-    """Carries out all wakes up to and including ``to``; calls ``settled`` after each instant."""
+    """Carries out all wakes up to and including ``to``; calls ``settled`` after each instant.
+
+    ``since``: the present time. A part that was due before it (a new plan that follows a long rest)
+    is woken once, at the present: no part runs through time that has passed.
+    """
     while due := [
         (at, part) for part in parts if (at := part.next_wake()) is not None and at <= to
     ]:
-        now = min(at for at, _ in due)
-        wake_all(parts, now, [part for at, part in due if at == now])
+        now = max(min(at for at, _ in due), since)
+        wake_all(parts, now, [part for at, part in due if at <= now])
         settled(now)
 
 

@@ -113,6 +113,7 @@ class Live:
             finished=self.finished.set,
             held=True,
         )
+        self._cell.on_stuck = self._pump.stop_time
         self._runs = BackgroundRuns(KINDS, {"cell": self._name()})
         self.operator = OperatorApi(
             config, self._cell, self._pump, self._runs, self.files,
@@ -132,6 +133,11 @@ class Live:
     @property
     def now(self) -> float:
         return seconds(self._pump.now())
+
+    @property
+    def problem(self) -> str:
+        """Why time cannot go on, a fault in a part; empty if it can."""
+        return self._pump.problem
 
     async def start(self) -> None:
         """Opens all wires, then starts time."""

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import secrets
+import socket
 import stat
 import tempfile
 import unicodedata
@@ -35,6 +36,7 @@ ESCAPE_CODE = re.compile(
 """CSI sequences, strings such as window titles (OSC), and two-character codes."""
 PRIVATE = 0o600
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
+CONNECT_SECONDS = 1.0
 
 
 class Ready(Struct, frozen=True):
@@ -68,6 +70,20 @@ class ReadyFile:
             raise ConfigError(
                 f"the ready file cannot be written: {problem.strerror}", file=str(self.path)
             ) from None
+
+    def check_free(self) -> None:
+        """Raises `ConfigError` if the file is that of another cell that is running."""
+        try:
+            other = read_ready(self.path)
+        except ConfigError:
+            return
+        if other.pid != os.getpid() and is_alive(other.pid) and _listens(other):
+            raise ConfigError(
+                f"the ready file is that of the running cell {other.cell} (pid {other.pid})",
+                file=str(self.path),
+                allowed="another file for each cell, or stop that cell first: "
+                f"understudy stop --ready-file {self.path}",
+            )
 
     def remove(self) -> None:
         """Removes the file, unless it is gone or another cell has replaced it."""
@@ -161,6 +177,16 @@ def _alive(files: Sequence[Path]) -> Iterator[Ready]:
         else:
             with contextlib.suppress(OSError):
                 file.unlink()
+
+
+def _listens(ready: Ready) -> bool:
+    """Whether the control endpoint accepts connections: the pid alone may be another process'."""
+    host, _, port = ready.endpoints.get("control", "").removeprefix("tcp://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def is_alive(pid: int) -> bool:

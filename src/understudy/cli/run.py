@@ -23,6 +23,7 @@ from rich.table import Table
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
+from understudy.cli.leaving import EndOnSignals
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
@@ -36,10 +37,6 @@ from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, Event, write_facts
 
 log = logging.getLogger(__name__)
-
-SIGNAL_GRACE_S = 1.0
-"""Seconds that the event loop has to react to a signal before the signal interrupts it."""
-
 
 CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
@@ -134,7 +131,10 @@ def run(
 
 def _ready_files(path: Path | None, options: Options) -> list[ReadyFile]:
     places = [file for file in (registry_file(), path) if file is not None]
-    return [ReadyFile(file, options.secret) for file in places]
+    files = [ReadyFile(file, options.secret) for file in places]
+    for file in files:
+        file.check_free()
+    return files
 
 
 def _existing(folder: Path | None) -> Path | None:
@@ -163,7 +163,8 @@ async def _live(
         if page := _page(config, options):
             ends.callback(page.close)
         live = Live(config, options)
-        signals = _end_on_signals(live)
+        signals = EndOnSignals([file.path for file in files])
+        signals.install(live.finished.set)
         await live.listen()
         if chat:
             ends.callback(
@@ -188,7 +189,9 @@ async def _live(
             ends.push_async_callback(on_start.stop)
         live.go()
         await live.finished.wait()
-    return bool(signals)
+    if live.problem and options.for_seconds is not None:
+        raise typer.Exit(1)
+    return bool(signals.came)
 
 
 async def _find_self_pairs(live: Live) -> None:
@@ -261,32 +264,6 @@ async def _until_finished(live: Live, work: Coroutine[Any, Any, None]) -> None:
 async def _stop(live: Live, page: page_process.PageProcess | None) -> None:
     """Stops both at the same time: each waits for the other's sockets to close."""
     await asyncio.gather(live.stop(), *([page.stop()] if page else []))
-
-
-def _end_on_signals(live: Live) -> list[int]:
-    """Ends the cell on SIGINT and SIGTERM; the returned list gets their numbers.
-
-    A signal that the loop does not handle in time (a kernel is being compiled) interrupts the
-    running code.
-    """
-    came: list[int] = []
-
-    def end(number: int) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        came.append(number)
-        live.finished.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, end, number)
-        signal.signal(
-            number, _start_grace_time
-        )  # the loop still gets it through its wake-up descriptor
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    return came
-
-
-def _start_grace_time(number: int, frame: object) -> None:
-    signal.setitimer(signal.ITIMER_REAL, SIGNAL_GRACE_S)
 
 
 def _with_page(wanted: bool | None, config: CellConfig, leaves: bool) -> bool:

@@ -187,7 +187,8 @@ class ClockCommands:
     def _status(self) -> dict[str, Any]:
         now = self._now()  # first: the cell catches up with the clock
         real, parts = self._pump.real_seconds(), self._cell.status()
-        return now | self._facts() | {"real_s": real, "parts": parts}
+        problem = {"problem": self._pump.problem} if self._pump.problem else {}
+        return now | self._facts() | problem | {"real_s": real, "parts": parts}
 
     # ── snapshots and faults ──
 

@@ -35,7 +35,9 @@ class Part(Protocol):
 class TimedPart(Part, Protocol):
     """A part that acts at times of its own."""
 
-    def next_wake(self) -> int | None: ...
+    def next_wake(self) -> int | None:
+        """As in `agenda.Wakes`: a time that has passed means now."""
+        ...
 
     def wake(self, now: int) -> None: ...
 

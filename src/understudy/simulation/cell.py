@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from understudy.agenda import advance, earliest
+from understudy.agenda import StuckError, advance, earliest
 from understudy.errors import ConfigError
 from understudy.ports import AnyFace, FaultSource, Part, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
@@ -35,18 +35,34 @@ class Cell:
         self.disturbed = dict(disturbed or {})
         self.now = 0
         self._timed = [part for part in self.parts.values() if isinstance(part, TimedPart)]
+        self._stuck: StuckError | None = None
+        self.on_stuck: Callable[[StuckError], None] = _raise
+        """Called instead of an exception when a part does not let time go on."""
 
     def next_wake(self) -> int | None:
-        return earliest(self._timed)
+        """The next wake of a part, never in the past; None also if time cannot go on."""
+        at = None if self._stuck else earliest(self._timed)
+        return None if at is None else max(at, self.now)
 
     def advance(self, to: int, settled: Callable[[int], None] = lambda now: None) -> None:
-        """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
+        """Runs to ``to``; calls ``settled`` after each instant at which something happened.
+
+        If a part is due again after every wake, time stands from then on, until a snapshot is
+        restored; the error has the name of the part.
+        """
 
         def arrive(now: int) -> None:
             self.now = max(self.now, now)
             settled(self.now)
 
-        advance(self._timed, to, arrive)
+        if self._stuck is None:
+            try:
+                advance(self._timed, to, arrive, since=self.now)
+            except StuckError as problem:
+                self._stuck = self._named(problem)
+        if self._stuck is not None:
+            self.on_stuck(self._stuck)
+            return
         self.now = max(self.now, to)
 
     def busy(self) -> bool:
@@ -86,6 +102,17 @@ class Cell:
         for name, part in self.parts.items():
             part.load(snapshot.parts[name])
         self.now = snapshot.now
+        self._stuck = None
+
+    def _named(self, problem: StuckError) -> StuckError:
+        """The problem with the names of the parts in the cell."""
+        stuck = {id(part) for part in problem.parts}
+        names = [name for name, part in self.parts.items() if id(part) in stuck]
+        return StuckError(problem.now, problem.parts, names)
+
+
+def _raise(problem: StuckError) -> None:
+    raise problem
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:

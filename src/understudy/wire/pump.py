@@ -9,6 +9,7 @@ received: a packet that waited is read whole before the motion of its first reco
 """
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -23,6 +24,8 @@ from understudy.wire.exchange import Exchange
 from understudy.wire.interface import Sink
 from understudy.wire.message_faults import Data
 from understudy.wire.turns import Turns, pieces_of
+
+log = logging.getLogger(__name__)
 
 TURN_SECONDS = 0.02
 """The longest time for which one turn keeps the event loop from reading bytes."""
@@ -165,6 +168,7 @@ class Pump:
         self._put_off = 0
         self._owed_work = 0
         exchange.turns = Turns(self._turn_step)
+        self._problem: Exception | None = None
         state.on_change(self._rate_changed)
 
     # ── events of the wires ──
@@ -213,7 +217,7 @@ class Pump:
         return self._timed_cell.now
 
     def advance(self, duration: int) -> None:
-        """Runs the cell ahead by this much, at any rate."""
+        """Runs the cell ahead by this much, at any rate, however long it takes."""
         self._catch_up()
         self._leap_to(self._timed_cell.now + duration)
         self._schedule()
@@ -229,7 +233,8 @@ class Pump:
         later = self._ahead[-1][1]
         self._run_ahead()
         self._schedule()
-        return later if any(waiting is later for _, waiting in self._ahead) else None
+        waits = any(waiting is later for _, waiting in self._ahead)
+        return later if waits or self._problem else None
 
     def act(self, action: Callable[[int], Outcome]) -> Outcome:
         """Calls ``action`` at the cell's present time, and delivers what follows from it."""
@@ -265,11 +270,24 @@ class Pump:
 
     def restore(self, snapshot: Snapshot) -> None:
         self._exchange.restore(snapshot)
-        superseded, self._ahead = self._ahead, deque()
-        for _, later in superseded:
-            later.settle(SUPERSEDED)
+        self._problem = None
+        self._drop_requests(SUPERSEDED)
         self._clock.set_now(self._timed_cell.now)
         self._schedule()
+
+    def stop_time(self, problem: Exception) -> None:
+        """Time cannot go on, because of a fault in a part."""
+        if self._problem is None:
+            log.error("%s; commands are still answered", problem)
+        self._problem = problem
+        self._drop_requests(Refused(str(problem)))
+        if self._until is not None:
+            self._finished()
+
+    @property
+    def problem(self) -> str:
+        """Why time cannot go on; empty if it can."""
+        return str(self._problem or "")
 
     def real_seconds(self) -> float:
         return self._clock.real_seconds()
@@ -332,7 +350,7 @@ class Pump:
         if self._done() or self._ahead:
             return 0.0
         at = self._next()
-        if at is None or self._state.paused or self._held:
+        if at is None or self._problem or self._state.paused or self._held:
             return None
         return 0.0 if self._runs_free() else self._clock.seconds_until(at)
 
@@ -363,7 +381,8 @@ class Pump:
             self._run_ahead()
         elif self._runs_free():
             while self._runs_free() and (at := self._next()) is not None:
-                self._leap_to(at)
+                while self._step_free(at) and time.monotonic() <= deadline:
+                    pass
                 awaited = self._exchange.polled() or self._exchange.detached()
                 if self._done() or not awaited or time.monotonic() > deadline:
                     break  # bytes may have arrived
@@ -383,27 +402,46 @@ class Pump:
         deadline = time.monotonic() + TURN_SECONDS
         while self._ahead and not self._waits():
             to, later = self._ahead[0]
-            at = self._exchange.next_wake()
-            self._leap_to(max(to if at is None else min(at, to), self._timed_cell.now))
-            if self._timed_cell.now >= to:
+            if not self._step_free(max(to, self._timed_cell.now)) and self._ahead:
                 self._ahead.popleft()
                 later.settle(None)
             if time.monotonic() > deadline:
                 break
 
+    def _drop_requests(self, refused: Refused) -> None:
+        """Answers all requests to run ahead."""
+        dropped, self._ahead = self._ahead, deque()
+        for _, later in dropped:
+            later.settle(refused)
+
     def _done(self) -> bool:
         return self._until is not None and self._timed_cell.now >= self._until
 
-    def _advance(self, to: int) -> None:
-        if self._recorder is not None:
-            while (at := self._recorder.next_reading(to)) is not None:
-                self._exchange.advance(at)
-                self._recorder.read(at)
-        self._exchange.advance(to)
+    def _step(self, end: int) -> bool:
+        """Runs to the next wake or the next reading of the recorder, at most to ``end``.
 
-    def _leap_to(self, at: int) -> None:
-        self._advance(at)
+        True if the cell has not reached ``end``. Every loop over time is made of these steps, so
+        that it can be left after one turn.
+        """
+        at = self._exchange.next_wake()
+        to = max(end if at is None else min(at, end), self._timed_cell.now)
+        read_at = self._recorder.next_reading(to) if self._recorder else None
+        self._exchange.advance(to if read_at is None else read_at)
+        if self._problem is not None:
+            return False
+        if self._recorder and read_at is not None:
+            self._recorder.read(read_at)
+        return self._timed_cell.now < end
+
+    def _step_free(self, end: int) -> bool:
+        """As `_step`; the clock goes on from the time reached."""
+        goes_on = self._step(end)
         self._clock.set_now(self._timed_cell.now)
+        return goes_on
+
+    def _leap_to(self, end: int) -> None:
+        while self._step_free(end):
+            pass
 
     def _clock_now(self) -> int:
         now = self._clock.now()
@@ -439,9 +477,10 @@ class Pump:
 
     def _run_to(self, end: int) -> None:
         """Runs to ``end``, for at most one turn."""
+        end = max(end, self._timed_cell.now)
+        if self._skip_missed:
+            self._exchange.advance(end)
+            return
         limit = self._clock.wall_now() + round(TURN_SECONDS * NS_PER_SECOND)
-        while not self._skip_missed and (at := self._exchange.next_wake()) is not None and at < end:
-            self._advance(at)
-            if self._clock.wall_now() > limit:
-                return
-        self._advance(max(end, self._timed_cell.now))
+        while self._step(end) and self._clock.wall_now() <= limit:
+            pass

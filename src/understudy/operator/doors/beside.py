@@ -1,5 +1,6 @@
 """Doors: faces beside the cell, which command its clock and are in no snapshot."""
 
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from understudy.operator.doors.lock import FIRST_REQUEST_TIME, OPEN, Admission, 
 from understudy.ports import AnyFace, CommandTable, FaultSource, MessageSession, Session, Snapshot
 from understudy.ports.hmi import Watch
 from understudy.protocol.sessions import Outbox, ReadyPeers, SessionFace
+
+log = logging.getLogger(__name__)
 
 AnyS = TypeVar("AnyS", bound=Session | MessageSession)
 S = TypeVar("S", bound="LockedSession")
@@ -43,17 +46,24 @@ class Doors:
         self.faces = faces
         self.disturbed: Mapping[str, FaultSource] = {}
         self.now = 0
+        self._timed = dict(faces)
 
     def next_wake(self) -> int | None:
-        return earliest(self.faces.values())
+        return earliest(self._timed.values())
 
     def advance(self, to: int, settled: Callable[[int], None]) -> None:
         self.now = max(self.now, to)
-        for face in self.faces.values():
-            at = face.next_wake()
-            if at is not None and at <= self.now:
+        for endpoint, face in list(self._timed.items()):
+            if self._is_due(face):
                 face.wake(self.now)
                 settled(self.now)
+                if self._is_due(face):
+                    log.error("%s is due again after its wake; it is woken no more", endpoint)
+                    del self._timed[endpoint]
+
+    def _is_due(self, face: AnyFace) -> bool:
+        at = face.next_wake()
+        return at is not None and at <= self.now
 
     def busy(self) -> bool:
         return False

@@ -32,7 +32,6 @@ class State(Struct):
     file, while they touch."""
 
     due: int | None = None
-    seen: int = 0
     touching: list[tuple[str, str, str, str]] = []
 
 
@@ -67,15 +66,16 @@ class RobotEncounters:
     # ── part ──
 
     def next_wake(self) -> int | None:
+        """The next comparison. A plan that has changed since the last one is compared now: it may
+        begin long ago, because a plan holds the rest before a motion too."""
         if self._state.due is not None:
             return self._state.due
         plans = [watch.plan for watch in self._watches.values()]
         begun = [p.begins for p, law in zip(plans, self._laws, strict=True) if p.law is not law]
-        return max(self._state.seen, whole_ns(min(begun))) if begun else None
+        return whole_ns(min(begun)) if begun else None
 
     def wake(self, now: int) -> None:
         state, watches = self._state, self._watches.values()
-        state.seen = now
         self._laws = self._laws_now()
         nexts = [self._look(one, other, now) for one, other in self._pairs]
         moves = any(whole_ns(watch.plan.ends) > now for watch in watches)
