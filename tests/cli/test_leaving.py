@@ -262,7 +262,8 @@ def test_two_cells_do_not_share_a_ready_file(cell: Callable[..., Cell]) -> None:
     assert f"running cell text_robot (pid {one.pid})" in refused.stderr
     assert json.loads(Path("ready.json").read_text())["pid"] == one.pid
     foreign = json.dumps({"pid": 1, "cell": "x", "rate": 1.0, "endpoints": {}})
-    Path("ready.json").write_text(foreign)  # another cell has taken it by force
+    Path("other.json").write_text(foreign)
+    Path("other.json").replace("ready.json")  # another cell has taken it by force
     os.kill(one.pid, signal.SIGTERM)
     assert one.code() == 0
     assert Path("ready.json").read_text() == foreign

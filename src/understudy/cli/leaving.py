@@ -44,7 +44,7 @@ class EndOnSignals:
 
     def _receive(self, number: int, frame: object) -> None:
         now = time.monotonic()
-        if not self.came and self._loop.is_closed():
+        if not self.came and not self._loop.is_running():
             self._first = now  # the process is ending already
         elif not self.came:
             self._first = now
@@ -59,6 +59,12 @@ class EndOnSignals:
     def _handle(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         self._end()
+
+
+def interrupt_no_more() -> None:
+    """The cell has ended: what follows is not interrupted."""
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
 def _is_ignored(number: int) -> bool:

@@ -23,7 +23,7 @@ from rich.table import Table
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
-from understudy.cli.leaving import EndOnSignals
+from understudy.cli.leaving import EndOnSignals, interrupt_no_more
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
@@ -125,6 +125,8 @@ def run(
         interrupted = asyncio.run(_live(config, options, ready_file, chat, on_start))
     except KeyboardInterrupt:
         interrupted = True
+    finally:
+        interrupt_no_more()
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
 
