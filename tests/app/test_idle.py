@@ -32,7 +32,7 @@ MINUTE = 60 * NS_PER_SECOND
 STEP = NS_PER_SECOND // 5
 MOST_CALLS = 5_000_000
 """Calls of the dearest motion, and far fewer than walking through a month takes."""
-LONGEST = 50
+LONGEST = 200
 """Steps of the longest motion."""
 ROUNDING = 1.05
 """Searches in a plan take a few calls more or less where times are rounded differently."""
