@@ -125,8 +125,6 @@ def run(
         interrupted = asyncio.run(_live(config, options, ready_file, chat, on_start))
     except KeyboardInterrupt:
         interrupted = True
-    finally:
-        interrupt_no_more()
     if on_start is not None and on_start.failed and not interrupted:
         raise typer.Exit(1)
 
@@ -162,6 +160,7 @@ async def _live(
     files = _ready_files(ready_file, options)
     descriptors.raise_limit()
     async with AsyncExitStack() as ends:
+        ends.callback(interrupt_no_more)
         if page := _page(config, options):
             ends.callback(page.close)
         live = Live(config, options)
