@@ -33,14 +33,16 @@ class EndOnSignals:
         self._end: Callable[[], object] = lambda: None
         self._loop = asyncio.get_running_loop()
 
-    def install(self, end: Callable[[], object]) -> None:
-        """From now on the first signal calls ``end`` on the event loop."""
+    def install(self, end: Callable[[], object]) -> Callable[[], None]:
+        """From now on the first signal calls ``end`` on the event loop; the returned function says
+        that the cell has ended: what follows is not interrupted."""
         self._end = end
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         for number in ENDING:
             if not _is_ignored(number):
                 signal.signal(number, self._receive)
         _start_guard(self._files)
+        return _interrupt_no_more
 
     def _receive(self, number: int, frame: object) -> None:
         now = time.monotonic()
@@ -61,8 +63,7 @@ class EndOnSignals:
         self._end()
 
 
-def interrupt_no_more() -> None:
-    """The cell has ended: what follows is not interrupted."""
+def _interrupt_no_more() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
 

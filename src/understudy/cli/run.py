@@ -23,7 +23,7 @@ from rich.table import Table
 from understudy.app.live import Live, Options
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
-from understudy.cli.leaving import EndOnSignals, interrupt_no_more
+from understudy.cli.leaving import EndOnSignals
 from understudy.cli.transcript import Transcript
 from understudy.cli.warm import announce
 from understudy.config import CellConfig, Hmi, load_config
@@ -37,6 +37,9 @@ from understudy.wire import descriptors
 from understudy.wire.chat import ChatWriter, Event, write_facts
 
 log = logging.getLogger(__name__)
+
+STARTING = (page_process.ENDPOINT,)
+"""Endpoints that listen later than the others."""
 
 CellName = Annotated[str, typer.Argument(help="path of a cell file, or name of a shipped cell")]
 RateText = Annotated[
@@ -160,26 +163,22 @@ async def _live(
     files = _ready_files(ready_file, options)
     descriptors.raise_limit()
     async with AsyncExitStack() as ends:
-        ends.callback(interrupt_no_more)
         if page := _page(config, options):
             ends.callback(page.close)
         live = Live(config, options)
         signals = EndOnSignals([file.path for file in files])
-        signals.install(live.finished.set)
+        ends.callback(signals.install(live.finished.set))
         await live.listen()
         if chat:
-            ends.callback(
-                chat.close
-            )  # after the wires, so that the transcript has their closing too
+            # after the wires, so that the transcript has their closing too
+            ends.callback(chat.close)
         ends.push_async_callback(_stop, live, page)
         live.load()
         if chat:
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            file.write(
-                config.name, live.rate, live.endpoints, [page_process.ENDPOINT] if page else []
-            )
+            file.write(config.name, live.rate, live.endpoints, STARTING if page else ())
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
