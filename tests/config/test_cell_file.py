@@ -230,7 +230,7 @@ NO_CELL = {
         "".join(
             f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9 if n else 'x' * 9)}]\n" for n in range(9)
         ).encode(),
-        ": holds more than 1000000 values",
+        ": holds more than 200000 values",
     ),
     "bottomless": (b"[" * 2000, ": not YAML: nested too deeply"),
     "a tag with nothing to it": (b"seed: !!int ''\n", ": not YAML: "),

@@ -1,6 +1,5 @@
 """Robot descriptions from the field: package names, paths beside the URDF, xacro, tips."""
 
-import builtins
 import os
 from pathlib import Path
 from typing import Any
@@ -160,14 +159,7 @@ def test_without_xacro_the_message_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_xacro(tmp_path)
-    ours = builtins.__import__
-
-    def importing(name: str, *rest: Any) -> Any:
-        if name == "xacro":
-            raise ImportError(name)
-        return ours(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", importing)
+    monkeypatch.setattr("understudy.config.model_files.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="xacro, which expands this file, is not installed") as no:
         build_cell(load_config(str(cell(tmp_path, "model: own.urdf.xacro"))))
     assert "install xacro;" in str(no.value)

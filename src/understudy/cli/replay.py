@@ -8,6 +8,7 @@ import typer
 from understudy.app.build import build_cell
 from understudy.config import CellConfig, load_config, shipped_cells
 from understudy.config.files import read_text
+from understudy.config.limits import LARGEST_CHAT
 from understudy.errors import ConfigError, unknown
 from understudy.registry import kinds, module_of
 from understudy.wire.chat import Chat, parse
@@ -30,7 +31,7 @@ def replay(
     ] = None,
 ) -> None:
     """Play the client's side against a simulated cell; report the first difference."""
-    recording = parse(read_text(chat), str(chat))
+    recording = parse(read_text(chat, LARGEST_CHAT), str(chat))
     config = _config_for(recording, cell, chat)
     if not (rules if rules is not None else "cell" in recording.facts):
         config = config.without_rules()

@@ -20,6 +20,7 @@ from understudy.config.files import (
     read_model,
     read_text,
 )
+from understudy.config.limits import MOST_ROBOTS
 from understudy.config.typed import read
 from understudy.devices.io.pins import Link
 from understudy.errors import ConfigError, unknown
@@ -56,14 +57,14 @@ def place_of(real: Real) -> RealPlace:
 
 
 Color = Annotated[int, Meta(ge=0, le=0xFFFFFF)]
-NotNegative = Annotated[float, Meta(ge=0)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e6)]
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Timing, dynamics and delays: defaults for the arms of the cell."""
 
     update_rate_hz: Annotated[float, Meta(gt=0)] | None = None
-    default_time_scale: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
+    default_time_scale: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
     enable_dynamics: bool | None = None
     joint_inertia: list[NotNegative] | None = None
     joint_friction: list[NotNegative] | None = None
@@ -132,7 +133,7 @@ HMI_PORT = 8080
 
 PARTS_OF_EVERY_CELL = ("encounters", "engine", "environment", "scenario")
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z", max_length=64)]
 Seed = Annotated[int, Meta(ge=0, lt=1 << 62)]
 
 
@@ -210,7 +211,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of a cell file that belong to no robot. `token`: of the doors that listen on other
     addresses than loopback."""
 
-    robots: dict[Name, dict[str, Any]]
+    robots: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROBOTS)]
     include: Include = Include()
     description: str = ""
     seed: Seed = 0
@@ -222,7 +223,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     hmi: Hmi | None = None
     scenario: Scenario = Scenario()
     environment: EnvironmentConfig = EnvironmentConfig()
-    devices: dict[Name, dict[str, Any]] = {}
+    devices: Annotated[dict[Name, dict[str, Any]], Meta(max_length=MOST_ROBOTS)] = {}
     simulation: dict[str, Any] = {}
     collision: dict[str, Any] = {}
     visualization: dict[str, Any] = {}

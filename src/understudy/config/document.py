@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from understudy.config.limits import MOST_VALUES
 from understudy.errors import LONGEST_SHOWN, ConfigError
 
 
@@ -64,7 +65,6 @@ Yaml12Loader.add_implicit_resolver(f"{_TAG}merge", re.compile("^<<$"), ["<"])
 
 
 Keys = tuple[str, ...]
-MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,12 @@
 
 MEGABYTE = 1024 * 1024
 
-LARGEST_YAML = 2 * MEGABYTE
-"""Bytes of a cell file, an included file or a file of a project: some 10,000 objects."""
+LARGEST_YAML = MEGABYTE
+"""Bytes of a cell file, an included file or a file of a project: some 5,000 objects."""
+MOST_VALUES = 200_000
+"""Values of such a file, those that it repeats by aliases included."""
+MOST_ROBOTS = 500
+"""Robots of a cell, and devices that stand in it by themselves."""
 LARGEST_URDF = 8 * MEGABYTE
 """Bytes of a URDF or xacro file, and of the URDF that a xacro file expands to."""
 LARGEST_MESH = 64 * MEGABYTE
@@ -16,3 +20,7 @@ LARGEST_CHAT = 256 * MEGABYTE
 """Bytes of a transcript that is replayed."""
 LARGEST_LOG = 64 * MEGABYTE
 """Bytes to which a file grows that robots write lines to."""
+LONGEST_XACRO_SECONDS = 10
+"""Processor time in which a xacro file is expanded."""
+MOST_XACRO_MEMORY = 1024 * MEGABYTE
+"""Bytes of memory for that."""

@@ -10,14 +10,14 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from understudy.config.limits import LARGEST_URDF, LARGEST_YAML
 from understudy.config.outside_files import regular_bytes
+from understudy.config.xacro_process import expanded
 from understudy.errors import ConfigError, install_command
 
 PACKAGE = re.compile(r"^(?:package|model)://([^/]+)/(.*)$")
@@ -53,7 +53,7 @@ def mesh_path(name: str, folder: Path) -> Path:
         return folder / name
     found = _package_file(name, folder)
     if found is None:
-        raise _package_missing(name, folder)
+        raise package_missing(name, folder)
     return found
 
 
@@ -156,7 +156,7 @@ def _is_package(folder: Path, package: str) -> bool:
     return named is not None and named.group(1) == package.encode()
 
 
-def _package_missing(name: str, folder: Path) -> ConfigError:
+def package_missing(name: str, folder: Path) -> ConfigError:
     match = PACKAGE.match(name)
     package = match.group(1) if match else name
     looked = ", ".join([f"{folder.resolve()} and the folders above", *map(str, package_path())])
@@ -173,38 +173,10 @@ def _package_missing(name: str, folder: Path) -> ConfigError:
 
 def _expanded(path: Path, arguments: list[str]) -> bytes:
     """The URDF that a xacro file describes."""
-    try:
-        import xacro
-    except ImportError:
+    if find_spec("xacro") is None:
         raise ConfigError(
             "the package xacro, which expands this file, is not installed",
             file=str(path),
             allowed=f"{install_command('xacro')}; or a URDF, made elsewhere by xacro {path.name}",
-        ) from None
-    mappings = dict(argument.partition(":=")[::2] for argument in arguments)
-    with _packages_found_near(path.parent):
-        try:
-            text: str = xacro.process_file(str(path), mappings=mappings).toxml()
-        except Exception as problem:  # noqa: BLE001 - macros may raise anything
-            reason = str(problem) or type(problem).__name__
-            raise ConfigError(f"xacro cannot expand this file: {reason}", file=str(path)) from None
-    return text.encode()
-
-
-@contextmanager
-def _packages_found_near(folder: Path) -> Iterator[None]:
-    """xacro finds packages as meshes are found; its own way needs an installed ROS."""
-    from xacro import substitution_args
-
-    def find(package: str) -> str:
-        found = find_package(package, folder)
-        if found is None:
-            raise _package_missing(f"package://{package}/", folder)
-        return str(found)
-
-    own: Any = substitution_args._eval_find
-    substitution_args._eval_find = substitution_args._eval_dict["find"] = find
-    try:
-        yield
-    finally:
-        substitution_args._eval_find = substitution_args._eval_dict["find"] = own
+        )
+    return expanded(path, arguments)

@@ -3,7 +3,7 @@
 import math
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import Any
 
 import msgspec.inspect as shape
@@ -44,6 +44,7 @@ def _struct(value: Any, info: shape.StructType, key: str) -> Any:
 def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
         raise _wrong(value, describe(info), key)
+    _check_length(value, info.max_length, "entries", key)
     return {
         read(name, info.key_type, _join(key, str(name))): read(
             item, info.value_type, _join(key, str(name))
@@ -55,6 +56,7 @@ def _dict(value: Any, info: shape.DictType, key: str) -> dict[Any, Any]:
 def _list(value: Any, info: shape.ListType | shape.VarTupleType, key: str) -> Any:
     if not isinstance(value, list | tuple):
         raise _wrong(value, describe(info), key)
+    _check_length(value, info.max_length, "entries", key)
     items = [read(item, info.item_type, _join(key, str(n))) for n, item in enumerate(value)]
     return tuple(items) if isinstance(info, shape.VarTupleType) else items
 
@@ -108,9 +110,16 @@ def _ranged(value: float, info: shape.IntType | shape.FloatType, key: str) -> fl
 
 
 def _str(value: Any, info: shape.StrType, key: str) -> str:
+    if isinstance(value, str):
+        _check_length(value, info.max_length, "characters", key)
     if not isinstance(value, str) or (info.pattern and not re.search(info.pattern, value)):
         raise _wrong(value, describe(info), key)
     return value
+
+
+def _check_length(value: Sized, most: int | None, of: str, key: str) -> None:
+    if most is not None and len(value) > most:
+        raise ConfigError(f"too many {of}", key=key, value=len(value), allowed=f"at most {most}")
 
 
 def _bytes(value: Any, info: shape.BytesType, key: str) -> bytes:

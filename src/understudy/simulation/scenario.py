@@ -104,10 +104,13 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
         return None if self.until_s is not None and at >= nanoseconds(self.until_s) else at
 
 
+MOST_RULES = 1000
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The `scenario` section of a cell file."""
 
-    rules: dict[str, Rule] = {}
+    rules: Annotated[dict[str, Rule], Meta(max_length=MOST_RULES)] = {}
 
 
 TRIGGERS = ("command", "pin", "near_mm", "collision")

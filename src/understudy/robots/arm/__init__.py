@@ -44,7 +44,7 @@ class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True):
     """Keys of the simulation: rate of the callbacks, dynamics, delays of real hardware."""
 
-    update_rate_hz: Annotated[float, Meta(gt=0, le=100_000)] = 1000.0
+    update_rate_hz: Annotated[float, Meta(ge=0.001, le=100_000)] = 1000.0
     enable_dynamics: bool = False
     joint_inertia: list[NotNegative] | None = None
     joint_friction: list[NotNegative] | None = None

@@ -6,12 +6,13 @@ Cell files have millimetres, degrees and file names; the built objects are in me
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError, unknown
+from understudy.space.model.mesh_limits import check_triangles
 from understudy.space.model.robot import Joint, Mesh, Solid
 from understudy.space.model.shapes import (
     FARTHEST,
@@ -21,7 +22,6 @@ from understudy.space.model.shapes import (
     ReadMesh,
     TriangleMesh,
     as_object,
-    check_triangles,
     hull_corners,
     mesh_from_bytes,
     shape_of,
@@ -178,9 +178,9 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 class EnvironmentConfig(Struct, frozen=True, forbid_unknown_fields=True):
     """An environment file, or the ``environment`` of a cell."""
 
-    objects: tuple[ObjectConfig, ...] = ()
-    fixtures: tuple[FixtureConfig, ...] = ()
-    zones: tuple[ObjectConfig, ...] = ()
+    objects: Annotated[tuple[ObjectConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
+    fixtures: Annotated[tuple[FixtureConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
+    zones: Annotated[tuple[ObjectConfig, ...], Meta(max_length=MOST_OBJECTS)] = ()
 
     def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> Environment:
         objects = [thing.build(read, read_mesh) for thing in self.objects]

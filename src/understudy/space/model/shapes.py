@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from understudy.errors import ConfigError, install_command
+from understudy.space.model.mesh_limits import check_mesh_file, check_scene, check_triangles
 from understudy.space.model.robot import Box, Capsule, Cylinder, Geometry, Mesh, Sphere, Vector
 from understudy.space.model.surface import Surface, repaired
 from understudy.space.transform import Array, is_rigid
@@ -301,9 +302,6 @@ def unique(objects: Sequence[CollisionObject]) -> tuple[CollisionObject, ...]:
     return tuple(objects)
 
 
-MOST_TRIANGLES = 250_000
-"""Triangles of a mesh."""
-
 ReadMesh = Callable[[bytes, str, float], TriangleMesh]
 """Makes a mesh of the bytes of a file: with the ending of its name, and metres per unit."""
 
@@ -323,17 +321,10 @@ def mesh_from_bytes(data: bytes, file_type: str, scale: float = 1.0) -> Triangle
     return TriangleMesh(np.concatenate(vertices), np.concatenate(triangles))
 
 
-def check_triangles(count: int, most: int = MOST_TRIANGLES, of: str = "a mesh") -> None:
-    """Raises a ConfigError if there are too many triangles."""
-    if count > most:
-        raise ConfigError(
-            "too many triangles", value=count, allowed=f"{of} has at most {most}: simplify it"
-        )
-
-
 def load_scene(data: bytes, file_type: str) -> list[Any]:
     """The meshes of a file as trimesh reads them, each in its place; raises a ConfigError."""
     kind = file_type.lower().lstrip(".")
+    check_mesh_file(data, kind)
     try:
         import trimesh
 
@@ -347,7 +338,10 @@ def load_scene(data: bytes, file_type: str) -> list[Any]:
     try:
         stream = trimesh.util.wrap_as_stream(data)
         scene: Any = trimesh.load(stream, file_type=kind, force="scene")
+        check_scene(scene)
         meshes = [each for each in scene.dump() if hasattr(each, "faces")]
+    except ConfigError:
+        raise
     except Exception as error:
         raise ConfigError(f"not a mesh: {error}", value=file_type) from error
     unit = UNIT.search(data) if kind == "dae" else None

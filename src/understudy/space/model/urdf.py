@@ -12,6 +12,7 @@ An effort of 0 means "no limit given", as in many published files.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -47,6 +48,8 @@ MISSPELT = 0.8
 """Similarity from which an unknown element is taken for a misspelt one."""
 TOOL0 = "tool0"
 """Name that ROS-Industrial gives the flange; the tip, where several links could be it."""
+MOST = {"link": 1000, "joint": 1000, "shape": 5000}
+"""Elements of a URDF; shapes are those of collision and visual elements together."""
 NOTHING_FIXED: Mapping[str, float] = {}
 
 
@@ -85,6 +88,7 @@ def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple
     if root.tag != "robot":
         raise ConfigError("not a URDF", file=file, value=f"<{root.tag}>", allowed="<robot>")
     try:
+        _check_counts(root)
         _known(root, ROBOT_PARTS, "robot")
         colors = {name: color for name, color in map(_color, root.iter("material")) if color}
         links = tuple(_link(e, colors) for e in root.findall("link"))
@@ -92,6 +96,16 @@ def elements(text: str, *, file: str = "") -> tuple[str, tuple[Link, ...], tuple
     except ConfigError as error:
         raise error.within("", file=file) from None
     return root.get("name", "robot"), links, joints
+
+
+def _check_counts(root: Element) -> None:
+    """Raises a ConfigError if the file has more than a robot needs."""
+    counts = {"link": len(root.findall("link")), "joint": len(root.findall("joint"))}
+    counts["shape"] = sum(1 for _ in root.iter("geometry"))
+    for kind, count in counts.items():
+        if count > MOST[kind]:
+            allowed = f"a URDF has at most {MOST[kind]}"
+            raise ConfigError(f"too many {kind}s", value=count, allowed=allowed)
 
 
 # ── links ───────────────────────────────────────────────────────────────────────────────────────
@@ -395,16 +409,17 @@ def _held(joint: Joint, value: float) -> Joint:
 
 def _unique(links: Sequence[Link], joints: Sequence[Joint]) -> tuple[str, ...]:
     for kind, found in (("link", [k.name for k in links]), ("joint", [j.name for j in joints])):
-        for name in found:
-            if found.count(name) > 1:
+        for name, count in Counter(found).items():
+            if count > 1:
                 raise ConfigError("the name is used twice", key=f"{kind} '{name}'")
     if not links:
         raise ConfigError("no links", key="robot")
     return tuple(link.name for link in links)
 
 
-def _parents(joints: Sequence[Joint], names: Sequence[str]) -> dict[str, Joint]:
+def _parents(joints: Sequence[Joint], names: Iterable[str]) -> dict[str, Joint]:
     leads_to: dict[str, Joint] = {}
+    names = frozenset(names)
     for joint in joints:
         where = f"joint '{joint.name}'"
         for role, name in (("parent", joint.parent), ("child", joint.child)):
