@@ -6,6 +6,8 @@ from pathlib import Path
 
 from understudy.app.live import Live, Options
 from understudy.config import load_config
+from understudy.wire.interface import LARGEST_BACKLOG
+from understudy.wire.pty import PtyServer
 
 CELL = "robots: {machine: {kind: machine, faces: {grblhal: {pty: true}}}}\n"
 PATIENCE_S = 60.0
@@ -79,3 +81,34 @@ def test_bytes_to_a_closed_endpoint_on_a_terminal_are_dropped(tmp_path: Path) ->
     _, second = asyncio.run(closed_and_opened(cell))
     assert second.startswith(b"\r\nGrblHAL 1.1f"), "a new session"
     assert b"G21 G91" in second, "bytes to the closed endpoint are dropped"
+
+
+async def flooded(cell: Path) -> tuple[int, int]:
+    """Sends `?` without reading; returns the bytes that were taken, and the most that waited."""
+    live = Live(load_config(str(cell)), Options(rate=1.0, ephemeral=True))
+    await live.start()
+    server = next(each for each in live._servers if isinstance(each, PtyServer))
+    path = live.endpoints["machine.grblhal"].removeprefix("pty:")
+    terminal = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    taken = most = refused = 0
+    try:
+        while refused < 10_000:  # turns in a row in which the terminal takes nothing
+            try:
+                taken += os.write(terminal, b"?" * 1000)
+                refused = 0
+            except BlockingIOError:
+                refused += 1
+            most = max(most, len(server._unsent))
+            await asyncio.sleep(0)
+    finally:
+        os.close(terminal)
+        await live.stop()
+    return taken, most
+
+
+def test_a_program_that_writes_and_never_reads_is_not_read_from(tmp_path: Path) -> None:
+    cell = tmp_path / "cell.yaml"
+    cell.write_text(CELL)
+    taken, most = asyncio.run(flooded(cell))
+    assert taken < 100_000, "the terminal's own buffers, and what was answered"
+    assert 0 < most <= 2 * LARGEST_BACKLOG
