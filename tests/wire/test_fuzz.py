@@ -23,6 +23,7 @@ import psutil
 import pytest
 import zmq
 from tests.wire.garbage import ZMTP, piece
+
 from understudy.wire.zmtp import LARGEST_MESSAGE
 
 MEGABYTE = 1_000_000
