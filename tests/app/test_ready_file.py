@@ -136,7 +136,7 @@ def test_a_registry_that_is_a_link_is_not_used(
     foreign.mkdir(mode=0o700)
     (foreign / "1.json").write_text(entry())
     registry_folder().symlink_to(foreign)
-    refused(caplog, "not a directory of its own")
+    refused(caplog, "a link or no directory")
     assert [each.name for each in foreign.iterdir()] == ["1.json"]
 
 
@@ -164,7 +164,7 @@ def test_a_registry_that_is_a_file_is_not_used(caplog: pytest.LogCaptureFixture)
     registry_folder().write_text("")
     assert registry_file() is None
     assert "`status` will not find this cell" in caplog.text
-    with pytest.raises(ConfigError, match="not a directory"):
+    with pytest.raises(ConfigError, match="a link or no directory"):
         running_cells()
 
 

@@ -145,7 +145,7 @@ def check_registry(folder: Path) -> None:
     found = folder.lstat()
     cure = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"
     if not stat.S_ISDIR(found.st_mode):
-        raise ConfigError(f"not a directory of its own (a link?): {cure}", file=str(folder))
+        raise ConfigError(f"it is a link or no directory: {cure}", file=str(folder))
     if found.st_uid != os.getuid():
         raise ConfigError(f"it belongs to another user: {cure}", file=str(folder))
     if found.st_mode & 0o077:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from understudy.app.control_client import request
-from understudy.cli.status import CellOption, ReadyOption, one_cell
+from understudy.cli.status import NameOption, OneReadyOption, one_cell
 from understudy.errors import ConfigError
 
 EXAMPLES = 'status, `advance seconds=3`, or a JSON object: \'{"do": "now"}\''
@@ -17,14 +17,14 @@ Words = Annotated[
 ]
 
 
-def ctl(words: Words, cell: CellOption = "", ready_file: ReadyOption = None) -> None:
+def ctl(words: Words, name: NameOption = "", ready_file: OneReadyOption = None) -> None:
     """Send one command to a running cell and print its reply as JSON; exit 1 if it is refused.
 
     The address and the secret of the cell come from its ready file. A value is read as JSON, or as
     text if it is not JSON.
     """
     asked = _request(words)
-    chosen = one_cell(cell, ready_file)
+    chosen = one_cell(name, ready_file)
     try:
         reply = request(chosen, asked, timeout_s=None)
     except ConfigError as problem:  # no answer

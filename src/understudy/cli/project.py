@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from understudy.app.control_client import result_of
-from understudy.cli.status import CellOption, ReadyOption, one_cell
+from understudy.cli.status import NameOption, OneReadyOption, one_cell
 
 Action = Annotated[
     Literal["show", "save", "load"], typer.Argument(help="what to do with the project folder")
@@ -19,11 +19,11 @@ FolderName = Annotated[
 def project(
     action: Action,
     folder: FolderName = None,
-    cell: CellOption = "",
-    ready_file: ReadyOption = None,
+    name: NameOption = "",
+    ready_file: OneReadyOption = None,
 ) -> None:
     """Save programs, points, tools and work frames of a running cell as plain files; load them."""
-    running = one_cell(cell, ready_file)
+    running = one_cell(name, ready_file)
     request: dict[str, Any] = {"do": "project" if action == "show" else f"{action}_project"}
     if folder is not None and action != "show":
         request["folder"] = str(folder.absolute())

@@ -23,7 +23,11 @@ ReadyOption = Annotated[
     typer.Option("--ready-file", help="ready file of one cell; default: all running cells"),
 ]
 
-CellOption = Annotated[str, typer.Option("--cell", help="name or process id of a running cell")]
+NameOption = Annotated[str, typer.Option("--cell", help="name or process id of a running cell")]
+OneReadyOption = Annotated[
+    Path | None,
+    typer.Option("--ready-file", help="ready file of the cell; default: the one that is running"),
+]
 
 
 def status(
