@@ -146,7 +146,7 @@ def test_a_snapshot_with_a_damaged_part_is_refused_as_a_whole(part: str) -> None
     _fails(cell, damaged, "the snapshot is damaged")
     missing = {name: state for name, state in snapshot.parts.items() if name != part}
     _fails(
-        cell, msgspec.structs.replace(snapshot, parts=missing), f"the snapshot is damaged: '{part}'"
+        cell, msgspec.structs.replace(snapshot, parts=missing), f"the snapshot is damaged: {part}: "
     )
 
 

@@ -116,16 +116,16 @@ class Path:
         return Path(*columns)
 
     def to_state(self) -> dict[str, Any]:
-        return {column.name: getattr(self, column.name).tolist() for column in fields(self)} | {
-            "shape_of_shape": list(self.shape.shape)
-        }
+        columns = {name: getattr(self, name).tolist() for name in COLUMNS}
+        for name in UNLIMITED:  # JSON has no infinity
+            columns[name] = [None if value == np.inf else value for value in columns[name]]
+        return columns | {"shape_of_shape": list(self.shape.shape)}
 
     @staticmethod
     def from_state(state: dict[str, Any]) -> "Path":
         size = tuple(state["shape_of_shape"])
         columns = {c.name: np.array(state[c.name], dtype=KINDS[c.name]) for c in fields(Path)}
-        # JSON has no infinity: it is read as null, here nan.
-        for name in ("feed", "jerk", "junction"):
+        for name in UNLIMITED:  # null is nan here
             columns[name][np.isnan(columns[name])] = np.inf
         columns["shape"] = columns["shape"].reshape(size)
         columns["end"] = columns["end"].reshape(size[0], size[2])
@@ -133,6 +133,8 @@ class Path:
 
 
 COLUMNS = tuple(column.name for column in fields(Path))
+UNLIMITED = ("feed", "jerk", "junction")
+"""Columns in which infinity means no limit."""
 
 KINDS: dict[str, Any] = {column.name: np.float64 for column in fields(Path)} | {
     "rapid": np.bool_,

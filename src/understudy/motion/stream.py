@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,6 +23,7 @@ from understudy.motion.lookahead import entries
 from understudy.motion.path import Floats, GrowingPath, Limits, Path, empty_path
 from understudy.motion.plan import Motion, PathPosition, Plan, TimeLaw, empty_law
 from understudy.motion.profile import Profile, Stop, brake, trapezoid
+from understudy.motion.saved import SavedStream, plan_from, position_from
 from understudy.units import NS_PER_SECOND, seconds
 
 FIRMWARE_COMMIT = 0.09
@@ -235,15 +237,16 @@ class Stream:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        plan = Plan.from_state(state["plan"])
+        saved, axes = msgspec.convert(state, SavedStream), len(self._end)
+        plan = plan_from(saved.plan, axes)
+        saved.check(plan)
+        end = position_from(saved.end, axes, "end")
         self._path, self._law, self._target = plan.path, plan.law, plan.target
-        piece, *rest = state["next"]
-        self._next = PathPosition(int(piece), *rest)
-        self._end = np.array(state["end"], dtype=np.float64)
-        self._final, self._since = state["final"], state["since"]
-        self._forgotten = int(state["first"])
-        self.held = state["held"]
-        self.overrides = Overrides(*state["overrides"])
+        self._next, self._end = PathPosition(*saved.next), end
+        self._final, self._since = saved.final, saved.since
+        self._forgotten = saved.first
+        self.held = saved.held
+        self.overrides = Overrides(*saved.overrides)
         self._waiting = []
 
     # ── planning ────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,9 @@
 """A cell: its parts in the order of the cell file, on one time axis; snapshots of it."""
 
+import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -10,6 +12,14 @@ from understudy.agenda import StuckError, advance, earliest
 from understudy.errors import ConfigError
 from understudy.ports import AnyFace, FaultSource, Part, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
+from understudy.simulation.snapshot_check import (
+    check_loaded,
+    check_names,
+    check_numbers,
+    damaged,
+)
+
+log = logging.getLogger(__name__)
 
 SNAPSHOT_FORMAT = 3
 
@@ -91,16 +101,22 @@ class Cell:
                 value=snapshot.digest,
                 allowed=self.digest,
             )
+        check_names(snapshot.parts, self.parts)
+        check_numbers(snapshot.parts)
         before = self.snapshot()
         try:
             self._load(snapshot)
-        except Exception as problem:  # noqa: BLE001 - a damaged value may raise anything; the state before is restored
+            for name, part in self.parts.items():
+                with _damage_of(name):
+                    check_loaded(name, part, snapshot.parts[name], snapshot.now)
+        except ConfigError:
             self._load(before)
-            raise ConfigError(f"the snapshot is damaged: {str(problem) or repr(problem)}") from None
+            raise
 
     def _load(self, snapshot: Snapshot) -> None:
         for name, part in self.parts.items():
-            part.load(snapshot.parts[name])
+            with _damage_of(name):
+                part.load(snapshot.parts[name])
         self.now = snapshot.now
         self._stuck = None
 
@@ -113,6 +129,20 @@ class Cell:
 
 def _raise(problem: StuckError) -> None:
     raise problem
+
+
+@contextmanager
+def _damage_of(name: str) -> Iterator[None]:
+    """Whatever a part raises because of its state in a snapshot is damage of the snapshot."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except msgspec.ValidationError as problem:
+        raise damaged(name, str(problem)) from None
+    except Exception as problem:
+        log.debug("%s cannot be restored", name, exc_info=True)
+        raise damaged(name, f"{type(problem).__name__}: {problem}") from None
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:

@@ -1,12 +1,15 @@
 """One peer's connection to a face, and its snapshot."""
 
 from collections import deque
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
-from understudy.ports import MessageSession, Session, WireMessage
+from understudy.errors import ConfigError
+from understudy.ports import MessageSession, Session, Snapshot, WireMessage
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import Sink
@@ -64,22 +67,65 @@ class Connection:
             self.inbox = ByteInbox(session, bytes(unread))
 
 
-class SavedConnection(Struct):
+# ── snapshots ───────────────────────────────────────────────────────────────────────────────────
+
+Moment = Annotated[int, Meta(ge=0, lt=1 << 62)]
+Delayed = Annotated[list[tuple[Moment, bytes | WireMessage]], Meta(max_length=1 << 20)]
+
+
+class SavedConnection(Struct, forbid_unknown_fields=True):
     """Snapshot of a connection: unread data, and answers that are sent later."""
 
     unread: bytes | list[WireMessage]
     ended: bool
-    held: list[tuple[int, bytes | WireMessage]] = []
-    incoming: list[tuple[int, bytes | WireMessage]] = []
+    held: Delayed = []
+    incoming: Delayed = []
     part: bytes = b""
     unheard: bytes = b""
     end_unheard: bool = False
-    resumes_at: int = 0
-    first: bytes | None = None
+    resumes_at: Moment = 0
+    first: Annotated[bytes, Meta(max_length=64)] | None = None
 
 
-class SavedEndpoint(Struct):
+class SavedEndpoint(Struct, forbid_unknown_fields=True):
     """Snapshot of an endpoint's connections; ``opened``: the number of the last one."""
 
-    opened: int
+    opened: Moment
     lines: dict[str, SavedConnection]
+
+
+def read_connections(snapshot: Snapshot, endpoints: Collection[str]) -> dict[str, SavedEndpoint]:
+    """The connections of a snapshot by endpoint; `ConfigError` names what is wrong."""
+    try:
+        saved = msgspec.convert(snapshot.lines, dict[str, SavedEndpoint])
+    except msgspec.ValidationError as problem:
+        raise ConfigError(f"the snapshot is damaged: lines: {problem}") from None
+    for endpoint, was in saved.items():
+        if endpoint not in endpoints:
+            raise ConfigError(f"the snapshot is damaged: lines: no endpoint {endpoint!r} here")
+        for peer, connection in was.lines.items():
+            for name in ("held", "incoming"):
+                times = [at for at, _ in getattr(connection, name)]
+                if times != sorted(times) or (times and times[0] < snapshot.now):
+                    raise _damaged(endpoint, peer, f"{name}: times in the past or not in order")
+    return saved
+
+
+def check_sessions(
+    endpoint: str, saved: SavedEndpoint | None, sessions: Mapping[str, AnySession]
+) -> None:
+    """Every connection has a session of its kind, and every session a connection."""
+    lines = saved.lines if saved else {}
+    for peer in sessions.keys() ^ lines.keys():
+        raise _damaged(endpoint, peer, "a session without a connection, or the other way round")
+    for peer, connection in lines.items():
+        kind = WireMessage if isinstance(sessions[peer], MessageSession) else bytes
+        data = [*(d for _, d in connection.held), *(d for _, d in connection.incoming)]
+        unread = connection.unread
+        data += [unread] if isinstance(unread, bytes) else unread
+        if any(not isinstance(each, kind) and each for each in data):
+            raise _damaged(endpoint, peer, f"not {kind.__name__}")
+
+
+def _damaged(endpoint: str, peer: str, problem: str) -> ConfigError:
+    return ConfigError(f"the snapshot is damaged: lines: {endpoint} {peer}: {problem}")

@@ -29,7 +29,14 @@ from understudy.ports import (
 )
 from understudy.units import NS_PER_SECOND, duration_ns, seconds
 from understudy.wire.chat import Event, Kind
-from understudy.wire.connection import AnySession, Connection, SavedConnection, SavedEndpoint
+from understudy.wire.connection import (
+    AnySession,
+    Connection,
+    SavedConnection,
+    SavedEndpoint,
+    check_sessions,
+    read_connections,
+)
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.interface import ClosedSession, DetachedSink, Sink
 from understudy.wire.message_faults import Data, MessageFaults, size_of
@@ -198,13 +205,14 @@ class Exchange:
     def restore(self, snapshot: Snapshot) -> None:
         """Restores the cell. Peers in the snapshot continue, detached if they are not connected;
         connections of other peers are closed."""
-        try:
-            saved = msgspec.convert(snapshot.lines, dict[str, SavedEndpoint])
-        except msgspec.ValidationError as problem:
-            raise ConfigError(f"a damaged snapshot: {problem}") from None
+        saved = read_connections(snapshot, self.timed_cell.faces)
+        before = self.timed_cell.snapshot()
         try:
             self.timed_cell.restore(snapshot)
+            for endpoint, face in self.timed_cell.faces.items():
+                check_sessions(endpoint, saved.get(endpoint), face.sessions())
         except ConfigError:
+            self.timed_cell.restore(before)
             self._rejoin()
             raise
         live, self._connections = self._connections, {}

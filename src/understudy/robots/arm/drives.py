@@ -22,6 +22,7 @@ from understudy.motion.odometer import Odometer, OdometerState
 from understudy.motion.path import Floats
 from understudy.motion.plan import Motion, Plan
 from understudy.motion.profile import Profile
+from understudy.motion.saved import plan_from, position_from
 from understudy.motion.stream import Queue, Stream, time_in, whole_ns
 from understudy.ports import ControllerStatus
 from understudy.ports.hmi import Pins, RobotView
@@ -402,9 +403,10 @@ class Drives:
         self.runner.load(saved.program)
         self._orders = deque(saved.orders)
         self._odometer.state = saved.odometer
-        self._jog = list(saved.jog)
-        self._jog_plan = Plan.from_state(saved.jog_plan) if saved.jog_plan else None
-        past = ((until, Plan.from_state(plan)) for until, plan in saved.past)
+        self._jog = position_from(saved.jog, len(self._jog), "jog").tolist()
+        axes = len(self._jog)
+        self._jog_plan = plan_from(saved.jog_plan, axes) if saved.jog_plan else None
+        past = ((until, plan_from(plan, axes)) for until, plan in saved.past)
         self._past = deque(past, maxlen=CHANGES)
 
     # ── carrying orders out ──

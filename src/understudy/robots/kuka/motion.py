@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +19,8 @@ from understudy.motion.cartesian import Blocked, joint_path
 from understudy.motion.lines import lines
 from understudy.motion.lookahead import ENDLESS
 from understudy.motion.path import Floats, Limits, Path, joined
-from understudy.motion.plan import PathPosition, Plan, TimeLaw
+from understudy.motion.plan import PathPosition, Plan
+from understudy.motion.saved import law_from, position_from
 from understudy.motion.stream import trapezoid_law
 from understudy.motion.tool_path import IN_PLACE, ToolLine
 from understudy.ports import Joints, State
@@ -283,8 +285,17 @@ class Trajectory:
 
     @staticmethod
     def from_state(segments: tuple[Segment, ...], state: State, blend: float) -> "Trajectory":
-        path, law = _path(segments, blend), TimeLaw.from_state(state["law"])
-        return Trajectory(segments, Plan(path, law, np.array(state["target"])), blend)
+        path, saved = _path(segments, blend), msgspec.convert(state, SavedTrajectory)
+        law = law_from(saved.law, len(path))
+        target = position_from(saved.target, path.axes, "target")
+        return Trajectory(segments, Plan(path, law, target), blend)
+
+
+class SavedTrajectory(Struct, forbid_unknown_fields=True):
+    """Snapshot of a trajectory."""
+
+    law: dict[str, Any]
+    target: list[float]
 
 
 def _planned(

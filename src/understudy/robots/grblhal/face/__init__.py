@@ -71,6 +71,9 @@ class Saved(Struct):
     sticky: int
     working: bool
     next_report: int | None
+    now: int = 0
+    stalled: bool = False
+    report_due: bool = False
 
 
 class Connection:
@@ -181,6 +184,9 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             sticky=self._sticky,
             working=self._working,
             next_report=self._next_report,
+            now=self._now,
+            stalled=self._stalled,
+            report_due=self._report_due,
         )
 
     def load(self, state: Any) -> None:
@@ -195,7 +201,7 @@ class GrblHalFace(SessionFace[Connection], NotInjectable):
             self._sessions[peer].ended = True
         self._sticky, self._working, self._asker = saved.sticky, saved.working, saved.asker
         self._next_report = saved.next_report
-        self._stalled = self._buffer.waiting > 0
+        self._now, self._stalled, self._report_due = saved.now, saved.stalled, saved.report_due
 
     # ── for the connections ──
 

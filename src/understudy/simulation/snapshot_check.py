@@ -1,0 +1,89 @@
+"""Checks of a snapshot that hold for every part: its numbers, its keys and its next wake.
+
+What a part alone can know (ranges, states, lengths that belong together) is in the types of its own
+saved state and in its `load`.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from understudy.errors import ConfigError
+from understudy.ports import Part, TimedPart
+
+LARGEST_INTEGER = 1 << 63
+DEEPEST = 64
+Place = tuple[str | int, ...]
+
+
+def check_names(parts: Mapping[str, Any], allowed: Mapping[str, Any]) -> None:
+    """The snapshot has the state of every part of the cell, and of no other."""
+    for name in allowed:
+        if name not in parts:
+            raise damaged(name, "the state of this part is missing")
+    for name in parts:
+        if name not in allowed:
+            raise damaged(name, "the cell has no such part")
+
+
+def check_numbers(parts: Mapping[str, Any]) -> None:
+    """Numbers are finite and fit into 64 bits."""
+    for name, state in parts.items():
+        for place, problem in wrong_numbers(state):
+            raise damaged(name, f"{written(place)}: {problem}")
+
+
+def wrong_numbers(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
+    if len(place) > DEEPEST:
+        yield place[:4], f"more than {DEEPEST} levels"
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from wrong_numbers(item, (*place, str(key)))
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            if not isinstance(item, str | bytes | bool):
+                yield from wrong_numbers(item, (*place, number))
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield place, f"{value} is not a finite number"
+    elif isinstance(value, int) and not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
+        yield place, "an integer beyond 64 bits"
+
+
+def check_loaded(name: str, part: Part, state: Any, now: int) -> None:
+    """The part has taken over the whole state, can show it, and is not due in the past."""
+    if difference := first_difference(plain(state), plain(part.save())):
+        raise damaged(name, difference)
+    part.status(now)
+    if isinstance(part, TimedPart) and (at := part.next_wake()) is not None and at < now:
+        raise damaged(name, f"it is due at {at} ns, before the time of the snapshot ({now} ns)")
+
+
+def plain(state: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(state))
+
+
+def first_difference(given: Any, loaded: Any, place: Place = ()) -> str:
+    """The first place where the loaded state is another than the given one; a value that may be
+    missing was replaced by its default."""
+    if isinstance(given, dict) and isinstance(loaded, dict):
+        for key, value in given.items():
+            if key not in loaded:
+                return f"{written((*place, key))}: unknown key"
+            if found := first_difference(value, loaded[key], (*place, key)):
+                return found
+        return ""
+    if isinstance(given, list) and isinstance(loaded, list) and len(given) == len(loaded):
+        pairs = enumerate(zip(given, loaded, strict=True))
+        inside = (first_difference(a, b, (*place, n)) for n, (a, b) in pairs if a != b)
+        return next(filter(None, inside), "")
+    return "" if given == loaded else f"{written(place)}: not a value that can occur here"
+
+
+def damaged(part: str, problem: str) -> ConfigError:
+    return ConfigError(f"the snapshot is damaged: {part}: {problem}")
+
+
+def written(place: Place) -> str:
+    return ".".join(map(str, place)) or "state"
