@@ -13,7 +13,7 @@ from understudy.ports import MessageSession, Session, Snapshot, WireMessage
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import Sink
-from understudy.wire.message_faults import Data
+from understudy.wire.message_faults import Data, size_of
 from understudy.wire.turns import pieces_of
 
 AnySession = Session | MessageSession
@@ -65,6 +65,28 @@ class Connection:
             self.inbox = MessageInbox(session, unread)
         else:
             self.inbox = ByteInbox(session, bytes(unread))
+
+    def save(self, resumes_at: int) -> "SavedConnection":
+        return SavedConnection(
+            self.inbox.save(),
+            self.ended,
+            list(self.delayed),
+            list(self.incoming),
+            self.part,
+            bytes(self.unheard),
+            self.end_unheard,
+            resumes_at,
+            self.first.known,
+        )
+
+    def load(self, session: AnySession, saved: "SavedConnection") -> None:
+        """Continues with a session of a restored face."""
+        self.join(session, saved.unread)
+        self.ended, self.eof_delivered = saved.ended, False
+        self.delayed, self.incoming = deque(saved.held), deque(saved.incoming)
+        self.delayed_size = sum(size_of(data) for _, data in self.delayed)
+        self.part, self.first = saved.part, FirstBytes(saved.first)
+        self.unheard, self.end_unheard = bytearray(saved.unheard), saved.end_unheard
 
 
 # ── snapshots ───────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,6 @@ arrive. Until then it waits in `Connection.unheard`.
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -182,17 +181,7 @@ class Exchange:
             endpoint: SavedEndpoint(
                 self._opened[endpoint],
                 {
-                    c.peer: SavedConnection(
-                        c.inbox.save(),
-                        c.ended,
-                        list(c.delayed),
-                        list(c.incoming),
-                        c.part,
-                        bytes(c.unheard),
-                        c.end_unheard,
-                        self.turns.resumes_at(c),
-                        c.first.known,
-                    )
+                    c.peer: c.save(self.turns.resumes_at(c))
                     for c in self._connections.values()
                     if c.endpoint == endpoint
                 },
@@ -241,19 +230,10 @@ class Exchange:
         self, connection: Connection, session: AnySession, was: SavedConnection | None
     ) -> None:
         was = was or SavedConnection([], ended=False)
-        connection.join(session, was.unread)
-        connection.ended = was.ended
-        connection.delayed = deque(was.held)
-        connection.incoming = deque(was.incoming)
-        connection.part = was.part
-        connection.first = FirstBytes(was.first)
-        connection.unheard = bytearray(was.unheard)
-        connection.end_unheard = was.end_unheard
+        connection.load(session, was)
         if was.unheard or was.end_unheard:
             self.turns.wait(connection)
         self.turns.resume(connection, was.resumes_at, self.timed_cell.now)
-        connection.delayed_size = sum(size_of(data) for _, data in connection.delayed)
-        connection.eof_delivered = False
         self._connections[connection.endpoint, connection.peer] = connection
         self._unread[connection] = None
         self._send_all(connection)
