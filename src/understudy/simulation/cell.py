@@ -1,6 +1,5 @@
 """A cell: its parts in the order of the cell file, on one time axis; snapshots of it."""
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +17,6 @@ from understudy.simulation.snapshot_check import (
     check_numbers,
     damaged,
 )
-
-log = logging.getLogger(__name__)
 
 SNAPSHOT_FORMAT = 3
 
@@ -141,8 +138,7 @@ def _damage_of(name: str) -> Iterator[None]:
     except msgspec.ValidationError as problem:
         raise damaged(name, str(problem)) from None
     except Exception as problem:
-        log.debug("%s cannot be restored", name, exc_info=True)
-        raise damaged(name, f"{type(problem).__name__}: {problem}") from None
+        raise damaged(name, f"{type(problem).__name__}: {problem}") from problem
 
 
 def write_snapshot(snapshot: Snapshot) -> bytes:
