@@ -96,3 +96,25 @@ def test_an_empty_kernel_cache_is_filled_with_progress_on_the_terminal(
     ran.assert_outcomes(passed=2)
     ran.stderr.fnmatch_lines(["understudy: the kernel cache is empty*", "compiling kernels: 1 of*"])
     assert ran.stderr.str().count("cache is empty") == 1
+
+
+def test_a_wrong_keyword_of_the_marker_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.understudy(cel="text_robot")
+        def test_one(cell):
+            pass
+
+        @pytest.mark.understudy("text_robot")
+        def test_two(cell):
+            pass
+        """
+    )
+    ran = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    said = ran.stdout.str()
+    allowed = "is not understood; allowed are the keywords cell, seed, rules, rate, hmi, files"
+    assert f"@pytest.mark.understudy: cel {allowed}" in said
+    assert f"@pytest.mark.understudy: 'text_robot' {allowed}" in said
+    assert "TypeError" not in said

@@ -23,16 +23,28 @@ if TYPE_CHECKING:
     from understudy.app.virtual_controller import VirtualController
 
 
+KEYWORDS = ("cell", "seed", "rules", "rate", "hmi", "files")
+"""Keywords of the marker `understudy`."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "understudy(cell, seed, rules, rate, files): which cell the fixtures run, and how",
+        f"understudy({', '.join(KEYWORDS)}): which cell the fixtures run, and how",
     )
 
 
 def _stand_in(request: pytest.FixtureRequest, cell: str) -> StandIn:
     marker = request.node.get_closest_marker("understudy")
-    return StandIn(**({"cell": cell} | (marker.kwargs if marker else {})))
+    if marker is None:
+        return StandIn(cell)
+    wrong = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in KEYWORDS)]
+    if wrong:
+        raise pytest.UsageError(
+            f"@pytest.mark.understudy: {', '.join(wrong)} is not understood; "
+            f"allowed are the keywords {', '.join(KEYWORDS)}"
+        )
+    return StandIn(**({"cell": cell} | marker.kwargs))
 
 
 @pytest.fixture(scope="session")

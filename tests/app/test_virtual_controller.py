@@ -138,3 +138,20 @@ def test_nothing_heavy_is_imported_before_it_is_needed(room: str) -> None:
         [sys.executable, "-c", ask], capture_output=True, text=True, check=True
     )
     assert reported.stdout.strip() == "[]"
+
+
+def test_a_line_that_is_wrong_in_its_turn_is_in_the_status_and_refuses_the_next() -> None:
+    """As docs/robots/arm.md says: what cannot be read is refused at once, the rest at its turn."""
+    arm = understudy.VirtualController("g60")
+    arm.connect()
+    arm.enable()
+    unreadable = arm.send_gcode("G1 Xa")
+    assert unreadable is not None
+    assert "X needs a number" in unreadable.reason
+    assert arm.send_gcode("G1 Q7") is None
+    assert not arm.status().error
+    arm.run_until_idle()
+    assert (arm.status().error, arm.status().error_code) == (True, 22)
+    refused = arm.send_gcode("G0 A5")
+    assert refused is not None
+    assert refused.reason == arm.status().error_message

@@ -32,6 +32,31 @@ def test_a_sound_program_exits_with_0(
     assert "proven clearance" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "option", "value"),
+    [
+        (("validate", SOUND, "--json", "--cell", "g60_welding"), "--json", "--cell"),
+        (("cycle-time", SOUND, "--cell", "--json"), "--cell", "--json"),
+        (("reach", "--out", "--cell", "g60_welding"), "--out", "--cell"),
+        (("run", "--ready-file", "--no-hmi"), "--ready-file", "--no-hmi"),
+    ],
+)
+def test_an_option_is_no_value_of_another(
+    words: tuple[object, ...],
+    option: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`--json --cell` wrote a file called `--cell`."""
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, *words) == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert f"Invalid value for {option}: a value is needed, got the option {value}" in said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_violation_exits_with_1_and_every_report_has_its_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,22 +25,25 @@ from understudy.offline.waypoints import Waypoint
 from understudy.ports import ControllerStatus, JointState
 from understudy.robots.arm.offline import motion_setup, setup_of_arm
 from understudy.space.collision import detector
+from understudy.space.given import given_positive
 from understudy.space.reach import reach_map
 from understudy.units import MM
 
 Source = str | Path | CellConfig
+SOURCES = "a shipped cell or robot, a cell file, a URDF"
 
 
 def config_of(source: Source) -> CellConfig:
     """The cell of a source; of a robot model: a cell with nothing but this arm, called `arm`."""
     if isinstance(source, CellConfig):
         return source
+    if not isinstance(source, str | Path):
+        raise ConfigError("neither a cell nor a robot", value=source, allowed=SOURCES)
     name = str(source)
     if name in shipped_cells() or name.endswith((".yaml", ".yml")):
         return load_config(name)
     if name not in shipped_robots() and not name.endswith((".urdf", ".xacro")):
-        allowed = "a shipped cell or robot, a cell file, a URDF"
-        raise ConfigError("neither a cell nor a robot", value=name, allowed=allowed)
+        raise ConfigError("neither a cell nor a robot", value=name, allowed=SOURCES)
     path = Path(name)
     beside = path.parent / "cell.yaml" if path.suffix else Path("cell.yaml")
     text = f"robots: {{arm: {{kind: arm, model: {path.name!r}}}}}\n"
@@ -74,7 +77,10 @@ class CycleTimeEstimator(cycle_time.CycleTimeEstimator):
         process_speed_mm_s: float = 10.0,
     ) -> None:
         super().__init__(setup_of(source, robot))
-        self._speeds = (travel_speed_mm_s, process_speed_mm_s)
+        self._speeds = (
+            given_positive(travel_speed_mm_s, "travel_speed_mm_s"),
+            given_positive(process_speed_mm_s, "process_speed_mm_s"),
+        )
 
     def estimate(self, program: str | bytes | Sequence[Waypoint]) -> CycleTime:
         if isinstance(program, str | bytes):
@@ -96,8 +102,11 @@ class MotionSimulator(motion_simulator.MotionSimulator):
         rate_hz: float = INTERNAL_RATE_HZ,
     ) -> None:
         speeds = tuple(
-            None if speed is None else speed * MM
-            for speed in (travel_speed_mm_s, process_speed_mm_s)
+            None if speed is None else given_positive(speed, name) * MM
+            for name, speed in (
+                ("travel_speed_mm_s", travel_speed_mm_s),
+                ("process_speed_mm_s", process_speed_mm_s),
+            )
         )
         self._clocked = _OnItsOwnTime(source) if isinstance(source, VirtualController) else None
         super().__init__(
@@ -146,8 +155,7 @@ class CollisionDetector(detector.CollisionDetector):
 
     def __init__(self, source: Source = "g60_welding", *, robot: str = "") -> None:
         super().__init__()
-        # The detector of the cell, with its tool, its meshes and its pairs, under this name.
-        vars(self).update(vars(arm_of(source, robot).detector))
+        self.equip_like(arm_of(source, robot).detector)
 
 
 class ReachabilityAnalyzer(reach_map.ReachabilityAnalyzer):

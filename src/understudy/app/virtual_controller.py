@@ -38,10 +38,12 @@ from understudy.simulation.collision.contact import CollisionListener, Contact
 from understudy.simulation.environment import CellEnvironment
 from understudy.simulation.scenario import Config as Rules
 from understudy.simulation.scenario import build as fault_source
+from understudy.space.given import given_positive, given_row
 from understudy.space.model.environment import EnvironmentConfig
 from understudy.space.pose import Pose
 from understudy.units import DEG, duration_ns, nanoseconds, seconds
 
+JOINTS = 6
 IDLE_TIMEOUT = 3600.0
 """Simulated seconds after which `run_until_idle` raises TimeoutError."""
 
@@ -61,6 +63,20 @@ class SimulationConfig(Struct, frozen=True, kw_only=True):
     command_delay_ms: float = 1.0
     feedback_delay_ms: float = 0.5
 
+    def __post_init__(self) -> None:
+        for name, joints in self._of_joints().items():
+            if joints is not None:
+                row = given_row(joints, JOINTS, f"SimulationConfig: {name}")
+                if not (row >= 0.0).all():
+                    raise ValueError(f"SimulationConfig: {name}: no number below 0, got {joints}")
+        for name in ("update_rate_hz", "time_scale"):
+            given_positive(getattr(self, name), f"SimulationConfig: {name}")
+
+    def _of_joints(self) -> dict[str, Sequence[float] | None]:
+        """The settings with a number for each joint."""
+        names = ("max_velocity", "max_acceleration", "max_jerk", "joint_inertia", "joint_friction")
+        return {name: getattr(self, name) for name in names}
+
     def settings(self) -> dict[str, Any]:
         """The same as keys of an arm in a cell file."""
         limits = {
@@ -71,13 +87,21 @@ class SimulationConfig(Struct, frozen=True, kw_only=True):
         simulation = {
             "update_rate_hz": self.update_rate_hz,
             "enable_dynamics": self.enable_dynamics,
-            "joint_inertia": self.joint_inertia and list(self.joint_inertia),
-            "joint_friction": self.joint_friction and list(self.joint_friction),
+            "joint_inertia": _listed(self.joint_inertia),
+            "joint_friction": _listed(self.joint_friction),
             "command_delay_ms": self.command_delay_ms,
             "feedback_delay_ms": self.feedback_delay_ms,
         }
-        given = {key: [v / DEG for v in values] for key, values in limits.items() if values}
+        given = {
+            key: [float(value) / DEG for value in values]
+            for key, values in limits.items()
+            if values is not None
+        }
         return {**given, "simulation": simulation}
+
+
+def _listed(values: Sequence[float] | None) -> list[float] | None:
+    return None if values is None else [float(value) for value in values]
 
 
 class VirtualController:

@@ -6,6 +6,7 @@ Exit codes: 0 success, 1 the robot program or check failed, 2 usage or configura
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -92,9 +93,26 @@ class LazyCommands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
         command = load(str(name))
+        refuse_swallowed_options(command, rest)
         if ctx.obj is not None:
             ctx.obj(name)
         return name, command, rest
+
+
+def refuse_swallowed_options(command: Any, words: list[str]) -> None:
+    """Raises a usage error where an option that needs a value is followed by another option:
+    `--json --cell g60` would write a file called `--cell`."""
+    valued = {
+        name
+        for option in command.params
+        if option.param_type_name == "option" and not option.is_flag and not option.count
+        for name in option.opts
+    }
+    for word, value in pairwise(words):
+        if word == "--":
+            return
+        if word in valued and value.startswith("--"):
+            raise typer.BadParameter(f"a value is needed, got the option {value}", param_hint=word)
 
 
 def load(name: str) -> Any:
@@ -144,8 +162,8 @@ def _package_path() -> Any:
 app = typer.Typer(
     name="understudy",
     cls=LazyCommands,
-    help="Stand-in robots: a robot cell that is not there, but answers on the wire as the real "
-    "one does.\n\nExample: understudy run text_robot --rate 10",
+    help="Simulated robot cells: they answer on the wire as real robots do, and check programs "
+    "before a real robot runs them.\n\nExample: understudy run text_robot --rate 10",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

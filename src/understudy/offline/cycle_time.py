@@ -26,6 +26,7 @@ from understudy.offline.walk import (
     walk,
 )
 from understudy.offline.waypoints import Waypoint, follow
+from understudy.space.given import shown
 from understudy.units import MM
 
 EFFORT_STEP_S = 0.01
@@ -72,6 +73,8 @@ class CycleTimeEstimator:
 
         A wait for an input (M66) counts 0 s: without a scenario its time is unknown.
         """
+        if not isinstance(program, str | bytes):
+            raise ValueError(f"program: a text is needed, got {shown(program)}")
         return cycle_time_of(walk(program, self._setup, self._start), self._setup.dynamics)
 
     def estimate_waypoints(

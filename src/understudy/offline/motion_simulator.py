@@ -14,6 +14,7 @@ from understudy.offline.setup import Setup
 from understudy.offline.walk import PlannedMotion, Violation
 from understudy.offline.waypoints import Speeds, Waypoint, follow, tool_way
 from understudy.ports import ControllerStatus, JointState
+from understudy.space.given import given_positive, given_row
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, MM, NS_PER_SECOND, seconds
 
@@ -70,7 +71,7 @@ class MotionSimulator:
         self._setup = setup
         self._controller = controller
         self._speeds = speeds
-        self._rate_hz = rate_hz
+        self._rate_hz = given_positive(rate_hz, "rate_hz")
         self._recording = False
         self._recorded: list[JointState] = []
 
@@ -79,6 +80,8 @@ class MotionSimulator:
     ) -> SimulationResult:
         """Computes the trajectory without executing it; skips unreachable waypoints, reports the
         first."""
+        if start is not None:
+            start = given_row(start, len(self._setup.mover.limits.velocity), "start")
         runs: list[PlannedMotion] = []
         problem = ""
         for event in follow(waypoints, self._setup, self._speeds, start):

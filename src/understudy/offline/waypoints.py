@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from understudy.gcode.requests import JointMove, LineMove, Move, Spindle
 from understudy.motion.path import Floats
 from understudy.offline.setup import Mover, Setup
 from understudy.offline.walk import Event, Walker, impossible
+from understudy.space.given import given_positive, given_row, shown
 from understudy.space.pose import Pose
 from understudy.units import MM
 
@@ -46,6 +48,7 @@ def follow(
     The robot stands where the process begins or ends, and the devices switch the arc there, as M3
     and M5 do.
     """
+    _check(waypoints, len(setup.mover.limits.velocity))
     walker = Walker(setup, start)
     for number, waypoint in enumerate(waypoints, 1):
         walker.events.append(ProgramLine(number, _text(number, waypoint), Block(line=number)))
@@ -60,6 +63,19 @@ def follow(
         _switch(walker, False, len(waypoints))
     walker.end(len(waypoints))
     yield from walker.take()
+
+
+def _check(waypoints: Any, joints: int) -> None:
+    """Raises ValueError for what is no waypoint, or not one of this arm."""
+    if not isinstance(waypoints, Sequence) or isinstance(waypoints, str | bytes):
+        raise ValueError(f"waypoints: a list of Waypoint is needed, got {shown(waypoints)}")
+    for number, each in enumerate(waypoints, 1):
+        what = f"waypoint {number}"
+        if not isinstance(each, Waypoint):
+            raise ValueError(f"{what}: a Waypoint is needed, got {shown(each)}")
+        given_row(each.target, 6 if isinstance(each.target, Pose) else joints, f"{what}: target")
+        if each.speed is not None:
+            given_positive(each.speed, f"{what}: speed")
 
 
 def _switch(walker: Walker, process: bool, number: int) -> None:

@@ -1,5 +1,6 @@
 """`CollisionDetector`: contacts of an arm and what it carries, with itself and the environment."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,6 +33,7 @@ from understudy.space.collision.world import (
     placement,
     pose,
 )
+from understudy.space.given import given_numbers, given_row
 from understudy.space.kinematics.chain import Chain
 from understudy.space.model.shapes import CollisionObject, Meshes, TriangleMesh, unique
 from understudy.space.transform import Array
@@ -90,6 +92,7 @@ class CollisionDetector:
     ) -> None:
         self._chain: Chain | None = None
         self._arm: tuple[Part, ...] = ()
+        self._meshes: Meshes | None = None
         self._foot = np.eye(4) if foot is None else foot
         self._carried: dict[str, CollisionObject] = {}
         self._objects: dict[str, CollisionObject] = {}
@@ -102,11 +105,24 @@ class CollisionDetector:
         for thing in unique(tuple(objects)):
             self.add_object(thing)
 
+    def equip_like(self, other: "CollisionDetector") -> None:
+        """Takes over the arm, objects, tools, pairs and switches of another detector."""
+        self._foot, self._self, self._environment = other._foot, other._self, other._environment
+        if other._chain is not None:
+            self.set_robot_model(other._chain, meshes=other._meshes)
+        self.clear_environment()
+        for thing in other.objects:
+            self.add_object(thing)
+        for thing in other.carried:
+            self.attach(thing)
+        self._pairs = other._pairs
+
     # ── contents ────────────────────────────────────────────────────────────────────────────────
 
     def set_robot_model(self, chain: Chain, *, meshes: Meshes | None = None) -> None:
         """Sets the arm; ``meshes``: the mesh files of its URDF."""
         self._chain, self._arm = chain, arm_parts(chain, meshes or {})
+        self._meshes = meshes
         self._built = self._found = None
 
     def add_object(self, thing: CollisionObject) -> None:
@@ -253,7 +269,14 @@ class CollisionDetector:
         built = self._built or self._built_now()
         if built.foot.collision:
             return built.foot
-        built.q[:] = q
+        if np.shape(q) != built.q.shape:
+            given_row(q, len(built.q), "joints")
+        try:
+            built.q[:] = q
+        except (TypeError, ValueError):
+            built.q[:] = given_row(q, len(built.q), "joints")
+        if not math.isfinite(built.q @ built.q):
+            given_row(q, len(built.q), "joints")
         pair = contact_in(*built.arrays)
         return FREE if pair < 0 else self._result(built, *divmod(pair, len(built.parts)))
 
@@ -262,14 +285,16 @@ class CollisionDetector:
     ) -> list[CollisionResult]:
         """Checks every sample_rate-th configuration, and the last. The motion between them is not
         checked; `sweep` proves whole paths."""
-        Q = np.atleast_2d(_floats(trajectory))
+        Q = np.atleast_2d(self._joints(trajectory))
+        if not len(Q):
+            return []
         chosen = np.unique(np.append(np.arange(0, len(Q), max(sample_rate, 1)), len(Q) - 1))
         return [self.check_collision(q) for q in Q[chosen]]
 
     def collides(self, Q: ArrayLike) -> NDArray[np.bool_]:
         """(m, dof) → (m,): whether there is a contact, for many configurations at once."""
         built = self._built_now()
-        rows = np.atleast_2d(_floats(Q))
+        rows = np.atleast_2d(self._joints(Q))
         out = np.empty((len(rows), 2), dtype=np.int64)
         contacts(built.world, rows, built.at, built.scratch, out)
         return np.asarray((out[:, 0] >= 0) | built.foot.collision)
@@ -277,9 +302,14 @@ class CollisionDetector:
     def get_min_distance(self, q: ArrayLike) -> float:
         """Smallest distance of all checked pairs; negative: depth; infinite: no pairs."""
         built = self._built_now()
-        pose(built.world, _floats(q), built.at)
+        pose(built.world, given_row(q, len(built.q), "joints"), built.at)
         least, i, j = least_distance(built.world, built.at, np.inf, -np.inf, built.scratch)
         return float(self._touch(built, i, j).distance if least <= 0.0 else least)
+
+    def _joints(self, Q: ArrayLike) -> Array:
+        """Configurations of a caller: one or many rows; none at all is an empty list."""
+        columns = len(self._built_now().q)
+        return given_numbers(Q, columns, "joints") if np.size(Q) else np.zeros((0, columns))
 
     def check_objects(
         self, most: int | None = None, progress: Callable[[float], None] = lambda share: None

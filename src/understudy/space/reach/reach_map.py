@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.errors import Refused
 from understudy.space.collision.detector import CollisionDetector
 from understudy.space.compiled import compiled
+from understudy.space.given import given_numbers, given_positive, given_row, shown
 from understudy.space.kinematics.chain import FOOT_AND_FLANGE, Chain, Frames
 from understudy.space.kinematics.closed_form import (
     BRANCHES,
@@ -23,6 +24,8 @@ from understudy.space.kinematics.ik import nearest, solve, solve_all, unlimited
 from understudy.space.pose import Pose
 from understudy.space.transform import Array, matrix
 
+MOST_POINTS = 20_000_000
+"""Points of a map."""
 POINTS_AT_ONCE = 8192
 """Points computed at a time, to limit memory."""
 
@@ -72,6 +75,15 @@ class ReachabilityMap:
         return np.asarray(found.max(axis=0) if len(found) else np.full(3, math.nan))
 
 
+def _target(pose: "Pose | Array") -> Array:
+    """A pose of a caller as a matrix."""
+    if isinstance(pose, Pose):
+        return matrix(Pose(*given_row(pose, 6, "pose").tolist()))
+    if np.shape(pose) != (4, 4):
+        raise ValueError(f"pose: a Pose or a 4 x 4 matrix is needed, got {shown(pose)}")
+    return given_numbers(pose, 4, "pose")
+
+
 class ReachabilityAnalyzer:
     """Checks poses with the arm's inverse kinematics and, if given, a collision detector."""
 
@@ -88,8 +100,9 @@ class ReachabilityAnalyzer:
         self, pose: Pose | Array, *, near: ArrayLike | None = None
     ) -> ReachabilityResult:
         """Checks one pose of the tool, Pose or 4×4; the solution nearest to ``near`` is chosen."""
-        target = matrix(pose) if isinstance(pose, Pose) else np.asarray(pose)
-        start = np.zeros(self._chain.dof) if near is None else np.asarray(near, dtype=np.float64)
+        target = _target(pose)
+        dof = self._chain.dof
+        start = np.zeros(dof) if near is None else given_row(near, dof, "near")
         found = solve(self._chain, target, frames=self._frames, near=start)
         if isinstance(found, Refused):
             raw = unlimited(self._chain, target, frames=self._frames, near=start)
@@ -133,11 +146,16 @@ class ReachabilityAnalyzer:
         8 corners of a cube. With ``avoid_collisions`` a point counts only if it has a solution
         without contact. ``progress`` is called with the share done, 0…1.
         """
-        side = self._length() if extent is None else extent
-        steps = math.floor(side / resolution + 1e-9)
+        side = self._length() if extent is None else given_positive(extent, "extent")
+        steps = math.floor(side / given_positive(resolution, "resolution") + 1e-9)
+        if (2 * steps + 1) ** 3 > MOST_POINTS:
+            raise ValueError(
+                f"resolution {resolution:g} m gives {(2 * steps + 1) ** 3} points, "
+                f"{MOST_POINTS} are allowed: a coarser resolution or a smaller extent is needed"
+            )
         axis = np.arange(-steps, steps + 1) * resolution
         points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-        points += np.asarray(center, dtype=np.float64)
+        points += given_row(center, 3, "center")
         turns = directions(orientations)
         counts = np.zeros(len(points), dtype=np.int64)
         measure = np.zeros(len(points))

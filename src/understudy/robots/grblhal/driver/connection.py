@@ -95,6 +95,8 @@ class Outcomes:
         if program is not None:
             accepted = f"{program.accepted} of {program.read} lines accepted; "
             place = f"line {number}: " if number else accepted
+            if number and why.reason.startswith(f"line {number}"):
+                place = ""  # an error in the text already says where
             self.program(program.ticket, replace(why, reason=place + why.reason), now)
 
 
