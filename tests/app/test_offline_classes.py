@@ -177,8 +177,8 @@ def test_a_detector_of_a_cell_has_its_tool_its_objects_and_its_pairs() -> None:
     assert DETECTOR.self_collision_pairs == known.self_collision_pairs
     assert DETECTOR.left_out() == known.left_out()
     DETECTOR.collides(np.zeros((1, 6)))
-    other = understudy.CollisionDetector("g60_welding")
-    other.clear_environment()
+    own = understudy.CollisionDetector("g60_welding")
+    own.clear_environment()
     assert len(DETECTOR.objects) == len(known.objects) > 0
 
 
