@@ -84,6 +84,18 @@ def _target(pose: "Pose | Array") -> Array:
     return given_numbers(pose, 4, "pose")
 
 
+def _grid(side: float, resolution: float) -> Array:
+    """A cube of points about zero, ±side."""
+    steps = math.floor(side / given_positive(resolution, "resolution") + 1e-9)
+    if (2 * steps + 1) ** 3 > MOST_POINTS:
+        raise ValueError(
+            f"resolution {resolution:g} m gives {(2 * steps + 1) ** 3} points, "
+            f"{MOST_POINTS} are allowed: a coarser resolution or a smaller extent is needed"
+        )
+    axis = np.arange(-steps, steps + 1) * resolution
+    return np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
 class ReachabilityAnalyzer:
     """Checks poses with the arm's inverse kinematics and, if given, a collision detector."""
 
@@ -147,15 +159,7 @@ class ReachabilityAnalyzer:
         without contact. ``progress`` is called with the share done, 0…1.
         """
         side = self._length() if extent is None else given_positive(extent, "extent")
-        steps = math.floor(side / given_positive(resolution, "resolution") + 1e-9)
-        if (2 * steps + 1) ** 3 > MOST_POINTS:
-            raise ValueError(
-                f"resolution {resolution:g} m gives {(2 * steps + 1) ** 3} points, "
-                f"{MOST_POINTS} are allowed: a coarser resolution or a smaller extent is needed"
-            )
-        axis = np.arange(-steps, steps + 1) * resolution
-        points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-        points += given_row(center, 3, "center")
+        points = _grid(side, resolution) + given_row(center, 3, "center")
         turns = directions(orientations)
         counts = np.zeros(len(points), dtype=np.int64)
         measure = np.zeros(len(points))
