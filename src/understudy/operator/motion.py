@@ -1,6 +1,7 @@
 """Commands that move a robot: drives, homing, G-code lines, overrides, jogs, moves, tools."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -8,9 +9,10 @@ from msgspec import Meta, Struct
 from understudy.errors import Refused
 from understudy.operator.models import joints_from, units_of
 from understudy.operator.modes import DeadManSwitch
-from understudy.operator.robots import OfRobot, Robots
+from understudy.operator.robots import OfRobot, Robot, Robots
 from understudy.operator.table import Command
-from understudy.ports.operation import Frame, Jog, Target
+from understudy.ports.operation import Frame, Jog, Target, parts_of
+from understudy.simulation.collision.contact import Contact, ReportsContacts
 from understudy.space.pose import pose_of
 from understudy.units import DEG, MM
 
@@ -91,6 +93,12 @@ class MotionCommands:
     def __init__(self, robots: Robots, dead_man: DeadManSwitch) -> None:
         self._robots = robots
         self._dead_man = dead_man
+        self._held: set[str] = set()
+        """Simulated robots with a jog that lasts until `stop_jog`."""
+        for robot in robots:
+            for part in parts_of(robot.simulated.controller).values():
+                if isinstance(part, ReportsContacts):
+                    part.on_collision(partial(self._collided, robot))
 
     def commands(self) -> list[Command]:
         return [
@@ -112,6 +120,7 @@ class MotionCommands:
         def run(given: OfRobot) -> Any:
             if name == "stop_jog":
                 self._dead_man.release(given.robot)
+                self._held.discard(given.robot)
             return self._robots.do(given.robot, name)
 
         return Command(name, doc, run, OfRobot)
@@ -147,7 +156,15 @@ class MotionCommands:
             return answer
         if robot.real is not None and jog.step is None:
             self._dead_man.hold(robot, jog)
+        elif jog.step is None:
+            self._held.add(robot.name)
         return answer
+
+    def _collided(self, robot: Robot, contact: Contact) -> None:
+        """A new contact ends a held jog; the next jog may lead out of it, or go on."""
+        if robot.name in self._held and robot.real is None:
+            self._held.discard(robot.name)
+            robot.simulated.actions.stop_jog(contact.at)
 
     def _move(self, given: MoveTo) -> Any:
         if (given.joints_deg is None) == (given.pose_mm_deg is None):

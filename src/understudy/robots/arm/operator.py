@@ -6,7 +6,7 @@ that the arm can follow; a stop ends it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,22 @@ NO_LINES = Refused("this controller moves joints only; lines of the tool need th
 KEPT_BETWEEN_PROGRAMS = ("offsets", "g92", "tool", "tools", "tool_length")
 """Modal state that stays from one program to the next."""
 JOINTS, TOOL = {"arm": "ABCUVW", "grblhal": "XYZABC"}, "XYZABC"
+
+
+def longest(tried: Sequence[float], can_go: Callable[[float], bool]) -> float | None:
+    """The longest distance that the arm can follow, to within the last of ``tried``, which are
+    distances from long to short; None if it can follow none of them."""
+    too_far: float | None = None
+    for distance in tried:
+        if can_go(distance):
+            break
+        too_far = distance
+    else:
+        return None
+    while too_far is not None and too_far - distance > tried[-1]:
+        middle = 0.5 * (distance + too_far)
+        distance, too_far = (middle, too_far) if can_go(middle) else (distance, middle)
+    return distance
 
 
 class ArmActions:
@@ -174,13 +190,14 @@ class ArmActions:
         mover = self._arm.movers[0]
         tool = inverse(mover.chain.flange(q)) @ mover.frames.base @ here
         held = replace(mover, frames=Frames(mover.frames.base, tool))
-        for distance in LENGTHS if jog.axis < 3 else ANGLES:
+
+        def can_go(distance: float) -> bool:
             amount = math.copysign(distance, jog.speed)
             there = moved_frame(here, jog.axis, amount, in_tool=jog.frame == "tool")
             move = LineMove(pose(there), speed=1.0, turning=1.0)
-            if not isinstance(held.path(move, q, line=0), Refused):
-                return distance
-        return None
+            return not isinstance(held.path(move, q, line=0), Refused)
+
+        return longest(LENGTHS if jog.axis < 3 else ANGLES, can_go)
 
     def _go_joints(
         self, joints: Sequence[float], per_second: float | None, now: int

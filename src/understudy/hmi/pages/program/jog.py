@@ -103,6 +103,7 @@ class Jogging:
         self._browser = browser
         self._page = page
         self._robot = ""
+        self._moved = False
         self._timeout: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -112,7 +113,7 @@ class Jogging:
     async def hold(self, jog: dict[str, Any]) -> None:
         if self._timeout is not None:
             return
-        self._robot = self._browser.robot
+        self._robot, self._moved = self._browser.robot, False
         self._start_timeout()
         if await self._browser.robot_command("jog", jog) is None:
             self._cancel_timeout()
@@ -122,9 +123,15 @@ class Jogging:
         if self._timeout is None:
             return
         self._start_timeout()
-        real = self._browser.cell.robots.get(self._robot, {}).get("mode") == "REAL"
+        facts = self._browser.cell.robots.get(self._robot, {})
+        real = facts.get("mode") == "REAL"
         if real and await self._browser.query("heartbeat", {"robot": self._robot}) is None:
             self.release()
+        elif self._moved and not facts.get("moving"):
+            self._cancel_timeout()
+            with self._page:
+                ui.notify(self._browser.texts("manual.jog_ended"), position="top")
+        self._moved |= bool(facts.get("moving"))
 
     def release(self) -> None:
         if self._timeout is not None:
