@@ -50,6 +50,22 @@ def test_a_line_that_cannot_be_read_or_carried_out_says_why(arm: Bench) -> None:
     )
 
 
+def test_a_refused_line_names_the_error_as_an_earlier_one(arm: Bench) -> None:
+    arm.do("mdi", robot="g60", line="G0 B75")
+    arm.forward(1.0)
+    refused = arm.do("mdi", robot="g60", line="G0 B5")
+    assert refused["state"] == "refused"
+    assert refused["answer"].startswith("not started, reset first: an earlier error")
+
+
+def test_the_outcome_of_a_line_is_noted_though_a_refused_line_came_meanwhile(arm: Bench) -> None:
+    arm.do("mdi", robot="g60", line="G1 A12 F600")
+    arm.do("mdi", robot="g60", line="G1 A0 F600")
+    arm.forward(20.0)
+    states = [entry["state"] for entry in arm.do("mdi_history", robot="g60")["entries"]]
+    assert states == ["done", "refused"]
+
+
 def test_a_text_robot_answers_in_its_own_words(bench: Bench) -> None:
     entry = bench.do("mdi", robot="bench", line="MOVE_ABS 1,2")
     assert entry["state"] == "refused"

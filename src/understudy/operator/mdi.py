@@ -70,13 +70,16 @@ class MdiCommands:
         return {"entries": [to_builtins(entry) for entry in self._entries[robot.name]]}
 
     def _settle(self, robot: Robot) -> None:
-        """Notes the outcome of the last line, once the robot has ended it."""
+        """Notes the outcome of the line that was carried out last, once the robot has ended it;
+        refused lines may have come since."""
         entries, program = self._entries[robot.name], robot.side.program
-        if not entries or entries[-1].state != "running" or program is None:
+        places = range(len(entries) - 1, -1, -1)
+        at = next((place for place in places if entries[place].state == "running"), None)
+        if at is None or program is None:
             return
         state, reason = program.line_outcome(robot.side.time.now())
         if state != "running":
-            entries[-1] = replace(entries[-1], state=state, answer=_without_count(reason))
+            entries[at] = replace(entries[at], state=state, answer=_without_count(reason))
 
 
 def _refusal(robot: Robot, line: str) -> Refused | None:
@@ -87,6 +90,8 @@ def _refusal(robot: Robot, line: str) -> Refused | None:
         return refused
     if program.under_way():
         return Refused(f"a program is running on {robot.name}: no MDI line until it ends")
+    if error := robot.condition().error:
+        return Refused(f"not started, reset first: an earlier error is active ({error})")
     return robot.side.time.act(lambda now: program.run_line(line, now))
 
 

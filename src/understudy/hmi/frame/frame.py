@@ -175,7 +175,12 @@ def _alarm(browser: Browser) -> None:
         play = button(texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused")
         play.on_click(lambda: browser.command("resume"))
         reset = button(
-            texts("frame.reset"), icon="restart_alt", key="r", kind="u-ghost", mark="alarm-reset"
+            texts("frame.reset"),
+            icon="restart_alt",
+            key="r",
+            kind="u-ghost",
+            hint=texts("time.reset"),
+            mark="alarm-reset",
         )
         reset.on_click(lambda: _clear_alarms(browser))
         start = button(
@@ -209,7 +214,8 @@ def _alarm(browser: Browser) -> None:
 async def _clear_alarms(browser: Browser) -> None:
     """Sends each command that ends one of the active alarms."""
     for command in dict.fromkeys(alarm.clears for alarm in browser.cell.alarms()):
-        await browser.command(command)
+        if await browser.command(command) is not None and command == "reset":
+            ui.notify(browser.texts("time.was_reset"), position="top")
 
 
 def _languages(browser: Browser) -> None:

@@ -20,6 +20,8 @@ class Log {
     this.last = { events: 0, traffic: 0 };
     this.hidden = new Set(["traffic"]);
     this.search.addEventListener("input", () => this.show());
+    // Escape is the stop key here too; the browser would also clear the field, and with it the filter.
+    this.search.addEventListener("keydown", (event) => event.key === "Escape" && event.preventDefault());
     this.updatePlaces();
     this.show();
     this.close = whileVisible(POLL_MS, () => this.poll());
