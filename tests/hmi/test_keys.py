@@ -107,6 +107,32 @@ def test_escape_stops_over_the_list_of_keys(cell_page: Screen, cell: RunningCell
     cell_page.until(lambda: listed.count() == 0, "the list closed")
 
 
+def test_escape_in_the_search_of_the_log_keeps_the_filter(
+    log_page: Screen, cell: RunningCell
+) -> None:
+    search = log_page.page.locator('[data-log="search"]')
+    search.fill("stop")
+    is_stopped_by_escape(log_page, cell)
+    assert search.input_value() == "stop"
+    search.fill("")
+
+
+def test_alarm_and_reset_leave_the_header_readable(cell_page: Screen, cell: RunningCell) -> None:
+    """The text of a limit alarm is shown whole, and notices are below the header."""
+    cell.ask("mdi", robot="g60", line="G0 B75")
+    word = cell_page.page.locator(".u-alarm-word")
+    cell_page.until(lambda: "J2 = 75.0° is outside" in word.inner_text(), "the alarm")
+    assert word.evaluate(
+        "e => e.scrollHeight <= e.clientHeight + 1 && e.scrollWidth <= e.clientWidth"
+    )
+    cell_page.press("alarm-reset")
+    notice = cell_page.page.locator(".q-notification").last
+    notice.wait_for()
+    header = cell_page.page.locator(".u-header").bounding_box()["height"]
+    assert "counters" in notice.inner_text()
+    cell_page.until(lambda: notice.bounding_box()["y"] >= header - 1, "a notice below the header")
+
+
 @pytest.mark.parametrize("field", ["search", "where"])
 def test_escape_stops_from_a_field_of_the_log(
     log_page: Screen, cell: RunningCell, field: str

@@ -145,7 +145,7 @@ def _packages_in(folder: Path) -> Iterator[Path]:
 
 
 def _is_package(folder: Path, package: str) -> bool:
-    """Whether a folder has the name of the package, or a package.xml that says so."""
+    """Whether a folder has the name of the package, or a package.xml with that name."""
     if folder.name == package:
         return folder.is_dir()
     try:

@@ -154,7 +154,7 @@ class FilesFolder:
     def write(self, name: str, data: bytes, is_ours: IsOurs) -> Path:
         """Writes a file whole or not at all; the folders on the way to it are made.
 
-        An existing file is replaced only if it is a regular one and ``is_ours`` says so.
+        An existing file is replaced only if it is a regular one and ``is_ours`` accepts it.
         """
         *above, last = self._parts(name)
         try:

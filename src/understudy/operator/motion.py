@@ -164,7 +164,8 @@ class MotionCommands:
         """A new contact ends a held jog; the next jog may lead out of it, or go on."""
         if robot.name in self._held and robot.real is None:
             self._held.discard(robot.name)
-            robot.simulated.actions.stop_jog(contact.at)
+            if stop := getattr(robot.simulated.actions, "stop_jog", None):
+                stop(contact.at)
 
     def _move(self, given: MoveTo) -> Any:
         if (given.joints_deg is None) == (given.pose_mm_deg is None):

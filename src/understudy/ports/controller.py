@@ -1,7 +1,7 @@
 """Protocols of an arm's controller, simulated or real: the documents' IMotionController.
 
 Every call returns at once; progress comes with time. Angles are rad, speeds rad/s, percent where
-the name says so. ``now`` is simulated time, or the wall clock in front of a real controller.
+the name has that word. ``now`` is simulated time, or the wall clock in front of a real controller.
 """
 
 from collections.abc import Callable

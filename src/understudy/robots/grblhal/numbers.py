@@ -198,7 +198,7 @@ ERRORS = {
     44: "The value or the port is out of range.",
     45: "Only homing is allowed while a limit switch is engaged.",
     46: "Home first.",
-    47: "The tool in the spindle is not known: say so with M61.",
+    47: "The tool in the spindle is not known: set it with M61.",
     48: "Two words exclude each other.",
     49: "The self test failed; a hard reset is needed.",
     50: "Emergency stop.",

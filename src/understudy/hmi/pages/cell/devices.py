@@ -197,7 +197,7 @@ def device_figures(browser: Browser) -> None:
     strip = (
         ui.element("section")
         .classes("u-figures")
-        .props("data-mark=device-figures data-covers=right")
+        .props("data-mark=device-figures data-covers=top")
     )
     rows: dict[tuple[str, str], tuple[ui.element, ui.label]] = {}
 
@@ -214,7 +214,7 @@ def device_figures(browser: Browser) -> None:
             with strip:
                 rows.update({key: _device_row(browser, key[1]) for key in values})
         for key, value in values.items():
-            _show_value(*rows[key], value)
+            _show_value(browser, *rows[key], value)
 
     browser.on_update(update)
 
@@ -233,7 +233,7 @@ def _device_panel(browser: Browser, name: str) -> None:
     def update() -> None:
         now = device()
         for (row, figure), value in zip(rows, now["panel"], strict=False):
-            _show_value(row, figure, value)
+            _show_value(browser, row, figure, value)
         faults.set_text("\n".join(now["faults"]))
 
     browser.on_update(update, element=card)
@@ -248,11 +248,14 @@ def _device_row(browser: Browser, label: str) -> tuple[ui.element, ui.label]:
     return row, figure
 
 
-def _show_value(row: ui.element, figure: ui.label, value: Mapping[str, Any]) -> None:
+def _show_value(
+    browser: Browser, row: ui.element, figure: ui.label, value: Mapping[str, Any]
+) -> None:
     """A lamp for yes and no, else the value with its unit; the state is the colour."""
     now, state = value["value"], value["state"]
     lit = isinstance(now, bool)
-    text = "" if lit else f"{now:.1f}" if isinstance(now, float) else str(now)
+    word = f"{now:.1f}" if isinstance(now, float) else browser.texts.of("device_value", str(now))
+    text = "" if lit else word
     figure.set_text(f"{text} {value['unit']}".strip())
     set_class(row, lit, "u-lit")
     set_class(row, lit and now)
