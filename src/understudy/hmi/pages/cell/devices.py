@@ -195,9 +195,7 @@ def device_panels(browser: Browser) -> None:
 def device_figures(browser: Browser) -> None:
     """The panel rows of the robot's devices in small, over the scene: whatever tab is open."""
     strip = (
-        ui.element("section")
-        .classes("u-figures")
-        .props("data-mark=device-figures data-covers=top")
+        ui.element("section").classes("u-figures").props("data-mark=device-figures data-covers=top")
     )
     rows: dict[tuple[str, str], tuple[ui.element, ui.label]] = {}
 
