@@ -174,15 +174,7 @@ def _alarm(browser: Browser) -> None:
             what_to_do = ui.label().classes("u-alarm-why")
         play = button(texts("frame.play"), icon="play_arrow", kind="u-ghost", mark="play-paused")
         play.on_click(lambda: browser.command("resume"))
-        reset = button(
-            texts("frame.reset"),
-            icon="restart_alt",
-            key="r",
-            kind="u-ghost",
-            hint=texts("time.reset"),
-            mark="alarm-reset",
-        )
-        reset.on_click(lambda: _clear_alarms(browser))
+        reset = _reset_button(browser)
         start = button(
             texts("frame.start"), icon="play_arrow", kind="u-ghost", mark="start-stopped"
         )
@@ -209,6 +201,18 @@ def _alarm(browser: Browser) -> None:
         field.props["title"] = " · ".join(shown)
 
     browser.on_update(update)
+
+
+def _reset_button(browser: Browser) -> ui.button:
+    reset = button(
+        browser.texts("frame.reset"),
+        icon="restart_alt",
+        key="r",
+        kind="u-ghost",
+        hint=browser.texts("time.reset"),
+        mark="alarm-reset",
+    )
+    return reset.on_click(lambda: _clear_alarms(browser))
 
 
 async def _clear_alarms(browser: Browser) -> None:
