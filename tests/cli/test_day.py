@@ -102,6 +102,10 @@ class Day:
         wait_until(lambda: bool(self.do("now")["now_s"] >= end))
         self.twin.advance_to(self.do("rate", rate="step")["now_ns"])
 
+    def meet(self) -> None:
+        """Waits until the process has run as far as its twin."""
+        wait_until(lambda: bool(self.do("now")["now_ns"] == self.twin.timed_cell.now))
+
     # ── the clients ──
 
     def work(self, number: int) -> None:
@@ -112,21 +116,22 @@ class Day:
         self.text.ask(b"GET_STATUS\n")
         self.grbl.ask(b"G91 G1 A%d F3000\n" % there)
         self.twin.advance(POLL_STEP)  # it was answered while the robot moves
-        wait_until(lambda: bool(self.do("now")["now_ns"] == self.twin.timed_cell.now))
+        self.meet()
         self.advance(2.0)
         self.grbl.ask(b"?")
         self.move_kuka()
 
     def move_kuka(self) -> None:
         """A client comes, moves the robot there and back, stays for a while, and leaves."""
-        peer, twin = socket.create_connection(self._place(KUKA), PATIENCE), self.twin.connect(KUKA)
-        for sequence, x in ((1, 5.0), (2, 0.0)):
-            record = command(sequence, X=x, F=100.0)
-            twin.ask(record)
-            peer.sendall(record)
-            wait_for(peer, sequence)
-        self.advance(STAYS)
-        peer.close()
+        twin = self.twin.connect(KUKA)
+        with socket.create_connection(self._place(KUKA), PATIENCE) as peer:
+            for sequence, x in ((1, 5.0), (2, 0.0)):
+                record = command(sequence, X=x, F=100.0)
+                twin.ask(record)
+                peer.sendall(record)
+                wait_for(peer, sequence)
+                self.meet()
+            self.advance(STAYS)
         twin.leave()
         wait_until(lambda: self.do("status")["parts"][KUKA]["clients"] == 0)
 

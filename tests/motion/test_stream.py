@@ -12,6 +12,7 @@ from tests.motion.plain_motion import plain_braking, plain_stream
 from tests.motion.programs import AXES, Program, grid, programs
 
 from understudy.errors import ConfigError
+from understudy.motion import stream as stream_module
 from understudy.motion.lines import lines
 from understudy.motion.path import Limits, Path, dwell_path
 from understudy.motion.plan import Plan
@@ -365,3 +366,32 @@ def test_past_pieces_are_dropped_and_current_ones_kept() -> None:
         now = stream.plan.ends - 0.001
     assert len(stream.plan.path) < 2500
     assert stream.at(now + 1.0).position.tolist() == stream.end.tolist()
+
+
+def test_past_changes_are_dropped_and_the_motion_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A client changes the override and holds for as long as a motion lasts."""
+
+    def changed_often() -> tuple[list[float], int]:
+        stream = Stream(ORIGIN, LIMITS)
+        stream.append(straight(1000.0, 1.0), 0.0)
+        positions, longest = [], 0
+        for number in range(3000):
+            now = 0.1 * number
+            if number % 3:
+                stream.override(now, feed=1.0 + 0.1 * (number % 2))
+            elif stream.held:
+                stream.resume(now)
+            else:
+                stream.hold(now)
+            positions.append(float(stream.at(now).position[0]))
+            longest = max(longest, len(stream.plan.law))
+        return positions, longest
+
+    here, few = changed_often()
+    monkeypatch.setattr(stream_module, "MANY", 10**9)
+    there, many = changed_often()
+    assert few < 2 * 1024 < many
+    assert np.allclose(here, there, atol=1e-9)
+    assert here[-1] > here[0]

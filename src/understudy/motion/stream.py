@@ -32,7 +32,7 @@ FIRMWARE_COMMIT = 0.09
 REMEMBERED = 1.0
 """Seconds of past motion that can still be sampled."""
 MANY = 1024
-"""Number of finished pieces above which they are removed."""
+"""Number of finished pieces or segments above which they are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,7 @@ class Stream:
         )
         if not self.held and not self._idle(now):
             self._run(*self._cut(now))
+            self._drop_the_past(now)
 
     # ── hold and stop ───────────────────────────────────────────────────────────────────────────
 
@@ -163,6 +164,7 @@ class Stream:
         if self.held:
             self.held = False
             self._run(*self._cut(now, commit=0.0))
+            self._drop_the_past(now)
 
     def stop(self, now: float) -> float:
         """Brakes along the path and drops the rest of it; returns the time of rest."""
@@ -271,7 +273,7 @@ class Stream:
         self._waiting = []
         if not self.held:
             self._run(*self._first_change(known, *self._cut(self._since)))
-        self._drop_the_past()
+        self._drop_the_past(self._since)
 
     def _cut(self, now: float, commit: float | None = None) -> tuple[float, PathPosition]:
         """The first time that can still be changed, and the place on the path then."""
@@ -340,10 +342,11 @@ class Stream:
         self._final = float(self._law.begins[-1])
         self.held = False
 
-    def _drop_the_past(self) -> None:
-        """Drops finished pieces older than REMEMBERED, many at a time."""
-        law = self._law.since(self._since - REMEMBERED)
-        if len(law) and law.piece[0] > MANY:
+    def _drop_the_past(self, now: float) -> None:
+        """Drops what ended longer ago than REMEMBERED, many pieces or segments at a time: each
+        change of an override and each hold adds segments."""
+        law = self._law.since(now - REMEMBERED)
+        if len(law) and (law.piece[0] > MANY or len(self._law) - len(law) > MANY):
             past = int(law.piece[0])
             self._forgotten += past
             self._path = self._path.rows(past, len(self._path))
