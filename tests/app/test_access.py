@@ -93,6 +93,16 @@ def test_a_short_token_is_refused_and_not_shown(door: str) -> None:
     assert "x7" not in str(refused.value)
 
 
+def test_a_short_token_is_refused_on_loopback_too() -> None:
+    """It would open control to every user of the machine."""
+    with pytest.raises(ConfigError, match="16 or more"):
+        run(cell("token: short"), nothing)
+
+
+def test_a_state_socket_that_is_not_opened_needs_no_token() -> None:
+    run(ELSEWHERE["state"], nothing, hmi=False)
+
+
 @pytest.mark.parametrize("where", ["file", "environment"])
 def test_with_a_token_clients_give_it_or_the_secret(
     where: str, monkeypatch: pytest.MonkeyPatch

@@ -49,6 +49,7 @@ from understudy.operator.views import CellWatch
 from understudy.ports import AnyFace, Part, Rate
 from understudy.ports.access import TOKEN_VARIABLE, check_reachable, is_loopback
 from understudy.ports.hmi import RobotView
+from understudy.ports.tokens import check_token
 from understudy.registry import module_of
 from understudy.simulation.cell import Cell
 from understudy.simulation.clock_state import ClockState
@@ -64,6 +65,7 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.05
 """Seconds between two reports of progress."""
+TOKEN_KEYS = f"`token` or {TOKEN_VARIABLE}"
 PAGE_LINK = "hmi_link"
 """Kind of face through which the page commands a cell; also the endpoint, if no robot has one."""
 
@@ -99,6 +101,7 @@ class Live:
         self.finished = asyncio.Event()
         self.secret = options.secret
         self._token = os.environ.get(TOKEN_VARIABLE) or config.head.token or ""
+        check_token(self._token, TOKEN_KEYS)
         self._real_allowed = options.real
         self.files = files_folder(config, options.files)
         self._project = options.project
@@ -276,13 +279,14 @@ class Live:
         wires are added."""
         context, head = self._door_context(), self.config.head
         control = self._lock("control", head.control, required=head.control.auth == "secret")
-        state = self._lock("state", head.state, required=head.state.auth == "secret")
         doors: dict[str, AnyFace] = {
             "control": control_face(
                 self.commands, context.late, lock=control, needs_secret=self._needs_secret
-            ),
-            "state": state_face(self.watch, lock=state),
+            )
         }
+        if "state" in wires:
+            state = self._lock("state", head.state, required=head.state.auth == "secret")
+            doors["state"] = state_face(self.watch, lock=state)
         linked = False
         for robot_name, robot in self.config.robots.items():
             for face_name, face in robot.faces.items():
@@ -323,7 +327,7 @@ class Live:
     def _lock(self, endpoint: str, wire: Wire, *, required: bool = False) -> Lock:
         """The lock of a door; on an address that other machines can reach it needs a token."""
         host = (wire.listens_on() or ("localhost", 0))[0]
-        check_reachable(endpoint, host, self._token, set_by=f"`token` or {TOKEN_VARIABLE}")
+        check_reachable(endpoint, host, self._token, set_by=TOKEN_KEYS)
         return Lock(self._keys(), required=required or not _is_local(wire))
 
     def _needs_secret(self, command: str) -> bool:
