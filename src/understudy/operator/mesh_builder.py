@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from understudy.errors import ConfigError, Refused
-from understudy.operator.background import MESHES, BackgroundRuns
+from understudy.operator.background import CANCELLED, ENDED, MESHES, BackgroundRuns
 from understudy.operator.background_worker import Progress
 from understudy.ports.hmi import Later
 from understudy.space.model.shapes import ReadMesh, TriangleMesh
@@ -49,15 +49,20 @@ class WantedFiles:
             )
         return self._stand_in
 
-    def store(self) -> tuple[IO[bytes], list[dict[str, Any]]]:
-        """The files in one temporary file, and where they are."""
-        shared, wanted = tempfile.TemporaryFile(), []  # noqa: SIM115 - `_in_process` closes it
+    def store(self, shared: IO[bytes]) -> list[dict[str, Any]]:
+        """Writes the files to one file; returns where they are."""
+        wanted = []
         for (_, kind, scale), data in self.files.items():
             at = shared.seek(0, 2)
             shared.write(data)
             wanted.append({"at": at, "size": len(data), "kind": kind, "scale": scale})
         shared.flush()
-        return shared, wanted
+        return wanted
+
+
+def _shared_file() -> IO[bytes]:
+    """A file for the cell and a worker; whoever opens it closes it."""
+    return tempfile.TemporaryFile()
 
 
 def stored(meshes: Sequence[TriangleMesh]) -> Sequence[TriangleMesh]:
@@ -78,18 +83,24 @@ class MeshBuilder:
 
     def built(self, read: Callable[[], Build[T]]) -> Later:
         """The outcome of the `Build` that ``read`` gives, or a refusal. Both run in a thread."""
-        outcome, wanted = Later(), WantedFiles()
+        outcome, wanted, shared = Later(), WantedFiles(), _shared_file()
+        outcome.then(lambda _: shared.close())
 
         def first(progress: Progress) -> Any:
             build = read()
             found = build(wanted.read)
-            return (build, wanted.store()) if wanted.files else (found, None)
+            if not wanted.files:
+                return found, None
+            try:
+                return build, wanted.store(shared)
+            except ValueError:  # the file is closed: nobody waits any more
+                return ENDED
 
         def parse(answer: Any) -> None:
             if isinstance(answer, Refused) or answer[1] is None:
                 outcome.settle(answer if isinstance(answer, Refused) else answer[0])
                 return
-            build, (shared, places) = answer
+            build, places = answer
             self._in_process(shared, places, lambda meshes: finish(build, meshes), outcome)
 
         def finish(build: Build[T], meshes: Sequence[TriangleMesh]) -> None:
@@ -121,7 +132,8 @@ class MeshBuilder:
             return None
         if not new:
             return None
-        outcome, shared = Later(), tempfile.TemporaryFile()  # noqa: SIM115 - `_in_process` closes it
+        outcome, shared = Later(), _shared_file()
+        outcome.then(lambda _: shared.close())
         places = [
             {
                 "vertices": msgspec.to_builtins(store_array(shared, thing.points(), "<f8")),
@@ -149,12 +161,12 @@ class MeshBuilder:
         def map_arrays(result: Any) -> None:
             from understudy.operator.mesh_arrays import ArrayFile, StoredMesh
 
-            with shared:
-                if isinstance(result, Refused):
-                    outcome.settle(Refused(f"the meshes were not read: {result.reason}"))
-                    return
-                stored = msgspec.json.decode(result, type=list[StoredMesh])
-                arrays = ArrayFile(shared)
+            if isinstance(result, Refused):
+                known = result in (ENDED, CANCELLED)
+                reason = Refused(f"the meshes were not read: {result.reason}")
+                outcome.settle(result if known else reason)
+                return
+            stored, arrays = msgspec.json.decode(result, type=list[StoredMesh]), ArrayFile(shared)
             then([arrays.mesh(each) for each in stored])
 
         self._begin(self._runs.in_process(MESHES, {"meshes": wanted}, shared), map_arrays)

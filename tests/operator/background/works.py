@@ -1,6 +1,7 @@
 """Kinds of background runs for tests."""
 
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -56,3 +57,8 @@ def wait(parameters: dict[str, Any], progress: Progress) -> None:
     progress(0.25)
     print(f"waiting in {os.getpid()}", file=sys.stderr)
     threading.Event().wait()
+
+
+def killed(parameters: dict[str, Any], progress: Progress) -> Any:
+    """Ends as a process that the kernel kills when memory runs out."""
+    os.kill(os.getpid(), signal.SIGKILL)
