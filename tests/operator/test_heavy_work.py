@@ -24,7 +24,8 @@ from understudy.ports.program import LONGEST_LINE, MOST_LINES
 from understudy.space.collision import solids
 from understudy.space.model import shapes
 from understudy.space.model.environment import MOST_OBJECTS
-from understudy.space.model.shapes import MOST_TRIANGLES, mesh_from_bytes
+from understudy.space.model.mesh_limits import MOST_TRIANGLES
+from understudy.space.model.shapes import mesh_from_bytes
 from understudy.units import NS_PER_SECOND
 
 SMALL, FULL = (72, 36), (320, 160)
@@ -335,7 +336,7 @@ def test_limits_are_named(tmp_path: Path) -> None:
             rig.call("load_program", robot="g60", text="G0\n(" + "x" * LONGEST_LINE),
         ]
         reasons = [(await ended(each)).reason for each in wrong]
-        assert f"at most {MOST_OBJECTS} objects" in reasons[0]
+        assert f"at most {MOST_OBJECTS}" in reasons[0]
         assert f"more than {MOST_LINES}" in reasons[1]
         assert reasons[2] == f"line 2 has more than {LONGEST_LINE} characters"
 
