@@ -61,7 +61,7 @@ class WantedFiles:
 
 
 def _shared_file() -> IO[bytes]:
-    """A file for the cell and a worker; whoever opens it closes it."""
+    """A file for the cell and a worker; its opener closes it."""
     return tempfile.TemporaryFile()
 
 
@@ -93,7 +93,7 @@ class MeshBuilder:
                 return found, None
             try:
                 return build, wanted.store(shared)
-            except ValueError:  # the file is closed: nobody waits any more
+            except ValueError:  # the file is closed: the command was cancelled
                 return ENDED
 
         def parse(answer: Any) -> None:
