@@ -81,6 +81,7 @@ class BusyCell:
         self._loop = asyncio.new_event_loop()
         self._live = self._loop.run_until_complete(self._made(config))
         self._live.load()
+        self._ask("snapshot", {})  # it is taken when all programs are loaded
 
     async def _made(self, config: CellConfig) -> Live:
         return Live(config, Options(rate=0.0, ephemeral=True, note=self.events.append))
@@ -111,7 +112,11 @@ class BusyCell:
         if action.endpoint:
             self._live._pump.receive(self._client(action.endpoint), action.data)
             return
-        answer = self._live.commands.call(action.command, dict(action.parameters), "operator")
+        self._ask(action.command, dict(action.parameters))
+
+    def _ask(self, name: str, parameters: dict[str, Any]) -> None:
+        """Calls a command and waits for its end; a refusal is an outcome like any other."""
+        answer = self._live.commands.call(name, parameters, "operator")
         if isinstance(answer, Later):
             ended = self._loop.create_future()
             answer.then(ended.set_result)
