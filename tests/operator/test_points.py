@@ -72,7 +72,7 @@ def test_a_snapshot_holds_the_points(arm: Bench) -> None:
     [
         ("teach_point", {"name": "taken"}, "a point 'taken' already; touch_up moves it"),
         ("teach_point", {"name": "  "}, "is not a name"),
-        ("teach_point", {"name": "x" * 65}, "$.name"),
+        ("teach_point", {"name": "x" * 65}, "at most 64"),
         ("touch_up", {"name": "take"}, "did you mean 'taken'?"),
         ("rename_point", {"name": "taken", "to": "taken"}, "already"),
         ("delete_point", {"name": "nothing"}, "unknown point of g60"),
