@@ -17,7 +17,7 @@ from understudy.config.cell import read_environment, read_rules
 from understudy.config.files import read_program, read_text
 from understudy.errors import ConfigError, unknown
 from understudy.gcode.program import ProgramLine
-from understudy.offline.cycle_time import CycleTime, CycleTimeEstimator, cycle_time_of
+from understudy.offline.cycle_time import CycleTime, cycle_time_of
 from understudy.offline.robot import NO_RULES, can_be_checked, chosen_robot, offline_robot
 from understudy.offline.validate.bodies import figure
 from understudy.offline.validate.html_report import Figures
@@ -25,7 +25,7 @@ from understudy.offline.validate.judge import Judge, judge_events
 from understudy.offline.validate.report import Options as Judging
 from understudy.offline.validate.report import Report
 from understudy.offline.validate.subject import Arm, Subject
-from understudy.offline.walk import Event
+from understudy.offline.walk import Event, walk
 from understudy.offline.waypoints import Waypoint, follow
 from understudy.registry import module_of
 from understudy.simulation.scenario import Config as Rules
@@ -234,14 +234,19 @@ def _others(config: CellConfig, robot: str) -> tuple[str, ...]:
 
 
 def cycle_time(
-    text: str | bytes, config: CellConfig, *, robot: str = "", dialect: str = ""
+    text: str | bytes,
+    config: CellConfig,
+    *,
+    robot: str = "",
+    dialect: str = "",
+    progress: Progress | None = None,
 ) -> CycleTime:
     """How long a program takes, by the same walk as its validation."""
     checked = offline_robot(config, chosen_robot(config, robot))
     setup = checked.setup(dialect)
-    if setup is None:
-        return cycle_time_of(checked.events(text, dialect, NO_RULES))
-    return CycleTimeEstimator(setup).estimate(text)
+    events = checked.events(text, dialect, NO_RULES) if setup is None else walk(text, setup)
+    dynamics = None if setup is None else setup.dynamics
+    return cycle_time_of(_with_progress(events, _line_count(text), progress), dynamics)
 
 
 def _check_mode(config: CellConfig, robot: str, mode: str) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.config.files import read_program, read_text
@@ -54,7 +55,7 @@ def cycle_time(
     if settings is not None:
         result = _on_machine(data, settings, dialect)
     else:
-        result = _on_cell(data, load_config(cell), robot, dialect)
+        result = _on_cell(program, data, load_config(cell), robot, dialect)
     if json:
         for part in encoded(as_document(result)):
             sys.stdout.write(part.decode())
@@ -82,11 +83,14 @@ def _on_machine(data: bytes, settings: Path, dialect: str) -> "CycleTime":
     return CycleTimeEstimator(setup).estimate(data)
 
 
-def _on_cell(data: bytes, config: "CellConfig", robot: str, dialect: str) -> "CycleTime":
+def _on_cell(
+    program: Path, data: bytes, config: "CellConfig", robot: str, dialect: str
+) -> "CycleTime":
     from understudy.app.validate import cycle_time
 
     announce()
-    return cycle_time(data, config, robot=robot, dialect=dialect)
+    with progress_bar(program, data.count(b"\n")) as progress:
+        return cycle_time(data, config, robot=robot, dialect=dialect, progress=progress)
 
 
 def _show(program: Path, result: "CycleTime") -> None:

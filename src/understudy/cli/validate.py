@@ -3,30 +3,27 @@
 import gc
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
 
 from understudy import __version__
 from understudy.cli.cycle_time import DialectName, known_dialect
+from understudy.cli.progress_bar import progress_bar
 from understudy.cli.warm import announce
 from understudy.config import load_config
 from understudy.errors import ConfigError
 
 if TYPE_CHECKING:
     from understudy.app.validate import Options
-    from understudy.app.validate import Progress as OnProgress
     from understudy.config import CellConfig
     from understudy.offline.validate.report import Finding, Report
 
-LONG = 2000
-"""Number of lines from which a program gets a progress bar."""
 SHOWN = 50
 """Most violations printed to the terminal; the report files have all of them."""
 
@@ -87,7 +84,7 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
     from understudy.config.files import read_program
 
     text = read_program(program)
-    with _bar(program, text.count(b"\n")) as progress:
+    with progress_bar(program, text.count(b"\n")) as progress:
         return validate_text(
             text, config, options=options, program=_name(program), progress=progress
         )
@@ -96,23 +93,6 @@ def _report(program: Path, config: "CellConfig", options: "Options") -> "Report"
 def _name(program: Path) -> str:
     """The file name as text; a name that is not UTF-8 gets replacement characters."""
     return os.fsencode(program).decode("utf-8", "replace")
-
-
-@contextmanager
-def _bar(program: Path, lines: int) -> Iterator["OnProgress | None"]:
-    """A progress callback; None for a short program or without a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal or lines < LONG:
-        yield None
-        return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task(program.name, total=lines)
-
-        def progress(done: int, total: int) -> bool:
-            bar.update(task, completed=done, total=total)
-            return True
-
-        yield progress
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────

@@ -108,9 +108,6 @@ class _Open(Struct, gc=False):
             self.longest = end - start
             self.kind = "refused" if self.kind == "refused" else kind
 
-    def closed(self) -> Row:
-        return Row(self.line, self.text, self.start, self.end, self.kind)
-
 
 class Ledger:
     """Adds events up: how long a program takes, line by line."""
@@ -207,7 +204,7 @@ class Ledger:
 
     def _close(self, count: int) -> None:
         for row in self._open[:count]:
-            self.rows.append(row.closed())
+            self.rows.append(row.line, row.text, row.start, row.end, row.kind)
         del self._open[:count]
 
 

@@ -42,12 +42,12 @@ class Rows(Sequence[Row]):
         self._text = bytearray()
         self._text_ends = array("q", [0])
 
-    def append(self, row: Row) -> None:
-        self._line.append(row.line)
-        self._start.append(row.start_s)
-        self._end.append(row.end_s)
-        self._kind.append(NUMBERS[row.kind])
-        self._text += row.text.encode("utf-8", "surrogatepass")
+    def append(self, line: int, text: str, start_s: float, end_s: float, kind: Kind) -> None:
+        self._line.append(line)
+        self._start.append(start_s)
+        self._end.append(end_s)
+        self._kind.append(NUMBERS[kind])
+        self._text += text.encode("utf-8", "surrogatepass")
         self._text_ends.append(len(self._text))
 
     def __len__(self) -> int:
@@ -78,17 +78,20 @@ class Rows(Sequence[Row]):
         """The line numbers."""
         return np.frombuffer(self._line, dtype=np.int64)
 
+    def run_texts(self) -> Iterator[str]:
+        """The texts of the lines that were not refused."""
+        refused = NUMBERS["refused"]
+        return (self._text_of(k) for k, kind in enumerate(self._kind) if kind != refused)
+
     def start_of(self, line: int) -> float:
         """When a line begins; 0 if there is no such line."""
         k = int(np.searchsorted(self.numbers, line))
         return self._start[k] if k < len(self) and self._line[k] == line else 0.0
 
     def _row(self, k: int) -> Row:
+        kind = KINDS[self._kind[k]]
+        return Row(self._line[k], self._text_of(k), self._start[k], self._end[k], kind)
+
+    def _text_of(self, k: int) -> str:
         text = self._text[self._text_ends[k] : self._text_ends[k + 1]]
-        return Row(
-            self._line[k],
-            text.decode("utf-8", "surrogatepass"),
-            self._start[k],
-            self._end[k],
-            KINDS[self._kind[k]],
-        )
+        return text.decode("utf-8", "surrogatepass")

@@ -13,7 +13,7 @@ from understudy.gcode import Block
 from understudy.gcode.program import ProgramLine
 from understudy.motion.path import Floats, Ints
 from understudy.motion.plan import Motion
-from understudy.offline.cycle_time import CycleTime, Ledger
+from understudy.offline.cycle_time import Ledger
 from understudy.offline.setup import Remark
 from understudy.offline.validate.clearance import (
     MOST_PAIRS,
@@ -328,7 +328,7 @@ class Judge:
             robot=self._subject.robot,
             cycle_time={name: getattr(cycle, name) for name in times},
             distance_m=self._way,
-            gcodes_executed=_executed(cycle),
+            gcodes_executed=sum(not COMMENT.match(text) for text in rows.run_texts()),
             lines=self._verdicts.table(rows),
             violations=tuple(kept),
             warnings=tuple(warnings),
@@ -386,11 +386,6 @@ class Judge:
 
 def _touched_by(found: Finding) -> Thing:
     return thing(found.kind, found.contact.objects) if found.contact else ()
-
-
-def _executed(cycle: CycleTime) -> int:
-    """Number of lines that were run."""
-    return sum(row.kind != "refused" and not COMMENT.match(row.text) for row in cycle.lines)
 
 
 def judge_events(events: Iterable[Event], subject: Subject, options: Options) -> Report:

@@ -1,5 +1,6 @@
 """The lines of a report in columns, and the verdicts on lines while a program is checked."""
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
@@ -128,9 +129,8 @@ class Verdicts:
     """What is known about each line, by its number."""
 
     def __init__(self) -> None:
-        self._clearance = np.full(ROOM, np.nan)
-        self._seen = np.full(ROOM, np.nan)
-        self._flags = np.zeros(ROOM, dtype=np.uint8)
+        self._clearance, self._seen = array("d"), array("d")
+        self._flags = bytearray()
         self.proofs = 0
         """Number of lines that were swept, or of their parts."""
         self.moves = False
@@ -138,43 +138,46 @@ class Verdicts:
 
     def unsure(self, lines: ArrayLike) -> None:
         """These lines cannot be proven."""
-        numbers = self._room(lines)
-        self._flags[numbers] |= UNSURE
+        self._flag(lines, UNSURE)
 
     def moving(self, lines: ArrayLike) -> None:
-        numbers = self._room(lines)
-        self._flags[numbers] |= MOVES
+        self._flag(lines, MOVES)
         self.moves = True
 
     def swept(self, line: int, clearance: float, seen: float, *, proven: bool) -> None:
         """A line, or the next part of it, was swept; infinite: nothing can touch."""
-        self._room(line)
+        if line >= len(self._flags):
+            self._make_room(line)
         self.proofs += 1
-        self._clearance[line] = np.fmin(self._clearance[line], clearance)
-        self._seen[line] = np.fmin(self._seen[line], seen)
+        if not self._clearance[line] <= clearance:  # nan: not swept before
+            self._clearance[line] = clearance
+        if not self._seen[line] <= seen:
+            self._seen[line] = seen
         if not proven:
             self._flags[line] |= UNPROVEN
 
     def table(self, rows: Rows) -> LineTable:
         """The lines of the report."""
-        numbers = self._room(rows.numbers)
-        flags = self._flags[numbers]
+        numbers = rows.numbers
+        self._make_room(int(numbers.max(initial=0)))
+        flags = np.frombuffer(self._flags, dtype=np.uint8)[numbers]
         clearance, seen = (
-            np.where(np.isinf(column[numbers]), np.nan, column[numbers])
-            for column in (self._clearance, self._seen)
+            np.frombuffer(column)[numbers] for column in (self._clearance, self._seen)
         )
+        for column in (clearance, seen):
+            column[np.isinf(column)] = np.nan
         proven, moves = (flags & (UNSURE | UNPROVEN)) == 0, (flags & MOVES) != 0
         return LineTable(rows, clearance, seen, proven, moves)
 
-    def _room(self, lines: ArrayLike) -> NDArray[np.int64]:
-        """The line numbers; there is room for all of them then."""
+    def _flag(self, lines: ArrayLike, flag: int) -> None:
         numbers = np.asarray(lines, dtype=np.int64)
-        most = int(numbers.max()) if numbers.size else 0
-        if most >= len(self._flags):
-            more = max(most + 1, len(self._flags) * 3 // 2) - len(self._flags)
-            self._clearance, self._seen = (
-                np.concatenate([column, np.full(more, np.nan)])
-                for column in (self._clearance, self._seen)
-            )
-            self._flags = np.concatenate([self._flags, np.zeros(more, dtype=np.uint8)])
-        return numbers
+        self._make_room(int(numbers.max(initial=0)))
+        np.frombuffer(self._flags, dtype=np.uint8)[numbers] |= flag
+
+    def _make_room(self, line: int) -> None:
+        """Makes room for the lines up to this number."""
+        if line >= len(self._flags):
+            more = max(line + 1, ROOM, len(self._flags) * 3 // 2) - len(self._flags)
+            for column in (self._clearance, self._seen):
+                column.frombytes(np.full(more, np.nan).tobytes())
+            self._flags.extend(bytes(more))
