@@ -15,7 +15,8 @@ from understudy.app.guard import ENDING, SAME_REQUEST_S
 log = logging.getLogger(__name__)
 
 SIGNAL_GRACE_S = 1.0
-"""Seconds that the event loop has to react to a signal before the signal interrupts it."""
+"""CPU seconds that the event loop has to react to a signal before the signal interrupts it: a slow
+machine alone interrupts nothing."""
 
 
 class EndOnSignals:
@@ -37,7 +38,7 @@ class EndOnSignals:
         """From now on the first signal calls ``end`` on the event loop; the returned function says
         that the cell has ended: what follows is not interrupted."""
         self._end = end
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.signal(signal.SIGPROF, signal.default_int_handler)
         for number in ENDING:
             if not _is_ignored(number):
                 signal.signal(number, self._receive)
@@ -50,7 +51,7 @@ class EndOnSignals:
             self._first = now  # the process is ending already
         elif not self.came:
             self._first = now
-            signal.setitimer(signal.ITIMER_REAL, SIGNAL_GRACE_S)
+            signal.setitimer(signal.ITIMER_PROF, SIGNAL_GRACE_S)
             self._loop.call_soon_threadsafe(self._handle)
         elif now - self._first > SAME_REQUEST_S:
             for file in self._files:
@@ -59,13 +60,13 @@ class EndOnSignals:
         self.came.append(number)
 
     def _handle(self) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
         self._end()
 
 
 def _interrupt_no_more() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0.0)
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_PROF, 0.0)
+    signal.signal(signal.SIGPROF, signal.SIG_IGN)
 
 
 def _is_ignored(number: int) -> bool:
