@@ -19,6 +19,8 @@ LONGEST = 1e10
 """Seconds: no plan of a cell lasts longer."""
 SLACK = 1e-6
 """Rounding of distances and speeds."""
+Figure = Annotated[float, Meta(ge=-1e15, le=1e15)]
+"""A coordinate, speed, acceleration or jerk."""
 Share = Annotated[float, Meta(ge=0, le=100)]
 """An override."""
 
@@ -26,12 +28,12 @@ Share = Annotated[float, Meta(ge=0, le=100)]
 class SavedLaw(Struct, forbid_unknown_fields=True):
     """`TimeLaw` in a snapshot."""
 
-    begins: list[float]
+    begins: list[Figure]
     piece: list[Index]
-    s: list[float]
-    v: list[float]
-    a: list[float]
-    j: list[float]
+    s: list[Figure]
+    v: list[Figure]
+    a: list[Figure]
+    j: list[Figure]
 
     def check(self, pieces: int) -> None:
         """Checks against the number of pieces of the path."""
@@ -50,8 +52,8 @@ class SavedLaw(Struct, forbid_unknown_fields=True):
 class SavedPath(Struct, forbid_unknown_fields=True):
     """`Path` in a snapshot; null: no limit."""
 
-    shape: list[list[list[float]]]
-    end: list[list[float]]
+    shape: list[list[list[Figure]]]
+    end: list[list[Figure]]
     length: list[Annotated[float, Meta(ge=0)]]
     acceleration: list[Annotated[float, Meta(gt=0)]]
     jerk: list[Annotated[float, Meta(gt=0)] | None]
@@ -87,15 +89,15 @@ class SavedPlan(Struct, forbid_unknown_fields=True):
 
     path: SavedPath
     law: SavedLaw
-    target: list[float]
+    target: list[Figure]
 
 
 class SavedStream(Struct, forbid_unknown_fields=True):
     """A `MotionStream` in a snapshot: what is planned, and where planning goes on."""
 
     plan: dict[str, Any]
-    next: tuple[Index, float, float, float]
-    end: list[float]
+    next: tuple[Index, Figure, Figure, Figure]
+    end: list[Figure]
     final: Annotated[float, Meta(ge=-LONGEST, le=LONGEST)]
     since: Annotated[float, Meta(ge=-LONGEST, le=LONGEST)]
     first: Annotated[int, Meta(ge=0, lt=1 << 62)]

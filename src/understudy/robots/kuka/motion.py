@@ -20,7 +20,7 @@ from understudy.motion.lines import lines
 from understudy.motion.lookahead import ENDLESS
 from understudy.motion.path import Floats, Limits, Path, joined
 from understudy.motion.plan import PathPosition, Plan
-from understudy.motion.saved import law_from, position_from
+from understudy.motion.saved import Figure, law_from, position_from
 from understudy.motion.stream import trapezoid_law
 from understudy.motion.tool_path import IN_PLACE, ToolLine
 from understudy.ports import Joints, State
@@ -295,7 +295,7 @@ class SavedTrajectory(Struct, forbid_unknown_fields=True):
     """Snapshot of a trajectory."""
 
     law: dict[str, Any]
-    target: list[float]
+    target: list[Figure]
 
 
 def _planned(
