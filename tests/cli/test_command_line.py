@@ -473,7 +473,8 @@ def ask(line: socket.socket, *commands: bytes) -> list[bytes]:
 def test_run_writes_and_removes_its_ready_file(number: signal.Signals, start: Start) -> None:
     running = start("run", "text_robot", "--no-hmi", "--ephemeral", "--ready-file", "ready.json")
     ready = running.ready()
-    assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting", "secret"}
+    assert ready.keys() == {"pid", "cell", "rate", "endpoints", "starting", "secret", "files"}
+    assert ready["files"] == str(Path.cwd())
     assert (ready["pid"], ready["cell"], ready["rate"]) == (
         running.process.pid,
         "text_robot",

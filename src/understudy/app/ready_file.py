@@ -40,7 +40,8 @@ CONNECT_SECONDS = 1.0
 
 
 class Ready(Struct, frozen=True):
-    """Contents of a ready file; `starting`: endpoints that do not listen yet."""
+    """Contents of a ready file; `starting`: endpoints that do not listen yet; `files`: the folder
+    for the files that clients name."""
 
     pid: Annotated[int, Meta(gt=0)]
     cell: str
@@ -48,6 +49,7 @@ class Ready(Struct, frozen=True):
     endpoints: dict[str, str]
     starting: list[str] = []
     secret: str = ""
+    files: str = ""
 
 
 class ReadyFile:
@@ -59,10 +61,16 @@ class ReadyFile:
         self._written: tuple[int, int] | None = None
 
     def write(
-        self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
+        self,
+        cell: str,
+        rate: Rate,
+        endpoints: dict[str, str],
+        starting: Sequence[str] = (),
+        *,
+        files: str = "",
     ) -> None:
-        """``starting``: endpoints that do not listen yet."""
-        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret)
+        """``starting``: endpoints that do not listen yet; ``files``: the folder for files."""
+        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret, files)
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
         try:
             self._written = _write_private(self.path, text.encode())

@@ -178,7 +178,8 @@ async def _live(
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            file.write(config.name, live.rate, live.endpoints, STARTING if page else ())
+            starting = STARTING if page else ()
+            file.write(config.name, live.rate, live.endpoints, starting, files=str(live.files.path))
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
@@ -294,7 +295,8 @@ def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProce
     Console(soft_wrap=True).print(f"Page: {page.visit}")
     for file in files:
         try:
-            file.write(live.config.name, live.rate, live.endpoints)
+            folder = str(live.files.path)
+            file.write(live.config.name, live.rate, live.endpoints, files=folder)
         except ConfigError as problem:
             log.warning("%s", problem)
 
