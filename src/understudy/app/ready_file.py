@@ -55,22 +55,17 @@ class Ready(Struct, frozen=True):
 class ReadyFile:
     """The ready file of one cell: written atomically, removed when the cell ends."""
 
-    def __init__(self, path: Path, secret: str) -> None:
+    def __init__(self, path: Path, secret: str, files: str = "") -> None:
         self.path = path
+        self._files = files
         self._secret = secret
         self._written: tuple[int, int] | None = None
 
     def write(
-        self,
-        cell: str,
-        rate: Rate,
-        endpoints: dict[str, str],
-        starting: Sequence[str] = (),
-        *,
-        files: str = "",
+        self, cell: str, rate: Rate, endpoints: dict[str, str], starting: Sequence[str] = ()
     ) -> None:
-        """``starting``: endpoints that do not listen yet; ``files``: the folder for files."""
-        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret, files)
+        """``starting``: endpoints that do not listen yet."""
+        ready = Ready(os.getpid(), cell, rate, endpoints, list(starting), self._secret, self._files)
         text = json.dumps(msgspec.to_builtins(ready), indent=2) + "\n"
         try:
             self._written = _write_private(self.path, text.encode())

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from understudy.app.live import Live, Options
+from understudy.app.live import Live, Options, files_folder
 from understudy.app.ready_file import ReadyFile, registry_file
 from understudy.cli import hmi as page_process
 from understudy.cli.leaving import EndOnSignals
@@ -132,9 +132,10 @@ def run(
         raise typer.Exit(1)
 
 
-def _ready_files(path: Path | None, options: Options) -> list[ReadyFile]:
+def _ready_files(path: Path | None, options: Options, config: CellConfig) -> list[ReadyFile]:
     places = [file for file in (registry_file(), path) if file is not None]
-    files = [ReadyFile(file, options.secret) for file in places]
+    folder = str(files_folder(config, options.files).path)
+    files = [ReadyFile(file, options.secret, folder) for file in places]
     for file in files:
         file.check_free()
     return files
@@ -160,7 +161,7 @@ async def _live(
     on_start: "ProgramOnStart | None",
 ) -> bool:
     """Runs the cell until it is finished; True if a signal ended it."""
-    files = _ready_files(ready_file, options)
+    files = _ready_files(ready_file, options, config)
     descriptors.raise_limit()
     async with AsyncExitStack() as ends:
         if page := _page(config, options):
@@ -178,8 +179,7 @@ async def _live(
             chat.transcript.open()
         for file in files:
             ends.callback(file.remove)
-            starting = STARTING if page else ()
-            file.write(config.name, live.rate, live.endpoints, starting, files=str(live.files.path))
+            file.write(config.name, live.rate, live.endpoints, STARTING if page else ())
         _show(config, live.endpoints)
         if page:
             page.start(live.endpoints, partial(_page_is_up, live, files, page), live.with_password)
@@ -295,8 +295,7 @@ def _page_is_up(live: Live, files: list[ReadyFile], page: page_process.PageProce
     Console(soft_wrap=True).print(f"Page: {page.visit}")
     for file in files:
         try:
-            folder = str(live.files.path)
-            file.write(live.config.name, live.rate, live.endpoints, files=folder)
+            file.write(live.config.name, live.rate, live.endpoints)
         except ConfigError as problem:
             log.warning("%s", problem)
 
