@@ -29,8 +29,9 @@ from understudy.simulation.collision.contact import (
 from understudy.simulation.collision.track import Event, Place, Tracker, next_stretch, to_be_run
 from understudy.simulation.environment import SavedObject
 from understudy.space.model.environment import Environment
-from understudy.space.model.shapes import CollisionObject
-from understudy.space.transform import Array
+from understudy.space.model.robot import Sphere
+from understudy.space.model.shapes import CollisionObject, as_object
+from understudy.space.transform import Array, translation
 from understudy.units import seconds, whole_ns
 
 if TYPE_CHECKING:
@@ -123,14 +124,17 @@ class CollisionWatch:
         self._due: int | None = None
 
     def prepare(self) -> Iterator[None]:
-        """Does the slow work of the first motion in advance, step by step: finds the pairs that can
-        touch and loads compiled code. The state does not change."""
+        """Does the slow work of the first motion and of the first held object in advance, step by
+        step: finds the pairs that can touch and loads compiled code. The state does not change."""
         from understudy.space.collision.sweep import straight
 
         scene, here = self._scene, np.zeros(self.body.chain.dof)
         assert scene.detector.self_collision_pairs is not None
         yield
         scene.sweeper.sweep(*straight(here, here + 1e-9))
+        yield
+        ball = as_object("ball", Sphere(0.01), translation(0.0, 0.0, 0.1))
+        assert self.body.detector(Environment(), self._state.tool, (ball,)).world is not None
 
     # ── changes ──
 
