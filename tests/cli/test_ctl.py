@@ -54,6 +54,7 @@ def test_a_refusal_is_printed_and_the_exit_code_is_1(cell: StandIn) -> None:
     write(cell, Path("ready.json"))
     assert "did you mean 'advance'?" in reply("advence", code=1)["error"]
     assert "seconds" in reply("advance", "seconds=x", code=1)["error"]
+    assert "≥ 0" in run("advance", "seconds=x", "--ready-file", "ready.json").stdout, "no \\u2265"
     write(cell, Path("ready.json"), secret="wrong")
     assert "secret" in reply("status", code=1)["error"]
     write(cell, Path("ready.json"), secret="")
@@ -73,7 +74,7 @@ def test_a_long_request_is_sent_after_the_secret(cell: StandIn) -> None:
     [
         (["advance", "3"], "KEY=VALUE"),
         (["advance", "=3"], "KEY=VALUE"),
-        (['{"do": "now"', "x"], "stands alone"),
+        (['{"do": "now"', "x"], "nothing may follow"),
         (['{"do": "now"'], "not a JSON object"),
         (["{" * 5000], "not a JSON object"),
     ],

@@ -119,6 +119,15 @@ def test_a_snapshot_is_downloaded_and_sent_back(screen: Screen, cell: RunningCel
     screen.until(lambda: degrees(screen) == 20.0, "the position of the snapshot")
 
 
+def test_a_file_that_is_no_snapshot_is_named(screen: Screen, tmp_path: Path) -> None:
+    (tmp_path / "letter.json").write_text("dear reader")
+    screen.press("tab-setup")
+    with screen.page.expect_file_chooser() as chooser:
+        screen.press("snapshot-upload")
+    chooser.value.set_files(tmp_path / "letter.json")
+    screen.page.locator(".q-notification").get_by_text("letter.json is no snapshot").wait_for()
+
+
 def test_a_link_is_added_and_removed(screen: Screen, cell: RunningCell) -> None:
     screen.press("tab-setup")
     choose(screen, "link-output", "GRIPPER_CLOSE")

@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 REPORT_SECONDS = 0.05
 """Seconds between two reports of progress."""
-TOKEN_KEYS = f"`token` or {TOKEN_VARIABLE}"
+TOKEN_KEYS = f"`token` at the top level of the cell file, or {TOKEN_VARIABLE}"
 PAGE_LINK = "hmi_link"
 """Kind of face through which the page commands a cell; also the endpoint, if no robot has one."""
 

@@ -30,16 +30,20 @@ def ctl(words: Words, name: NameOption = "", ready_file: OneReadyOption = None) 
     except ConfigError as problem:  # no answer
         print(problem, file=sys.stderr)
         raise typer.Exit(1) from None
-    print(json.dumps(reply))
+    print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
     if not reply.get("ok"):
         raise typer.Exit(1)
+
+
+def _shows_every_character() -> bool:
+    return (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def _request(words: list[str]) -> dict[str, Any]:
     first, *rest = words
     if first.lstrip().startswith("{"):
         if rest:
-            raise ConfigError("a JSON object stands alone", value=rest[0])
+            raise ConfigError("nothing may follow a JSON object", value=rest[0])
         return _object(first)
     return {"do": first} | dict(_parameter(word) for word in rest)
 
@@ -55,7 +59,7 @@ def _object(text: str) -> dict[str, Any]:
 def _parameter(word: str) -> tuple[str, Any]:
     key, equals, text = word.partition("=")
     if not equals or not key:
-        raise ConfigError("a parameter", value=word, allowed="KEY=VALUE, e.g. seconds=3")
+        raise ConfigError("not a parameter", value=word, allowed="KEY=VALUE, e.g. seconds=3")
     try:
         return key, json.loads(text)
     except (ValueError, RecursionError):

@@ -248,6 +248,7 @@ async def _fill_cache() -> None:
     )
     try:
         await process.wait()
+        log.info("kernels are compiled; simulated time starts")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)

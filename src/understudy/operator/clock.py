@@ -223,7 +223,7 @@ class ClockCommands:
         return self._now()
 
     def _read(self, file: str) -> Snapshot:
-        return read_snapshot(self._files.read(file, LARGEST_SNAPSHOT))
+        return read_snapshot(self._files.read(file, LARGEST_SNAPSHOT), file=file)
 
     def _inject(self, given: Inject) -> Any:
         for robot in self._robots.real():

@@ -150,8 +150,9 @@ def begins_snapshot(head: bytes) -> bool:
     return re.match(rb'\{"format":\d+,"cell":"', head) is not None
 
 
-def read_snapshot(data: bytes) -> Snapshot:
+def read_snapshot(data: bytes, *, file: str = "") -> Snapshot:
+    """``file``: where it comes from, for the message of a refusal."""
     try:
         return msgspec.json.decode(data, type=Snapshot)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise ConfigError(f"not a snapshot: {problem}") from None
+        raise ConfigError(f"not a snapshot: {problem}", file=file) from None

@@ -25,6 +25,7 @@ from understudy.protocol.sessions import LineReader, Outbox, TextLine
 LONGEST_LINE = 64 * 1024 * 1024  # a snapshot fits
 LONGEST_FIRST_LINE = 16 * 1024
 """Bytes of the first request, which is read before the client has given the secret."""
+NO_COMMAND = 'a request names its command under the key "do", for example {"do": "status"}'
 OUTBOX_LIMIT = 1024 * 1024
 READ_SIZE = 64 * 1024
 
@@ -109,13 +110,13 @@ class ControlSession(DoorSession):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             return self._not_a_request(f"not JSON: {problem}")
         if not isinstance(request, dict):
-            return self._not_a_request("a request is an object with 'do'")
+            return self._not_a_request(f"a request is a JSON object; {NO_COMMAND}")
         number, name = request.pop("id", None), request.pop("do", None)
         if refused := self.admission.check(request.pop("secret", None)):
             self._refuse(number, refused.reason, refused.code)
             return self.hang_up()
         if not isinstance(name, str):
-            return self._refuse(number, "'do' names a command", NOT_A_REQUEST)
+            return self._refuse(number, NO_COMMAND, NOT_A_REQUEST)
         return self._call(number, name, request)
 
     def _call(self, number: Any, name: str, parameters: dict[str, Any]) -> None:

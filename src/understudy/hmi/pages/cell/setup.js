@@ -35,6 +35,15 @@ async function post(command, body) {
   return answer;
 }
 
+function isJson(written) {
+  try {
+    JSON.parse(written);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function orRefused(work) {
   try {
     await work();
@@ -53,7 +62,9 @@ window.understudySetup = {
   upload: () => orRefused(async () => {
     const file = await chosen(".json,application/json");
     if (!file) return;
-    const { now_s } = JSON.parse(await post("restore", `${BEGINNING}${await file.text()}}`));
+    const snapshot = await file.text();
+    if (!isJson(snapshot)) throw new NotDone(text("not_json").replace("{file}", file.name));
+    const { now_s } = JSON.parse(await post("restore", `${BEGINNING}${snapshot}}`));
     notice(text("restored").replace("{seconds}", now_s.toFixed(2)), "positive");
   }),
 

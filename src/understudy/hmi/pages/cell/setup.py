@@ -11,7 +11,7 @@ from understudy.hmi.frame.widgets import button, operator_only
 
 SNAPSHOT_FILE = "snapshot.json"
 LONGEST_DELAY_MS = 60_000
-SCRIPT_TEXTS = ("loaded", "restored", "too_large")
+SCRIPT_TEXTS = ("loaded", "restored", "too_large", "not_json")
 
 
 def setup(browser: Browser) -> None:
