@@ -11,10 +11,11 @@ from urllib.request import urlopen
 
 import pytest
 import uvicorn
+from starlette.requests import Request
 from uvicorn.server import ServerState
 
 from understudy.app.stand_in import StandIn
-from understudy.hmi import limits
+from understudy.hmi import limits, server
 from understudy.hmi.limits import LONGEST, Bounded, BoundedHttp
 from understudy.protocol.client_limits import ClientLimits
 
@@ -301,3 +302,49 @@ def test_the_number_of_page_sockets_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert answer_of(socket_io, "websocket") == [{"type": "websocket.close", "code": 1013}]
     assert answer_of(socket_io, query=b"EIO=4&sid=x") == []
     assert answer_of("/ws/state", "websocket") == []
+
+
+# ── requests, without a network ──
+
+
+def test_a_client_that_leaves_before_the_end_of_its_body_is_no_error() -> None:
+    async def reads(scope: Any, receive: Any, send: Any) -> None:
+        await Request(scope, receive).body()
+
+    said = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+    async def receive() -> Any:
+        return next(said, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/api/now", "headers": []}
+    asyncio.run(Bounded(reads)(scope, receive, send))
+
+
+@pytest.mark.parametrize("believed", [None, "127.0.0.1"])
+def test_a_client_cannot_choose_the_address_that_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, believed: str | None
+) -> None:
+    if believed:
+        monkeypatch.setenv(server.PROXIES_VARIABLE, believed)
+    else:
+        monkeypatch.delenv(server.PROXIES_VARIABLE, raising=False)
+    seen: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    config = server.server_of(cast(Any, app), ClientLimits(9, 9)).config
+    config.load()
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/api/now",
+        "query_string": b"",
+        "headers": [(b"x-forwarded-for", b"192.0.2.1")],
+        "client": ("127.0.0.1", 1),
+    }
+    asyncio.run(config.loaded_app(scope, _no_app, _no_app))
+    assert seen == ["192.0.2.1" if believed else "127.0.0.1"]

@@ -161,3 +161,12 @@ def test_a_wrong_parameter_of_every_command_is_named_with_its_value(bench: Bench
             assert isinstance(refused, Refused), f"{command.name}: {field.name}"
     assert bench.refusal("rate", rate=-1).startswith("rate: rate: ")
     assert "got -1" in bench.refusal("rate", rate=-1)
+
+
+def test_a_late_refusal_has_the_code_of_refusals() -> None:
+    slow = Later()
+    table = Commands([Command("wait", "for a while", lambda _: slow, role="viewer")])
+    answers: list[Any] = []
+    table.call("wait", {}, "viewer").then(answers.append)
+    slow.settle(Refused("no"))
+    assert answers == [Refused("no", REFUSED)]

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+import zmq
 
 from understudy.app.stand_in import StandIn
-from understudy.wire import descriptors
+from understudy.wire import descriptors, zmtp
 
 CELL = """\
 robots:
@@ -92,6 +93,48 @@ def test_the_client_that_was_idle_for_the_longest_time_yields(robot: StandIn) ->
 
 
 # ── descriptors ──
+
+
+def test_clients_that_have_not_shown_the_secret_yield_however_busy_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "cell.yaml"
+    file.write_text(CELL % 3600 + "control: {max_clients: 3, idle_yields_after_s: 3600}\n")
+    with StandIn(str(file), rate=1.0) as cell, ExitStack() as held:
+        address = cell.address("control")
+        request = json.dumps({"do": "now", "secret": cell.secret}).encode() + b"\n"
+        operators = []
+        for number in range(3):
+            for _ in range(4):
+                line = held.enter_context(socket.create_connection(address, PATIENCE_S))
+                line.sendall(b'{"do": ')  # and never the rest
+                cell.do("now")  # lets the cell read it
+            operator = held.enter_context(socket.create_connection(address, PATIENCE_S))
+            operator.sendall(request)
+            assert operator.recv(1000).startswith(b'{"id":null,"ok":true'), number
+            operators.append(operator)
+        for operator in operators:
+            operator.sendall(b'{"do": "now"}\n')
+            assert operator.recv(1000), "one that has shown the secret does not yield"
+
+
+def test_clients_that_have_not_done_the_handshake_of_zeromq_yield(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "cell.yaml"
+    limits = "{max_clients: 3, idle_yields_after_s: 3600}"
+    file.write_text(f"robots: {{bench: {{kind: text_robot, faces: {{hmi_link: {limits}}}}}}}\n")
+    with StandIn(str(file), rate=1.0) as cell, ExitStack() as held:
+        address = cell.address("bench.hmi_link")
+        for _ in range(4):
+            line = held.enter_context(socket.create_connection(address, PATIENCE_S))
+            line.sendall(zmtp.SIGNATURE)
+            cell.do("now")
+        client = held.enter_context(held.enter_context(zmq.Context()).socket(zmq.REQ))
+        client.setsockopt(zmq.LINGER, 0)
+        client.setsockopt(zmq.RCVTIMEO, round(1000 * PATIENCE_S))
+        client.connect(cell.endpoints["bench.hmi_link"])
+        client.send_json({"type": "PING", "id": 1})
+        assert client.recv_json()["type"] == "PONG"
+    assert "turned away" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from understudy.errors import ConfigError
 
 MOST_ENTRIES = 10_000
 """Files and folders in one folder that are looked at."""
+LONGEST_NAME, DEEPEST_NAME = 1024, 32
+"""Characters of a name that a client gives, and its parts: folders are made on the way to it."""
 HEAD_SIZE = 4096
 """Bytes of an existing file by which its kind is known."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -169,6 +171,8 @@ class FilesFolder:
 
     def _parts(self, name: str) -> tuple[str, ...]:
         """The parts of a name from the root; an absolute name must begin with the root."""
+        if len(name) > LONGEST_NAME:
+            raise ConfigError(f"a name of {len(name)} characters; at most {LONGEST_NAME}")
         given = PurePosixPath(name)
         parts = (*self.inside, *given.parts)
         if given.is_relative_to(self.root):
@@ -181,6 +185,8 @@ class FilesFolder:
             )
         if not parts or not name.isprintable():
             raise ConfigError(f"{name!r} is not the name of a file")
+        if len(parts) > DEEPEST_NAME:
+            raise ConfigError(f"a name of {len(parts)} parts; at most {DEEPEST_NAME}")
         return parts
 
     @contextmanager
@@ -207,8 +213,10 @@ class FilesFolder:
     def _problem(self, failed: str, name: str, problem: OSError) -> ConfigError:
         path = self.path / name
         reason = why(problem)
-        if os.path.islink(path):  # never raises
-            reason = "it is a symbolic link, and those are not followed"
+        below = [each for each in (path, *path.parents) if each.is_relative_to(self.root)]
+        if link := next((each for each in below[:-1] if os.path.islink(each)), None):
+            whose = "it" if link == path else str(link)
+            reason = f"{whose} is a symbolic link, and those are not followed"
         return ConfigError(f"{failed}: {reason}", file=str(path))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import h11
 from nicegui import Client, core
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -215,6 +216,8 @@ class Bounded:
 
         try:
             await self._app(scope, counted, send)
+        except ClientDisconnect:
+            return  # before the end of its body; uvicorn would log it with a traceback
         finally:
             self._bodies -= size
 

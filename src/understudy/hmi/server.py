@@ -46,6 +46,9 @@ SHARED = {
 FRAME_SCRIPT = f"{STATIC}/frame/frame.js"
 FRAME_STYLES = (f"{STATIC}/frame/frame.css", scene.STYLE)
 TITLE = "Understudy"
+PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
+"""Names the proxies whose `X-Forwarded-For` and `-Proto` are believed (uvicorn's variable). By
+default uvicorn believes loopback: each program there could choose the address it comes from."""
 PUBLIC = (".js", ".map", ".css", ".svg", ".png", ".jpg", ".woff2")
 
 
@@ -144,6 +147,7 @@ def server_of(guard: Guard, limits: ClientLimits[Any]) -> uvicorn.Server:
         log_level="error",
         access_log=False,  # an address may contain a token
         lifespan="on",
+        proxy_headers=PROXIES_VARIABLE in os.environ,
         ws_per_message_deflate=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         server_header=False,

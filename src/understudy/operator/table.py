@@ -102,9 +102,7 @@ class Commands:
             words = _in_words(parameters, command.parameters, problem)
             return Refused(f"{name}: {words}; parameters: {fields}", code=BAD_PARAMETERS)
         result = safely(command.run, f"command {name}")(checked)
-        if isinstance(result, Refused):
-            return Refused(result.reason, code=result.code or REFUSED)
-        return result
+        return result.mapped(_with_code) if isinstance(result, Later) else _with_code(result)
 
     def _look(self, given: Questions) -> list[Any]:
         """The answers in order; None where a query is refused, needs time or has a large answer."""
@@ -116,6 +114,13 @@ class Commands:
             return None
         answer = self.call(question.command, question.parameters, "viewer")
         return None if isinstance(answer, Refused | Later) else answer
+
+
+def _with_code(result: Any) -> Any:
+    """A refusal that has no code of its own gets the common one."""
+    if isinstance(result, Refused):
+        return Refused(result.reason, code=result.code or REFUSED)
+    return result
 
 
 def safely(action: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -84,6 +84,20 @@ class Session(Protocol):
         ...
 
 
+class Admitting(Protocol):
+    """What a client has shown; `admitted`: its requests are answered."""
+
+    @property
+    def admitted(self) -> bool: ...
+
+
+@runtime_checkable
+class Locked(Protocol):
+    """A session whose client must show a secret first."""
+
+    admission: Admitting
+
+
 class Face(TimedPart, Protocol):
     """A dialect of bytes: it opens a session per peer and holds what its sessions share."""
 

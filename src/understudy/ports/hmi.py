@@ -78,6 +78,12 @@ class Later:
         self.then(pass_on)
         return made
 
+    def mapped(self, into: Callable[[Any], Any]) -> "Later":
+        """A later answer made of this one by ``into``, which is given refusals, too."""
+        made = Later()
+        self.then(lambda answer: made.settle(into(answer)))
+        return made
+
     def settle(self, answer: Any) -> None:
         """Sets the answer and calls the listeners; later calls are ignored."""
         if self._there:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from understudy.errors import ConfigError
-from understudy.ports import MessageSession, Session, Snapshot, WireMessage
+from understudy.ports import Locked, MessageSession, Session, Snapshot, WireMessage
 from understudy.wire.first_bytes import FirstBytes
 from understudy.wire.inbox import ByteInbox, MessageInbox
 from understudy.wire.interface import Sink
@@ -45,6 +45,10 @@ class Connection:
 
     def __post_init__(self) -> None:
         self.join(self.session)
+
+    def is_admitted(self) -> bool:
+        """Whether the peer may be here; false until it has shown a secret that it needs."""
+        return not isinstance(self.session, Locked) or self.session.admission.admitted
 
     def owed(self) -> bool:
         """The peer waits for an answer that needs time."""

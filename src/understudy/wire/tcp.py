@@ -29,8 +29,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     A peer that takes no bytes for `stalled_after_s` of wall time, while some wait for it, is
     disconnected. An endpoint has at most `max_clients` connections, `max_clients_per_address` of
     them from one address other than loopback. If there are `max_clients`, a new one takes the
-    place of the oldest that has never sent anything nor got more than a greeting, or else of the
-    one that was idle for the longest time, if that was `idle_yields_after_s`.
+    place of the oldest that has never sent anything nor got more than a greeting, or has not shown
+    the secret where one is needed; or else of the one that was idle for the longest time, if that
+    was `idle_yields_after_s`.
     """
 
     host: str = "127.0.0.1"
@@ -144,9 +145,9 @@ class TcpConnection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
-            self._owner.active(self)
             with self._budget:
                 self._events.receive(self._connection, bytes(self._buffer[:nbytes]))
+            self._owner.active(self)
 
     def eof_received(self) -> bool:
         if self._connection is not None:
@@ -167,6 +168,10 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._stop_timer()
         if self._connection is not None:
             self._events.drained(self._connection)
+
+    def is_admitted(self) -> bool:
+        """Whether the peer has shown the secret or done the handshake, where one is needed."""
+        return self._connection is None or self._connection.is_admitted()
 
     # ── sink ──
 
@@ -227,7 +232,8 @@ class TcpServer:
         self._connections: dict[TcpConnection, float] = {}
         """Times of the last activity; the last in the dict was active last."""
         self._silent: dict[TcpConnection, None] = {}
-        """Those that never sent anything nor got more than a greeting, the oldest first."""
+        """Those that never sent anything nor got more than a greeting, or were not admitted yet;
+        the oldest first."""
         self._limits: ClientLimits[TcpConnection] = ClientLimits(
             config.max_clients, config.max_clients_per_address
         )
@@ -297,8 +303,9 @@ class TcpServer:
 
     def active(self, connection: TcpConnection) -> None:
         if self._connections.pop(connection, None) is not None:
-            self._silent.pop(connection, None)
             self._connections[connection] = asyncio.get_running_loop().time()
+            if connection in self._silent and connection.is_admitted():
+                del self._silent[connection]
 
     def closed(self, connection: TcpConnection) -> None:
         self._limits.leave(connection)

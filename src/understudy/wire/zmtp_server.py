@@ -30,6 +30,9 @@ class ZmtpPeer:
         self._wanted = self._reading = True
         self._waiting = False
 
+    def is_admitted(self) -> bool:
+        return self.joined
+
     def read_more(self, wanted: bool) -> None:
         self._wanted = wanted
         self._set_reading()
