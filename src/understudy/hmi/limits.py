@@ -217,7 +217,7 @@ class Bounded:
         try:
             await self._app(scope, counted, send)
         except ClientDisconnect:
-            return  # before the end of its body; uvicorn would log it with a traceback
+            return None  # before the end of its body; uvicorn would log it with a traceback
         finally:
             self._bodies -= size
 
