@@ -167,6 +167,8 @@ def test_a_late_refusal_has_the_code_of_refusals() -> None:
     slow = Later()
     table = Commands([Command("wait", "for a while", lambda _: slow, role="viewer")])
     answers: list[Any] = []
-    table.call("wait", {}, "viewer").then(answers.append)
+    answer = table.call("wait", {}, "viewer")
+    assert isinstance(answer, Later)
+    answer.then(answers.append)
     slow.settle(Refused("no"))
     assert answers == [Refused("no", REFUSED)]

@@ -133,7 +133,7 @@ def test_clients_that_have_not_done_the_handshake_of_zeromq_yield(
         client.setsockopt(zmq.RCVTIMEO, round(1000 * PATIENCE_S))
         client.connect(cell.endpoints["bench.hmi_link"])
         client.send_json({"type": "PING", "id": 1})
-        assert client.recv_json()["type"] == "PONG"
+        assert json.loads(client.recv())["type"] == "PONG"
     assert "turned away" not in caplog.text
 
 
