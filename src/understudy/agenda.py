@@ -38,7 +38,13 @@ def earliest(parts: Iterable[Wakes]) -> int | None:
     return min((at for part in parts if (at := part.next_wake()) is not None), default=None)
 
 
-def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
+def never() -> bool:
+    return False
+
+
+def wake_all(
+    parts: Sequence[Wakes], now: int, due: Sequence[Wakes], interrupted: Callable[[], bool] = never
+) -> None:
     """Wakes all parts due at ``now``, in cell-file order, until no part is due any more.
 
     ``due``: the parts due at first. A woken part may be due again at the same instant (a queue with
@@ -49,7 +55,7 @@ def wake_all(parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
             if _is_due(part, now):
                 part.wake(now)
         due = [part for part in parts if _is_due(part, now)]
-        if not due:
+        if not due or interrupted():
             return
     raise StuckError(now, due, [type(part).__name__ for part in due])
 
@@ -60,8 +66,11 @@ def advance(
     settled: Callable[[int], None] = lambda now: None,
     *,
     since: int = 0,
+    interrupted: Callable[[], bool] = never,
 ) -> None:
     """Carries out all wakes up to and including ``to``; calls ``settled`` after each instant.
+
+    ``interrupted``: whether to leave the work of an instant; the next call continues with it.
 
     ``since``: the present time. A part that was due before it (a new plan that follows a long rest)
     is woken once, at the present: no part runs through time that has passed.
@@ -70,8 +79,10 @@ def advance(
         (at, part) for part in parts if (at := part.next_wake()) is not None and at <= to
     ]:
         now = max(min(at for at, _ in due), since)
-        wake_all(parts, now, [part for at, part in due if at <= now])
+        wake_all(parts, now, [part for at, part in due if at <= now], interrupted)
         settled(now)
+        if interrupted():
+            return
 
 
 def _is_due(part: Wakes, now: int) -> bool:

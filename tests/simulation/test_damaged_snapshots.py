@@ -4,7 +4,7 @@ Snapshots are taken while every shipped cell is busy; a seeded mutator changes t
 times, states, ids, buffers and lengths.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,10 +35,16 @@ class Instants:
         self._wake_all = agenda.wake_all
         monkeypatch.setattr(agenda, "wake_all", self)
 
-    def __call__(self, parts: Sequence[Wakes], now: int, due: Sequence[Wakes]) -> None:
+    def __call__(
+        self,
+        parts: Sequence[Wakes],
+        now: int,
+        due: Sequence[Wakes],
+        interrupted: Callable[[], bool] = agenda.never,
+    ) -> None:
         self.count += 1
         assert self.count <= MOST_INSTANTS, f"at {now} ns there is still no end"
-        self._wake_all(parts, now, due)
+        self._wake_all(parts, now, due, interrupted)
 
 
 def crafted(document: dict[str, Any]) -> Snapshot | None:

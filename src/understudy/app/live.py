@@ -107,6 +107,7 @@ class Live:
         self._project = options.project
         self._cell = build_cell(config)
         self._cell.clock_state.set_rate(options.rate)
+        self._cell.interruptible = True
         self._traffic = Traffic(self._cell.faces)
         self._pump = Pump(
             Exchange(self._cell, self._noted(options.note)),

@@ -46,6 +46,15 @@ class TimedPart(Part, Protocol):
         ...
 
 
+@runtime_checkable
+class PostponesWork(Protocol):
+    """A part that divides much work of one instant: it is due again at the same time."""
+
+    def postponed(self) -> bool:
+        """Whether its last wake has left work."""
+        ...
+
+
 # ── faces and their sessions ────────────────────────────────────────────────────────────────────
 
 
@@ -458,6 +467,10 @@ class TimedCell(Snapshottable, Protocol):
 
     def advance(self, to: int, settled: Callable[[int], None]) -> None:
         """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
+        ...
+
+    def interrupted(self) -> bool:
+        """Whether `advance` has left work of the present instant: the next one continues it."""
         ...
 
     def busy(self) -> bool: ...

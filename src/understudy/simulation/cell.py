@@ -9,7 +9,7 @@ import msgspec
 
 from understudy.agenda import StuckError, advance, earliest
 from understudy.errors import ConfigError
-from understudy.ports import AnyFace, FaultSource, Part, Snapshot, TimedPart
+from understudy.ports import AnyFace, FaultSource, Part, PostponesWork, Snapshot, TimedPart
 from understudy.simulation.clock_state import ClockState
 from understudy.simulation.snapshot_check import (
     check_loaded,
@@ -43,6 +43,10 @@ class Cell:
         self.now = 0
         self._timed = [part for part in self.parts.values() if isinstance(part, TimedPart)]
         self._stuck: StuckError | None = None
+        self._postponing = [part for part in self._timed if isinstance(part, PostponesWork)]
+        self.interruptible = False
+        """Whether `advance` may end in the middle of an instant with much work, unless time runs in
+        lock-step: the caller continues it later."""
         self.on_stuck: Callable[[StuckError], None] = _raise
         """Called instead of an exception when a part does not let time go on."""
 
@@ -55,7 +59,7 @@ class Cell:
         """Runs to ``to``; calls ``settled`` after each instant at which something happened.
 
         If a part is due again after every wake, time stands from then on, until a snapshot is
-        restored; the error has the name of the part.
+        restored; the error has the name of the part. It may end early, see `interruptible`.
         """
 
         def arrive(now: int) -> None:
@@ -64,13 +68,20 @@ class Cell:
 
         if self._stuck is None:
             try:
-                advance(self._timed, to, arrive, since=self.now)
+                advance(self._timed, to, arrive, since=self.now, interrupted=self.interrupted)
             except StuckError as problem:
                 self._stuck = self._named(problem)
         if self._stuck is not None:
             self.on_stuck(self._stuck)
             return
-        self.now = max(self.now, to)
+        if not self.interrupted():
+            self.now = max(self.now, to)
+
+    def interrupted(self) -> bool:
+        """Whether work of the present instant is left, and the event loop has its turn first."""
+        if not self.interruptible or isinstance(self.clock_state.rate, str):
+            return False
+        return any(part.postponed() for part in self._postponing)
 
     def busy(self) -> bool:
         return any(part.busy() for part in self._timed)

@@ -152,6 +152,8 @@ class Exchange:
     def advance(self, to: int) -> None:
         while self._stops_at_wakes() and (at := self.next_wake()) is not None and at < to:
             self._advance(at)
+            if self.timed_cell.interrupted():
+                return
         self._advance(to)
 
     def owed(self) -> bool:
@@ -258,6 +260,8 @@ class Exchange:
         """Carries data both ways, and wakes the parts that are due at this instant."""
         answered = self._deliver_once(asking)
         while (at := self.timed_cell.next_wake()) is not None and at <= self.timed_cell.now:
+            if self.timed_cell.interrupted():
+                break
             self.timed_cell.advance(self.timed_cell.now, lambda now: None)
             answered |= self._deliver_once(asking)
         return answered

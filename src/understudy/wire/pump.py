@@ -386,6 +386,8 @@ class Pump:
                 awaited = self._exchange.polled() or self._exchange.detached()
                 if self._done() or not awaited or time.monotonic() > deadline:
                     break  # bytes may have arrived
+        elif self._timed_cell.interrupted():
+            self._step(self._timed_cell.now)
         elif self._is_late():
             self._catch_up_late()
         else:
@@ -455,9 +457,11 @@ class Pump:
         return self._clock_now() - at > self._clock.late_step()
 
     def _catch_up(self) -> None:
-        """Brings the cell to the clock's time; if it is late, the next turns do."""
-        if not self._held and not self._waits() and not self._is_late():
-            self._run_to(self._clock_now())
+        """Brings the cell to the clock's time; if it is late or has work left, the next turns
+        do."""
+        if self._timed_cell.interrupted() or self._held or self._waits() or self._is_late():
+            return
+        self._run_to(self._clock_now())
 
     def _catch_up_late(self) -> None:
         """Advances by one step, unless bytes were received: there may be more of them.

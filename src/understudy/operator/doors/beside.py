@@ -65,6 +65,9 @@ class Doors:
         at = face.next_wake()
         return at is not None and at <= self.now
 
+    def interrupted(self) -> bool:
+        return False
+
     def busy(self) -> bool:
         return False
 

@@ -450,9 +450,13 @@ class VirtualController:
 
     def wake(self, now: int) -> None:
         self._drives.wake(now)
-        self.firmware.wake(now)
+        if not self.postponed():
+            self.firmware.wake(now)
         self._report(now)
         self._listeners.report_joints(now, lambda: self.joint_state(now))
+
+    def postponed(self) -> bool:
+        return self._drives.runner.postponed
 
     def busy(self) -> bool:
         return self._drives.under_way() or self.firmware.restoring

@@ -226,12 +226,15 @@ class Drives:
 
     def wake(self, now: int) -> None:
         self._odometer.mark(now, self.plan.ends)
+        if self.runner.postponed:
+            self.runner.run(now)
         while self._orders and self._orders[0].due <= now:
             order = self._orders.popleft()
             _CARRY_OUT[order.name](self, order, now)
         if self._jog_plan is not None and whole_ns(self._jog_plan.ends) <= now:
             self._end_jog(now)
-        self.runner.run(now)
+        if not self.runner.postponed:
+            self.runner.run(now)
 
     def drop_orders(self, now: int) -> None:
         """Drops the waiting orders; the motion goes on."""

@@ -63,6 +63,13 @@ class QueueEnd:
         return self._mover.pose(self._q)
 
 
+MOST_WORK = 2000
+"""Pieces of path that are planned before the lines after them wait for the next wake, at the same
+time: arcs with many turns have thousands, straight lines about five."""
+REFUSED_WORK = 500
+"""The same for a path that is refused: its length is not known."""
+
+
 class Runner:
     """The program side of a controller; owns modal state and motion queue."""
 
@@ -83,6 +90,9 @@ class Runner:
         self.hooks = hooks
         self._path: Path | None = None
         self._running = False
+        self._work = 0
+        self._work_at = 0
+        self._postponed = False
         self.process: Process | None = None
         self.probe: Probe | None = None
         self.command_listeners: list[Callable[[str, int], None]] = []
@@ -94,8 +104,8 @@ class Runner:
 
     def submit(self, entry: Entry, now: int) -> None:
         self._waiting.append(entry)
-        if not self.state.todo:
-            self.run(now)
+        if not self.state.todo and not self._postponed:
+            self._go_on(now)
 
     def hold(self, now: int) -> None:
         if not self.queue.held:
@@ -185,18 +195,31 @@ class Runner:
     def next_wake(self) -> int | None:
         return self.state.wake
 
+    @property
+    def postponed(self) -> bool:
+        """Whether lines wait because those before them took much work; a wake is due now."""
+        return self._postponed
+
     # ── execution ──
 
     def run(self, now: int) -> None:
         """Sets the outputs that are due, and carries out the steps that need no wait."""
         if self._running:
             return  # an output has changed an input; the outer call handles it
-        self._running = True
+        self._work = 0
+        self._go_on(now)
+
+    def _go_on(self, now: int) -> None:
+        if self._running:
+            return
+        self._running, self._postponed = True, False
+        if now != self._work_at:
+            self._work, self._work_at = 0, now
         self._run_start_actions(now)
         while self._advance(now):
             pass
         self._run_start_actions(now)
-        self.state.wake = self._when(now)
+        self.state.wake = now if self._postponed else self._when(now)
         self._running = False
 
     def _advance(self, now: int) -> bool:
@@ -213,6 +236,9 @@ class Runner:
             return True
         if not self._waiting:
             self._set_outputs_left(now)
+            return False
+        if self._work >= MOST_WORK:
+            self._postponed = True
             return False
         self._begin(self._waiting.popleft(), now)
         return True
@@ -307,6 +333,7 @@ class Runner:
             state.origin = self.queue.end.tolist()
         start = np.array(state.origin)
         path = self.mover.path(move, start, line=self.state.number, exact=state.exact)
+        self._work += REFUSED_WORK if isinstance(path, Refused) else len(path)
         if isinstance(path, Refused):
             return path
         path = ending_at(path, until) if share is None else slowed(path, share)
@@ -442,7 +469,7 @@ class Runner:
     def load(self, state: State) -> None:
         self.state = state.copied()
         self.state.waiting, self.state.stream = [], {}
-        self._path = None
+        self._path, self._postponed = None, False
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
         self.mover = self._mounted(state.mounted)

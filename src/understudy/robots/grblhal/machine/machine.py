@@ -124,6 +124,9 @@ class Machine:
     def wake(self, now: int) -> None:
         self.firmware.wake(now)
 
+    def postponed(self) -> bool:
+        return self.firmware.runner.postponed
+
     def busy(self) -> bool:
         return self.next_wake() is not None
 
