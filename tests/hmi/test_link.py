@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.hmi.link import Link, LinkError
+from understudy.ports.hmi import Later
 
 LINK, STATUS = "g60.hmi_link", "g60.hmi_link.status"
 
@@ -140,3 +142,31 @@ def test_a_link_without_a_cell_is_stale() -> None:
         await link.stop()
 
     asyncio.run(run())
+
+
+def test_a_command_waits_as_long_as_the_cell_is_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many timeouts long, while `runs` lists the work; then the answer comes."""
+
+    async def scene(live: Live, link: Link) -> None:
+        release, work = threading.Event(), Later()
+        listed = live._runs.in_thread("objects", lambda progress: release.wait())
+        assert isinstance(listed, Later)
+        listed.then(work.settle)
+        live.operator.changes.do(lambda: work)
+        questions: list[str] = []
+        call = live.commands.call
+
+        def counted(name: str, parameters: Mapping[str, Any], role: str) -> Any:
+            questions.append(name)
+            if questions.count("runs") == 3:
+                release.set()
+            return call(name, parameters, role)
+
+        monkeypatch.setattr(live.commands, "call", counted)
+        answer = await link.call("snapshot", role="operator")
+        assert "snapshot" in answer
+        assert questions.count("runs") >= 3
+
+    run(scene, timeout_s=0.2)

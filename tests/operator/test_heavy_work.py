@@ -18,7 +18,7 @@ from understudy.app.live import Live, Options
 from understudy.config import load_config
 from understudy.errors import ConfigError, Refused
 from understudy.operator import background
-from understudy.operator.background import ENDED, FOR_COMMANDS, MESHES
+from understudy.operator.background import CANCELLED, ENDED, FOR_COMMANDS, MESHES
 from understudy.ports.hmi import Later
 from understudy.ports.program import LONGEST_LINE, MOST_LINES
 from understudy.space.collision import solids
@@ -319,6 +319,20 @@ def test_work_of_commands_is_listed_with_its_progress(tmp_path: Path) -> None:
         assert MESHES not in background.KINDS
         refused = rig.call("start_run", kind=MESHES)
         assert isinstance(refused, Refused)
+
+    run(tmp_path, test)
+
+
+def test_a_program_is_listed_while_it_is_read_and_can_be_cancelled(tmp_path: Path) -> None:
+    async def test(rig: Rig) -> None:
+        loading = rig.call("load_program", robot="g60", text=PROGRAM)
+        (run_,) = rig.call("runs")
+        assert (run_.kind, run_.state, run_.for_command) == ("load_program", "running", True)
+        rig.call("cancel_run", id=run_.id)
+        assert await ended(loading) == CANCELLED
+        assert rig.call("runs") == []
+        await rig.do("load_program", robot="g60", text=PROGRAM)
+        assert rig.call("runs") == []
 
     run(tmp_path, test)
 

@@ -380,7 +380,7 @@ class OperatorApi:
         self.robots = Robots(config, cell.parts, pump)
         self.log = EventLog()
         self.events = EventSources(cell, self.robots, self.log, pump.now)
-        self.slices = Slices()
+        self.slices = Slices(runs)
         self.history = History(self.robots, cell, pump, self.slices)
         self.modes = ModeCommands(
             config, self.robots, self.events, self.log,

@@ -33,6 +33,8 @@ from understudy.ports.hmi import (
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 10.0
+AT_WORK = ("waiting", "running")
+"""States of a run that a command waits for."""
 SEND_TIMEOUT_SECONDS = 1.0
 QUEUE_LIMIT = 1000
 NEVER = float("inf")
@@ -115,9 +117,13 @@ class Link:
         role: Role,
         timeout_s: float | None = None,
     ) -> Any:
-        """The result of an operator command; raises a LinkError if it is refused."""
+        """The result of an operator command; raises a LinkError if it is refused.
+
+        After ``timeout_s`` it goes on waiting while the cell reports long work of commands (a mesh,
+        a program): such a command is answered when the work is done.
+        """
         payload = {"command": command, "parameters": parameters or {}, "role": role}
-        answer = await self._ask(COMMAND, payload, timeout_s or self._timeout_s)
+        answer = await self._ask(COMMAND, payload, timeout_s or self._timeout_s, patient=True)
         return answer.get("result")
 
     async def ping(self) -> None:
@@ -162,7 +168,10 @@ class Link:
     def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
-    async def _ask(self, type_: str, payload: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    async def _ask(
+        self, type_: str, payload: dict[str, Any], timeout_s: float, *, patient: bool = False
+    ) -> dict[str, Any]:
+        """``patient``: waits on while the cell is at work."""
         number = next(self._numbers)
         try:
             request = LinkRequest(type_, number, time.time(), payload, self._secret)
@@ -173,18 +182,37 @@ class Link:
         self._waiting[number] = future
         try:
             await self._send(data)
-            async with asyncio.timeout(timeout_s):
-                answer = await future
-        except TimeoutError:
-            name = payload.get("command", type_)
-            text = f"the cell gave no answer to {name} within {timeout_s:g} s"
-            raise LinkError(NO_ANSWER, text) from None
+            answer = await self._answered(future, timeout_s)
+            while answer is None and patient and await self._cell_is_at_work():
+                answer = await self._answered(future, timeout_s)
         finally:
             self._waiting.pop(number, None)
+        if answer is None:
+            name = payload.get("command", type_)
+            text = f"the cell gave no answer to {name} within {timeout_s:g} s"
+            raise LinkError(NO_ANSWER, text)
         if answer.type == ERROR:
             code, text = answer.payload.get("code", 0), answer.payload.get("message", "")
             raise LinkError(code if isinstance(code, int) else 0, str(text))
         return answer.payload
+
+    async def _answered(
+        self, future: asyncio.Future[LinkMessage], timeout_s: float
+    ) -> LinkMessage | None:
+        """The answer; None if it does not come in time."""
+        await asyncio.wait([future], timeout=timeout_s)
+        return future.result() if future.done() else None
+
+    async def _cell_is_at_work(self) -> bool:
+        """Whether a command takes time: its work is listed in `runs`. A cell that does not answer
+        this question either is not waited for."""
+        try:
+            payload = {"command": "runs", "parameters": {}, "role": "viewer"}
+            answer = await self._ask(COMMAND, payload, self._timeout_s)
+        except LinkError:
+            return False
+        runs = answer.get("result") or ()
+        return any(run["for_command"] and run["state"] in AT_WORK for run in runs)
 
     async def _send(self, data: bytes) -> None:
         try:

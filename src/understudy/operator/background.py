@@ -45,7 +45,8 @@ OVER = ("done", "failed", "cancelled")
 
 
 class BackgroundRun(Struct):
-    """One long query; ``seconds``: wall time that it has taken."""
+    """One long query or work of a command (``for_command``); ``seconds``: wall time that it has
+    taken."""
 
     id: int
     kind: str
@@ -53,6 +54,7 @@ class BackgroundRun(Struct):
     progress: float = 0.0
     error: str = ""
     seconds: float = 0.0
+    for_command: bool = False
 
 
 NOTHING = msgspec.Raw(b"")
@@ -146,7 +148,7 @@ class BackgroundRuns:
             return ENDED
         if len(self._for_commands) > MOST_WAITING:
             return Refused(f"{MOST_WAITING} long commands wait already: try again later")
-        run, later = self._listed(kind), Later()
+        run, later = self._listed(kind, for_command=True), Later()
         self._for_commands[run.id] = later
 
         async def in_line() -> None:
@@ -160,6 +162,15 @@ class BackgroundRuns:
 
         self._tasks[run.id] = asyncio.get_running_loop().create_task(in_line())
         return later
+
+    def list_slices(self, kind: str) -> BackgroundRun:
+        """Lists work of a command that its caller does in slices, until `unlist`."""
+        run = self._listed(kind, for_command=True)
+        run.state = "running"
+        return run
+
+    def unlist(self, run: BackgroundRun) -> None:
+        self._runs.pop(run.id, None)
 
     def all(self) -> list[BackgroundRun]:
         return list(self._runs.values())
@@ -176,7 +187,8 @@ class BackgroundRuns:
         run = self.get(number)
         if not isinstance(run, Refused) and run.state not in OVER:
             run.state = "cancelled"
-            self._tasks[number].cancel()
+            if number in self._tasks:  # slices look at the state themselves
+                self._tasks[number].cancel()
         return run
 
     async def stop(self) -> None:
@@ -187,8 +199,8 @@ class BackgroundRuns:
 
     # ── inside ──
 
-    def _listed(self, kind: str) -> BackgroundRun:
-        run = BackgroundRun(self._next, kind)
+    def _listed(self, kind: str, *, for_command: bool = False) -> BackgroundRun:
+        run = BackgroundRun(self._next, kind, for_command=for_command)
         self._next += 1
         self._runs[run.id] = run
         self._forget_old()

@@ -28,7 +28,7 @@ class Preparation:
         ready = self._meshes.prepared(list(saved_objects(snapshot.parts)))
 
         def go_on(_: object) -> Any:
-            read = self._slices.do(self._read_programs(snapshot.parts))
+            read = self._slices.do(self._read_programs(snapshot.parts), "restore")
             if isinstance(read, Later):
                 return read.turned(safely(lambda _: restore(), "restore"))
             return restore()

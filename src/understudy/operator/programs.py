@@ -129,7 +129,7 @@ class ProgramCommands:
         shown = self._with(given.robot, lambda program, now: None)
         if len(program.text) <= WRITE_AT_ONCE:
             return {**shown, "text": program.text}
-        return self._slices.do(_with_text(shown, program.text))
+        return self._slices.do(_with_text(shown, program.text), "program")
 
     def load(self, given: LoadProgram) -> Any:
         """Reads a short program at once, a long one in slices."""
@@ -143,7 +143,7 @@ class ProgramCommands:
                 return refused
             return self._with(given.robot, lambda program, now: program.load_prepared(given.name))
 
-        return self._changes.do(lambda: self._slices.do(reading()))
+        return self._changes.do(lambda: self._slices.do(reading(), "load_program"))
 
     def run(self, given: RunProgram) -> Any:
         """Runs at once; what a start in the middle of a long program needs is found before."""
@@ -236,7 +236,7 @@ class ProgramCommands:
             return work
         if given.text is None and program.under_way():
             work = without_approach(work)
-        return self._slices.do(work)
+        return self._slices.do(work, "preview")
 
     def _planned(self, robot: Robot, text: str) -> "Work[dict[str, Any]] | Refused":
         """The preview of a text, from where the robot is."""

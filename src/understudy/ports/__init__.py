@@ -449,7 +449,15 @@ class Snapshottable(Protocol):
     def restore(self, snapshot: Snapshot) -> None: ...
 
 
-class TimedCell(Snapshottable, Protocol):
+class DividesInstants(Protocol):
+    """A cell whose `advance` may end in the middle of an instant with much work."""
+
+    def interrupted(self) -> bool:
+        """Whether `advance` has left work of the present instant: the next one continues it."""
+        ...
+
+
+class TimedCell(Snapshottable, DividesInstants, Protocol):
     """A cell on its time axis, as the wires see it."""
 
     @property
@@ -467,10 +475,6 @@ class TimedCell(Snapshottable, Protocol):
 
     def advance(self, to: int, settled: Callable[[int], None]) -> None:
         """Runs to ``to``; calls ``settled`` after each instant at which something happened."""
-        ...
-
-    def interrupted(self) -> bool:
-        """Whether `advance` has left work of the present instant: the next one continues it."""
         ...
 
     def busy(self) -> bool: ...

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from understudy.hmi.access import Role
-from understudy.hmi.link import LinkError
+from understudy.hmi.link import AT_WORK, LinkError
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ class CellState:
         self.contacts: list[Facts] = []
         self.pins: dict[str, Facts] = {}
         self.environment: Facts = {}
+        self.work: list[Facts] = []
+        """Runs of the cell that commands wait for."""
         self.events: deque[Facts] = deque(maxlen=EVENTS_KEPT)
 
     @property
@@ -156,7 +158,7 @@ class CellState:
     def _shown(self) -> tuple[object, ...]:
         return (
             self._last_event, self._views, self.robots, self.status, self.metrics, self.devices,
-            self.contacts, self.environment, dict(self.pins),
+            self.contacts, self.environment, dict(self.pins), self.work,
         )  # fmt: skip
 
     def _notify(self) -> None:
@@ -187,6 +189,7 @@ class CellState:
         self.devices = got.get("devices", self.devices)
         self.contacts = got.get("contacts", self.contacts)
         self.environment = got.get("environment", self.environment)
+        self.work = [run for run in got.get("runs", ()) if is_work_of_command(run)]
         self.status = got.get("status", self.status)
         self.metrics = got.get("metrics", self.metrics)
         pins = {key.removeprefix(PINS): got[key] for key in got if key.startswith(PINS)}
@@ -197,7 +200,8 @@ class CellState:
 
     def _queries(self) -> dict[str, tuple[str, dict[str, Any]]]:
         queries: dict[str, tuple[str, dict[str, Any]]] = {
-            name: (name, {}) for name in ("robots", "status", "metrics", "devices", "contacts")
+            name: (name, {})
+            for name in ("robots", "status", "metrics", "devices", "contacts", "runs")
         }
         queries["events"] = "events", {"since": self._last_event}
         if not self.faults:
@@ -219,6 +223,11 @@ class CellState:
         else:
             self.events.extend(answer["events"])
             self._last_event = answer["last"]
+
+
+def is_work_of_command(run: Facts) -> bool:
+    """Whether a command waits for this run of the cell."""
+    return bool(run["for_command"]) and run["state"] in AT_WORK
 
 
 def _is_part_of(robot: str, place: str) -> bool:

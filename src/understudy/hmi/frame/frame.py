@@ -280,7 +280,32 @@ def _notices(browser: Browser) -> None:
             ui.icon(icon)
             ui.label(browser.texts(f"frame.{name}")).classes("u-notice-word")
             ui.label(browser.texts(f"frame.{name}_hint")).classes("u-notice-hint")
+    _work(browser)
     _refusals(browser)
+
+
+def _work(browser: Browser) -> None:
+    """Long work of commands (a mesh, an environment, a program) with its progress."""
+    texts = browser.texts
+    with ui.element("div").classes("u-work").props("data-mark=work role=status") as field:
+        ui.spinner(size="22px")
+        word = ui.label().classes("u-work-word")
+        bar = ui.linear_progress(show_value=False).classes("u-work-bar")
+
+    def update() -> None:
+        running = [run for run in browser.cell.work if run["state"] == "running"]
+        field.set_visibility(bool(running))
+        if not running:
+            return
+        share, waiting = running[0]["progress"], len(browser.cell.work) - 1
+        parts = [texts.of("work", running[0]["kind"])]
+        parts += [f"{share:.0%}"] if share else []
+        parts += [texts("work.more").format(count=waiting)] if waiting else []
+        word.set_text(" · ".join(parts))
+        bar.set_visibility(bool(share))
+        bar.set_value(share)
+
+    browser.on_update(update)
 
 
 def _refusals(browser: Browser) -> None:
