@@ -8,15 +8,15 @@ from msgspec import Struct
 from tests.operator.conftest import Bench
 
 from understudy.errors import Refused
-from understudy.operator.table import (
+from understudy.operator.table import Command, Commands
+from understudy.ports.hmi import (
     BAD_PARAMETERS,
+    BROKEN,
     NOT_ALLOWED,
     REFUSED,
     UNKNOWN_COMMAND,
-    Command,
-    Commands,
+    Later,
 )
-from understudy.ports.hmi import BROKEN, Later
 
 
 class Jump(Struct, frozen=True, forbid_unknown_fields=True):

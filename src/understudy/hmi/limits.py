@@ -36,7 +36,7 @@ LONGEST = {"headers": 10.0, "body": 60.0}
 from there to the end of the body."""
 IDLE_SECONDS = 5
 """Between an answer and the next request of the same connection."""
-DEAF_SECONDS = 30.0
+STALLED_SECONDS = 30.0
 """A client that takes no bytes for this time, while some wait for it, is disconnected."""
 MOST_PAGES = 100
 """Pages that are open, or were opened and not shown by a browser yet; each takes about 2 MB."""
@@ -175,7 +175,7 @@ def give_up_on_deaf_peer(transport: asyncio.Transport) -> None:
     """Lets the system end a connection whose peer takes no bytes, also while it is being closed."""
     raw = transport.get_extra_info("socket")
     if raw is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * DEAF_SECONDS))
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * STALLED_SECONDS))
 
 
 # ── requests ──

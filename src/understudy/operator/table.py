@@ -11,7 +11,14 @@ from msgspec import Meta, Struct
 
 from understudy.config.typed import read
 from understudy.errors import ConfigError, Refused
-from understudy.ports.hmi import BROKEN, Later
+from understudy.ports.hmi import (
+    BAD_PARAMETERS,
+    BROKEN,
+    NOT_ALLOWED,
+    REFUSED,
+    UNKNOWN_COMMAND,
+    Later,
+)
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +27,6 @@ SecretNeeded = Literal["while REAL", "always", "never"]
 RANK: Mapping[str, int] = {"viewer": 0, "operator": 1}
 
 MOST_QUESTIONS = 50
-UNKNOWN_COMMAND, BAD_PARAMETERS, NOT_ALLOWED, REFUSED = 1, 2, 3, 4
 
 
 class NoParameters(Struct, frozen=True, forbid_unknown_fields=True):

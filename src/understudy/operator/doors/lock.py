@@ -12,8 +12,9 @@ FIRST_REQUEST_SECONDS = 10
 FIRST_REQUEST_TIME = FIRST_REQUEST_SECONDS * NS_PER_SECOND
 """Wall time in which a client must have given the secret."""
 WHERE = (
-    "it is in the ready file under `secret`; `understudy ctl` reads it there (on another machine: "
-    "the token of the cell)"
+    'send "secret": "…" in the request; the secret is in the ready file under `secret` '
+    "(`understudy run --ready-file FILE`), and `understudy ctl` finds it by itself; from another "
+    "machine send the token of the cell"
 )
 MISSING = Refused(f"the first request must carry the secret of this run: {WHERE}", NOT_ALLOWED)
 WRONG = Refused(f"this is not the secret of this run: {WHERE}", NOT_ALLOWED)
