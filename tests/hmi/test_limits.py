@@ -161,6 +161,8 @@ class FakeTransport:
     def close(self) -> None:
         self.closed = True
 
+    abort = close
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -248,9 +250,28 @@ def test_a_request_that_is_complete_has_no_time_limit() -> None:
     assert loop.running() == []
 
 
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def test_connections_without_a_whole_request_yield_to_new_ones() -> None:
+    counted: ClientLimits[Any] = ClientLimits(in_all=3, per_address=9)
+    half = [connect(counted) for _ in range(3)]
+    for protocol, _, _ in half:
+        protocol.data_received(REQUEST[:-3])
+    new, transport, _ = connect(counted)
+    new.data_received(REQUEST)
+    assert not transport.closed
+    assert [there.closed for _, there, _ in half] == [True, False, False], "the oldest yields"
+    for _ in range(5):
+        connect(counted)
+    assert not transport.closed, "one whose request is being answered does not yield"
+
+
 def test_the_number_of_connections_is_bounded_and_named() -> None:
     counted: ClientLimits[Any] = ClientLimits(in_all=3, per_address=9)
     there = [connect(counted) for _ in range(3)]
+    for protocol, _, _ in there:
+        protocol.data_received(REQUEST)
     _, refused, _ = connect(counted)
     assert refused.closed
     assert b"503" in refused.written

@@ -1,5 +1,6 @@
 """A program on a controller: the file's line numbers, errors, steps, pauses, half-way starts."""
 
+import json
 from collections.abc import Callable
 
 import msgspec
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from understudy.config.files import read_model
 from understudy.config.typed import read
-from understudy.errors import Refused
+from understudy.errors import ConfigError, Refused
 from understudy.jobs.gcode_language import GcodeLanguage
 from understudy.jobs.program_run import ProgramRun
 from understudy.ports import Deps
@@ -320,3 +321,18 @@ def test_a_snapshot_in_mid_program_is_invisible(moment: float) -> None:
     assert other.to_the_end() == ends
     assert write_snapshot(other.cell.snapshot()) == write_snapshot(after)
     assert msgspec.json.encode(other.reading) == msgspec.json.encode(ends)
+
+
+@pytest.mark.parametrize("sent", [None, 0, -1, 10_000])
+def test_a_snapshot_of_a_run_that_has_sent_other_lines_is_refused(sent: int | None) -> None:
+    bench = Bench()
+    bench.run()
+    bench.forward(0.2)
+    crafted = json.loads(write_snapshot(bench.cell.snapshot()))
+    (saved,) = (state for state in crafted["parts"].values() if "opening" in state)
+    del saved["sent"]
+    if sent is not None:
+        saved["sent"] = sent
+    with pytest.raises(ConfigError, match="the snapshot is damaged: .*sent"):
+        bench.cell.restore(read_snapshot(json.dumps(crafted).encode()))
+    assert bench.to_the_end().state == "done"

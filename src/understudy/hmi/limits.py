@@ -52,7 +52,8 @@ SLICE = 16 * 1024
 
 
 class BoundedHttp(H11Protocol):
-    """uvicorn's HTTP over h11 with limits on connections and time."""
+    """uvicorn's HTTP over h11 with limits on connections and time. When all connections are taken,
+    the oldest without a whole request yields to a new one."""
 
     def __init__(self, *args: Any, limits: ClientLimits[Any], **options: Any) -> None:
         super().__init__(*args, **options)
@@ -64,6 +65,9 @@ class BoundedHttp(H11Protocol):
         super().connection_made(transport)
         give_up_on_deaf_peer(transport)
         address = str((transport.get_extra_info("peername") or ("",))[0])
+        if self._limits.is_full() and (oldest := self._limits.first_waiting()):
+            oldest.abort()
+            self._limits.leave(oldest)
         if reason := self._limits.enter(transport, address):
             self._refuse(503, reason)
         else:
@@ -87,6 +91,7 @@ class BoundedHttp(H11Protocol):
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._enter_phase("")
+        self._limits.waits(self.transport, False)
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
@@ -102,6 +107,7 @@ class BoundedHttp(H11Protocol):
     def _watch(self) -> None:
         """Begins the time limit of the phase that the client is in."""
         sends = self.conn.their_state
+        self._limits.waits(self.transport, sends is h11.IDLE)
         if sends is h11.SEND_BODY:
             self._enter_phase("body")
         elif sends is h11.IDLE and (self.cycle is None or self.conn.trailing_data[0]):

@@ -12,10 +12,10 @@ filled. Empty lines are not sent: they would clear the error of a controller.
 import re
 import zlib
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.errors import Refused
 from understudy.jobs.line_feed import FeedState, LineFeed
@@ -61,6 +61,9 @@ PROCESS_OFF = 30
 AT_REST_ONLY = Refused("the robot must be at rest: it moves, holds or waits")
 
 
+Count = Annotated[int, Meta(ge=0)]
+
+
 class Saved(Struct):
     """The state that snapshots hold. `base`, `tally`, `stops`: lines taken, lines executed and
     stops of the controller before the run; `opening`: lines sent before the first line of the file;
@@ -71,16 +74,16 @@ class Saved(Struct):
     text: str = ""
     state: RunState = "idle"
     step: bool = False
-    first: int = 1
+    first: Annotated[int, Meta(ge=1)] = 1
     opening: list[str] = []
-    sent: int = 0
-    base: int = 0
-    tally: int = 0
-    stops: int = 0
-    line: int = 0
+    sent: Count = 0
+    base: Count = 0
+    tally: Count = 0
+    stops: Count = 0
+    line: Count = 0
     error: str = ""
-    started: int = 0
-    ended: int = 0
+    started: Count = 0
+    ended: Count = 0
     due: int | None = None
     warning: str = ""
     feed: FeedState | None = None
@@ -305,10 +308,18 @@ class ProgramRun:
         self._prepared = None
         self._set_lines(known[self._state.text])
         self._queue = self._lines.queue(self._state.opening, self._state.first)
+        self._check_sent()
         if self._feed is not None:
             self._feed.load(self._state.feed or FeedState())
         if self.under_way():
             self._listen()
+
+    def _check_sent(self) -> None:
+        """Raises a ValidationError if a restored state has sent lines that the program has not."""
+        first = 1 if self.under_way() else 0
+        if not first <= self._state.sent <= len(self._queue):
+            allowed = f"{first} to {len(self._queue)} lines while it is {self._state.state}"
+            raise msgspec.ValidationError(f"sent: {self._state.sent}; allowed: {allowed}")
 
     # ── inside ──
 

@@ -18,6 +18,7 @@ class ClientLimits(Generic[Client]):
         self.per_address = per_address
         self._addresses: dict[Client, str] = {}
         self._numbers: Counter[str] = Counter()
+        self._waiting: dict[Client, None] = {}
 
     def is_full(self) -> bool:
         return len(self._addresses) >= self.in_all
@@ -32,7 +33,20 @@ class ClientLimits(Generic[Client]):
         self._numbers[address] += 1
         return ""
 
+    def waits(self, client: Client, waiting: bool) -> None:
+        """Notes whether a client has asked for nothing, or for nothing more, so that it may yield
+        to a new one."""
+        if not waiting:
+            self._waiting.pop(client, None)
+        elif client in self._addresses:
+            self._waiting.setdefault(client)
+
+    def first_waiting(self) -> Client | None:
+        """The client that has waited for the longest time."""
+        return next(iter(self._waiting), None)
+
     def leave(self, client: Client) -> None:
+        self._waiting.pop(client, None)
         address = self._addresses.pop(client, None)
         if address is not None:
             self._numbers[address] -= 1

@@ -190,3 +190,10 @@ def test_a_fixture_from_a_urdf() -> None:
     assert high - low == pytest.approx([0.05] * 3)
     with pytest.raises(ConfigError, match="the mesh file was not loaded"):
         fixture(TABLE)
+
+
+@pytest.mark.parametrize("name", ["", "n" * 201, "a\nb", "\x1b[31m"])
+def test_names_of_objects_are_short_and_printable(name: str) -> None:
+    thing = {"name": name, "type": "sphere", "radius_mm": 1.0}
+    with pytest.raises((ConfigError, msgspec.ValidationError), match="control|length"):
+        msgspec.convert({"objects": [thing]}, EnvironmentConfig).build({}.__getitem__)

@@ -36,6 +36,9 @@ Xyz = tuple[float, float, float]
 Read = Callable[[str], bytes]
 """Reads a file by its name in the configuration; raises a ConfigError if it does not exist."""
 
+LONGEST_NAME = 200
+ObjectName = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+
 MOST_OBJECTS = 1000
 MOST_TRIANGLES_AROUND = 500_000
 """Triangles of all meshes of an environment."""
@@ -68,7 +71,7 @@ class Environment:
 class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One object. ``mesh`` is a file; the type ``convex`` takes its convex hull."""
 
-    name: str
+    name: ObjectName
     type: ObjectType
     position_mm: Xyz = (0.0, 0.0, 0.0)
     rotation_deg: Xyz = (0.0, 0.0, 0.0)
@@ -80,6 +83,7 @@ class ObjectConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """Millimetres per unit of the file."""
 
     def build(self, read: Read, read_mesh: ReadMesh = mesh_from_bytes) -> CollisionObject:
+        check_name(self.name)
         points: Any = ()
         indices: Any = ()
         if self.type in (ObjectType.MESH, ObjectType.CONVEX):
@@ -138,7 +142,7 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A URDF that stands in the cell; its links become objects ``name.link``. Its joints are at
     zero unless given: revolute ones in ``joints_deg``, prismatic ones in ``joints_mm``."""
 
-    name: str
+    name: ObjectName
     urdf: str
     position_mm: Xyz = (0.0, 0.0, 0.0)
     rotation_deg: Xyz = (0.0, 0.0, 0.0)
@@ -148,6 +152,7 @@ class FixtureConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def build(
         self, read: Read, read_mesh: ReadMesh = mesh_from_bytes
     ) -> tuple[CollisionObject, ...]:
+        check_name(self.name)
         text = _file("urdf", self.urdf, read, self.name).decode("utf-8", "replace")
         _, links, joints = elements(text, file=self.urdf)
         return fixture(
@@ -200,6 +205,12 @@ class CollisionConfig(Struct, frozen=True, forbid_unknown_fields=True):
     self_collision_pairs: Literal["auto"] | tuple[tuple[int, int], ...] = "auto"
     on_collision: Literal["report", "stop"] = "report"
     held: tuple[ObjectConfig, ...] = ()
+
+
+def check_name(name: str) -> None:
+    """A name is shown on terminals, in logs and in messages."""
+    if not name.isprintable():
+        raise ConfigError("a name with control characters", key="name", value=name)
 
 
 def place(position_mm: Xyz, rotation_deg: Xyz) -> Array:
