@@ -333,6 +333,6 @@ def test_a_snapshot_of_a_run_that_has_sent_other_lines_is_refused(sent: int | No
     del saved["sent"]
     if sent is not None:
         saved["sent"] = sent
-    with pytest.raises(ConfigError, match="the snapshot is damaged: .*sent"):
+    with pytest.raises(ConfigError, match=r"the snapshot is damaged: .*sent"):
         bench.cell.restore(read_snapshot(json.dumps(crafted).encode()))
     assert bench.to_the_end().state == "done"

@@ -195,5 +195,5 @@ def test_a_fixture_from_a_urdf() -> None:
 @pytest.mark.parametrize("name", ["", "n" * 201, "a\nb", "\x1b[31m"])
 def test_names_of_objects_are_short_and_printable(name: str) -> None:
     thing = {"name": name, "type": "sphere", "radius_mm": 1.0}
-    with pytest.raises((ConfigError, msgspec.ValidationError), match="control|length"):
+    with pytest.raises((ConfigError, msgspec.ValidationError), match=r"control|length"):
         msgspec.convert({"objects": [thing]}, EnvironmentConfig).build({}.__getitem__)
