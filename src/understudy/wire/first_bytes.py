@@ -7,14 +7,17 @@ with a body of the page's choice. Lines of that body must never be read as order
 import re
 
 LONGEST = 9
-"""Bytes that decide, at most: those of `OPTIONS /`."""
-VERBS = b"GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE"
+"""Bytes that are kept of an undecided connection; of a longer first word the end is as good."""
+WORD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]"
+"""A character of a method. A page whose name is made to lead to this machine (DNS rebinding) may
+choose any method; no robot has a line with a slash after its first word."""
 FOREIGN = re.compile(
-    rb"(?:" + VERBS + rb") [/*]"  # a request to a server names a path; GET_POS is no verb
-    rb"|CONNECT |PRI \* "
+    WORD + rb"+ /"  # a request to a server names a path; GET_POS is no method
+    rb"|(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE) \*|CONNECT |PRI \* "
     rb"|\x16\x03[\x00-\x04]..\x01",  # a TLS record with a ClientHello
     re.DOTALL,
 )
+UNDECIDED = re.compile(WORD + rb"* ?|PRI \*|\x16(?:\x03(?:[\x00-\x04].{0,2})?)?", re.DOTALL)
 
 
 class FirstBytes:
@@ -31,9 +34,9 @@ class FirstBytes:
         """
         if self.known is None:
             return data, False
-        first = self.known + data[:LONGEST]
+        first = self.known + data
         found = FOREIGN.match(first)
         if found:
             return data[: found.end() - len(self.known) - 1], True
-        self.known = first if len(first) < LONGEST else None
+        self.known = first[-LONGEST:] if UNDECIDED.fullmatch(first) else None
         return data, False

@@ -196,4 +196,4 @@ def test_a_fixture_from_a_urdf() -> None:
 def test_names_of_objects_are_short_and_printable(name: str) -> None:
     thing = {"name": name, "type": "sphere", "radius_mm": 1.0}
     with pytest.raises((ConfigError, msgspec.ValidationError), match=r"control|length"):
-        msgspec.convert({"objects": [thing]}, EnvironmentConfig).build({}.__getitem__)
+        msgspec.convert({"objects": [thing]}, EnvironmentConfig).build(lambda name: b"")
