@@ -18,7 +18,8 @@ from understudy.simulation.scenario import declared_faults
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+AT_THE_ROOT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")]
+PAGES = [*AT_THE_ROOT, *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 STATE_MACHINES: list[tuple[str, Mapping[tuple[Any, str], Any]]] = [
@@ -59,6 +60,14 @@ def test_links_to_headings_lead_to_one(page: Path) -> None:
         text = (page.parent / target).read_text() if target else page.read_text()
         anchors = [anchor(title) for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
         assert heading in anchors, f"{target}#{heading}"
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "SECURITY.md"])
+def test_no_entry_stands_twice(name: str) -> None:
+    """Rows by their first cell: two limits of one thing would contradict each other."""
+    entries = re.findall(r"^(?:### .*|- .*|\| [^|]+\|)", (ROOT / name).read_text(), re.MULTILINE)
+    repeated = {entry for entry in entries if entries.count(entry) > 1}
+    assert not repeated, f"{name}: delete one of each: {sorted(repeated)}"
 
 
 def test_every_face_has_a_page() -> None:

@@ -77,6 +77,7 @@ def test_a_long_request_is_sent_after_the_secret(cell: StandIn) -> None:
         (['{"do": "now"', "x"], "nothing may follow"),
         (['{"do": "now"'], "not a JSON object"),
         (["{" * 5000], "not a JSON object"),
+        (["now", "--to", "here"], "HOST:PORT"),
     ],
 )
 def test_wrong_usage_is_an_error(words: list[str], says: str) -> None:
@@ -105,6 +106,16 @@ def test_a_cell_that_does_not_answer_is_named(cell: StandIn) -> None:
     assert done.exit_code == 1
     assert "gone (pid " in done.stderr
     assert "does not answer" in done.stderr
+
+
+def test_a_cell_on_another_machine_is_reached_by_its_token(
+    cell: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = cell.endpoints["control"].removeprefix("tcp://")
+    assert "secret" in json.loads(run("now", "--to", address).stdout)["error"]
+    monkeypatch.setenv("UNDERSTUDY_TOKEN", cell.secret)
+    assert json.loads(run("now", "--to", address).stdout)["ok"]
+    assert run("now", "--to", "127.0.0.1:1").stderr.startswith("127.0.0.1:1 does not answer")
 
 
 def test_the_lines_of_the_docs_work(cell: StandIn, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ def request(
 
     ``timeout_s``: of the answer; None: waits until there is one.
     """
-    name = f"{ready.cell} (pid {ready.pid})"
+    name = ready.title
     control = ready.endpoints.get("control")
     if control is None:
         raise ConfigError(f"{name} has no control endpoint")
@@ -41,7 +41,7 @@ def result_of(ready: Ready, asked: dict[str, Any]) -> Any:
     reply = request(ready, asked)
     if not reply.get("ok"):
         reason = printable(str(reply.get("error") or "no answer"), LONGEST_REASON)
-        raise ConfigError(f"{ready.cell} (pid {ready.pid}): {reason}")
+        raise ConfigError(f"{ready.title}: {reason}")
     return reply.get("result")
 
 

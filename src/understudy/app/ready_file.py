@@ -51,6 +51,11 @@ class Ready(Struct, frozen=True):
     secret: str = ""
     files: str = ""
 
+    @property
+    def title(self) -> str:
+        """The cell in messages: its name and process; the address of one on another machine."""
+        return f"{self.cell} (pid {self.pid})" if self.pid else self.cell
+
 
 class ReadyFile:
     """The ready file of one cell: written atomically, removed when the cell ends."""

@@ -1,14 +1,17 @@
 """`understudy ctl`: one request to the control endpoint of a running cell."""
 
 import json
+import os
 import sys
 from typing import Annotated, Any
 
 import typer
 
 from understudy.app.control_client import request
+from understudy.app.ready_file import Ready
 from understudy.cli.status import NameOption, OneReadyOption, one_cell
 from understudy.errors import ConfigError
+from understudy.ports.access import TOKEN_VARIABLE
 
 EXAMPLES = 'status, `advance seconds=3`, or a JSON object: \'{"do": "now"}\''
 Words = Annotated[
@@ -17,14 +20,26 @@ Words = Annotated[
 ]
 
 
-def ctl(words: Words, name: NameOption = "", ready_file: OneReadyOption = None) -> None:
+ToOption = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="HOST:PORT",
+        help=f"control endpoint of a cell on another machine; {TOKEN_VARIABLE} holds its token",
+    ),
+]
+
+
+def ctl(
+    words: Words, name: NameOption = "", ready_file: OneReadyOption = None, to: ToOption = ""
+) -> None:
     """Send one command to a running cell and print its reply as JSON; exit 1 if it is refused.
 
     The address and the secret of the cell come from its ready file. A value is read as JSON, or as
     text if it is not JSON.
     """
     asked = _request(words)
-    chosen = one_cell(name, ready_file)
+    chosen = _elsewhere(to) if to else one_cell(name, ready_file)
     try:
         reply = request(chosen, asked, timeout_s=None)
     except ConfigError as problem:  # no answer
@@ -33,6 +48,15 @@ def ctl(words: Words, name: NameOption = "", ready_file: OneReadyOption = None) 
     print(json.dumps(reply, ensure_ascii=not _shows_every_character()))
     if not reply.get("ok"):
         raise typer.Exit(1)
+
+
+def _elsewhere(to: str) -> Ready:
+    """A cell that is known by its address only."""
+    _, colon, port = to.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ConfigError("--to", value=to, allowed="HOST:PORT, e.g. 192.168.0.7:5550")
+    control = {"control": f"tcp://{to}"}
+    return Ready(0, to, 0.0, control, secret=os.environ.get(TOKEN_VARIABLE, ""))
 
 
 def _shows_every_character() -> bool:

@@ -87,12 +87,12 @@ def stop(
     if len(chosen) > max(1, len(cells or [])) and not all_:
         _confirm(chosen)
     for ready, _ in _answers(chosen, "quit"):
-        print(f"{ready.cell} (pid {ready.pid}) is stopping")
+        print(f"{ready.title} is stopping")
 
 
 def _confirm(cells: list[Ready]) -> None:
     """Asks on a terminal; elsewhere raises a ConfigError that names the choices."""
-    names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in cells)
+    names = ", ".join(ready.title for ready in cells)
     if not sys.stdin.isatty():
         allowed = "the pid of a cell, a name that one of them has, --ready-file FILE or --all"
         raise ConfigError(f"{len(cells)} cells are running: {names}", allowed=allowed)
@@ -111,7 +111,7 @@ def chosen_cells(names: list[str], ready_file: Path | None) -> list[Ready]:
         raise typer.Exit(1)
     for name in names:
         if not any(name in (ready.cell, str(ready.pid)) for ready in cells):
-            running = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in cells)
+            running = ", ".join(ready.title for ready in cells)
             raise ConfigError("no running cell has this name", value=name, allowed=running)
     return [ready for ready in cells if not names or {ready.cell, str(ready.pid)} & set(names)]
 
@@ -120,7 +120,7 @@ def one_cell(name: str, ready_file: Path | None) -> Ready:
     """The cell of the ready file or of this name; the only one that runs if neither is given."""
     running = chosen_cells([name] if name else [], ready_file)
     if len(running) != 1:
-        names = ", ".join(f"{ready.cell} (pid {ready.pid})" for ready in running)
+        names = ", ".join(ready.title for ready in running)
         raise ConfigError(
             f"several cells are running: {names}", allowed="--cell NAME, or --ready-file FILE"
         )
