@@ -37,6 +37,8 @@ PROGRAM = "G90\nG1 F1000 X400 Y0 Z400 A180 B0 C0\nM3\n" + "G1 X410\nG1 X400\n" *
 HEAVY: list[tuple[str, dict[str, Any]]] = [
     ("add_object, 102,400 triangles", {"do": "add_object", "object": MESH | {"name": "a"}}),
     ("the same beside it", {"do": "add_object", "object": MESH | {"name": "b"}}),
+    ("attach of the first", {"do": "attach", "robot": "g60", "name": "a"}),
+    ("detach", {"do": "detach", "robot": "g60", "name": "a"}),
     ("check_objects", {"do": "check_objects"}),
     ("scene", {"do": "scene"}),
     ("load_program, 998,003 lines", {"do": "load_program", "robot": "g60", "text": PROGRAM}),
