@@ -74,7 +74,8 @@ def test_a_stop_on_a_wire_is_answered_before_heavy_work(tmp_path: Path, client: 
             assert isinstance(loading, Later)
             order: list[str] = []
             loaded: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            loading.then(lambda answer: (order.append("program"), loaded.set_result(answer)))
+            loading.then(lambda _: order.append("program"))
+            loading.then(loaded.set_result)
             await stop()
             order.append("stop")
             assert not isinstance(await loaded, Refused)
