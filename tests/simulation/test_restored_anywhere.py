@@ -5,9 +5,11 @@ from bisect import bisect_left
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from tests.simulation.busy import CELLS, LENGTH, Action, BusyCell, script_of, with_faults
 
+from understudy.app.stand_in import StandIn
 from understudy.config.cell import CellConfig
 from understudy.simulation.cell import read_snapshot, write_snapshot
 from understudy.units import NS_PER_MS, NS_PER_SECOND
@@ -71,3 +73,17 @@ def test_a_snapshot_restored_at_any_instant_gives_the_same_bytes(
             check(fresh, reference, script, begin, end)
             fresh.close()
         reference.cell.close()
+
+
+def test_a_straight_line_from_a_stretched_wrist_is_restored() -> None:
+    """It begins with pieces of some micrometres, whose coefficients are above 1e15."""
+    with StandIn("default") as cell:
+        cell.do("enable", robot="g60")
+        cell.do("load_program", robot="g60", text="G1 X700 Y50 Z900 F2000\n", name="line")
+        cell.do("run_program", robot="g60")
+        cell.forward(0.1)
+        kept = cell.do("snapshot")["snapshot"]
+        cell.do("restore", snapshot=msgspec.json.decode(msgspec.json.encode(kept)))
+        assert cell.do("program", robot="g60")["state"] == "running"
+        cell.forward(30.0)
+        assert cell.do("program", robot="g60")["state"] == "done"

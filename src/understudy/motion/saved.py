@@ -19,8 +19,11 @@ LONGEST = 1e10
 """Seconds: no plan of a cell lasts longer."""
 SLACK = 1e-6
 """Rounding of distances and speeds."""
-Figure = Annotated[float, Meta(ge=-1e15, le=1e15)]
+LARGEST = 1e15
+Figure = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 """A coordinate, speed, acceleration or jerk."""
+Coefficient = Annotated[float, Meta(ge=-1e100, le=1e100)]
+"""Of a power of the distance: the shorter a piece, the larger; see `SavedPath.check`."""
 Share = Annotated[float, Meta(ge=0, le=100)]
 """An override."""
 
@@ -52,7 +55,7 @@ class SavedLaw(Struct, forbid_unknown_fields=True):
 class SavedPath(Struct, forbid_unknown_fields=True):
     """`Path` in a snapshot; null: no limit."""
 
-    shape: list[list[list[Figure]]]
+    shape: list[list[list[Coefficient]]]
     end: list[list[Figure]]
     length: list[Annotated[float, Meta(ge=0)]]
     acceleration: list[Annotated[float, Meta(gt=0)]]
@@ -80,8 +83,20 @@ class SavedPath(Struct, forbid_unknown_fields=True):
         each = [row for piece in self.shape for row in piece] + self.end
         if any(len(row) != columns for row in each):
             raise msgspec.ValidationError(f"path.shape: {columns} axes are needed in each row")
+        self._check_terms(rows)
         if self.block != sorted(self.block):
             raise msgspec.ValidationError("path.block: the blocks are not in order")
+
+
+    def _check_terms(self, rows: int) -> None:
+        """Each power of the distance adds a coordinate of a possible size, up to the end."""
+        for number, (piece, length) in enumerate(zip(self.shape, self.length, strict=True)):
+            reach = min(length, LARGEST)
+            for power in range(rows):
+                if max(map(abs, piece[power]), default=0.0) * reach**power > LARGEST:
+                    raise msgspec.ValidationError(
+                        f"path.shape[{number}][{power}]: a place beyond {LARGEST:g}"
+                    )
 
 
 class SavedPlan(Struct, forbid_unknown_fields=True):
