@@ -87,7 +87,6 @@ class SavedPath(Struct, forbid_unknown_fields=True):
         if self.block != sorted(self.block):
             raise msgspec.ValidationError("path.block: the blocks are not in order")
 
-
     def _check_terms(self, rows: int) -> None:
         """Each power of the distance adds a coordinate of a possible size, up to the end."""
         for number, (piece, length) in enumerate(zip(self.shape, self.length, strict=True)):
