@@ -129,8 +129,8 @@ def live(folder: Path) -> Iterator[dict[str, Any]]:
         process.wait(10)
 
 
-def torus(rows: int, columns: int) -> bytes:
-    """An STL file with two triangles for each row and column."""
+def torus(rows: int, columns: int, *, without: int = 0) -> bytes:
+    """An STL file with two triangles for each row and column; ``without``: of these left out."""
     a, b = (np.arange(count) * 2.0 * np.pi / count for count in (rows, columns))
     a, b = np.meshgrid(a, b, indexing="ij")
     ring = 300.0 + 80.0 * np.cos(b)
@@ -138,7 +138,7 @@ def torus(rows: int, columns: int) -> bytes:
     right, up = np.roll(points, -1, axis=0), np.roll(points, -1, axis=1)
     across = np.roll(right, -1, axis=1)
     faces = [np.stack(face, axis=2) for face in ((points, right, across), (points, across, up))]
-    corners = np.concatenate([face.reshape(-1, 3, 3) for face in faces])
+    corners = np.concatenate([face.reshape(-1, 3, 3) for face in faces])[without:]
     triangles = np.zeros(len(corners), [("n", "<f4", 3), ("v", "<f4", (3, 3)), ("a", "<u2")])
     triangles["v"] = corners
     return b"\0" * 80 + struct.pack("<I", len(corners)) + triangles.tobytes()
