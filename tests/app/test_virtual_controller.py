@@ -88,7 +88,7 @@ def test_run_until_idle_has_a_timeout() -> None:
 def test_its_arguments_are_the_keys_of_a_cell_file() -> None:
     for name in Config.__struct_fields__:
         assert name in str(_problem(colour="red"))
-    assert "allowed: a number > 0" in str(_problem(simulation={"update_rate_hz": "fast"}))
+    assert "allowed: a number ≥ 0.001" in str(_problem(simulation={"update_rate_hz": "fast"}))
     assert "did you mean 'dialect'" in str(_problem(dialekt="seed"))
 
 
