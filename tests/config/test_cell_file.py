@@ -88,7 +88,8 @@ BROKEN = {
     "unknown key of a face": (
         ("port: 5001", "prot: 5001"),
         ":8: robots.bench.faces.text_tcp.prot: unknown key (got 'prot'); allowed: host, port, "
-        "stalled_after_s, pty; did you mean 'port'?",
+        "stalled_after_s, max_clients, max_clients_per_address, idle_yields_after_s, pty; "
+        "did you mean 'port'?",
     ),
     "unknown key of a rule": (
         ("probability", "probabilty"),
