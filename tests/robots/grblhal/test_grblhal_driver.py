@@ -308,7 +308,7 @@ class TestStreaming:
         ((ended, outcome),) = peer.ended
         assert ended == ticket
         assert outcome is not None
-        assert outcome.reason.startswith("line 3: line 3, column 4: Y: Y needs a number")
+        assert outcome.reason.startswith("line 3, column 4: Y: Y needs a number")
 
     def test_a_program_is_done_when_its_motion_has_ended(self) -> None:
         """A controller may report Idle before it begins an accepted line."""
