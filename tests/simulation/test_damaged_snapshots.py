@@ -16,12 +16,15 @@ from tests.simulation.mutants import mutant
 
 from understudy import agenda
 from understudy.agenda import Wakes
+from understudy.config import load_config
 from understudy.errors import ConfigError
 from understudy.ports import Snapshot
 from understudy.simulation.cell import write_snapshot
+from understudy.simulation.environment import SavedObject
 from understudy.units import NS_PER_SECOND
 
 FEW, MANY = 40, 1000
+IDENTITY = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 AFTERWARDS = 60 * NS_PER_SECOND
 MOST_INSTANTS = 100_000
 """At which something happens in that time; the busiest cell has about 10,000."""
@@ -102,3 +105,21 @@ def test_a_crafted_snapshot_is_refused_as_a_whole_or_the_cell_runs_on(
         cell.restore(saved[0])
     cell.close()
     assert count // 2 < refused < count
+
+
+def test_axes_of_another_number_are_refused() -> None:
+    """Compiled code reads axes without looking at their number."""
+    cell = BusyCell(load_config("default"))
+    document = msgspec.to_builtins(cell.snapshot())
+    modal = document["parts"]["kuka"]["modal"]
+    modal["axes"] = modal["axes"][:5]
+    snapshot = crafted(document)
+    assert snapshot is not None
+    assert "kuka" in refusal(cell, snapshot)
+    cell.close()
+
+
+def test_a_triangle_without_its_vertex_is_refused() -> None:
+    """Compiled code follows the corners of triangles without looking at their range."""
+    with pytest.raises(ValueError, match="part: a triangle has a corner that is not a vertex"):
+        SavedObject("part", "mesh", IDENTITY, vertices=bytes(72), indices=bytes([0, 0, 0, 1] * 3))

@@ -25,6 +25,8 @@ class SeesEnvironment(Protocol):
 
 
 VERTEX, INDEX = "<f8", "<i4"
+VERTEX_SIZE = 3 * np.dtype(VERTEX).itemsize
+Row = tuple[float, float, float, float]
 
 
 class SavedObject(Struct, frozen=True):
@@ -37,7 +39,7 @@ class SavedObject(Struct, frozen=True):
 
     name: str
     type: ObjectType
-    place: list[list[float]]
+    place: tuple[Row, Row, Row, Row]
     dimensions: tuple[float, float, float] = (0.0, 0.0, 0.0)
     radius: float = 0.0
     height: float = 0.0
@@ -69,6 +71,13 @@ class SavedObject(Struct, frozen=True):
             vertices=self.points(),
             indices=self.triangles(),
         )
+
+    def __post_init__(self) -> None:
+        """Compiled code follows the indices without looking at their range."""
+        corners = np.frombuffer(self.indices, INDEX)
+        vertices = len(self.vertices) // VERTEX_SIZE
+        if corners.size and not 0 <= corners.min() <= corners.max() < vertices:
+            raise ValueError(f"{self.name}: a triangle has a corner that is not a vertex")
 
     def points(self) -> Array:
         return np.frombuffer(self.vertices, VERTEX).reshape(-1, 3).astype(np.float64)

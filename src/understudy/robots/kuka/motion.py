@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from understudy.motion.cartesian import Blocked, joint_path
@@ -23,7 +23,7 @@ from understudy.motion.plan import PathPosition, Plan
 from understudy.motion.saved import Figure, law_from, position_from
 from understudy.motion.stream import trapezoid_law
 from understudy.motion.tool_path import IN_PLACE, ToolLine
-from understudy.ports import Joints, State
+from understudy.ports import State
 from understudy.robots.kuka.records import (
     BASES,
     HOMES,
@@ -51,13 +51,18 @@ HIGHEST_JOB = 0xFFFF
 # ── one record ──────────────────────────────────────────────────────────────────────────────────
 
 
+AXES = 6
+Axes = Annotated[tuple[Figure, ...], Meta(min_length=AXES, max_length=AXES)]
+"""Of a snapshot: compiled code reads them without looking at their number."""
+
+
 class ModalState(Struct, frozen=True):
     """State of the server between two motions.
 
     `position`: the last commanded pose of the tool in the base, exactly as it was commanded.
     """
 
-    axes: Joints
+    axes: Axes
     position: Pose
     tool: int
     base: int

@@ -17,6 +17,7 @@ from understudy.gcode.blocks import commands_in
 from understudy.gcode.dialect import Axes
 from understudy.gcode.meaning import MOVES, sets_outputs_without_move, system_word_rests
 from understudy.motion.path import Floats, Path
+from understudy.motion.saved import position_from
 from understudy.motion.stream import Queue, as_programmed, blocks, ending_at, slowed
 from understudy.ports.device import Process
 from understudy.ports.io import PinChange, ProgramPins
@@ -472,4 +473,6 @@ class Runner:
         self._path, self._postponed = None, False
         self._waiting = deque(state.waiting)
         self.queue.load(state.stream)
+        if state.origin is not None:
+            position_from(state.origin, len(self.queue.end), "origin")
         self.mover = self._mounted(state.mounted)
