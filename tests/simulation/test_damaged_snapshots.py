@@ -21,6 +21,7 @@ from understudy.errors import ConfigError
 from understudy.ports import Snapshot
 from understudy.simulation.cell import write_snapshot
 from understudy.simulation.environment import SavedObject
+from understudy.space.model.shapes import ObjectType
 from understudy.units import NS_PER_SECOND
 
 FEW, MANY = 40, 1000
@@ -122,4 +123,6 @@ def test_axes_of_another_number_are_refused() -> None:
 def test_a_triangle_without_its_vertex_is_refused() -> None:
     """Compiled code follows the corners of triangles without looking at their range."""
     with pytest.raises(ValueError, match="part: a triangle has a corner that is not a vertex"):
-        SavedObject("part", "mesh", IDENTITY, vertices=bytes(72), indices=bytes([0, 0, 0, 1] * 3))
+        SavedObject(
+            "part", ObjectType.MESH, IDENTITY, vertices=bytes(72), indices=bytes([0, 0, 0, 1] * 3)
+        )
