@@ -108,12 +108,20 @@ def test_a_crafted_snapshot_is_refused_as_a_whole_or_the_cell_runs_on(
     assert count // 2 < refused < count
 
 
-def test_axes_of_another_number_are_refused() -> None:
-    """Compiled code reads axes without looking at their number."""
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kuka: kuka["modal"].update(axes=kuka["modal"]["axes"][:5]),
+        lambda kuka: kuka.update(flying=2**31),
+    ],
+    ids=["five axes", "beyond an integer of a frame"],
+)
+def test_values_that_compiled_code_and_frames_cannot_take_are_refused(
+    change: Callable[[dict[str, Any]], None],
+) -> None:
     cell = BusyCell(load_config("default"))
     document = msgspec.to_builtins(cell.snapshot())
-    modal = document["parts"]["kuka"]["modal"]
-    modal["axes"] = modal["axes"][:5]
+    change(document["parts"]["kuka"])
     snapshot = crafted(document)
     assert snapshot is not None
     assert "kuka" in refusal(cell, snapshot)

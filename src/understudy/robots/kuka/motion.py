@@ -31,6 +31,7 @@ from understudy.robots.kuka.records import (
     POSITION,
     TOOLS,
     Record,
+    WireInt,
     base_number,
 )
 from understudy.space.kinematics.chain import Chain, Frames
@@ -64,8 +65,8 @@ class ModalState(Struct, frozen=True):
 
     axes: Axes
     position: Pose
-    tool: int
-    base: int
+    tool: WireInt
+    base: WireInt
     speed: float
 
 

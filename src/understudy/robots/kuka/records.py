@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from understudy.ports import Joints
 from understudy.space.pose import Pose
@@ -13,6 +13,9 @@ LINEAR, HOMES, TOOLS, BASES = 0, (28, 30), range(1, 10), range(54, 60)
 """Kinds of records (cmd_type): a line, home, select a tool, select a base (54 is base 1)."""
 POSITION = ("X", "Y", "Z", "C", "B", "A")
 """The words of a position, in the order of a `Pose`."""
+
+WireInt = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
+"""An integer of a frame."""
 
 
 def base_number(kind: int) -> int:
@@ -27,7 +30,7 @@ class Record(Struct, frozen=True):
     program that an operator runs; -1 before the first line; 0 for a record of a client.
     """
 
-    seq: int
+    seq: WireInt
     kind: int
     words: dict[str, float] = {}
     flaw: str = ""

@@ -28,7 +28,7 @@ from understudy.ports.refusals import INHIBITED
 from understudy.robots.kuka.frames import commands_in
 from understudy.robots.kuka.motion import KukaModel, ModalState, Outcome, Trajectory
 from understudy.robots.kuka.outputs import ARC, GAS, SavedOutputs, WeldingOutputs
-from understudy.robots.kuka.records import KukaReading, Progress, Record
+from understudy.robots.kuka.records import KukaReading, Progress, Record, WireInt
 from understudy.simulation.collision.contact import Contact
 from understudy.simulation.collision.watch import CollisionWatch
 from understudy.space.transform import matrix, pose
@@ -100,10 +100,10 @@ class Saved(Struct):
     in_flight: Record | None
     ahead: int
     trajectory: dict[str, Any] | None
-    completed: int
-    flying: int
-    taken: int
-    flags: int
+    completed: WireInt
+    flying: WireInt
+    taken: WireInt
+    flags: WireInt
     next_check: int | None
     stopped: bool
     stop_reason: str
