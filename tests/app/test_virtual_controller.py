@@ -15,6 +15,7 @@ from understudy.simulation.cell import read_snapshot, write_snapshot
 
 OF_A_PART = {
     "mount",
+    "postponed",
     "busy",
     "fault",
     "faults",

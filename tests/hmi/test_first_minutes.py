@@ -12,8 +12,11 @@ ROBOTS = ("g60", "bench", "kuka")
 
 
 @pytest.fixture(scope="module")
-def cell(start_cell: Callable[..., RunningCell]) -> RunningCell:
-    return start_cell("default")
+def cell(
+    start_cell: Callable[..., RunningCell], tmp_path_factory: pytest.TempPathFactory
+) -> RunningCell:
+    files = tmp_path_factory.mktemp("files")
+    return start_cell("default", "--files", str(files))
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +96,9 @@ def test_an_example_is_opened_and_run(screen: Screen, cell: RunningCell) -> None
     assert screen.errors == []
 
 
-def test_a_project_is_saved_and_loaded_again(
-    screen: Screen, cell: RunningCell, tmp_path: Path
-) -> None:
+def test_a_project_is_saved_and_loaded_again(screen: Screen, cell: RunningCell) -> None:
     screen.until(lambda: not cell.ask("robots")["robots"][0]["moving"], "the arm stands")
-    folder = tmp_path / "mine"
+    folder = Path(cell.ask("status")["files"]) / "mine"
     with_library(screen, folder, "save-project")
     screen.until(lambda: (folder / "g60/robot.yaml").exists(), "the files")
     saved = points(cell)

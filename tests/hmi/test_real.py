@@ -67,8 +67,10 @@ DISABLED = "e => getComputedStyle(e).pointerEvents === 'none'"
 
 
 def change_over(screen: Screen) -> None:
+    asks = screen.at("change-over")
+    screen.until(lambda: asks.count() == 0, "the last dialog has gone")
     screen.press("mode")
-    screen.press("change-over")
+    asks.click()
 
 
 # ── an arm with a grblHAL controller, which another process simulates ──
