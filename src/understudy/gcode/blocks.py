@@ -240,15 +240,15 @@ COORDINATE_SYSTEMS = ("G54", "G55", "G56", "G57", "G58", "G59", "G59.1", "G59.2"
 PROBES = ("G38.2", "G38.3", "G38.4", "G38.5")
 ARCS = ("G2", "G3")
 SYNCHRONIZED = ("G33", "G33.1", "G76")
-UNOFFERED = (
-    "G5", "G5.1", "G73", "G81", "G82", "G83", "G84", "G85", "G86", "G89", *SYNCHRONIZED,
-)  # fmt: skip
+DRILLING = ("G73", "G81", "G82", "G83", "G84", "G85", "G86", "G89")
+"""Canned cycles."""
+UNOFFERED = ("G5", "G5.1", *SYNCHRONIZED)
 """Motions that the firmware checks before it reports that the machine cannot do them."""
 
 _MEMBERS: dict[tuple[Group, AxisUse], tuple[str, ...]] = {
     ("nonmodal", ""): ("G4", "G28.1", "G30.1", "G53", "G92.1", "G92.2", "G92.3"),
     ("nonmodal", "nonmodal"): ("G10", "G28", "G30", "G92"),
-    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *UNOFFERED),
+    ("motion", "motion"): ("G0", "G1", *ARCS, *PROBES, *DRILLING, *UNOFFERED),
     ("motion", ""): ("G80",),
     ("plane", ""): ("G17", "G18", "G19"),
     ("distance", ""): ("G90", "G91"),

@@ -47,7 +47,8 @@ class Dialect(Struct, frozen=True):
 
     `arm`: requests are in SI for an arm, otherwise in axis units for a machine. `without`: codes
     that this controller refuses with error 20. `digital_inputs` …: the number of pins for M62 …
-    M68. `feed_per_second`: F is per second instead of per minute.
+    M68. `feed_per_second`: F is per second instead of per minute. `chip_break_mm`: how far G73
+    retracts. `accepted_only`: canned cycles that the controller accepts without any motion.
     """
 
     name: Literal["arm", "grblhal"]
@@ -60,6 +61,8 @@ class Dialect(Struct, frozen=True):
     digital_outputs: int = 32
     analog_inputs: int = 8
     analog_outputs: int = 8
+    chip_break_mm: float = 0.1
+    accepted_only: frozenset[str] = frozenset()
 
     @property
     def two_frames(self) -> bool:
@@ -96,6 +99,8 @@ def single(value: float) -> float:
 _AXIS_INDEX = {letter: index for index, letter in enumerate(AXIS_LETTERS)}
 _JOINT_INDEX = {letter: index for index, letter in enumerate(JOINT_LETTERS)}
 _NOT_IN_FIRMWARE = frozenset({"G43", "G43.2", "G61.1", "G64", "M428", "M429"})
+_WITHOUT_MOTION = frozenset({"G85", "G86", "G89"})
+"""The firmware reads these cycles, answers ok, and does not drill."""
 _WIRE_SPELLING = Spelling(single=True, longest=LONGEST_WIRE_LINE)
 
 ARM = Dialect(
@@ -105,13 +110,15 @@ ARM = Dialect(
 """The own dialect of an arm: joints, and lines of the tool."""
 
 GRBLHAL_ARM = Dialect(
-    "grblhal", arm=True, rotary=_ALL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING
-)
+    "grblhal", arm=True, rotary=_ALL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING,
+    accepted_only=_WITHOUT_MOTION,
+)  # fmt: skip
 """An arm behind a grblHAL wire: X Y Z A B C are J1 … J6 in degrees."""
 
 GRBLHAL_MACHINE = Dialect(
     "grblhal", arm=False, rotary=_TOOL_ROTARY, without=_NOT_IN_FIRMWARE, spelling=_WIRE_SPELLING,
     digital_inputs=8, digital_outputs=8, analog_inputs=4, analog_outputs=4,
+    accepted_only=_WITHOUT_MOTION,
 )  # fmt: skip
 """A six-axis machine: X Y Z in mm, A B C in deg."""
 

@@ -5,9 +5,7 @@ RS274/NGC, table 8, as in the firmware; the first refusal is the result. The ste
 here: units, targets, G28 and G30, straight lines, arcs and probing.
 """
 
-import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,29 +16,19 @@ from understudy.gcode.actions import Position, Work, six
 from understudy.gcode.blocks import (
     ARCS,
     COORDINATE_SYSTEMS,
+    DRILLING,
     PROBES,
     SYNCHRONIZED,
     UNOFFERED,
     Block,
     Group,
 )
+from understudy.gcode.circles import circle
 from understudy.gcode.dialect import MM_PER_INCH, ZERO, Axes, Dialect, Frame
+from understudy.gcode.drilling import drill
 from understudy.gcode.modal import Modal
-from understudy.gcode.requests import (
-    ArcMove,
-    AxisArc,
-    AxisMove,
-    GoHome,
-    JointArc,
-    JointMove,
-    LineMove,
-    Message,
-    Move,
-    Probe,
-    Request,
-)
-from understudy.space.pose import Pose
-from understudy.units import DEG, MINUTE, MM
+from understudy.gcode.moves import along_arc, straight
+from understudy.gcode.requests import GoHome, Message, Probe, Request
 
 _JOG_GROUPS: tuple[Group, ...] = ("nonmodal", "distance", "units")
 
@@ -63,15 +51,6 @@ class Interpretation(Struct, frozen=True):
     requests: tuple[Request, ...] = ()
     axes: Axes | None = None
     pose: Axes | None = None
-
-
-class Circle(NamedTuple):
-    """A circle in axis units; `angle` in rad, counter-clockwise positive, with all turns."""
-
-    plane: tuple[int, int]
-    centre: tuple[float, float]
-    radius: float
-    angle: float
 
 
 def interpret(
@@ -178,8 +157,8 @@ def _keep_modes(work: Work) -> None:
     )
     retract = work.command("retract")
     if retract:
-        cycle_ends = work.motion == "G80" or (work.axis == "motion" and work.motion != "G0")
-        work.changes["retract"] = "G98" if cycle_ends else retract
+        feeds = work.axis == "motion" and work.motion not in ("G0", *DRILLING)
+        work.changes["retract"] = "G98" if feeds or work.motion == "G80" else retract
 
 
 def _step(work: Work, after: Modal) -> Interpretation:
@@ -247,13 +226,13 @@ def go_home(work: Work) -> Refused | None:
         return None
     home = work.old.g28 if name == "G28" else work.old.g30
     if work.named:
-        work.requests.append(_straight(work, work.target, work.frame, rapid=True))
+        work.requests.append(straight(work, work.target, work.frame, rapid=True))
         if work.frame == "axes":
             here = work.here
             home = six([home[axis] if axis in work.named else here[axis] for axis in range(6)])
     else:
         work.axis = ""
-    work.requests.append(GoHome(name, _straight(work, home, "axes", rapid=True)))
+    work.requests.append(GoHome(name, straight(work, home, "axes", rapid=True)))
     work.reached, work.reached_frame = home, "axes"
     return None
 
@@ -279,6 +258,8 @@ def move(work: Work) -> Refused | None:
         return work.refuse(
             error_numbers.UNSUPPORTED, work.motion, "is not offered by this controller"
         )
+    if work.motion in DRILLING:
+        return drill(work)
     if work.motion in ARCS:
         return _go_round(work)
     if work.motion in PROBES:
@@ -290,7 +271,7 @@ def _go_straight(work: Work) -> Refused | None:
     if not work.named:
         work.axis = ""
         return None
-    work.requests.append(_straight(work, work.target, work.frame, rapid=work.motion == "G0"))
+    work.requests.append(straight(work, work.target, work.frame, rapid=work.motion == "G0"))
     work.reached, work.reached_frame = work.target, work.frame
     return None
 
@@ -300,9 +281,9 @@ def _go_round(work: Work) -> Refused | None:
     if isinstance(found, Refused):
         return found
     if found.radius == 0:
-        work.requests.append(_straight(work, work.target, work.frame))
+        work.requests.append(straight(work, work.target, work.frame))
     else:
-        work.requests.append(_round(work, found))
+        work.requests.append(along_arc(work, found))
     work.reached, work.reached_frame = work.target, work.frame
     return None
 
@@ -319,171 +300,13 @@ def _probe(work: Work) -> Refused | None:
             return work.refuse(error_numbers.RANGE, "P", "there is one probe, number 0")
         work.use("P")
     toward, required = work.motion in ("G38.2", "G38.3"), work.motion in ("G38.2", "G38.4")
-    work.requests.append(Probe(_straight(work, work.target, work.frame), toward, required))
+    work.requests.append(Probe(straight(work, work.target, work.frame), toward, required))
     work.reached, work.reached_frame = work.target, work.frame
     return None
 
 
 def _first_axis(work: Work) -> str:
     return next(letter for letter in work.block.values if letter in work.dialect.letters)
-
-
-# ── requests in the units of arm or machine ───────────────────────────────────────────────────────
-
-
-def _straight(work: Work, target: Axes, frame: Frame, *, rapid: bool = False) -> Move:
-    inverse_time = work.feed_mode == "G93" and not rapid
-    if not work.dialect.arm:
-        return AxisMove(target, 0.0 if rapid else _per_minute(work), rapid, inverse_time)
-    duration = MINUTE / work.feed if inverse_time else None
-    linear, angular = _speeds(work) if not (rapid or inverse_time) else (None, None)
-    if frame == "axes":
-        return JointMove(_joints(work, target), angular, duration)
-    return LineMove(_pose(target), linear, angular, duration)
-
-
-def _round(work: Work, circle: Circle) -> Move:
-    plane, centre, radius, angle = circle
-    inverse_time = work.feed_mode == "G93"
-    if not work.dialect.arm:
-        feed = _per_minute(work)
-        return AxisArc(work.target, plane, centre, radius, angle, feed, inverse_time)
-    duration = MINUTE / work.feed if inverse_time else None
-    linear, angular = (None, None) if inverse_time else _speeds(work)
-    unit = DEG if work.frame == "axes" else MM
-    centre, radius = (centre[0] * unit, centre[1] * unit), radius * unit
-    if work.frame == "axes":
-        joints = _joints(work, work.target)
-        return JointArc(joints, plane, centre, radius, angle, angular, duration)
-    return ArcMove(_pose(work.target), plane, centre, radius, angle, linear, duration)
-
-
-def _per_minute(work: Work) -> float:
-    scaled = work.dialect.feed_per_second and work.feed_mode != "G93"
-    return work.feed * MINUTE if scaled else work.feed
-
-
-def _speeds(work: Work) -> tuple[float, float]:
-    """The feed as m/s and as rad/s; see `JointMove` for joints that slide."""
-    per_second = work.feed if work.dialect.feed_per_second else work.feed / MINUTE
-    return per_second * MM, per_second * DEG
-
-
-def _joints(work: Work, target: Axes) -> Axes:
-    """The joints in rad, or in m if they slide."""
-    return six([value * unit for value, unit in zip(target, work.dialect.units, strict=True)])
-
-
-def _pose(target: Axes) -> Pose:
-    x, y, z, rx, ry, rz = target
-    return Pose(x * MM, y * MM, z * MM, *(math.radians(angle) for angle in (rx, ry, rz)))
-
-
-PLANES = {"G17": (0, 1), "G18": (2, 0), "G19": (1, 2)}
-_CENTRE_LETTERS = "IJK"
-_AXIS_NAMES = "XYZ"
-_FULL_CIRCLE_WITHIN = 5e-7
-_WHOLE_WITHIN = 1e-3
-_RADII_DIFFER_MM, _RADII_DIFFER_MOST_MM, _RADII_DIFFER_SHARE = 0.005, 0.5, 0.001
-_HALF_CIRCLE_SLACK = 1e-12
-_LONGEST_MM = 1e5
-"""The longest arc: it is cut into chords, which need memory."""
-MOST_TURNS = 1000
-"""The largest number of turns: every turn is cut into chords when its line is read."""
-
-
-def circle(work: Work) -> Circle | Refused:
-    """The circle of a G2 or G3 line from `work.here` to `work.target`."""
-    plane = PLANES[work.plane]
-    by_radius = work.has("R")
-    if by_radius and not work.named:
-        return work.refuse(error_numbers.NO_AXIS_WORDS, work.motion, "with R needs axis words")
-    if by_radius and not any(axis in work.named for axis in plane):
-        letters = " or ".join(_AXIS_NAMES[axis] for axis in sorted(plane))
-        return work.refuse(
-            error_numbers.NOT_IN_PLANE, work.motion, f"with R in {work.plane} needs {letters}"
-        )
-    turns = 1
-    if work.has("P"):
-        turns = int(work.value("P"))
-        if abs(work.value("P") - turns) >= _WHOLE_WITHIN:
-            return work.refuse(error_numbers.NOT_INTEGER, "P", "turns are whole")
-        if not 1 <= turns <= MOST_TURNS:
-            return work.refuse(error_numbers.RANGE, "P", f"is 1…{MOST_TURNS} turns")
-        work.use("P")
-    centre = _centre_by_radius(work, plane) if by_radius else _centre_by_offset(work, plane)
-    if isinstance(centre, Refused):
-        return centre
-    i, j = centre
-    absolute = work.here[plane[0]] + i, work.here[plane[1]] + j
-    radius, angle = math.hypot(i, j), _angle(work, plane, centre, turns)
-    if not radius * abs(angle) <= _LONGEST_MM:
-        message = f"is {radius * abs(angle) / 1e3:.4g} m long; {_LONGEST_MM / 1e3:g} m are allowed"
-        return work.refuse(error_numbers.RANGE, work.motion, message)
-    return Circle(plane, absolute, radius, angle)
-
-
-def _chord(work: Work, plane: tuple[int, int]) -> tuple[float, float]:
-    x, y = (work.exact(work.target[axis] - work.here[axis]) for axis in plane)
-    return x, y
-
-
-def _centre_by_radius(work: Work, plane: tuple[int, int]) -> tuple[float, float] | Refused:
-    """From here to the centre. R > 0 selects the short arc, R < 0 the long one.
-
-    With d the distance and h the height of the centre over the chord: h² = r² - d²/4.
-    """
-    work.use("R")
-    x, y = _chord(work, plane)
-    if x == y == 0:
-        return work.refuse(
-            error_numbers.BAD_TARGET, work.motion, "with R cannot end where it begins"
-        )
-    exact = work.exact
-    radius = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
-    chord = exact(exact(x * x) + exact(y * y))
-    above = exact(exact(exact(exact(4.0 * radius) * radius) - exact(x * x)) - exact(y * y))
-    if not work.dialect.spelling.single and abs(above) <= _HALF_CIRCLE_SLACK * chord:
-        above = 0.0
-    if above < 0:
-        return work.refuse(error_numbers.BAD_RADIUS, "R", f"cannot span {math.sqrt(chord):.3f}")
-    height = math.sqrt(above / chord)
-    if (work.motion == "G2") == (radius > 0):
-        height = -height
-    return 0.5 * (x - y * height), 0.5 * (y + x * height)
-
-
-def _centre_by_offset(work: Work, plane: tuple[int, int]) -> tuple[float, float] | Refused:
-    letters = [_CENTRE_LETTERS[axis] for axis in plane]
-    if not any(work.has(letter) for letter in letters):
-        names = " or ".join(sorted(letters))
-        return work.refuse(
-            error_numbers.NO_CENTRE, work.motion, f"in {work.plane} needs {names}, or R"
-        )
-    work.use(_CENTRE_LETTERS)
-    scale = MM_PER_INCH if work.imperial else 1.0
-    i, j = (work.exact(work.value(letter) * scale) for letter in letters)
-    x, y = _chord(work, plane)
-    radius, end_radius = math.hypot(i, j), math.hypot(x - i, y - j)
-    apart = abs(end_radius - radius)
-    if apart > _RADII_DIFFER_MM and (
-        apart > _RADII_DIFFER_MOST_MM or apart > _RADII_DIFFER_SHARE * radius
-    ):
-        message = f"starts {radius:.3f} from its centre and ends {end_radius:.3f} from it"
-        return work.refuse(error_numbers.BAD_TARGET, work.motion, message)
-    return i, j
-
-
-def _angle(work: Work, plane: tuple[int, int], centre: tuple[float, float], turns: int) -> float:
-    """The angle from start to end about the centre; equal points are a full circle."""
-    i, j = centre
-    x, y = (work.target[axis] - work.here[axis] for axis in plane)
-    ex, ey = x - i, y - j
-    angle = math.atan2(-i * ey + j * ex, -i * ex - j * ey)
-    whole = math.tau * (turns - 1)
-    if work.motion == "G3":
-        return whole + (angle + math.tau if angle <= _FULL_CIRCLE_WITHIN else angle)
-    return -whole + (angle - math.tau if angle >= -_FULL_CIRCLE_WITHIN else angle)
 
 
 STEPS: tuple[tuple[Group | None, Callable[[Work], Refused | None]], ...] = (

@@ -19,6 +19,20 @@ class Tool(Struct, frozen=True):
     built_in: Axes = ZERO
 
 
+class DrillCycle(Struct, frozen=True):
+    """The values that a canned cycle keeps from line to line, in axis units.
+
+    `retract` and `depth` are positions of the drilling axis; `peck` is the depth of one plunge,
+    `step` the way to the next hole along the two axes of the plane.
+    """
+
+    retract: float = 0.0
+    depth: float = 0.0
+    peck: float = 0.0
+    dwell_s: float = 0.0
+    step: tuple[float, float] = (0.0, 0.0)
+
+
 class Modal(Struct, frozen=True, omit_defaults=True):
     """Active codes and numbers. Lengths in mm, angles in deg, F as programmed but in mm.
 
@@ -55,6 +69,7 @@ class Modal(Struct, frozen=True, omit_defaults=True):
     g28: Axes = ZERO
     g30: Axes = ZERO
     tools: tuple[Tool, ...] = ()
+    cycle: DrillCycle = DrillCycle()
 
     def offset(self, axis: int) -> tuple[float, float, float]:
         """The offsets from the program's zero to the machine's: work, G92, tool length."""

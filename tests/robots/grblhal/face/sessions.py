@@ -5,6 +5,7 @@ coordinates agree within 0.0015 and have the same number of decimals, a feed wit
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,43 +17,53 @@ ANSWER = re.compile(r"ok$|error:\d+$")
 NUMBER = re.compile(r"(?<=FS:)\d+|-?\d+\.\d+")
 FULL_STATUS = b"\x87"
 PATIENCE_S = 60.0
+NO_ANSWER = "(no answer)"
 
 Step = dict[str, Any]
 
 
-class Wire:
-    """A client that reads lines, and lets time run while it waits for them."""
+class Wire(ABC):
+    """A client of a controller that reads lines; `now` is the controller's time in seconds."""
 
-    def __init__(self, virtual_cell: InProcessCell, client: Client) -> None:
-        self._rehearsal = virtual_cell
-        self._client = client
+    def __init__(self) -> None:
         self._rest = b""
         self._lines: list[str] = []
 
-    def write(self, data: bytes) -> None:
-        self._client.say(data)
+    @property
+    @abstractmethod
+    def now(self) -> float: ...
+
+    @abstractmethod
+    def write(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def run(self, seconds: float) -> None:
+        """Lets time pass, and receives what comes."""
+
+    @abstractmethod
+    def _wait(self, end: float) -> bool:
+        """Waits for bytes, until this time at most; false if none can come any more."""
 
     def listen(self, seconds: float) -> list[str]:
         """All lines that come within this time."""
-        self._rehearsal.advance(seconds)
-        self._receive()
+        self.run(seconds)
         lines, self._lines = self._lines, []
         return lines
 
     def until(self, wanted: Callable[[str], object], count: int, patience: float) -> list[str]:
         """Lines until ``count`` wanted ones have come; time runs only as far as is needed."""
-        end = self._rehearsal.now + patience
+        end = self.now + patience
         got: list[str] = []
         while count:
             line = self._next(end)
             if line is None:
-                return [*got, "(no answer)"]
+                return [*got, NO_ANSWER]
             got.append(line)
             count -= bool(wanted(line))
         return got
 
-    def answers(self, count: int) -> list[str]:
-        return self.until(ANSWER.match, count, 10.0)
+    def answers(self, count: int, patience: float = 10.0) -> list[str]:
+        return self.until(ANSWER.match, count, patience)
 
     def report(self) -> list[str]:
         return self.until(lambda line: line.startswith("<"), 1, 3.0)
@@ -62,34 +73,59 @@ class Wire:
 
     def idle(self) -> list[str]:
         """Full reports every 50 ms until two in a row say Idle; the last one is kept."""
-        end, got, calm = self._rehearsal.now + PATIENCE_S, [], 0
-        while self._rehearsal.now < end:
+        end, got, calm = self.now + PATIENCE_S, [], 0
+        while self.now < end:
             self.write(FULL_STATUS)
             answer = self.report()
             got += [line for line in answer if not line.startswith("<")]
             calm = calm + 1 if answer[-1].startswith("<Idle") else 0
             if calm == 2:
                 return [*got, answer[-1]]
-            self._rehearsal.advance(0.05)
+            self.run(0.05)
         return [*got, "(never idle)"]
 
     def command(self, text: str) -> list[str]:
         self.write(text.encode("latin-1") + b"\n")
         return self.answers(1)
 
-    def _receive(self) -> None:
-        *whole, self._rest = (self._rest + self._client.received()).split(b"\n")
+    def _received(self, data: bytes) -> None:
+        *whole, self._rest = (self._rest + data).split(b"\n")
         self._lines += [line.decode("latin-1").rstrip("\r") for line in whole]
 
     def _next(self, end: float) -> str | None:
-        self._receive()
         while not self._lines:
-            at = self._rehearsal.timed_cell.next_wake()
-            if at is None or at / 1e9 > end:
+            if not self._wait(end):
                 return None
-            self._rehearsal.advance_to(at)
-            self._receive()
         return self._lines.pop(0)
+
+
+class CellWire(Wire):
+    """A client of a cell in this process, on virtual time."""
+
+    def __init__(self, virtual_cell: InProcessCell, client: Client) -> None:
+        super().__init__()
+        self._cell = virtual_cell
+        self._client = client
+
+    @property
+    def now(self) -> float:
+        return self._cell.now
+
+    def write(self, data: bytes) -> None:
+        self._client.say(data)
+        self._received(self._client.received())
+
+    def run(self, seconds: float) -> None:
+        self._cell.advance(seconds)
+        self._received(self._client.received())
+
+    def _wait(self, end: float) -> bool:
+        at = self._cell.timed_cell.next_wake()
+        if at is None or at / 1e9 > end:
+            return False
+        self._cell.advance_to(at)
+        self._received(self._client.received())
+        return True
 
 
 def prepare(wire: Wire, settings: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.robots.grblhal.face.sessions import Wire, difference, outgoing, play_step, prepare
+from tests.robots.grblhal.face.sessions import CellWire, difference, outgoing, play_step, prepare
 
 from understudy.app.build import build_cell
 from understudy.config import load_config
@@ -25,7 +25,7 @@ def machine() -> InProcessCell:
 def play(path: Path, virtual_cell: InProcessCell) -> None:
     session = json.loads(path.read_text())
     client = virtual_cell.connect("machine.grblhal")
-    wire = Wire(virtual_cell, client)
+    wire = CellWire(virtual_cell, client)
     prepare(wire, session["settings"])
     for number, step in enumerate(session["steps"], 1):
         problem = difference(step, play_step(wire, step))

@@ -1,0 +1,202 @@
+"""Canned cycles: G73 and G81 … G89 drill holes along the axis that is normal to the plane.
+
+A line with a cycle becomes rapids, feeds and dwells, in the order and with the roundings of the
+firmware. R, depth, Q and P are kept from line to line until another cycle is chosen.
+"""
+
+import math
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from understudy.errors import Refused
+from understudy.gcode import error_numbers
+from understudy.gcode.actions import Work, six
+from understudy.gcode.circles import PLANES
+from understudy.gcode.dialect import MM_PER_INCH, Axes
+from understudy.gcode.modal import DrillCycle
+from understudy.gcode.moves import straight
+from understudy.gcode.requests import Dwell, Request, Spindle
+
+WITH_DWELL = ("G82", "G86", "G89")
+PECKING = ("G73", "G83")
+SLOW_RETRACT = ("G85", "G89")
+"""Cycles that leave the hole at the feed."""
+PECK_DWELL_S = 0.25
+MOST_PLUNGES = 10_000
+"""Plunges of one line, all its holes together."""
+_AXIS_NAMES = "XYZ"
+
+
+def drill(work: Work) -> Refused | None:
+    """The holes of one line."""
+    if refused := _refused_at_once(work):
+        return refused
+    cycle = _positions(work)
+    if isinstance(cycle, Refused):
+        return cycle
+    cycle = _with_own_words(work, cycle)
+    if isinstance(cycle, Refused):
+        return cycle
+    work.changes["cycle"] = cycle
+    repeats = int(work.value("L", 1.0))
+    if plunges(work, cycle) * repeats > MOST_PLUNGES:
+        message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
+        return work.refuse(error_numbers.RANGE, work.motion, message)
+    work.reached, work.reached_frame = work.target, work.frame
+    if work.motion not in work.dialect.accepted_only:
+        holes = Holes(work, cycle, repeats)
+        work.requests += holes.requests()
+        work.reached = six(holes.position)
+    return None
+
+
+def drilling_axis(plane: str) -> int:
+    """The index of the axis that is normal to the plane."""
+    return 3 - sum(PLANES[plane])
+
+
+def plunges(work: Work, cycle: DrillCycle) -> int:
+    """Plunges of one hole."""
+    if cycle.peck <= 0.0:
+        return 0
+    return math.ceil((cycle.retract - cycle.depth) / cycle.peck)
+
+
+# ── the words of the line ───────────────────────────────────────────────────────────────────────
+
+
+def _refused_at_once(work: Work) -> Refused | None:
+    if work.motion == "G84":
+        return work.refuse(error_numbers.UNSUPPORTED, "G84", "there is no encoder on the spindle")
+    axis = drilling_axis(work.plane)
+    if _is_new(work):
+        if work.old.feed_mode == "G93":
+            message = "does not go with G93"
+            return work.refuse(error_numbers.INVALID_STATEMENT, work.motion, message)
+        if not work.has("R"):
+            return work.missing(work.motion, "R")
+        if axis not in work.named:
+            return work.missing(work.motion, _AXIS_NAMES[axis])
+    rotary = work.dialect.is_rotary(work.frame)
+    if any(rotary[named] for named in work.named):
+        message = "drills along X, Y and Z: no words of rotary axes"
+        return work.refuse(error_numbers.AXIS_CONFLICT, work.motion, message)
+    if work.has("L") and work.value("L") <= 0:
+        return work.refuse(error_numbers.NOT_POSITIVE, "L", "is the number of holes: 1 or more")
+    return None
+
+
+def _is_new(work: Work) -> bool:
+    return work.motion != work.old.motion
+
+
+def _positions(work: Work) -> DrillCycle | Refused:
+    """The cycle with the retract position, the depth and the way to the next hole of this line."""
+    cycle = DrillCycle() if _is_new(work) else work.old.cycle
+    axis, exact = drilling_axis(work.plane), work.exact
+    retract, depth = cycle.retract, cycle.depth
+    if work.has("R"):
+        height = exact(work.value("R") * (MM_PER_INCH if work.imperial else 1.0))
+        retract = exact(height + (work.here[axis] if work.incremental else work.offset(axis)))
+    if axis in work.named:
+        depth = work.target[axis]
+        if work.incremental:
+            depth = exact(retract + exact(depth - work.here[axis]))
+    if retract < depth:
+        message = f"retracts to {retract:g}, which is below the depth of the hole, {depth:g}"
+        return work.refuse(error_numbers.RETRACT_BELOW_DEPTH, work.motion, message)
+    work.use("RL")
+    first, second = (
+        exact(work.target[each] - work.here[each]) if each in work.named else kept
+        for each, kept in zip(PLANES[work.plane], cycle.step, strict=True)
+    )
+    return replace(cycle, retract=retract, depth=depth, step=(first, second))
+
+
+def _with_own_words(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
+    """The cycle with the P or Q that this kind of cycle needs."""
+    if work.motion in PECKING:
+        return _pecking(work, cycle)
+    if work.motion in WITH_DWELL:
+        if work.has("P"):
+            if work.value("P") < 0:
+                return work.refuse(error_numbers.NEGATIVE, "P", "cannot be negative")
+            cycle = replace(cycle, dwell_s=work.value("P"))
+            work.use("P")
+        elif _is_new(work):
+            return work.missing(work.motion, "P")
+    return replace(cycle, peck=work.exact(cycle.retract - cycle.depth))
+
+
+def _pecking(work: Work, cycle: DrillCycle) -> DrillCycle | Refused:
+    peck = cycle.peck
+    if work.has("Q"):
+        if work.value("Q") <= 0:
+            return work.refuse(error_numbers.NEGATIVE, "Q", "is the depth of a plunge: above 0")
+        peck = work.exact(work.value("Q") * (MM_PER_INCH if work.imperial else 1.0))
+        work.use("Q")
+    elif _is_new(work):
+        return work.missing(work.motion, "Q")
+    return replace(cycle, peck=peck, dwell_s=PECK_DWELL_S)
+
+
+# ── motion ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Holes:
+    """The motion of all holes of a line; `position` follows it."""
+
+    def __init__(self, work: Work, cycle: DrillCycle, repeats: int) -> None:
+        self._work = work
+        self._cycle = cycle
+        self._repeats = repeats
+        self._axis = drilling_axis(work.plane)
+        self.position = list(work.here)
+        retract_mode = work.command("retract") or work.old.retract
+        top = max(work.here[self._axis], cycle.retract)
+        self._leave_to = cycle.retract if retract_mode == "G99" else top
+
+    def requests(self) -> Iterator[Request]:
+        work, cycle, axis = self._work, self._cycle, self._axis
+        if self.position[axis] < cycle.retract:
+            yield self._to(cycle.retract, rapid=True)
+        height = self.position[axis]
+        self.position = list(work.target)
+        yield self._to(height, rapid=True)
+        for hole in range(self._repeats):
+            yield from self._hole()
+            if work.incremental and hole < self._repeats - 1:
+                for each, step in zip(PLANES[work.plane], cycle.step, strict=True):
+                    self.position[each] = work.exact(self.position[each] + step)
+                yield self._to(self.position[axis], rapid=True)
+
+    def _hole(self) -> Iterator[Request]:
+        work, cycle, axis = self._work, self._cycle, self._axis
+        if self.position[axis] > cycle.retract:
+            yield self._to(cycle.retract, rapid=True)
+        reached = self.position[axis]
+        while reached > cycle.depth:
+            reached = max(cycle.depth, work.exact(reached - cycle.peck))
+            yield self._to(reached)
+            if cycle.dwell_s > 0.0:
+                yield Dwell(cycle.dwell_s)
+            yield from self._leave(reached)
+
+    def _leave(self, reached: float) -> Iterator[Request]:
+        """Out of the hole; G73 only breaks the chip until the last plunge."""
+        work, stopped = self._work, self._work.motion == "G86"
+        if stopped:
+            yield Spindle("M5", 0.0)
+        if work.motion == "G73" and reached != self._cycle.depth:
+            yield self._to(work.exact(reached + work.dialect.chip_break_mm), rapid=True)
+        else:
+            yield self._to(self._leave_to, rapid=work.motion not in SLOW_RETRACT)
+        if stopped:
+            speed = work.changes.get("speed", work.old.speed)
+            yield Spindle(work.changes.get("spindle", work.old.spindle), speed)
+
+    def _to(self, height: float, *, rapid: bool = False) -> Request:
+        self.position[self._axis] = height
+        target: Axes = six(self.position)
+        return straight(self._work, target, self._work.frame, rapid=rapid)

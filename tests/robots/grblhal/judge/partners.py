@@ -1,0 +1,109 @@
+"""The two partners of a comparison: the real firmware as a PC program, and a cell of ours."""
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.robots.grblhal.face.sessions import CellWire, Wire
+
+from understudy.app.build import build_cell
+from understudy.config import load_config
+from understudy.wire.exchange import InProcessCell
+
+BINARY = "UNDERSTUDY_GRBLHAL_SIM"
+HERE = Path(__file__).parent
+CELL = HERE / "plain_machine.yaml"
+"""The machine that the firmware's own PC program is: six axes, no inputs and outputs."""
+CONNECT_SECONDS = 10.0
+QUIET_SECONDS = 0.02
+"""Wall time without bytes after which nothing more is expected; the program runs as fast as it can,
+many thousand times faster than real time."""
+DEADLINE_SECONDS = 0.5
+
+
+class FirmwareWire(Wire):
+    """A client of the firmware; its time is wall time, its waits are short."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._socket = connection
+
+    @property
+    def now(self) -> float:
+        return time.monotonic()
+
+    def write(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def run(self, seconds: float) -> None:
+        while self._receive(QUIET_SECONDS):
+            pass
+
+    def _wait(self, end: float) -> bool:
+        return self._receive(min(DEADLINE_SECONDS, max(0.0, end - self.now)))
+
+    def _receive(self, seconds: float) -> bool:
+        self._socket.settimeout(max(seconds, 0.001))
+        try:
+            data = self._socket.recv(65536)
+        except TimeoutError:
+            return False
+        if not data:
+            raise ConnectionError("the firmware has ended")
+        self._received(data)
+        return True
+
+
+def binary() -> Path:
+    """The firmware that the user built."""
+    path = Path(os.environ.get(BINARY, ""))
+    if not path.is_file():
+        raise SystemExit(f"set {BINARY} to a built grblHAL_sim; docs/robots/firmware.md says how")
+    return path.resolve()
+
+
+@contextmanager
+def firmware(path: Path) -> Iterator[Wire]:
+    """A firmware with empty memory, which has sent its first lines."""
+    with tempfile.TemporaryDirectory() as folder, _free_port() as port:
+        command = [str(path), "-n", "-t", "0", "-p", str(port)]
+        nothing = [arg for flag in "gbs" for arg in (f"-{flag}", os.devnull)]
+        process = subprocess.Popen(
+            [*command, *nothing], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            with _connection(port) as connection:
+                yield FirmwareWire(connection)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def our_machine() -> Iterator[Wire]:
+    cell = InProcessCell(build_cell(load_config(str(CELL))))
+    yield CellWire(cell, cell.connect("machine.grblhal"))
+
+
+@contextmanager
+def _free_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        port: int = reserved.getsockname()[1]
+    yield port
+
+
+def _connection(port: int) -> socket.socket:
+    end = time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.005)
