@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from tests.robots.grblhal.face.sessions import FULL_STATUS, NO_ANSWER, Wire, same_line
+from tests.robots.grblhal.face.sessions import ANSWER, FULL_STATUS, Wire, same_line
 
 Partner = Callable[[], AbstractContextManager[Wire]]
 RESETS = (b"\x18", b"\x03")
 REPORTS = (b"?", b"\x05", b"\x80", FULL_STATUS)
 MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:3")
 POLLS = 2000
+CALM_REPORTS = 40
+SAME_REPORTS = 3
 DRIVER = re.compile(
     r"\[(DRIVER|DRIVER VERSION|NVS STORAGE|BOARD|IDE|COMPILED|PLUGIN|NEWOPT|FREE MEM):?"
 )
@@ -48,6 +50,7 @@ def answers(wire: Wire, steps: Iterable[bytes]) -> Iterable[list[str]]:
     wire.run(0.1)
     wire.write(b"\x18")
     wire.banner()
+    poll(wire)
     for step in steps:
         wire.write(step)
         yield [line for line in _answer(wire, step) if not DRIVER.match(line)]
@@ -55,31 +58,46 @@ def answers(wire: Wire, steps: Iterable[bytes]) -> Iterable[list[str]]:
 
 def _answer(wire: Wire, step: bytes) -> list[str]:
     if step in RESETS:
-        return [*wire.banner(), *rest(wire)]
-    if step in REPORTS:
-        return [*wire.report(), *rest(wire)]
-    if not step.endswith(b"\n"):
-        return rest(wire)
-    got = wire.answers(1, 10.0)
-    return got if got[-1] == NO_ANSWER else [*got, *rest(wire)]
+        return [*wire.banner(), *_without_answer(wire)]
+    if step.endswith(b"\n"):
+        return _with_answer(wire)
+    return _without_answer(wire, reports=step in REPORTS)
 
 
-def rest(wire: Wire) -> list[str]:
-    """Full reports until two in a row are of the same state, which is no motion; the last one."""
+def _with_answer(wire: Wire) -> list[str]:
+    """The answer, and the report of the machine at rest. A line that the controller keeps, for
+    instance in a hold, has no answer: then the state stays the same for many reports."""
     got: list[str] = []
-    before = ""
-    for _ in range(POLLS):
-        wire.write(FULL_STATUS)
-        answer = wire.report()
-        got += [line for line in answer if not line.startswith("<")]
-        if answer[-1] == NO_ANSWER:
-            return got
-        state = re.split(r"[|>]", answer[-1][1:])[0]
-        if state == before and state not in MOVING:
-            return [*got, answer[-1]]
+    calm, before = 0, ""
+    while not any(map(ANSWER.match, got)) and calm < CALM_REPORTS:
+        lines, state = poll(wire)
+        got += lines[:-1]
+        calm = calm + 1 if state == before and state not in MOVING else 0
         before = state
-        wire.run(0.05)
+    return [*got, *_without_answer(wire)]
+
+
+def _without_answer(wire: Wire, *, reports: bool = False) -> list[str]:
+    """Lines until some full reports in a row are the same and show no motion; then the last one.
+    Other reports are kept only if they were asked for."""
+    got: list[str] = []
+    calm, before = 0, ""
+    for _ in range(POLLS):
+        lines, state = poll(wire)
+        got += [line for line in lines[:-1] if reports or not line.startswith("<")]
+        calm = calm + 1 if lines[-1] == before and state not in MOVING else 0
+        if calm == SAME_REPORTS:
+            return [*got, lines[-1]]
+        before = lines[-1]
     return [*got, "(never at rest)"]
+
+
+def poll(wire: Wire) -> tuple[list[str], str]:
+    """The lines up to a full report, with it, and the state in it."""
+    wire.run(0.05)
+    wire.write(FULL_STATUS)
+    lines = wire.until(lambda line: line.startswith("<") and "|FW:" in line, 1, 3.0)
+    return lines, re.split(r"[|>]", lines[-1][1:])[0]
 
 
 def first_difference(steps: Sequence[bytes], judge: Partner, ours: Partner) -> Difference | None:
