@@ -3,7 +3,7 @@
 import pytest
 
 from understudy.errors import ConfigError, Refused
-from understudy.robots.grblhal.numbers import SETTINGS
+from understudy.robots.grblhal.setting_table import SETTINGS
 from understudy.robots.grblhal.settings import Settings, read_settings
 
 PRINTED = """$0=5.0

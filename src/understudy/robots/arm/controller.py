@@ -95,7 +95,7 @@ class Saved(Struct):
 
 WIRE_LINES = 1 << 40
 """Lines over a wire are numbered from here on, so that no other line has their number."""
-CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481, 484)
+CHANGEABLE = (1, 10, 30, 31, 39, 62, 392, 393, 481)
 """Settings that can be changed; the others belong to the model of the arm."""
 
 

@@ -14,8 +14,8 @@ from understudy.jobs.gcode_language import GcodeLanguage
 from understudy.jobs.line_feed import OLDEST, LineEvents, LineFeed
 from understudy.jobs.program_run import ProgramRun
 from understudy.robots.grblhal.controller import Notice
-from understudy.robots.grblhal.numbers import ERRORS
 from understudy.robots.grblhal.operator import MachineActions
+from understudy.robots.grblhal.texts import ERRORS
 
 if TYPE_CHECKING:
     from understudy.robots.grblhal.machine.machine import Machine

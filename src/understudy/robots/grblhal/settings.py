@@ -10,13 +10,8 @@ from msgspec import Struct
 from understudy.errors import ConfigError, Refused
 from understudy.gcode.dialect import rotary_axes
 from understudy.motion.path import Floats, Limits
-from understudy.robots.grblhal.numbers import (
-    AXIS_LETTERS,
-    SETTINGS,
-    ErrorCode,
-    SettingNumber,
-    SettingRow,
-)
+from understudy.robots.grblhal.numbers import AXIS_LETTERS, ErrorCode, SettingNumber
+from understudy.robots.grblhal.setting_table import SETTINGS, SettingRow
 from understudy.units import MINUTE
 
 REST_AT_OFFSETS = 1 << 8
@@ -26,8 +21,8 @@ PROBE_OVERRIDE = 1
 DEFAULTS: Mapping[int, float] = {number: row.default for number, row in SETTINGS.items()}
 
 _LINE = re.compile(r"\$(\d+)\s*=(.*)")
-_WHOLE = re.compile(r"\d+")
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
+_WHOLE = re.compile(r"\+?(?P<number>\d+|(?=\.\d))\.?(?P<fraction>\d*)")
+_DECIMAL = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+))")
 
 
 class Settings(Struct, frozen=True):
@@ -138,14 +133,14 @@ def _with_line(settings: Settings, content: str, file: str, line: int) -> Settin
 
 
 def _value(row: SettingRow, text: str) -> float | Refused:
-    """Read a value; spaces are ignored, and a whole number has no sign and no point."""
-    plain = text.replace(" ", "")
-    if not (_WHOLE if row.whole else _DECIMAL).fullmatch(plain):
+    """Read the number at the begin of a text as the firmware does: what follows it is ignored."""
+    found = (_WHOLE if row.whole else _DECIMAL).match(text.replace(" ", ""))
+    if found is None or (row.whole and found["fraction"].strip("0")):
         kind = "a whole number" if row.whole else "a number"
         return Refused(f"should be {kind}", ErrorCode.BAD_NUMBER)
-    value = float(plain)
+    value = float(found["number"] or 0)
     if row.allows(value):
         return value
-    code = row.negative if value < 0 else ErrorCode.SETTING_RANGE
-    top = "" if row.highest == math.inf else f" and at most {row.highest:g}"
+    code = ErrorCode.NEGATIVE if value < 0 and not row.lowest else ErrorCode.SETTING_RANGE
+    top = "" if row.most == math.inf else f" and at most {row.most:g}"
     return Refused(f"should be at least {row.least:g}{top}", code)

@@ -15,7 +15,8 @@ from understudy.robots.grblhal.driver.messages import (
     numbers,
     whole,
 )
-from understudy.robots.grblhal.numbers import RX_SIZE, SETTINGS, SettingNumber
+from understudy.robots.grblhal.numbers import RX_SIZE, SettingNumber
+from understudy.robots.grblhal.setting_table import SETTINGS
 from understudy.space.pose import Pose
 from understudy.units import DEG, MINUTE, seconds
 

@@ -3,28 +3,23 @@
 Each command returns its error number, 0 for ok, or None if the controller answers later.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from understudy.errors import Refused
 from understudy.gcode.blocks import COORDINATE_SYSTEMS
 from understudy.gcode.modal import modes_report
 from understudy.robots.grblhal.controller import GrblController, PinCounts, Restored, Toggle
+from understudy.robots.grblhal.face import listings
 from understudy.robots.grblhal.face.reports import axis_values
-from understudy.robots.grblhal.numbers import (
-    ALARMS,
-    AXES,
-    ERRORS,
-    GROUPS,
-    HELP,
-    RX_SIZE,
-    SETTINGS,
-    SLEEPING,
-    ErrorCode,
-)
+from understudy.robots.grblhal.numbers import HELP, RX_SIZE, SLEEPING, ErrorCode, SettingNumber
+from understudy.robots.grblhal.setting_descriptions import description
+from understudy.robots.grblhal.setting_table import SETTINGS
 
 BUILD = "20260817"
 LONGEST_LABEL = 69
+SPINDLE_NAME = "simulated PWM spindle"
+COORDINATE_SYSTEM_PARAMETER = 5220
 RESTORED: dict[str, Restored] = {"$": "settings", "#": "parameters", "*": "all"}
 STANDING = ("Idle", "Alarm", "Check", "Sleep")
 """Reported states in which settings and information are printed."""
@@ -49,6 +44,8 @@ class DollarCommands:
 
     def execute(self, line: str, now: int) -> int | None:
         """Execute a whole line that begins with `$`."""
+        if line[1:].upper().startswith("HELP"):
+            return self._help(line[5:])
         head, equals, argument = line[1:].partition("=")
         name = head.replace(" ", "").upper()
         if not name and not equals:
@@ -81,9 +78,17 @@ class DollarCommands:
     def _all_settings(self, argument: str | None, now: int) -> int:
         if self._controller.reading(now).state.partition(":")[0] in ("Run", "Hold"):
             return ErrorCode.NOT_IDLE
-        for number in sorted(self._settings()):
+        if argument is not None:
+            number = _number(argument)
+            if number is None or number not in self._settings():
+                return ErrorCode.SETTING_NOT_AVAILABLE
+            return self._list(listings.setting_details(number))
+        for number in self._numbers():
             self._print_setting(number)
         return 0
+
+    def _numbers(self) -> list[int]:
+        return sorted(self._settings())
 
     def _print_setting(self, number: int) -> None:
         self._say(f"${number}={SETTINGS[number].text(self._settings()[number])}")
@@ -105,7 +110,7 @@ class DollarCommands:
 
     def _offsets(self, argument: str | None, now: int) -> int:
         if argument is not None:
-            return ErrorCode.UNKNOWN_COMMAND
+            return self._parameter(argument)
         reading, settings = self._controller.reading(now), self._controller.storage.settings()
         modal = reading.modal
         rows = dict(zip(COORDINATE_SYSTEMS, modal.offsets, strict=True))
@@ -151,34 +156,47 @@ class DollarCommands:
             self._say(f"$N{index}={line}")
         return 0
 
-    def _alarms(self, argument: str | None, now: int) -> int:
-        for number, text in ALARMS.items():
-            self._say(f"[ALARMCODE:{number}||{text}]")
+    def _list(self, lines: Iterable[str]) -> int:
+        for line in lines:
+            self._say(line)
         return 0
 
-    def _errors(self, argument: str | None, now: int) -> int:
-        for number, text in ERRORS.items():
-            self._say(f"[ERRORCODE:{number}||{text}]")
+    def _everything(self, argument: str | None, now: int) -> int:
+        self._list(listings.alarms())
+        self._list(listings.errors())
+        self._list(listings.groups())
+        return self._list(listings.setting_rows(self._numbers()))
+
+    def _describe(self, argument: str | None, now: int) -> int:
+        number = _number(argument)
+        if number is None:
+            return ErrorCode.BAD_NUMBER
+        if number in self._settings():
+            self._say(f"[SETTINGDESCR:{number}|{description(number)}]")
         return 0
 
-    def _setting_rows(self, argument: str | None, now: int) -> int:
-        for number in sorted(self._settings()):
-            row = SETTINGS[number]
-            parts = (row.group, row.name, row.unit, row.kind, row.shape, *row.shown)
-            flags = f"{int(row.reboot)}|{int(row.zero)}"
-            self._say(f"[SETTING:{number}|{'|'.join(map(str, parts))}|{flags}]")
+    def _spindles(self, argument: str | None, now: int) -> int:
+        self._say(f"0 - {SPINDLE_NAME}")
         return 0
 
-    def _groups(self, argument: str | None, now: int) -> int:
-        for number, name in GROUPS.items():
-            self._say(f"[SETTINGGROUP:{number}|{AXES if number > AXES else 0}|{name}]")
+    def _spindle_rows(self, argument: str | None, now: int) -> int:
+        values = self._settings()
+        rpm = f"{values[SettingNumber.MINIMUM_RPM]:.1f},{values[SettingNumber.MAXIMUM_RPM]:.1f}"
+        self._say(f"[SPINDLE:0|0|0|*DRV|{SPINDLE_NAME}|{rpm}]")
         return 0
 
-    def _help(self, argument: str | None, now: int) -> int:
-        self._say("Help topics:")
-        self._say(f" Commands: {' '.join(f'${name}' for name in COMMANDS)}")
-        self._say(" Settings: $ES, $EG; alarms: $EA; errors: $EE")
+    def _parameter(self, name: str) -> int:
+        """`$#=…`: the value of a parameter of NGC expressions, which this firmware does not have:
+        all but the number of the coordinate system are 0."""
+        modal = self._controller.reading(0).modal
+        value = modal.coordinates + 1 if name == str(COORDINATE_SYSTEM_PARAMETER) else 0
+        self._say(f"[PARAM:{name}={value}]")
         return 0
+
+    def _help(self, topic: str) -> int:
+        if not topic.strip():
+            return self._list(listings.help_topics())
+        return self._list(listings.help_on(topic, self._numbers()))
 
     # ── actions ──
 
@@ -229,23 +247,44 @@ class Command(NamedTuple):
     always: bool = True
 
 
+def _nothing(dollar: DollarCommands, argument: str | None, now: int) -> int:
+    """Answers ok and prints nothing: there is nothing to list."""
+    return 0
+
+
+def _number(argument: str | None) -> int | None:
+    text = (argument or "").strip()
+    return int(text[:9]) if text.isascii() and text.isdigit() else None
+
+
 def _code(refused: Refused | None) -> int:
     return refused.code if refused else 0
 
 
 COMMANDS: dict[str, Command] = {
-    "$": Command(DollarCommands._all_settings),
+    "$": Command(DollarCommands._all_settings, takes=True),
     "+": Command(DollarCommands._all_settings),
     "#": Command(DollarCommands._offsets, takes=True),
     "G": Command(DollarCommands._modes),
     "I": Command(DollarCommands._info, takes=True),
     "I+": Command(DollarCommands._info),
     "N": Command(DollarCommands._startup_lines),
-    "EA": Command(DollarCommands._alarms),
-    "EE": Command(DollarCommands._errors),
-    "ES": Command(DollarCommands._setting_rows),
-    "EG": Command(DollarCommands._groups),
-    "HELP": Command(DollarCommands._help),
+    "EA": Command(lambda d, a, now: d._list(listings.alarms())),
+    "EAG": Command(lambda d, a, now: d._list(listings.alarms_csv())),
+    "EE": Command(lambda d, a, now: d._list(listings.errors())),
+    "EEG": Command(lambda d, a, now: d._list(listings.errors_csv())),
+    "EG": Command(lambda d, a, now: d._list(listings.groups())),
+    "ES": Command(lambda d, a, now: d._list(listings.setting_rows(d._numbers()))),
+    "ESG": Command(lambda d, a, now: d._list(listings.settings_csv(d._numbers()))),
+    "ESH": Command(lambda d, a, now: d._list(listings.settings_table(d._numbers()))),
+    "E*": Command(DollarCommands._everything),
+    "SED": Command(DollarCommands._describe, takes=True),
+    "SPINDLES": Command(DollarCommands._spindles),
+    "SPINDLESH": Command(DollarCommands._spindle_rows),
+    "LIM": Command(lambda d, a, now: d._list(["[LIMITS:,,,]"])),
+    "LEV": Command(lambda d, a, now: d._list(["[LASTEVENTS:,,,,]"])),
+    "HSS": Command(lambda d, a, now: d._list(["[HOMES:,:L]"])),
+    **dict.fromkeys(("PINS", "PINSTATE", "PORTS", "TLR", "DWNGRD"), Command(_nothing)),
     "RST": Command(DollarCommands._restore, takes=True),
     "J": Command(DollarCommands._jog, takes=True, always=False),
     "N0": Command(lambda d, a, now: d._store_startup(0, a, now), takes=True, always=False),

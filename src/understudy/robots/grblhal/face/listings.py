@@ -1,0 +1,198 @@
+"""Lists that `$` commands print: alarms, errors, settings with their details, help."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from understudy.robots.grblhal.setting_descriptions import description
+from understudy.robots.grblhal.setting_table import (
+    AXES,
+    BITS,
+    BOOL,
+    CHOICE,
+    DECIMAL,
+    GROUPS,
+    MASK,
+    SETTINGS,
+    SWITCHED_BITS,
+    WHOLE,
+    SettingRow,
+)
+from understudy.robots.grblhal.texts import ALARMS, ERRORS
+
+KIND_NAMES = {
+    BOOL: "bool", BITS: "bitfield", SWITCHED_BITS: "xbitfield", CHOICE: "radiobuttons",
+    MASK: "bitfield", WHOLE: "integer", DECIMAL: "float",
+}  # fmt: skip
+"""Data types as `$ESH` names them."""
+UNIT_NAMES = {BOOL: "boolean", BITS: "mask", SWITCHED_BITS: "mask", CHOICE: "integer", MASK: "mask"}
+"""What `$ESH` prints as unit of a setting without one."""
+
+COMMAND_HELP = (
+    ("G", "output parser state."),
+    ("J=<gcode>", "jog machine."),
+    ("#", "output offsets, tool table, probing and home position"),
+    ("#=<n>", "output value for parameter <n>."),
+    ("<n>", "output setting <n> value"),
+    ("<n>=<value>", "assign <value> to settings <n>"),
+    ("$", "output all setting values"),
+    ("$=<n>", "output setting details for setting <n>."),
+    ("+", "output all setting values."),
+    ("SED=<n>", "output settings description for setting <n>."),
+    ("B", "toggle block delete switch."),
+    ("S", "toggle single stepping switch."),
+    ("O", "toggle optional stop switch (M1)."),
+    ("C", "enable check mode, <Reset> to exit."),
+    ("X", "unlock machine."),
+    ("HSS", "report homing switches status."),
+    ("HELP", "output help topics"),
+    ("HELP <topic>", "output help for <topic>."),
+    ("SPINDLES", "enumerate spindles, human readable."),
+    ("SPINDLESH", "enumerate spindles, machine readable."),
+    ("SLP", "enter sleep mode."),
+    ("TLR", "set tool offset reference."),
+    ("TPW", "probe tool plate."),
+    ("I", "output system information"),
+    ("I=<string>", "set build info string."),
+    ("I+", "output extended system information."),
+    ("RST=*", "restore/reset all settings."),
+    ("RST=$", "restore default settings."),
+    ("RST=#", "reset offsets."),
+    ("N", "output startup lines."),
+    ("N0", "N0=<gcode> - set startup line 0."),
+    ("N1", "N1=<gcode> - set startup line 1."),
+    ("EA", "enumerate alarms."),
+    ("EAG", "enumerate alarms, Grbl formatted."),
+    ("EE", "enumerate status codes."),
+    ("EEG", "enumerate status codes, Grbl formatted."),
+    ("EG", "enumerate setting groups."),
+    ("ES", "enumerate settings."),
+    ("ESG", "enumerate settings, Grbl formatted."),
+    ("ESH", "enumerate settings, grblHAL formatted."),
+    ("E*", "enumerate alarms, status codes and settings."),
+    ("PORTS", "enumerate serial (UART) ports."),
+    ("LEV", "output last control signal events."),
+    ("LIM", "output current limit pins."),
+    ("DWNGRD", "toggle setting flags for downgrade."),
+)
+"""`$HELP COMMANDS`."""
+
+
+# ── alarms and errors ──
+
+
+def alarms() -> Iterator[str]:
+    return (f"[ALARMCODE:{number}||{text}]" for number, text in ALARMS.items())
+
+
+def errors() -> Iterator[str]:
+    return (f"[ERRORCODE:{number}||{text}]" for number, text in ERRORS.items())
+
+
+def alarms_csv() -> Iterator[str]:
+    yield '"Alarm Code in v1.1+"," Alarm Message in v1.0-"," Alarm Description"'
+    yield from _csv(ALARMS)
+
+
+def errors_csv() -> Iterator[str]:
+    yield '"Error Code in v1.1+","Error Message in v1.0-","Error Description"'
+    yield from _csv(ERRORS)
+
+
+def _csv(texts: Mapping[int, str]) -> Iterator[str]:
+    return (f'"{number}","N/A","{text}"' for number, text in texts.items())
+
+
+# ── settings ──
+
+
+def groups() -> Iterator[str]:
+    for number, name in GROUPS.items():
+        yield f"[SETTINGGROUP:{number}|{AXES if number > AXES else 0}|{name}]"
+
+
+def setting_rows(numbers: Iterable[int]) -> Iterator[str]:
+    for number in numbers:
+        row = SETTINGS[number]
+        parts = (row.group, row.name, row.unit, row.kind, row.shape, row.lowest, row.highest)
+        yield f"[SETTING:{number}|{'|'.join(map(str, parts))}|{_flags(row, '|')}]"
+
+
+def settings_csv(numbers: Iterable[int]) -> Iterator[str]:
+    yield '"$-Code"," Setting"," Units"," Setting Description"'
+    for number in numbers:
+        row = SETTINGS[number]
+        yield f'"{number}","{row.name}","{row.unit}","{description(number)}",'
+
+
+def settings_table(numbers: Iterable[int]) -> Iterator[str]:
+    """`$ESH`: columns with tabs between them."""
+    yield "$-Code\tSetting\tUnits\tDatatype\tData format\tSetting Description\tMin\tMax"
+    for number in numbers:
+        row = SETTINGS[number]
+        unit = row.unit or UNIT_NAMES.get(row.kind, "")
+        shape = "axes" if row.kind == MASK else row.shape
+        cells = (number, row.name, unit, KIND_NAMES[row.kind], shape, description(number))
+        limits = f"{row.lowest}\t{row.highest}\t{_flags(row, chr(9))}"
+        yield "\t".join(map(str, cells)) + f"\t{limits}"
+
+
+def _flags(row: SettingRow, between: str) -> str:
+    return f"{int(row.reboot)}{between}{int(row.zero)}"
+
+
+def setting_details(number: int) -> Iterator[str]:
+    """`$$=n`: the name, the unit and the range of a setting, or the names of its bits."""
+    row = SETTINGS[number]
+    yield ""
+    kinds = {
+        BOOL: " as boolean",
+        BITS: " as bitfield:",
+        SWITCHED_BITS: " as bitfield where setting bit 0 enables the rest:",
+        CHOICE: ":",
+        MASK: " as axismask:",
+    }
+    yield f"${number}: {row.name}{kinds.get(row.kind, _range(row))}"
+    if row.kind in (BITS, SWITCHED_BITS):
+        for bit, name in enumerate(row.names):
+            if name != "N/A":
+                yield f"    {bit} - {name} ({1 << bit})"
+    elif row.kind == CHOICE:
+        for choice, name in enumerate(row.names):
+            yield f"    {choice} - {name}"
+
+
+def _range(row: SettingRow) -> str:
+    unit = f" in {row.unit}" if row.unit else ""
+    if row.lowest and row.highest:
+        return f"{unit}, range: {row.lowest} - {row.highest}"
+    if row.lowest:
+        return f"{unit}, min: {row.lowest}"
+    return f"{unit}, max: {row.highest}" if row.highest else unit
+
+
+# ── help ──
+
+
+def help_topics() -> Iterator[str]:
+    yield "Help topics:"
+    yield " Commands"
+    yield " Settings"
+    yield from (f" {name}" for name in sorted(GROUPS.values()) if name != "Root")
+
+
+def help_on(topic: str, numbers: Iterable[int]) -> Iterator[str]:
+    """Help on the commands, on all settings, or on the settings of a group."""
+    wanted = topic.strip().upper()
+    if wanted == "COMMANDS":
+        yield from (f"${name} - {text}" for name, text in COMMAND_HELP)
+        return
+    found = [n for n, name in GROUPS.items() if name.upper() == wanted or wanted == "SETTINGS"]
+    if not found:
+        yield ""
+        yield "N/A"
+    for group in found:
+        own = [number for number in numbers if SETTINGS[number].group == group]
+        if own:
+            yield ""
+            yield f"---- {GROUPS[group]}:"
+            for number in own:
+                yield from setting_details(number)

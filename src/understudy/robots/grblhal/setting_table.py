@@ -1,0 +1,280 @@
+"""The settings of the firmware: a row for each `$n`."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from understudy.robots.grblhal.numbers import AXIS_LETTERS, SettingNumber
+
+BOOL, BITS, SWITCHED_BITS, CHOICE, MASK, WHOLE, DECIMAL = 0, 1, 2, 3, 4, 5, 6
+"""Data types as `$ES` numbers them."""
+GENERAL, CONTROL, LIMITS, COOLANT, SPINDLE, TOOLS = 1, 2, 3, 5, 6, 9
+HOMING, PROBING, DOOR, JOGGING, STEPPER, AXES, AXIS = 11, 12, 13, 14, 35, 42, 43
+"""Groups as `$EG` numbers them; the group of an axis is `AXIS` plus its index."""
+SMALLEST = 1e-3
+"""Least value of a setting that the planner divides by; the firmware accepts 0, and then hangs."""
+_ONE, _THREE, _FIVE = "#0.0", "#####0.000", "#####0.000##"
+
+
+class SettingRow(NamedTuple):
+    """A setting: group, name, unit and data type as `$ES` prints them, and its default.
+
+    `shape` is the format of a number, or the names of bits or choices. `lowest` and `highest` are
+    the limits as `$ES` prints them. `zero`: 0 is allowed although it is below `lowest`. `reboot`:
+    it acts after the next reset. `divides`: the planner divides by the value.
+    """
+
+    group: int
+    name: str
+    unit: str
+    kind: int
+    default: float
+    shape: str = ""
+    lowest: str = ""
+    highest: str = ""
+    reboot: bool = False
+    zero: bool = False
+    divides: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the value is a whole number."""
+        return self.kind != DECIMAL
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the bits or choices."""
+        listed = self.kind in (BITS, SWITCHED_BITS, CHOICE)
+        return tuple(self.shape.split(",")) if listed else ()
+
+    @property
+    def least(self) -> float:
+        if self.lowest:
+            return float(self.lowest)
+        return SMALLEST if self.divides else 0.0
+
+    @property
+    def most(self) -> float:
+        """Largest value, also where the data type limits it."""
+        if self.kind in (BITS, SWITCHED_BITS):
+            return 2.0 ** len(self.names) - 1.0
+        if self.kind == CHOICE:
+            return len(self.names) - 1.0
+        return float(self.highest) if self.highest else _MOST.get(self.kind, math.inf)
+
+    def allows(self, value: float) -> bool:
+        return self.least <= value <= self.most or (self.zero and value == 0.0)
+
+    def text(self, value: float) -> str:
+        """The value as `$$` prints it, with the decimals of its format, and one at least."""
+        places = max(1, len(self.shape.partition(".")[2]))
+        return f"{value:.{places}f}" if self.kind == DECIMAL else str(int(value))
+
+
+_MOST = {BOOL: 1.0, MASK: 63.0, WHOLE: 65535.0}
+
+
+def _per_axis() -> dict[int, SettingRow]:
+    number = SettingNumber
+    kinds = {
+        number.STEPS_PER_UNIT: ("travel resolution", "step/{}", _FIVE, 250.0, True),
+        number.MAXIMUM_RATE: ("maximum rate", "{}/min", _THREE, 500.0, True),
+        number.ACCELERATION: ("acceleration", "{}/sec^2", _THREE, 10.0, True),
+        number.TRAVEL: ("maximum travel", "{}", _THREE, 200.0, False),
+    }
+    return {
+        first + axis: SettingRow(
+            AXIS + axis,
+            f"{letter}-axis {name}",
+            unit.format("deg" if axis > 2 else "mm"),
+            DECIMAL,
+            default,
+            shape,
+            divides=divides,
+        )
+        for first, (name, unit, shape, default, divides) in kinds.items()
+        for axis, letter in enumerate(AXIS_LETTERS)
+    }
+
+
+SETTINGS: Mapping[int, SettingRow] = {
+    0: SettingRow(STEPPER, "Step pulse time", "microseconds", DECIMAL, 5.0, "#0.0", lowest="2.0"),
+    1: SettingRow(STEPPER, "Step idle delay", "milliseconds", WHOLE, 25, "####0", highest="65535"),
+    2: SettingRow(STEPPER, "Step pulse invert", "", MASK, 0),
+    3: SettingRow(STEPPER, "Step direction invert", "", MASK, 0),
+    4: SettingRow(STEPPER, "Invert stepper enable output(s)", "", MASK, 63),
+    5: SettingRow(LIMITS, "Invert limit inputs", "", MASK, 0),
+    6: SettingRow(PROBING, "Invert probe inputs", "", BITS, 0, "Probe"),
+    9: SettingRow(
+        SPINDLE, "PWM spindle options", "", SWITCHED_BITS, 1,
+        "Enable,RPM controls spindle enable signal,Disable laser mode capability,"
+        "Enable ramping",
+    ),
+    10: SettingRow(
+        GENERAL, "Status report options", "", BITS, 511,
+        "Position in machine coordinate,Buffer state,Line numbers,Feed & speed,Pin state,"
+        "Work coordinate offset,Overrides,Probe coordinates,Buffer sync on WCO change,"
+        "Parser state,Alarm substatus,Run substatus,Enable when homing,Distance-to-go",
+    ),
+    11: SettingRow(GENERAL, "Junction deviation", "mm", DECIMAL, 0.01, "#####0.000"),
+    12: SettingRow(GENERAL, "Arc tolerance", "mm", DECIMAL, 0.002, "#####0.000", divides=True),
+    13: SettingRow(GENERAL, "Report in inches", "", BOOL, 0),
+    14: SettingRow(CONTROL, "Invert control inputs", "", BITS, 0, "N/A,N/A,N/A,Safety door"),
+    15: SettingRow(COOLANT, "Invert coolant outputs", "", BITS, 0, "Flood,Mist"),
+    17: SettingRow(
+        CONTROL, "Pullup disable control inputs", "", BITS, 0,
+        "N/A,N/A,N/A,Safety door",
+    ),
+    18: SettingRow(LIMITS, "Pullup disable limit inputs", "", MASK, 0),
+    19: SettingRow(PROBING, "Pullup disable probe inputs", "", BITS, 0, "Probe"),
+    20: SettingRow(LIMITS, "Soft limits enable", "", BOOL, 0),
+    21: SettingRow(
+        LIMITS, "Hard limits enable", "", SWITCHED_BITS, 0,
+        "Enable,Strict mode,Disable for rotary axes",
+    ),
+    22: SettingRow(
+        HOMING, "Homing cycle", "", SWITCHED_BITS, 0,
+        "Enable,Enable single axis commands,Homing on startup required,"
+        "Set machine origin to 0,Two switches shares one input,Allow manual,Override locks,"
+        "N/A,N/A,Per axis feedrates,Run startup scripts only on homing completed",
+    ),
+    23: SettingRow(HOMING, "Homing direction invert", "", MASK, 0),
+    24: SettingRow(
+        HOMING, "Homing locate feed rate", "mm/min", DECIMAL, 25.0,
+        "#####0.0", divides=True,
+    ),
+    25: SettingRow(
+        HOMING, "Homing search seek rate", "mm/min", DECIMAL, 500.0,
+        "#####0.0", divides=True,
+    ),
+    26: SettingRow(HOMING, "Homing switch debounce delay", "milliseconds", WHOLE, 250, "##0"),
+    27: SettingRow(HOMING, "Homing switch pull-off distance", "mm", DECIMAL, 1.0, "#####0.000"),
+    28: SettingRow(GENERAL, "G73 Retract distance", "mm", DECIMAL, 0.1, "#####0.000"),
+    29: SettingRow(STEPPER, "Pulse delay", "microseconds", DECIMAL, 0.0, "#0.0", highest="20"),
+    30: SettingRow(SPINDLE, "Maximum spindle speed", "RPM", DECIMAL, 1000.0, "#####0.000"),
+    31: SettingRow(SPINDLE, "Minimum spindle speed", "RPM", DECIMAL, 0.0, "#####0.000"),
+    32: SettingRow(GENERAL, "Mode of operation", "", CHOICE, 0, "Normal,Laser mode,Lathe mode"),
+    33: SettingRow(SPINDLE, "Spindle PWM frequency", "Hz", DECIMAL, 5000.0, "#####0"),
+    34: SettingRow(
+        SPINDLE, "Spindle PWM off value", "percent", DECIMAL, 0.0,
+        "##0.0", highest="100",
+    ),
+    35: SettingRow(
+        SPINDLE, "Spindle PWM min value", "percent", DECIMAL, 0.0,
+        "##0.0", highest="100",
+    ),
+    36: SettingRow(
+        SPINDLE, "Spindle PWM max value", "percent", DECIMAL, 100.0,
+        "##0.0", highest="100",
+    ),
+    37: SettingRow(STEPPER, "Steppers to keep enabled", "", MASK, 0),
+    39: SettingRow(GENERAL, "Enable legacy RT commands", "", BOOL, 1),
+    40: SettingRow(JOGGING, "Limit jog commands", "", BOOL, 0),
+    41: SettingRow(
+        DOOR, "Parking cycle", "", SWITCHED_BITS, 0,
+        "Enable,Deactivate upon init,Enable parking override control",
+    ),
+    42: SettingRow(DOOR, "Parking axis", "", CHOICE, 2, "X,Y,Z"),
+    43: SettingRow(HOMING, "Homing passes", "", WHOLE, 1, "##0", lowest="1", highest="128"),
+    44: SettingRow(HOMING, "Axes homing, first phase", "", MASK, 4),
+    45: SettingRow(HOMING, "Axes homing, second phase", "", MASK, 3),
+    46: SettingRow(HOMING, "Axes homing, third phase", "", MASK, 0),
+    47: SettingRow(HOMING, "Axes homing, fourth phase", "", MASK, 0),
+    48: SettingRow(HOMING, "Axes homing, fifth phase", "", MASK, 0),
+    49: SettingRow(HOMING, "Axes homing, sixth phase", "", MASK, 0),
+    56: SettingRow(DOOR, "Parking pull-out distance", "mm", DECIMAL, 5.0, "###0.0"),
+    57: SettingRow(DOOR, "Parking pull-out rate", "mm/min", DECIMAL, 100.0, "###0.0"),
+    58: SettingRow(DOOR, "Parking target", "mm", DECIMAL, -5.0, "-###0.0", lowest="-100000"),
+    59: SettingRow(DOOR, "Parking fast rate", "mm/min", DECIMAL, 500.0, "###0.0"),
+    60: SettingRow(GENERAL, "Restore overrides", "", BOOL, 0),
+    61: SettingRow(
+        DOOR, "Safety door options", "", BITS, 0,
+        "Ignore when idle,Keep coolant state on door open",
+    ),
+    62: SettingRow(GENERAL, "Sleep enable", "", BOOL, 0),
+    63: SettingRow(
+        GENERAL, "Feed hold actions", "", BITS, 3,
+        "Disable laser during hold,Restore spindle and coolant state on resume,"
+        "Set RPM to minimum (except for laser M4)",
+    ),
+    64: SettingRow(GENERAL, "Force init alarm", "", BOOL, 0),
+    65: SettingRow(
+        PROBING, "Probing options", "", BITS, 0,
+        "Allow feed override,Apply soft limits",
+    ),
+    **_per_axis(),
+    341: SettingRow(
+        TOOLS, "Tool change mode", "", CHOICE, 0,
+        "Normal,Manual touch off,Manual touch off @ G59.3,Automatic touch off @ G59.3,"
+        "Ignore M6",
+    ),
+    342: SettingRow(TOOLS, "Tool change probing distance", "mm", DECIMAL, 30.0, "#####0.0"),
+    343: SettingRow(TOOLS, "Tool change locate feed rate", "mm/min", DECIMAL, 25.0, "#####0.0"),
+    344: SettingRow(TOOLS, "Tool change search seek rate", "mm/min", DECIMAL, 200.0, "#####0.0"),
+    345: SettingRow(TOOLS, "Tool change probe pull-off rate", "mm/min", DECIMAL, 200.0, "#####0.0"),
+    346: SettingRow(
+        TOOLS, "Tool change options", "", BITS, 1,
+        "Restore position after M6,Change tool at G30,Fast probe pull off",
+    ),
+    376: SettingRow(STEPPER, "Rotary axes", "", BITS, 7, "A-Axis,B-Axis,C-Axis"),
+    384: SettingRow(GENERAL, "Disable G92 persistence", "", BOOL, 0),
+    392: SettingRow(
+        DOOR, "Spindle on delay", "s", DECIMAL, 4.0,
+        "#0.0", lowest="0.5", highest="20", zero=True,
+    ),
+    393: SettingRow(
+        DOOR, "Coolant on delay", "s", DECIMAL, 1.0,
+        "#0.0", lowest="0.5", highest="20", zero=True,
+    ),
+    394: SettingRow(
+        SPINDLE, "Spindle on delay", "s", DECIMAL, 0.0,
+        "#0.0", lowest="0.5", highest="20", zero=True,
+    ),
+    398: SettingRow(
+        GENERAL, "Planner buffer blocks", "", WHOLE, 100,
+        "####0", lowest="30", highest="1000", reboot=True,
+    ),
+    481: SettingRow(
+        GENERAL, "Autoreport interval", "ms", WHOLE, 0,
+        "###0", lowest="100", highest="1000", reboot=True, zero=True,
+    ),
+    485: SettingRow(TOOLS, "Keep tool number over reboot", "", BOOL, 0),
+    486: SettingRow(GENERAL, "Lock coordinate systems", "", BITS, 0, "G59.1,G59.2,G59.3"),
+    538: SettingRow(STEPPER, "Fast rotary go to G28", "", BITS, 0, "A-Axis,B-Axis,C-Axis"),
+    539: SettingRow(
+        SPINDLE, "Spindle off delay", "s", DECIMAL, 0.0,
+        "#0.0", lowest="0.5", highest="20", zero=True,
+    ),
+    673: SettingRow(
+        COOLANT, "Coolant on delay", "s", DECIMAL, 0.0,
+        "#0.0", lowest="0.5", highest="20", zero=True,
+    ),
+    676: SettingRow(
+        GENERAL, "Reset actions", "", BITS, 15,
+        "Clear homed status if position was lost,Clear offsets (except G92),"
+        "Clear rapids override,Clear feed override",
+    ),
+    680: SettingRow(STEPPER, "Stepper enable delay", "ms", WHOLE, 0, "##0", highest="500"),
+    701: SettingRow(
+        GENERAL, "Rotary options", "", SWITCHED_BITS, 0,
+        "Fix feedrate,Revert metric conversion",
+    ),
+}  # fmt: skip
+
+GROUPS = {
+    0: "Root",
+    GENERAL: "General",
+    CONTROL: "Control signals",
+    LIMITS: "Limits",
+    COOLANT: "Coolant",
+    SPINDLE: "Spindle",
+    TOOLS: "Tool change",
+    HOMING: "Homing",
+    PROBING: "Probing",
+    DOOR: "Parking/Safety door",
+    JOGGING: "Jogging",
+    STEPPER: "Stepper",
+    AXES: "Axis",
+    **{AXIS + axis: f"{letter}-axis" for axis, letter in enumerate(AXIS_LETTERS)},
+}
+"""The parent of a group is `Root`; that of a single axis is `AXES`."""
