@@ -188,7 +188,7 @@ def machine_of(settings: str, file: str = "") -> Setup:
     mover = MachineMover.of(values)
     return Setup(
         mover,
-        replace(GRBLHAL_MACHINE, rotary=values.rotary),
+        replace(GRBLHAL_MACHINE, rotary=values.rotary, chip_break_mm=values.chip_break_mm),
         window=values.planner_blocks,
         switch_seconds=mover.switch_seconds,
         rests_at_offsets=values.rests_at_offsets,

@@ -104,6 +104,11 @@ class Settings(Struct, frozen=True):
         """Seconds that M3 and M4 take."""
         return self[SettingNumber.SPINDLE_DELAY]
 
+    @property
+    def chip_break_mm(self) -> float:
+        """How far G73 retracts between two plunges."""
+        return self[SettingNumber.CHIP_BREAK]
+
     def _of_axes(self, first: int) -> Floats:
         return np.array([self[first + axis] for axis in range(len(AXIS_LETTERS))])
 

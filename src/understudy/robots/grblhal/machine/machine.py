@@ -271,6 +271,7 @@ def dialect_of(config: Config, settings: Settings) -> Dialect:
         GRBLHAL_MACHINE,
         without=GRBLHAL_MACHINE.without - TABLE_CODES if config.tools else GRBLHAL_MACHINE.without,
         rotary=settings.rotary,
+        chip_break_mm=settings.chip_break_mm,
         digital_inputs=config.io.digital_inputs,
         digital_outputs=config.io.digital_outputs,
         analog_inputs=config.io.analog_inputs,
