@@ -7,7 +7,7 @@ JOBS   ?= 2
 CELL   ?= default
 ARGS   ?=
 
-.PHONY: run shell test check bench soak constraints clean
+.PHONY: run shell test check bench soak firmware constraints clean
 
 ## run: set up, and start a cell; make run CELL=g60_welding ARGS="--rate 10"
 run: $(VENV)/.runtime
@@ -36,6 +36,10 @@ bench: $(VENV)/.dev
 soak: $(VENV)/.dev
 	$(PY) -m pytest -m soak -s
 	$(PY) -m pytest -n $(JOBS) --hypothesis-profile search
+
+## firmware: random sessions against a grblHAL that you built: UNDERSTUDY_GRBLHAL_SIM=path
+firmware: $(VENV)/.dev
+	$(PY) -m tests.robots.grblhal.judge $(ARGS)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

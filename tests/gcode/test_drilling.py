@@ -83,7 +83,7 @@ def test_the_drilling_axis_is_normal_to_the_plane(machine: Talk, plane: str, axi
 
 def test_inches(machine: Talk) -> None:
     moves = heights(machine.say("G20 G99 G81 Z-1 R0.5"))
-    assert moves[-1] == (pytest.approx(12.7), "rapid")
+    assert moves[-1] == (single(single(0.5) * single(25.4)), "rapid")
 
 
 def test_offsets_shift_the_retract_position(machine: Talk) -> None:

@@ -65,7 +65,9 @@ def binary() -> Path:
     """The firmware that the user built."""
     path = Path(os.environ.get(BINARY, ""))
     if not path.is_file():
-        raise SystemExit(f"set {BINARY} to a built grblHAL_sim; docs/robots/firmware.md says how")
+        raise SystemExit(
+            f"set {BINARY} to a built grblHAL_sim; docs/robots/grblhal.md shows how to build it"
+        )
     return path.resolve()
 
 
