@@ -1,0 +1,7 @@
+; cell: workshop
+; expect: nothing
+G21 G90 G94
+G0 X500 Y-200 Z450 A180 B0 C0
+G81 Z400 R430 F600
+G99 G83 Y-180 Z400 R430 Q10
+G80
