@@ -40,7 +40,7 @@ def drill(work: Work) -> Refused | None:
         return cycle
     work.changes["cycle"] = cycle
     repeats = int(work.value("L", 1.0))
-    if plunges(work, cycle) * repeats > MOST_PLUNGES:
+    if plunges(cycle) * repeats > MOST_PLUNGES:
         message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
         return work.refuse(error_numbers.RANGE, work.motion, message)
     work.reached, work.reached_frame = work.target, work.frame
@@ -56,7 +56,7 @@ def drilling_axis(plane: str) -> int:
     return 3 - sum(PLANES[plane])
 
 
-def plunges(work: Work, cycle: DrillCycle) -> int:
+def plunges(cycle: DrillCycle) -> int:
     """Plunges of one hole."""
     if cycle.peck <= 0.0:
         return 0
