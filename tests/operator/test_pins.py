@@ -74,3 +74,19 @@ def test_wrong_pin_commands_are_refused_with_a_reason(
 def test_commands_on_missing_pins_and_devices_are_refused(bench: Bench) -> None:
     assert bench.refusal("io", robot="bench") == "bench (text_robot) has no pins"
     assert bench.refusal("clear_trail", robot="kuka") == "kuka has no device that leaves a trail"
+
+
+def test_a_trail_that_is_cleared_right_after_a_stop_stays_empty(arm: Bench) -> None:
+    """`stop` returns while the crater is filled: the arc still burns."""
+    seam = "G1 X450 Y-100 Z350 A180 B0 C0 F6000\nM7\nM3\nG1 Y100 F600\nM5\n"
+    arm.do("load_program", robot="g60", text=seam)
+    arm.do("run_program", robot="g60")
+    arm.forward(5.0)
+    arm.do("stop", robot="g60")
+    arm.forward(0.02)
+    assert arm.do("status")["parts"]["g60.welder"].arc_on
+    assert len(arm.live.watch.look({}).trail["g60"][1]) > 10
+    arm.do("clear_trail", robot="g60")
+    for _ in range(50):
+        arm.forward(0.1)
+        assert arm.live.watch.look({}).trail["g60"][1] == []

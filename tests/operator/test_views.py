@@ -103,7 +103,7 @@ def test_known_points_of_a_trail_are_not_sent_again() -> None:
 def test_a_new_trail_is_sent_from_its_beginning() -> None:
     trail = seam(5)
     version = trail.trail_since(0)[2]
-    trail.clear_trail()
+    trail.clear_trail(0)
     assert trail.trail_since((0, version))[:2] == (0, [])
     trail.load(State(trail=[(1.0, 0.0, 0.0)] * 9))
     first, points, other = trail.trail_since((5, version))

@@ -145,7 +145,7 @@ class PinCommands:
         if not drawing:
             return Refused(f"{given.robot} has no device that leaves a trail")
         for device in drawing:
-            robot.simulated.time.act(lambda now, device=device: device.clear_trail())  # type: ignore[misc]
+            robot.simulated.time.act(device.clear_trail)
         return robot.summary()
 
     # ── inside ──

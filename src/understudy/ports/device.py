@@ -171,7 +171,7 @@ class Plotted(Protocol):
 class LeavesTrail(Trailing, Protocol):
     """A device that draws a trail where its tool has worked."""
 
-    def clear_trail(self) -> None: ...
+    def clear_trail(self, now: int) -> None: ...
 
 
 @runtime_checkable

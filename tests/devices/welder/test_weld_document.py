@@ -100,7 +100,7 @@ class TestWeldingSimulation:
         cell.run(*SEAM)
         trail = cell.welder.trail()
         assert 180 <= len(trail) <= 201
-        cell.welder.clear_trail()
+        cell.welder.clear_trail(cell.now)
         assert cell.welder.trail() == ()
 
     def test_faults_of_the_panel(self) -> None:

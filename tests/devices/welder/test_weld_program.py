@@ -234,7 +234,7 @@ def test_after_an_emergency_stop_another_seam() -> None:
     cell.g60.emergency_stop(cell.now)
     cell.g60.reset(cell.now)
     cell.g60.enable(cell.now)
-    cell.welder.clear_trail()
+    cell.welder.clear_trail(cell.now)
     before = cell.welder.status(cell.now).total_weld_length_mm
     cell.run(*SEAM)
     assert cell.error == ""

@@ -66,8 +66,36 @@ def test_the_trail_is_a_point_every_millimetre() -> None:
     assert x[-1] > 0.198
     assert np.diff(x).min() >= 0.001
     assert np.diff(x).max() < 0.0012
-    bench.welder.clear_trail()
+    bench.welder.clear_trail(bench.now)
     assert bench.welder.trail() == ()
+
+
+@pytest.mark.parametrize("cleared_ms", [3_000, 3_010, 3_200, 3_570])
+def test_a_cleared_trail_stays_empty_while_the_crater_is_filled(cleared_ms: int) -> None:
+    """The tip stands from 3.0 s on, the arc burns until 3.58 s: both before and after a look."""
+    bench = WelderBench(way=along_x(SPEED, 1.0, 3.0)).start().turn(3_000, "ARC_START", False)
+    bench.run(cleared_ms)
+    assert bench.state.arc
+    bench.welder.clear_trail(bench.now)
+    bench.run(10_000)
+    assert bench.phase() == "Idle"
+    assert bench.welder.trail() == ()
+
+
+def test_a_cleared_trail_grows_from_where_it_was_cleared() -> None:
+    bench = WelderBench(way=along_x(SPEED)).start().run(3_005)
+    bench.welder.clear_trail(bench.now)
+    bench.turn(5_000, "ARC_START", False).run(10_000)
+    x = [point[0] for point in bench.welder.trail()]
+    assert x[0] == pytest.approx(3.005 * SPEED + 0.001, abs=2e-4)
+    assert len(x) == pytest.approx(25, abs=2)
+
+
+def test_the_next_arc_draws_its_first_point_where_the_trail_was_cleared() -> None:
+    bench = WelderBench().start().turn(3_000, "ARC_START", False)
+    bench.welder.clear_trail(bench.now)
+    bench.start(10_000).turn(11_000, "ARC_START", False).run(20_000)
+    assert bench.welder.trail() == ((0.0, 0.0, 0.0),)
 
 
 def test_the_trail_is_bounded_and_thins_out() -> None:

@@ -38,6 +38,7 @@ class State(Struct):
 
     `burning`, `wanted`: the arc since `seen`. `standing_since`: when the tip stopped under the arc.
     `cold_noted`, `standing_noted`: the rule was noted; reset when the arc burns, or the tip moves.
+    `cleared_at`: the tip when the trail was cleared under this arc; the next point is away from it.
     """
 
     seen: int = 0
@@ -46,6 +47,7 @@ class State(Struct):
     arc_on: int = 0
     length: float = 0.0
     trail: list[Point] = []
+    cleared_at: Point | None = None
     standing_since: int | None = None
     standing_noted: bool = False
     cold_noted: bool = False
@@ -67,6 +69,7 @@ class Seam:
         state = self.state
         if burning != state.burning:
             state.standing_since, state.standing_noted = None, False
+            state.cleared_at = None
         if burning or not wanted:
             state.cold_noted = False
         state.burning, state.wanted = burning, wanted
@@ -107,7 +110,12 @@ class Seam:
         self.state = state
         self._version += 1
 
-    def clear_trail(self) -> None:
+    def clear_trail(self, now: int) -> None:
+        """Drops the trail so far. An arc that burns on where the tip stands draws no point."""
+        self.look(now)
+        if self.state.burning:
+            x, y, z = self._path(np.array([seconds(now)]))[0].tolist()
+            self.state.cleared_at = (x, y, z)
         self._replace_trail([])
 
     def trail_since(self, known: Known) -> Trail:
@@ -135,9 +143,11 @@ class Seam:
 
     def _extend(self, points: Floats) -> None:
         trail = self.state.trail
+        last = trail[-1] if trail else self.state.cleared_at
         for x, y, z in points.tolist():
-            if not trail or math.dist((x, y, z), trail[-1]) >= POINT_DISTANCE:
-                trail.append((x, y, z))
+            if last is None or math.dist((x, y, z), last) >= POINT_DISTANCE:
+                last = (x, y, z)
+                trail.append(last)
         if len(trail) > MOST_POINTS:
             self._replace_trail(trail[::2])
 

@@ -484,8 +484,8 @@ class Welder:
     def trail_since(self, known: Known) -> Trail:
         return self._seam.trail_since(known)
 
-    def clear_trail(self) -> None:
-        self._seam.clear_trail()
+    def clear_trail(self, now: int) -> None:
+        self._seam.clear_trail(now)
 
     def issues(self) -> tuple[ProcessIssue, ...]:
         return tuple(self._seam.state.issues)

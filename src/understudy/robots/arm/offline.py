@@ -159,7 +159,7 @@ class ArmDevices:
             if isinstance(device, FollowsTool):
                 device.catch_up(self._pins.now)
             if isinstance(device, LeavesTrail):
-                device.clear_trail()
+                device.clear_trail(self._pins.now)
         self._take_faults()
         remarks += self._arc_remarks(plan)
         return (*remarks, *self._events(line))
