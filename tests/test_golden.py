@@ -46,7 +46,8 @@ def in_one_packet(events: Iterable[Event]) -> Iterator[Event]:
 @pytest.mark.parametrize("path", CHATS, ids=lambda path: str(path.relative_to(GOLDEN)))
 def test_chat(path: Path, cut: Callable[[Iterable[Event]], Iterable[Event]]) -> None:
     chat = parse(path.read_text(), path.name)
-    config = load_config(chat.facts["cell"])
+    beside = path.parent / chat.facts["cell"]
+    config = load_config(str(beside) if beside.is_file() else chat.facts["cell"])
     if chat.facts.get("rules") == "off":
         config = config.without_rules()
     difference = play(

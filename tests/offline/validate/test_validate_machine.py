@@ -96,10 +96,10 @@ def test_lines_of_a_robot_without_a_body_are_not_proven() -> None:
 
 
 def test_a_feed_above_the_speed_of_an_axis_is_a_violation() -> None:
-    (found,) = on_machine("G1 X50 F800\n").violations
+    (found,) = on_machine("G1 X50 F9000\n").violations
     assert (found.line, found.kind, found.joint) == (2, "velocity", "X")
-    assert "would need 800 mm/min at this feed, 500 are allowed" in found.message
-    assert on_machine("G0 X50\nG1 X0 F500\n").passed
+    assert "would need 9000 mm/min at this feed, 8000 are allowed" in found.message
+    assert on_machine("G0 X50\nG1 X0 F8000\n").passed
 
 
 def test_only_a_wait_that_times_out_is_a_violation() -> None:

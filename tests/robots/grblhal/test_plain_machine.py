@@ -9,6 +9,7 @@ from understudy.errors import ConfigError
 from understudy.robots.grblhal.controller import Notice
 from understudy.robots.grblhal.machine import Config, build
 from understudy.robots.grblhal.machine.machine import Machine, ToolConfig
+from understudy.robots.grblhal.settings import DEFAULTS
 
 SECOND = 1_000_000_000
 FAST = {110: 6000.0, 120: 500.0}
@@ -67,16 +68,26 @@ def test_an_arc_never_overfills_the_planner() -> None:
     assert machine.status(60 * SECOND).position[:2] == (0.0, 0.0)
 
 
-def test_configured_settings_are_the_defaults() -> None:
+def test_configured_settings_are_stored_and_a_restore_gives_the_firmwares_own() -> None:
     machine = Machine("machine", Config(settings={110: 1234.0}))
     storage = machine.firmware.storage
     assert storage.settings()[110] == 1234.0
-    assert storage.store(110, "99", 0) is None
-    assert storage.restore("settings", 0) is None
+    assert storage.store(111, "99", 0) is None
+    assert storage.restore("parameters", 0) is None
     assert storage.settings()[110] == 1234.0
+    assert storage.restore("settings", 0) is None
+    assert storage.settings() == DEFAULTS
 
 
-@pytest.mark.parametrize("settings", [{999: 1.0}, {398: 5.0}, {110: -1.0}])
+def test_a_restored_setting_stays_restored_in_a_snapshot() -> None:
+    machine = Machine("machine", Config(settings=FAST))
+    machine.firmware.storage.restore("all", 0)
+    other = Machine("machine", Config(settings=FAST))
+    other.load(msgspec.json.decode(msgspec.json.encode(machine.save())))
+    assert other.firmware.storage.settings() == DEFAULTS
+
+
+@pytest.mark.parametrize("settings", [{999: 1.0}, {398: 5.0}, {110: -1.0}, {20: 1.0}])
 def test_settings_out_of_range_are_a_config_error(settings: dict[int, float]) -> None:
     with pytest.raises(ConfigError, match="settings"):
         build("machine", Config(settings=settings), None)  # type: ignore[arg-type]
@@ -108,7 +119,7 @@ def test_a_saved_state_is_a_copy() -> None:
     machine.firmware.storage.store_startup(0, "G21", 0)
     machine.firmware.storage.store(110, "1", 0)
     assert saved.startup == ["", ""]
-    assert saved.settings == []
+    assert dict(saved.settings) == FAST
 
 
 def test_check_mode_moves_nothing_and_keeps_modes() -> None:

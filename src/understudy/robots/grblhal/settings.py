@@ -69,6 +69,11 @@ class Settings(Struct, frozen=True):
     def soft_limits(self) -> bool:
         return bool(self[SettingNumber.SOFT_LIMITS])
 
+    @property
+    def homes(self) -> bool:
+        """Homing is on."""
+        return bool(int(self[SettingNumber.HOMING_CYCLE]) & 1)
+
     # ── planner ──
 
     @property

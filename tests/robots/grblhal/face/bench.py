@@ -1,11 +1,14 @@
 """A machine and its one client, on virtual time."""
 
+from pathlib import Path
 from typing import Any
 
 from understudy.app.build import load_cell
 from understudy.simulation.cell import Cell
 from understudy.wire.exchange import Client, InProcessCell
 
+FACTORY = str(Path(__file__).parents[3] / "golden/grblhal_chat/factory.yaml")
+"""A machine with the firmware's own settings."""
 FAST = (
     "$110=6000", "$111=6000", "$112=6000", "$113=7200", "$114=7200", "$115=7200",
     "$120=500", "$121=500", "$122=500", "$123=1000", "$124=1000", "$125=1000",
@@ -16,7 +19,7 @@ QUIET_S = 2.0
 class Bench:
     """Sends bytes and returns the lines that come back."""
 
-    def __init__(self, cell: str = "grblhal_6axis", endpoint: str = "machine.grblhal") -> None:
+    def __init__(self, cell: str = FACTORY, endpoint: str = "machine.grblhal") -> None:
         self.virtual_cell: InProcessCell = load_cell(cell)
         self.endpoint = endpoint
         self.client: Client = self.virtual_cell.connect(endpoint)

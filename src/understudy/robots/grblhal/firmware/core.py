@@ -55,6 +55,7 @@ class ControlledAxes:
     |---|---|
     | ``unit`` | unit of the axes' paths: 1 for mm and deg; of an arm one per joint, in rad or m |
     | ``defaults`` | settings after "restore defaults" |
+    | ``stored`` | settings at the first power-on where they differ from the defaults |
     | ``change`` | returns the settings with one of them changed, or why not |
     | ``build`` | options and queue for settings, position and time; None: they do not change |
     | ``on_steps`` | rounds a position to whole steps |
@@ -80,6 +81,7 @@ class ControlledAxes:
     switch: Callable[[bool, bool, int], None] = lambda spindle, coolant, now: None
     energize: Callable[[int], None] = lambda now: None
     first_line: int = 0
+    stored: tuple[tuple[int, float], ...] = ()
 
 
 class State(Struct):
@@ -144,7 +146,7 @@ class FirmwareCore:
 
     def __init__(self, axes: ControlledAxes) -> None:
         self.axes = axes
-        self.state = State()
+        self.state = State(settings=list(axes.stored))
         self._listeners: list[Listener] = []
 
     # ── notices ──

@@ -66,7 +66,8 @@ class ToolConfig(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, forbid_unknown_fields=True):
     """The machine in a cell file.
 
-    `settings`: by grblHAL's numbers, where they differ from the firmware's defaults.
+    `settings`: by grblHAL's numbers, where they differ from the firmware's defaults. They are what
+    the machine's builder has stored: `$RST=$` restores the firmware's own defaults.
     `tools`: the tool table for G43; without it the firmware has none, and G43 is error 20.
     `wired`: each input is wired to the output of the same number.
     """
@@ -104,10 +105,10 @@ class Machine:
         self.parts: dict[str, Part] = {"io": self.io}
         self._config = config
         self._mover = TravelMover.of(Settings())
-        self._defaults = {**DEFAULTS, **config.settings}
         axes = ControlledAxes(
             unit=1.0,
-            defaults=self._defaults,
+            defaults=DEFAULTS,
+            stored=tuple(config.settings.items()),
             change=_changed,
             build=self._rebuild,
             on_steps=lambda position: self._mover.on_steps(position),
@@ -209,7 +210,7 @@ class Machine:
     # ── inside ──
 
     def _runner(self, hooks: ProgramHooks) -> Runner:
-        options, queue = self._rebuild(self._defaults, np.zeros(6), 0.0)
+        options, queue = self._rebuild(self._config.settings, np.zeros(6), 0.0)
         mount = lambda tool: self._mover  # noqa: E731
         return Runner(options, io=self.io, queue=queue, mount=mount, hooks=hooks)
 
@@ -252,7 +253,11 @@ def settings_of(config: Config) -> Settings:
         refused = Settings().changed(number, f"{value:g}")
         if isinstance(refused, Refused):
             raise ConfigError(refused.reason, key="settings", value=f"${number}={value:g}")
-    return Settings(config.settings)
+    settings = Settings(config.settings)
+    if settings.soft_limits and not settings.homes:
+        key = f"settings.{SettingNumber.SOFT_LIMITS}"
+        raise ConfigError("soft limits need homing", key=key, value="$20=1", allowed="$22=1 as well")
+    return settings
 
 
 def modal_of(config: Config) -> Modal:
