@@ -256,7 +256,9 @@ def settings_of(config: Config) -> Settings:
     settings = Settings(config.settings)
     if settings.soft_limits and not settings.homes:
         key = f"settings.{SettingNumber.SOFT_LIMITS}"
-        raise ConfigError("soft limits need homing", key=key, value="$20=1", allowed="$22=1 as well")
+        raise ConfigError(
+            "soft limits need homing", key=key, value="$20=1", allowed="$22=1 as well"
+        )
     return settings
 
 
