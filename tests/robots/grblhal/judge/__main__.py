@@ -2,30 +2,37 @@
 
 The firmware is a program that the user has built (UNDERSTUDY_GRBLHAL_SIM). Random sessions are
 played to both; of each kind of difference the first is printed, with as few lines as show it.
+`--record` keeps the firmware's answers in a file, `--against` compares with such a file.
 """
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from random import Random
 
-from tests.robots.grblhal.judge.compare import Difference, first_difference, shrunk
+from tests.robots.grblhal.judge.compare import Chat, Difference, first_difference, play, shrunk
 from tests.robots.grblhal.judge.grammar import SESSION, session
 from tests.robots.grblhal.judge.partners import binary, firmware, our_machine
 
 
 def main() -> int:
     given = _arguments()
-    judge = partial(firmware, binary())
+    if given.record:
+        with given.record.open("a") as file:
+            for chat in _firmware_chats(given):
+                file.write(f"{chat.as_json()}\n")
+        return 0
     kinds: Counter[str] = Counter()
-    for number in range(given.first, given.first + given.sessions):
-        steps = session(Random(number), given.steps)
-        found = first_difference(steps, judge, our_machine)
-        if found is None:
+    chats = _recorded_chats(given) if given.against else _firmware_chats(given)
+    for number, chat in enumerate(chats, given.first):
+        found = first_difference(chat, our_machine)
+        if found is None or given.only not in found.kind:
             continue
-        if found.kind not in kinds and given.shrink:
-            found = shrunk(found, judge, our_machine)
         if found.kind not in kinds:
+            if given.shrink:
+                found = shrunk(found, partial(firmware, binary()), our_machine)
             _show(number, found)
         kinds[found.kind] += 1
     print(f"\n{given.sessions} sessions of {given.steps} steps: {sum(kinds.values())} differ")
@@ -34,9 +41,22 @@ def main() -> int:
     return 1 if kinds else 0
 
 
+def _firmware_chats(given: argparse.Namespace) -> Iterator[Chat]:
+    judge = partial(firmware, binary())
+    for number in range(given.first, given.first + given.sessions):
+        yield play(session(Random(number), given.steps), judge)
+
+
+def _recorded_chats(given: argparse.Namespace) -> Iterator[Chat]:
+    with given.against.open() as file:
+        for number, line in enumerate(file):
+            if given.first <= number < given.first + given.sessions:
+                yield Chat.from_json(line)
+
+
 def _show(number: int, found: Difference) -> None:
     print(f"\nsession {number}: {found.kind}")
-    for step in found.steps:
+    for step in found.steps[-LAST_STEPS:]:
         print(f"  > {step!r}")
     for name, lines in (("firmware", found.expected), ("ours", found.actual)):
         print(f"  {name}: {list(lines)[:6]}", flush=True)
@@ -48,8 +68,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=SESSION)
     parser.add_argument("--first", type=int, default=0, help="number of the first session")
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
+    parser.add_argument("--only", default="", help="only kinds that contain this text")
+    parser.add_argument("--record", type=Path, help="append the firmware's answers to this file")
+    parser.add_argument("--against", type=Path, help="compare with the answers of this file")
     return parser.parse_args()
 
+
+LAST_STEPS = 40
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -1,23 +1,42 @@
 """Plays a session to two partners, and finds the first step that they answer differently."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from tests.robots.grblhal.face.sessions import ANSWER, FULL_STATUS, Wire, same_line
+from tests.robots.grblhal.judge.partners import FirmwareHangsError
 
 Partner = Callable[[], AbstractContextManager[Wire]]
 RESETS = (b"\x18", b"\x03")
 REPORTS = (b"?", b"\x05", b"\x80", FULL_STATUS)
 MOVING = ("Run", "Jog", "Home", "Hold:1", "Door:2", "Door:3")
 POLLS = 2000
-CALM_REPORTS = 40
+CALM_REPORTS = 12
 SAME_REPORTS = 3
 DRIVER = re.compile(
     r"\[(DRIVER|DRIVER VERSION|NVS STORAGE|BOARD|IDE|COMPILED|PLUGIN|NEWOPT|FREE MEM):?"
 )
 """Lines of `$I` that name the driver, not the firmware."""
+
+
+class Chat(NamedTuple):
+    """A session: its steps, and the lines that answered each of them."""
+
+    steps: list[bytes]
+    answers: list[list[str]]
+
+    def as_json(self) -> str:
+        return json.dumps(
+            {"steps": [s.decode("latin-1") for s in self.steps], "answers": self.answers}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Chat":
+        read = json.loads(text)
+        return cls([step.encode("latin-1") for step in read["steps"]], read["answers"])
 
 
 class Difference(NamedTuple):
@@ -47,9 +66,6 @@ class Difference(NamedTuple):
 
 def answers(wire: Wire, steps: Iterable[bytes]) -> Iterable[list[str]]:
     """The answers to each step; between two steps the machine comes to rest."""
-    wire.run(0.1)
-    wire.write(b"\x18")
-    wire.banner()
     poll(wire)
     for step in steps:
         wire.write(step)
@@ -74,6 +90,8 @@ def _with_answer(wire: Wire) -> list[str]:
         got += lines[:-1]
         calm = calm + 1 if state == before and state not in MOVING else 0
         before = state
+        if state in MOVING:
+            wire.run(1.0)
     return [*got, *_without_answer(wire)]
 
 
@@ -89,6 +107,8 @@ def _without_answer(wire: Wire, *, reports: bool = False) -> list[str]:
         if calm == SAME_REPORTS:
             return [*got, lines[-1]]
         before = lines[-1]
+        if state in MOVING:
+            wire.run(1.0)
     return [*got, "(never at rest)"]
 
 
@@ -100,13 +120,27 @@ def poll(wire: Wire) -> tuple[list[str], str]:
     return lines, re.split(r"[|>]", lines[-1][1:])[0]
 
 
-def first_difference(steps: Sequence[bytes], judge: Partner, ours: Partner) -> Difference | None:
-    with judge() as real, ours() as simulated:
-        pairs = zip(answers(real, steps), answers(simulated, steps), strict=True)
+def play(steps: Sequence[bytes], partner: Partner) -> Chat:
+    """A session with the answers of one partner; it ends early if the firmware hangs."""
+    chat = Chat([], [])
+    with partner() as wire:
+        try:
+            for step, lines in zip(steps, answers(wire, steps), strict=True):
+                chat.steps.append(step)
+                chat.answers.append(lines)
+        except FirmwareHangsError:
+            pass
+    return chat
+
+
+def first_difference(chat: Chat, ours: Partner) -> Difference | None:
+    """Compares a session of the firmware with our machine."""
+    with ours() as simulated:
+        pairs = zip(chat.answers, answers(simulated, chat.steps), strict=True)
         for index, (expected, actual) in enumerate(pairs, 1):
             same = len(expected) == len(actual) and all(map(same_line, expected, actual))
             if not same:
-                return Difference(tuple(steps[:index]), tuple(expected), tuple(actual))
+                return Difference(tuple(chat.steps[:index]), tuple(expected), tuple(actual))
     return None
 
 
@@ -115,7 +149,7 @@ def shrunk(found: Difference, judge: Partner, ours: Partner) -> Difference:
     index = 0
     while index < len(found.steps) - 1:
         fewer = found.steps[:index] + found.steps[index + 1 :]
-        again = first_difference(fewer, judge, ours)
+        again = first_difference(play(fewer, judge), ours)
         if again is not None and again.kind == found.kind:
             found = again
         else:

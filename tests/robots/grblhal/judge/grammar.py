@@ -1,5 +1,6 @@
 """Random sessions for a grblHAL controller: lines from a grammar, and real-time bytes."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
@@ -76,19 +77,32 @@ SETTINGS = (*range(66), *range(100, 106), *range(110, 116), *range(120, 126), *r
             341, 342, 343, 344, 345, 346, 370, 376, 384, 392, 393, 394, 398, 481, 484, 485, 486,
             538, 539, 673, 676, 680, 701)  # fmt: skip
 
+STOPS = re.compile(
+    rb"(?i)[!\x84\x85\x19]|M0?[016]\b|M60|G38|\$(SLP|C|H|2[0-2]|4[0-9]|5|1[0-4]|21|62|384)"
+)
+"""Steps after which the controller may wait or refuse lines."""
+RECOVERY = 0.35
+"""The share of steps that end such a wait, while it may last."""
+RECOVERIES = (b"~", b"~", b"\x18", b"$X\n", b"$C\n")
+
 
 def session(rng: Random, length: int = SESSION) -> list[bytes]:
     """The steps: lines with their end, or single real-time bytes."""
     share = rng.choice((0.0, 0.05, 0.3))
     dollar = rng.choice((0.0, 0.1, 0.5))
     steps = [b"$C\n"] if rng.random() < 0.15 else []
+    stopped = False
     while len(steps) < length:
-        if rng.random() < share:
+        if stopped and rng.random() < RECOVERY:
+            steps.append(rng.choice(RECOVERIES))
+            stopped = False
+        elif rng.random() < share:
             steps.append(bytes([rng.choice(BYTES)]))
         elif rng.random() < dollar:
             steps.append(dollar_line(rng).encode("latin-1") + b"\n")
         else:
             steps.append(decorated(rng, gcode_line(rng)).encode("latin-1") + b"\n")
+        stopped = stopped or STOPS.search(steps[-1]) is not None
     return steps
 
 

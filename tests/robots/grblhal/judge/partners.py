@@ -20,11 +20,14 @@ HERE = Path(__file__).parent
 CELL = HERE / "plain_machine.yaml"
 """The machine that the firmware's own PC program is: six axes, no inputs and outputs."""
 CONNECT_SECONDS = 10.0
-QUIET_SECONDS = 0.005
-"""Wall time that passes between two questions; the program runs as fast as it can, many thousand
-times faster than real time."""
-DEADLINE_SECONDS = 30.0
+FASTER = 100
+"""The program runs as fast as it can, many hundred times faster than real time."""
+DEADLINE_SECONDS = 10.0
 """Wall time after which the firmware is given up; nothing that is compared depends on it."""
+
+
+class FirmwareHangsError(Exception):
+    """The firmware does not answer any more; some of its own faults do this."""
 
 
 class FirmwareWire(Wire):
@@ -42,21 +45,23 @@ class FirmwareWire(Wire):
         self._socket.sendall(data)
 
     def run(self, seconds: float) -> None:
-        while self._receive(QUIET_SECONDS):
+        while self._receive(seconds / FASTER):
             pass
 
     def _wait(self, end: float) -> bool:
         """Waits longer than was asked for: on a busy machine wall time says nothing."""
-        return self._receive(DEADLINE_SECONDS)
+        if not self._receive(DEADLINE_SECONDS):
+            raise FirmwareHangsError
+        return True
 
     def _receive(self, seconds: float) -> bool:
-        self._socket.settimeout(max(seconds, 0.001))
+        self._socket.settimeout(seconds)
         try:
             data = self._socket.recv(65536)
         except TimeoutError:
             return False
         if not data:
-            raise ConnectionError("the firmware has ended")
+            raise FirmwareHangsError
         self._received(data)
         return True
 
@@ -73,7 +78,7 @@ def binary() -> Path:
 
 @contextmanager
 def firmware(path: Path) -> Iterator[Wire]:
-    """A firmware with empty memory, which has sent its first lines."""
+    """A firmware with empty memory that has just started."""
     with tempfile.TemporaryDirectory() as folder, _free_port() as port:
         command = [str(path), "-n", "-t", "0", "-p", str(port)]
         nothing = [arg for flag in "gbs" for arg in (f"-{flag}", os.devnull)]
@@ -83,9 +88,7 @@ def firmware(path: Path) -> Iterator[Wire]:
         )  # fmt: skip
         try:
             with _connection(port) as connection:
-                wire = FirmwareWire(connection)
-                wire.banner()
-                yield wire
+                yield FirmwareWire(connection)
         finally:
             process.kill()
             process.wait()
