@@ -5,12 +5,17 @@
 compiler or for a busy machine.
 
 Results that a cell keeps on disk go to a folder of this run, never to the user's own.
+
+A kind that a test registers is gone after that test, so that the order of tests does not matter.
 """
 
 import os
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from understudy import registry
 
 settings.register_profile(
     "house",
@@ -25,3 +30,8 @@ settings.register_profile(
 settings.load_profile("house")
 
 os.environ["UNDERSTUDY_CACHE_DIR"] = tempfile.mkdtemp(prefix="understudy-tests-")
+
+
+@pytest.fixture(autouse=True)
+def registered_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_registered", {table: {} for table in registry.TABLES})

@@ -12,9 +12,7 @@ from understudy.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
-def own_tables(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    rows = {table: dict[str, str]() for table in registry.TABLES}
-    monkeypatch.setattr(registry, "_registered", rows)
+def uncached_entry_points() -> Iterator[None]:
     registry.installed.cache_clear()
     yield
     registry.installed.cache_clear()
