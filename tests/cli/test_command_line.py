@@ -237,6 +237,34 @@ def test_a_face_that_does_not_fit_the_robot_is_an_error(kind: str, face: str, fi
 
 
 @pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("token: short", "`token` at the top level"),
+        ("hmi: {token: short}", "hmi.token: the token has 5 characters"),
+        ("hmi: {token: 0123456789abcdef, viewer_token: short}", "hmi.viewer_token: the token"),
+        ("hmi: {viewer_token: 0123456789abcdef}", "hmi.viewer_token needs hmi.token"),
+        ("hmi: {host: 0.0.0.0}", "the page on 0.0.0.0 can be reached from other machines"),
+        ("control: {host: 0.0.0.0}", "control on 0.0.0.0 can be reached from other machines"),
+    ],
+)
+def test_check_refuses_the_tokens_that_run_refuses(keys: str, problem: str) -> None:
+    Path("open.yaml").write_text(f"robots: {{b: {{kind: text_robot}}}}\n{keys}\n")
+    checked, run = Done("check", "open.yaml"), Done("run", "open.yaml", "--ephemeral", "--for", "0")
+    assert problem in checked.err
+    assert (checked.code, checked.err) == (run.code, run.err) == (2, run.err)
+
+
+def test_check_takes_the_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("open.yaml").write_text(
+        "robots: {b: {kind: text_robot}}\ncontrol: {host: 0.0.0.0}\nhmi: {host: 0.0.0.0}\n"
+    )
+    monkeypatch.setenv("UNDERSTUDY_TOKEN", "0123456789abcdef")
+    assert Done("check", "open.yaml").code == 0
+    monkeypatch.setenv("UNDERSTUDY_TOKEN", "short")
+    assert Done("check", "open.yaml").code == 2
+
+
+@pytest.mark.parametrize(
     ("one", "two", "pair"),
     [
         ("port: 7001", "port: 7001", "one.text_tcp and two.text_tcp"),
@@ -576,7 +604,10 @@ def test_a_log_records_that_the_cell_closed_the_connection(pty: str, start: Star
     assert Path("a.chat").read_text().splitlines()[-1] == "! closed"
 
 
-def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_recording_of_a_running_cell_is_confirmed_by_replay(
+    start: Start, number: signal.Signals
+) -> None:
     Path("quiet.yaml").write_text(
         "robots:\n  bench:\n    kind: text_robot\n    move_abs_ms: 20\n    faces: {text_tcp: {}}\n"
     )
@@ -589,7 +620,7 @@ def test_a_recording_of_a_running_cell_is_confirmed_by_replay(start: Start) -> N
     assert reported is not None
     with connect(reported[1]) as line:
         ask(line, b"MOVE_ABS 1,2,3,0,0,0", b"GET_POS", b"NONSENSE", b"STOP")
-        assert recorder.end(signal.SIGINT)[::2] == (0, "")
+        assert recorder.end(number)[::2] == (0, "")
     chat = Path("a.chat").read_text()
     assert chat.startswith("# face: text_tcp\n")
     assert Done("replay", "a.chat", "--cell", "quiet.yaml").code == 0

@@ -38,6 +38,7 @@ def folder(tmp_path: Path) -> Path:
         (("run", "/dev/zero"), "not a regular file"),
         (("validate", "/dev/zero", "--cell", "g60_welding"), "not a regular file"),
         (("run", "cell.yaml", "--files", "none", "--no-hmi"), "--files: there is no such folder"),
+        (("run", "cell.yaml", "--files", "passwd", "--no-hmi"), "--files: this is not a folder"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

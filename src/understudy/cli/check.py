@@ -1,11 +1,13 @@
 """`understudy check`: the configuration of a cell, without running it."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from understudy.app.build import build_cell
+from understudy.app.live import Live, Options
+from understudy.cli.hmi import Keys, missing_extra
 from understudy.config import CellConfig, Hmi, Wire, load_config
 from understudy.config.cell import read_included
 from understudy.config.files import read_text
@@ -26,7 +28,7 @@ def check(
     if _check_included(Path(cell)):
         return
     config = load_config(cell)
-    build_cell(config)
+    asyncio.run(_build_as_run(config))
     _check_ports(config)
     faces = sum(len(robot.faces) for robot in config.robots.values())
     print(f"{cell}: valid (robots: {len(config.robots)}, faces: {faces})")
@@ -39,6 +41,14 @@ def _check_included(file: Path) -> bool:
     kind, _ = found
     print(f"{file}: valid as a {kind} file; a cell file uses it by `include: {{{kind}: {file}}}`")
     return True
+
+
+async def _build_as_run(config: CellConfig) -> None:
+    """Builds the cell and its endpoints as `run` does, and opens none: what `run` refuses is refused."""
+    page = config.head.hmi
+    options = Options(hmi=page is not None and missing_extra() is None)
+    Keys(options.secret, config.head.token).access(page or Hmi())
+    Live(config, options)
 
 
 def _check_ports(config: CellConfig) -> None:

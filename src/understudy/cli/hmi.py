@@ -64,6 +64,10 @@ class Keys:
         remote = None if access.is_loopback(config.host) else everywhere
         return own or remote or (self.secret if self.real else None)
 
+    def access(self, config: Hmi) -> Access:
+        """Access to the page; a ConfigError if a token is short, or missing where it is needed."""
+        return read_access(config.host, self.for_page(config), config.viewer_token)
+
 
 class PageProcess:
     """Owns the port from the beginning; supervises the process after `start`."""
@@ -71,7 +75,7 @@ class PageProcess:
     def __init__(self, config: Hmi, port: int, keys: Keys, *, or_free: bool = False) -> None:
         """``or_free``: take a free port if this one is in use."""
         self._secret = keys.secret
-        self._access = read_access(config.host, keys.for_page(config), config.viewer_token)
+        self._access = keys.access(config)
         self._limits = [
             f"--max-clients={min(config.max_clients, descriptors.share(1))}",
             f"--max-clients-per-address={config.max_clients_per_address}",

@@ -143,7 +143,8 @@ def _ready_files(path: Path | None, options: Options, config: CellConfig) -> lis
 
 def _existing(folder: Path | None) -> Path | None:
     if folder is not None and not folder.is_dir():
-        raise ConfigError("--files: there is no such folder", value=str(folder))
+        problem = "this is not a folder" if folder.exists() else "there is no such folder"
+        raise ConfigError(f"--files: {problem}", value=str(folder), allowed="a folder")
     return folder
 
 

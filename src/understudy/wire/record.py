@@ -46,10 +46,14 @@ def parse_address(text: str) -> TcpAddress:
 
 
 def on_signals(end: Callable[[], object]) -> None:
-    """Calls ``end`` at Ctrl-C or SIGTERM; off the main thread there are no signals."""
+    """Calls ``end`` at Ctrl-C, SIGTERM or when the terminal closes (SIGHUP, unless `nohup` has it
+    ignored); off the main thread there are no signals."""
     loop = asyncio.get_running_loop()
+    numbers = {signal.SIGINT, signal.SIGTERM}
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.add(signal.SIGHUP)
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.add_signal_handler(number, end)
 
 
