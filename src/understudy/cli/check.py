@@ -44,7 +44,7 @@ def _check_included(file: Path) -> bool:
 
 
 async def _build_as_run(config: CellConfig) -> None:
-    """Builds the cell and its endpoints as `run` does, and opens none: what `run` refuses is refused."""
+    """Builds the cell and its endpoints as `run` does, but opens none."""
     page = config.head.hmi
     options = Options(hmi=page is not None and missing_extra() is None)
     Keys(options.secret, config.head.token).access(page or Hmi())
