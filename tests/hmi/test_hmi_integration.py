@@ -138,7 +138,21 @@ def test_the_page_in_vietnamese(cell: RunningCell, open_page: Callable[..., Scre
     screen.built()
     assert "MÔ PHỎNG" in screen.text("mode")
     assert screen.text("emergency-stop") == "DỪNG KHẨN"
+    for reason, shown in IN_VIETNAMESE.items():
+        screen.page.evaluate("reason => window.understudyFrame.refused(reason)", reason)
+        screen.page.get_by_text(f"Không thực hiện: {shown}", exact=True).wait_for()
     screen.page.context.close()
+
+
+IN_VIETNAMESE = {
+    "no program is loaded": "chưa nạp chương trình",
+    "kuka: a program is running on $& {x}: no move_to until it ends": (
+        "kuka: chương trình đang chạy trên $& {x}: không move_to cho đến khi kết thúc"
+    ),
+    "A3 = 161.2° is outside -120.0°…158.0°": "A3 = 161.2° nằm ngoài -120.0°…158.0°",
+    "no translation of this": "no translation of this",
+}
+"""Refusal of the cell → what the notice shows."""
 
 
 # ── time ──

@@ -1,6 +1,8 @@
 """Texts of all pages, in every language."""
 
+import ast
 import re
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Formatter
@@ -26,6 +28,29 @@ def test_every_text_that_the_pages_use_exists() -> None:
     used = set(re.findall(r'texts\("([\w.]+)"\)', code))
     assert used
     assert used <= set(dictionary())
+
+
+@pytest.mark.parametrize("key", sorted(k for k in dictionary() if k.startswith("refusal.")))
+def test_a_refusal_that_is_translated_is_one_that_the_cell_sends(key: str) -> None:
+    phrase = re.sub(r"\{\w+\}", "{}", dictionary()[key]["en"])
+    assert any(phrase in text for text in _literals())
+
+
+@cache
+def _literals() -> list[str]:
+    """Every text in the source; the fields of an f-string are {}."""
+    found = []
+    for path in HMI.parent.rglob("*.py"):
+        if HMI in path.parents:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.JoinedStr():
+                    parts = (getattr(part, "value", "") for part in node.values)
+                    found.append("".join(p if isinstance(p, str) else "{}" for p in parts))
+                case ast.Constant(value=str(text)):
+                    found.append(text)
+    return found
 
 
 def test_an_unknown_language_is_english_and_an_unknown_name_stays() -> None:

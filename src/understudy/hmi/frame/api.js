@@ -69,13 +69,24 @@ export function refused(reason) {
   const { notDone, words, offers, robot } = document.querySelector("[data-mark=refusals]").dataset;
   const offer = JSON.parse(offers).find((each) => reason.includes(each.reason));
   const actions = offer ? [{ label: offer.label, color: "white", noCaps: true, handler: () => accept(offer, robot) }] : [];
-  let message = reason;
-  for (const [word, translated] of Object.entries(JSON.parse(words))) message = message.replace(word, translated);
+  const message = notDone.replace("{reason}", () => translated(reason, JSON.parse(words)));
   Quasar.Notify.create({
-    message: notDone.replace("{reason}", message), type: "negative", position: "top", multiLine: true, actions,
+    message, type: "negative", position: "top", multiLine: true, actions,
     timeout: offer ? OFFER_MS : NOTICE_MS,
   });
 }
+
+// `words`: English phrase → translation; a {field} stands for any words and is kept. The rest stays.
+function translated(reason, words) {
+  const longestFirst = Object.entries(words).sort(([one], [other]) => other.length - one.length);
+  for (const [phrase, translation] of longestFirst) {
+    const pattern = phrase.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/{(\w+)}/g, "(?<$1>.+?)");
+    reason = reason.replace(new RegExp(pattern), (...match) => filled(translation, match.at(-1)));
+  }
+  return reason;
+}
+
+const filled = (text, fields) => text.replace(/{(\w+)}/g, (all, name) => fields[name] ?? all);
 
 const accept = ({ command }, robot) => ask(command, command === "start" ? {} : { robot });
 
