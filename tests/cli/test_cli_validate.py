@@ -205,6 +205,35 @@ def test_the_error_of_a_wrong_rule_names_its_file(
     assert f"{rules}: rules.dark" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--strict",), 1)])
+def test_a_feed_above_the_maximum_fails_only_a_strict_validation(
+    options: tuple[str, ...],
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """JSON, JUnit, SARIF and page say the same as the exit code."""
+    program = tmp_path / "fast.nc"
+    program.write_text("G21 G90 G94\nG1 X50 F20000\n")
+    kinds = ("json", "junit", "sarif", "html")
+    files = {kind: tmp_path / f"report.{kind}" for kind in kinds}
+    outputs = [word for kind, file in files.items() for word in (f"--{kind}", file)]
+    words = (program, "--cell", "grblhal_6axis", *options, *outputs)
+    assert run(monkeypatch, "validate", *words) == code
+    assert "velocity line 2: X would need 20000 mm/min" in capsys.readouterr().out
+    report = json.loads(files["json"].read_text())
+    assert report["verdict"] == ("fail" if code else "pass")
+    found, others = ("violations", "warnings") if code else ("warnings", "violations")
+    assert [each["kind"] for each in report[found]] == ["velocity"]
+    assert report[others] == []
+    assert report["cycle_time"]["total_s"] == pytest.approx(50 / (8000 / 60) + 8000 / 60 / 500)
+    assert ("<failure" in files["junit"].read_text()) == bool(code)
+    (result,) = json.loads(files["sarif"].read_text())["runs"][0]["results"]
+    assert result["level"] == ("error" if code else "warning")
+    assert f'"level":"{"violation" if code else "warning"}"' in files["html"].read_text()
+
+
 @pytest.mark.parametrize(
     ("cell", "text", "code"),
     [

@@ -191,6 +191,26 @@ def test_a_broken_program_is_marked_where_it_is_broken(screen: Screen) -> None:
     assert shown(screen)["bad"] == []
 
 
+FROM_A_SINGULAR_POSE = """G21 G90 G94
+G0 A0 B0 C0 U0 V0 W0
+G1 X500 Y40 Z900 A180 B0 C0 F6000
+"""
+
+
+def test_warnings_are_listed_and_leave_the_verdict(cell: RunningCell, screen: Screen) -> None:
+    load(cell, screen, FROM_A_SINGULAR_POSE, "warned.gcode")
+    press(screen, "validate")
+    screen.until(lambda: bool(shown(screen)["result"]), "a verdict", timeout=STARTING_SECONDS)
+    report = shown(screen)
+    assert (report["result"]["verdict"], report["bad"]) == ("pass", [])
+    verdict = screen.page.locator("[data-check=verdict]")
+    assert "no violations · warnings: 1" in verdict.inner_text()
+    (row,) = screen.page.locator(".u-violation.u-warned").all()
+    assert "the controller slows down" in row.inner_text()
+    row.click()
+    screen.until(lambda: shown(screen)["line"] == 3, "the ghost at the warning")
+
+
 def test_a_validation_ends_when_it_is_cancelled_or_the_text_changes(screen: Screen) -> None:
     clicks = """for (const which of ["[data-does-program=validate]", "[data-check=cancel]"])
       document.querySelector(which).click()"""

@@ -90,6 +90,7 @@ class Asked(Struct, frozen=True, forbid_unknown_fields=True):
     name: str = ""
     clearance_mm: Annotated[float, Meta(ge=0)] | None = None
     with_stops: bool = False
+    strict: bool = False
 
 
 def validate(parameters: dict[str, Any], progress: Progress) -> msgspec.Raw | Refused:
@@ -101,7 +102,10 @@ def validate(parameters: dict[str, Any], progress: Progress) -> msgspec.Raw | Re
         return True
 
     options = Options(
-        robot=asked.robot, clearance_mm=asked.clearance_mm, with_stops=asked.with_stops
+        robot=asked.robot,
+        clearance_mm=asked.clearance_mm,
+        with_stops=asked.with_stops,
+        strict=asked.strict,
     )
     report = validate_text(
         asked.text,

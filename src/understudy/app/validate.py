@@ -49,7 +49,8 @@ class Cancelled(Exception):  # noqa: N818 (a user's decision, not an error)
 
 class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Options of a validation; `scenario` is the path of a file with rules, `held` of a file with
-    the parts that the robot carries (`objects` as in an environment file, from the flange)."""
+    the parts that the robot carries (`objects` as in an environment file, from the flange).
+    `strict`: every warning is a violation."""
 
     robot: str = ""
     dialect: str = ""
@@ -59,6 +60,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     with_stops: bool = False
     max_violations: int | None = None
     mode_of_operation: str = ""
+    strict: bool = False
 
     def __post_init__(self) -> None:
         clearance, most = self.clearance_mm, self.max_violations
@@ -70,7 +72,7 @@ class Options(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def judging(self) -> Judging:
         clearance = None if self.clearance_mm is None else self.clearance_mm * MM
-        return Judging(clearance, self.with_stops, self.max_violations)
+        return Judging(clearance, self.with_stops, self.max_violations, self.strict)
 
 
 DEFAULTS = Options()

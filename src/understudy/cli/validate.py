@@ -35,6 +35,7 @@ Clearance = Annotated[
     float | None, typer.Option(min=0.0, max=1000.0, help="clearance that every line must keep")
 ]
 WithStops = Annotated[bool, typer.Option(help="also check a stop at any time")]
+Strict = Annotated[bool, typer.Option("--strict", help="every warning is a violation")]
 MaxViolations = Annotated[int | None, typer.Option(min=1, help="report at most N violations")]
 
 
@@ -51,6 +52,7 @@ def validate(
     html: Annotated[Path | None, typer.Option(help="write a page with a 3D view")] = None,
     clearance_mm: Clearance = None,
     with_stops: WithStops = False,
+    strict: Strict = False,
     max_violations: MaxViolations = None,
     mode_of_operation: Annotated[str, typer.Option(help="mode of operation, e.g. WELDING")] = "",
 ) -> None:
@@ -67,6 +69,7 @@ def validate(
         with_stops=with_stops,
         max_violations=max_violations,
         mode_of_operation=mode_of_operation,
+        strict=strict,
     )
     config = load_config(cell)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs

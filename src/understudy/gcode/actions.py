@@ -56,7 +56,8 @@ class Work:
     """One block while it is interpreted.
 
     `left`: letters whose values are still unused. `named`: the axis words by axis, in axis
-    units after `convert_units`. `changes`: fields of the modal state to replace.
+    units after `convert_units`. `changes`: fields of the modal state to replace. `accepted_only`:
+    the code of a cycle that moves nothing.
     """
 
     block: Block
@@ -81,6 +82,7 @@ class Work:
     reached_frame: Frame = "axes"
     changes: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
+    accepted_only: str = ""
 
     def command(self, group: Group) -> str:
         """The code of this group; empty if the line does not have one."""

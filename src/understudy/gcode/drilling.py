@@ -44,10 +44,12 @@ def drill(work: Work) -> Refused | None:
         message = f"has more than {MOST_PLUNGES} plunges; a larger Q or fewer holes are needed"
         return work.refuse(error_numbers.RANGE, work.motion, message)
     work.reached, work.reached_frame = work.target, work.frame
-    if work.motion not in work.dialect.accepted_only:
-        holes = Holes(work, cycle, repeats)
-        work.requests += holes.requests()
-        work.reached = six(holes.position)
+    if work.motion in work.dialect.accepted_only:
+        work.accepted_only = work.motion
+        return None
+    holes = Holes(work, cycle, repeats)
+    work.requests += holes.requests()
+    work.reached = six(holes.position)
     return None
 
 

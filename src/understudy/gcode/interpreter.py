@@ -45,12 +45,14 @@ class Interpretation(Struct, frozen=True):
 
     `axes` or `pose` is the new commanded position, in mm and deg, if the block moves: the one
     in the frame of its target. A probing move reaches its target only without contact.
+    `accepted_only`: the canned cycle of the block, if the controller accepts it without motion.
     """
 
     modal: Modal
     requests: tuple[Request, ...] = ()
     axes: Axes | None = None
     pose: Axes | None = None
+    accepted_only: str = ""
 
 
 def interpret(
@@ -163,7 +165,9 @@ def _keep_modes(work: Work) -> None:
 
 def _step(work: Work, after: Modal) -> Interpretation:
     reached = {"axes": None, "tool": None} | {work.reached_frame: work.reached}
-    return Interpretation(after, tuple(work.requests), reached["axes"], reached["tool"])
+    return Interpretation(
+        after, tuple(work.requests), reached["axes"], reached["tool"], work.accepted_only
+    )
 
 
 def choose_frame(work: Work) -> Refused | None:

@@ -91,10 +91,11 @@ NO_TOUCH = "the probe touches nothing"
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something wrong in a line that is run all the same. `slight`: a warning."""
+    """Something wrong in a line that is run all the same. `slight`: a warning. `time_s`: nan for the
+    start of the line."""
 
     line: int
-    kind: Literal["process", "io", "velocity"]
+    kind: Literal["process", "io", "velocity", "unsupported"]
     message: str
     time_s: float
     slight: bool = False

@@ -59,6 +59,7 @@ from understudy.space.kinematics.follow import FailureKind as Obstacle
 
 Kind = Literal["syntax", "unsupported", "joint_limit", "unreachable", "singularity"]
 UNSUPPORTED, JOINT_LIMIT, NO_TOOL = 20, 2, 38
+NOT_DRILLED = "{} is accepted by the controller, which then moves nothing: no hole is drilled"
 MOST_AHEAD = 256
 """Lines that are read ahead, or taken together, at most."""
 OBSTACLES: dict[Obstacle | None, Kind] = {
@@ -425,6 +426,8 @@ class Reader:
         at_offsets = self._setup.rests_at_offsets
         if isinstance(line.block, Block) and system_word_rests(line.block, at_offsets=at_offsets):
             self._walker.rest()
+        if step.accepted_only:
+            self._note_missing_motion(line.number, step)
         if step.requests:
             self._carry_out(line, step, before)
 
@@ -432,6 +435,12 @@ class Reader:
         """Reports a line whose move was refused."""
         found = impossible(line.number, refused, line.text, self._obstacle(move))
         self._walker.events.append(found)
+
+    def _note_missing_motion(self, line: int, step: Interpretation) -> None:
+        """The parser of the controller goes on from the target, the robot stands where it was."""
+        message = NOT_DRILLED.format(step.accepted_only)
+        self._walker.events.append(Remark(line, "unsupported", message, np.nan, slight=True))
+        self._walker.commanded = step.axes
 
     def _carry_out(self, line: ProgramLine, step: Interpretation, before: Modal) -> None:
         walker = self._walker

@@ -139,6 +139,15 @@ def test_junit_has_a_case_per_kind_and_the_line(flawed: Report) -> None:
     assert "is no word" in (next(second.iter("failure")).text or "")
 
 
+def test_junit_has_warnings_as_the_output_of_passed_cases(flawed: Report) -> None:
+    warned = replace(flawed, violations=(), warnings=(Finding(7, "velocity", "line 7: <fast>"),))
+    (suite,) = ElementTree.fromstring(junit([warned]))
+    assert suite.get("failures") == "0"
+    (case,) = (case for case in suite if len(case))
+    assert (case.get("name"), case[0].tag) == ("velocity", "system-out")
+    assert case[0].text == "warning: line 7: <fast>"
+
+
 def test_the_page_is_self_contained(flawed: Report) -> None:
     text = page([flawed], cell("g60_welding").environment(), FIGURES)
     assert "http" not in text.replace("http-equiv", "")

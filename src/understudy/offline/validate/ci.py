@@ -31,7 +31,7 @@ MEANING: dict[Kind, str] = {
 
 def junit(reports: Sequence[Report]) -> Iterator[str]:
     """JUnit XML in pieces: a suite per program, a case per kind of violation; a failure names the
-    lines."""
+    lines, warnings are the output of a case."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
     for report in reports:
         yield from _suite(report)
@@ -39,25 +39,40 @@ def junit(reports: Sequence[Report]) -> Iterator[str]:
 
 
 def _suite(report: Report) -> Iterator[str]:
-    by_kind = {kind: [v for v in report.violations if v.kind == kind] for kind in KINDS}
-    failed = sum(bool(found) for found in by_kind.values())
+    found, warned = (_by_kind(each) for each in (report.violations, report.warnings))
+    failed = sum(kind in found for kind in KINDS)
     head = (
         f'name={quoteattr(_clean(report.program))} tests="{len(KINDS)}" failures="{failed}" '
         f'errors="0" time="{report.wall_s:.3f}"'
     )
     yield f"<testsuite {head}>\n"
-    for kind, found in by_kind.items():
-        yield _case(report, kind, found)
+    for kind in KINDS:
+        head = f'<testcase classname={quoteattr(_clean(report.program))} name="{kind}"'
+        inside = _failure(kind, found.get(kind, ())) + _output(warned.get(kind, ()))
+        yield f"{head}>{inside}</testcase>\n" if inside else f"{head}/>\n"
     yield "</testsuite>\n"
 
 
-def _case(report: Report, kind: Kind, found: Sequence[Finding]) -> str:
-    head = f'<testcase classname={quoteattr(_clean(report.program))} name="{kind}"'
+def _by_kind(findings: Sequence[Finding]) -> dict[Kind, list[Finding]]:
+    kinds: dict[Kind, list[Finding]] = {}
+    for each in findings:
+        kinds.setdefault(each.kind, []).append(each)
+    return kinds
+
+
+def _failure(kind: Kind, found: Sequence[Finding]) -> str:
     if not found:
-        return f"{head}/>\n"
-    text = "\n".join(_clean(each.message) for each in found)
+        return ""
     first = quoteattr(_clean(found[0].message))
-    return f'{head}><failure type="{kind}" message={first}>{escape(text)}</failure></testcase>\n'
+    return f'<failure type="{kind}" message={first}>{_text(found)}</failure>'
+
+
+def _output(warned: Sequence[Finding]) -> str:
+    return f"<system-out>{_text(warned, 'warning: ')}</system-out>" if warned else ""
+
+
+def _text(found: Sequence[Finding], before: str = "") -> str:
+    return escape("\n".join(before + _clean(each.message) for each in found))
 
 
 def _clean(text: str) -> str:

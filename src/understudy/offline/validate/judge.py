@@ -183,9 +183,10 @@ class Judge:
         self._clearance = Clearance(subject.environment, options)
         most = max(options.most_violations or 0, MOST_FINDINGS)
         self._found, self._warnings = Findings(most), Findings(most)
+        self._slight = self._found if options.strict else self._warnings
         self._sampled = WorstFindings(self._found, lambda found: (found.excess,))
         self._too_fast = WorstFindings(self._found, _feed_excess)
-        self._slowed = WorstFindings(self._warnings, _feed_excess)
+        self._slowed = WorstFindings(self._slight, _feed_excess)
         self._verdicts = Verdicts()
         self._position = PositionKnowledge()
         self._line = ProgramLine(0, "", Block())
@@ -218,7 +219,7 @@ class Judge:
             self._verdicts.unsure(event.line)
         elif isinstance(event, Remark):
             message = f"line {event.line}: {event.message}"
-            findings = self._warnings if event.slight else self._found
+            findings = self._slight if event.slight else self._found
             findings.add(Finding(event.line, event.kind, message, event.time_s))
 
     def _stand_at_start(self, line: int) -> None:
@@ -290,7 +291,7 @@ class Judge:
         for proof in proofs:
             self._verdicts.swept(proof.line, proof.clearance, proof.seen, proven=proof.proven)
             if proof.warning is not None:
-                self._warnings.add(proof.warning)
+                self._slight.add(proof.warning)
             for found in proof.violations:
                 if not self._extends(found):
                     index = self._found.add(found)

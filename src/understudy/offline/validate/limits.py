@@ -20,7 +20,7 @@ from understudy.offline.validate.report import Finding, Kind
 from understudy.offline.validate.subject import Arm, Machine
 from understudy.space.collision.sweep import Verdict, greatest_slopes
 from understudy.space.kinematics.singular import distances, kinds
-from understudy.units import MM, digits_apart
+from understudy.units import digits_apart
 
 NEAR = 0.1
 """Distance from a singular pose (6° of joint 5) below which it explains a high joint speed."""
@@ -35,7 +35,8 @@ ROUNDING = 1.0 + 1e-6
 
 class FeedFindings(NamedTuple):
     """Lines whose feed the joints cannot follow: violations; and warnings, where a line begins or
-    ends in a singular pose and the controller slows down next to it."""
+    ends in a singular pose and the controller slows down next to it, and for every line of a
+    machine, whose firmware limits the feed to what its axes can do."""
 
     violations: list[Finding]
     warnings: list[Finding]
@@ -61,9 +62,10 @@ def feed_findings(stretch: Stretch, arm: Arm | Machine) -> FeedFindings:
         first, last = np.searchsorted(path.line, [line, line + 1])
         pieces = np.arange(first, last)
         near = _nearness(path, pieces, arm)
-        if found := _worst(need, pieces, near, ~near.at_ends):
+        allowed = near.at_ends | arm.limits_feed
+        if found := _worst(need, pieces, near, ~allowed):
             findings.violations.append(_finding(need, found, line))
-        if found := _worst(need, pieces, near, near.at_ends):
+        if found := _worst(need, pieces, near, allowed):
             findings.warnings.append(_finding(need, found, line, slowed=True))
     return findings
 
@@ -159,8 +161,7 @@ def _finding(need: _Need, found: _Excess, line: int, *, slowed: bool = False) ->
     if found.singularity:
         needs = f"close to the {found.singularity} singularity: {needs}"
     if slowed:
-        slowest = float(need.path.fastest[found.piece]) / MM
-        needs += f"; the controller slows down to {slowest:.3g} mm/s here"
+        needs += f"; {arm.slowed_text(float(need.path.fastest[found.piece]), found.joint)}"
     when = need.stretch.time_at(found.piece, 0.0)
     message = f"line {line}: {needs}"
     return Finding(line, found.kind, message, when, joint=name, factor=found.share)

@@ -29,12 +29,13 @@ class Options:
 
     `clearance`: what every line must keep; None: contact is a violation, closeness a warning.
     `with_stops`: also check a stop at any time. `most_violations`: violations in the report;
-    further ones are counted. None: MOST_FINDINGS.
+    further ones are counted. None: MOST_FINDINGS. `strict`: every warning is a violation.
     """
 
     clearance: float | None = None
     with_stops: bool = False
     most_violations: int | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

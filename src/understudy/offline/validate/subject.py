@@ -45,6 +45,7 @@ class Arm:
     stopping: Floats | None = None
     tool: int = 0
     tool_shapes: tuple[CollisionObject, ...] = ()
+    limits_feed: bool = False
 
     @property
     def braking(self) -> Floats:
@@ -67,6 +68,10 @@ class Arm:
     def unit_of(self, joint: int) -> AxisUnit:
         return AxisUnit(float(self.chain.units[joint]), self.chain.unit_names[joint], 1.0, "s")
 
+    def slowed_text(self, speed: float, joint: int) -> str:
+        """What the controller does where a joint is too slow; ``speed`` of the tool in m/s."""
+        return f"the controller slows down to {speed / MM:.3g} mm/s here"
+
     def tips(self, q: Floats) -> Floats:
         """(n, 3): positions of the tool, in metres."""
         return np.asarray(self.chain.flanges(q, self.frames)[:, :3, 3])
@@ -83,7 +88,8 @@ class Arm:
 class Machine:
     """Axes without a body, in mm and deg: no collision and no torque checks.
 
-    `range`: the travel that its firmware checks.
+    `range`: the travel that its firmware checks. `limits_feed`: the firmware limits the feed of a
+    line to what the axes can do, as users of such machines expect.
     """
 
     names: tuple[str, ...]
@@ -94,6 +100,7 @@ class Machine:
     sweeper: None = None
     has_shapes: bool = False
     tool: int = 0
+    limits_feed: bool = True
 
     @property
     def braking(self) -> Floats:
@@ -101,6 +108,11 @@ class Machine:
 
     def unit_of(self, axis: int) -> AxisUnit:
         return AxisUnit(1.0, "deg" if self.rotary[axis] else "mm", MINUTE, "min")
+
+    def slowed_text(self, speed: float, axis: int) -> str:
+        """What the firmware does where an axis is too slow; ``speed`` along the path per second."""
+        unit = self.unit_of(axis)
+        return f"the firmware runs the line at {speed * unit.seconds:.0f} {unit.name}/{unit.per}"
 
     def tips(self, q: Floats) -> Floats:
         return q[:, :3] * MM

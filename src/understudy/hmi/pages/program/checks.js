@@ -1,4 +1,4 @@
-// Validation of a program as a background run: start, progress, cancel, list of violations.
+// Validation of a program as a background run: start, progress, cancel, list of violations and warnings.
 
 import { NotDone, run, text } from "../../frame/api.js";
 
@@ -66,7 +66,8 @@ export class Checks {
     this.part("bar").style.setProperty("--done", run?.progress || 0);
     this.part("verdict").className = `u-verdict ${result ? `u-${result.verdict}` : error || previewed.length ? "u-fail" : ""}`;
     this.part("verdict").textContent = this.summary();
-    this.part("list").replaceChildren(...(result?.violations || previewed).map((each) => this.row(each)));
+    const warnings = (result?.warnings || []).map((each) => this.row(each, "u-warned"));
+    this.part("list").replaceChildren(...(result?.violations || previewed).map((each) => this.row(each)), ...warnings);
   }
 
   summary() {
@@ -76,9 +77,9 @@ export class Checks {
     return (this.error || text("not_checked")) + found;
   }
 
-  row({ line, kind, message }) {
+  row({ line, kind, message }, level = "") {
     const row = document.createElement("button");
-    row.className = `u-violation u-kind-${kind}`;
+    row.className = `u-violation u-kind-${kind} ${level}`;
     row.dataset.line = line;
     const shown = message.replace(/^line \d+(, column \d+)?: /, "");
     for (const [className, textContent] of [["u-line", line], ["u-kind", text(`violation_${kind}`)], ["u-message", shown]]) {
@@ -91,7 +92,8 @@ export class Checks {
 
 function resultText(result) {
   const count = result.violations.length;
-  const verdict = count ? text("violations").replace("{count}", count) : text("passed");
+  const warned = result.warnings.length ? ` · ${text("warnings").replace("{count}", result.warnings.length)}` : "";
+  const verdict = (count ? text("violations").replace("{count}", count) : text("passed")) + warned;
   const clear = (result.lines || []).map(({ clearance_mm: mm }) => mm).filter((mm) => Number.isFinite(mm));
   const closest = clear.length ? ` · ${text("closest").replace("{mm}", Math.min(...clear).toFixed(1))}` : "";
   const time = result.cycle_time ? ` · ${result.cycle_time.total_s.toFixed(2)}\u00a0s` : "";
