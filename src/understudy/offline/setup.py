@@ -91,8 +91,8 @@ NO_TOUCH = "the probe touches nothing"
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something wrong in a line that is run all the same. `slight`: a warning. `time_s`: nan for the
-    start of the line."""
+    """Something wrong in a line that is run all the same. `slight`: a warning. A `time_s` of nan is
+    the start of the line."""
 
     line: int
     kind: Literal["process", "io", "velocity", "unsupported"]
