@@ -74,9 +74,7 @@ def validate(
     config = load_config(cell)
     gc.freeze()  # loaded modules stay: keep them out of garbage collections during long programs
     reports = [_report(program, config, options) for program in programs]
-    console = Console(stderr=json is not None and str(json) == "-")
-    for report in reports:
-        _show(console, report)
+    _show_all(reports, on_stderr=json is not None and str(json) == "-")
     _write(reports, config, json=json, junit=junit, sarif=sarif, html=html)
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
@@ -141,6 +139,12 @@ def _save(path: Path, parts: Iterable[bytes]) -> None:
 
 
 # ── the terminal ────────────────────────────────────────────────────────────────────────────────
+
+
+def _show_all(reports: Iterable["Report"], *, on_stderr: bool) -> None:
+    console = Console(stderr=on_stderr)
+    for report in reports:
+        _show(console, report)
 
 
 def _show(console: Console, report: "Report") -> None:
